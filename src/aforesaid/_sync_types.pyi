@@ -193,6 +193,9 @@ class SyncMemory:
     def verify(self, progress: Progress | None = None) -> Verification:
         """Verify everything that is stored. Reads all of it; `progress` is called from another thread."""
 
+    def attachment(self, hash: str) -> bytes:
+        """Return the bytes of a part of a message by its hash (`part.hash`). Raises NotFound."""
+
     def backup(
         self, path: str | os.PathLike[str], progress: Progress | None = None, *, actor: str | None = None
     ) -> None:

@@ -32,6 +32,7 @@ from aforesaid.settings import Settings, as_settings
 from aforesaid.store import Store
 from aforesaid.store.announcing import Announcements
 from aforesaid.store.failover import open_with_failover
+from aforesaid.store.locate import attachments_of
 from aforesaid.telemetry import Metrics
 
 if TYPE_CHECKING:
@@ -113,7 +114,15 @@ async def _open(
     metrics: Metrics,
 ) -> Memory:
     store = await open_with_failover(location, settings.fallback)
-    services = Services(store, profile, embedder, _chat(settings, store, metrics), settings, metrics=metrics)
+    services = Services(
+        store,
+        profile,
+        embedder,
+        _chat(settings, store, metrics),
+        settings,
+        metrics=metrics,
+        attachments=attachments_of(location, settings.attachments),
+    )
     await services.start()
     return Memory(services)
 

@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from hashlib import sha256
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 from aforesaid.domain import checks
@@ -24,7 +25,10 @@ MOST_PARTS: Final = 1_000
 _DEEPEST: Final = 32
 """Maximum nesting of metadata. Something that contains itself is nested without end."""
 _PART_TYPES: Final[tuple[PartType, ...]] = get_args(PartType)
-_SHA256: Final = re.compile(r"[0-9a-f]{64}")
+SHA256: Final = re.compile(r"[0-9a-f]{64}")
+"""A hash as messages name it."""
+MOST_ATTACHED_BYTES: Final = 100 * 1024 * 1024
+"""Maximum size of the bytes of a part: they are in memory while they are stored."""
 TAKEN_BACK: Final = '{"taken_back":true}'
 """The details of the version that a message has after it was taken back."""
 
@@ -45,9 +49,28 @@ class Part:
     """The SHA-256 of its bytes in hexadecimal digits."""
     size: int | None = None
     """Number of bytes."""
+    data: bytes | None = field(default=None, repr=False, compare=False)
+    """Its bytes, on the way into a store. A stored part has none: `memory.attachment(part.hash)` returns them."""
+
+    @classmethod
+    def of(
+        cls,
+        data: bytes,
+        media_type: str | None = None,
+        *,
+        name: str | None = None,
+        text: str | None = None,
+        type: PartType | None = None,  # noqa: A002 - the field's name
+    ) -> Part:
+        """Return a part whose bytes are stored with the message. Its type follows from the media type."""
+        kind = (media_type or "").partition("/")[0]
+        found: PartType = "image" if kind == "image" else "audio" if kind == "audio" else "file"
+        return cls(type or found, text, media_type=media_type, name=name, data=data)
 
     def __post_init__(self) -> None:
-        """Raise InvalidInput for what cannot be stored."""
+        """Raise InvalidInput for what cannot be stored. The hash and the size follow from the bytes."""
+        if self.data is not None:
+            self._check_data(self.data)
         if self.type not in _PART_TYPES:
             raise InvalidInput(
                 f"unknown type of part {quoted(self.type)}; use one of {', '.join(_PART_TYPES)}", "parts"
@@ -58,10 +81,21 @@ class Part:
                 checks.storable(value, f"the {name} of a part", "parts")
         if self.type == "text" and not self.text:
             raise InvalidInput("a part of type text has no text", "parts")
-        if self.hash is not None and not _SHA256.fullmatch(self.hash):
+        if self.hash is not None and not SHA256.fullmatch(self.hash):
             raise InvalidInput(f"the hash of a part is {quoted(self.hash)}, not 64 hexadecimal digits", "parts")
         if self.size is not None:
             checks.at_least(self.size, 0, "the size of a part", "parts")
+
+    def _check_data(self, data: object) -> None:
+        if not isinstance(data, bytes):
+            raise InvalidInput(f"the data of a part must be bytes, not {type(data).__name__}", "parts")
+        if len(data) > MOST_ATTACHED_BYTES:
+            raise TooLarge(f"a part has {len(data):,} bytes; at most {MOST_ATTACHED_BYTES:,} are allowed", "parts")
+        found = sha256(data).hexdigest()
+        if self.hash not in (None, found) or self.size not in (None, len(data)):
+            raise InvalidInput("the hash or the size of a part is not that of its data", "parts")
+        object.__setattr__(self, "hash", found)
+        object.__setattr__(self, "size", len(data))
 
     @property
     def as_text(self) -> str:
@@ -126,7 +160,7 @@ def details_text(
 ) -> str | None:
     """Validate details and return their text, or None if there are none. Raises InvalidInput."""
     found: dict[str, Any] = {
-        "parts": [_as_dict(_part(each)) for each in _listed(parts, "parts")],
+        "parts": [_as_dict(each) for each in checked_parts(parts)],
         "tool_calls": [_as_dict(_tool_call(each)) for each in _listed(tool_calls, "tool_calls")],
         "tool_call_id": _named(tool_call_id, "the id of the tool call", "tool_call_id"),
         "metadata": {} if metadata is None else _metadata(metadata, limit),
@@ -193,7 +227,14 @@ def _canonical(found: Mapping[str, Any], limit: int) -> str | None:
     return text
 
 
+def checked_parts(parts: object) -> list[Part]:
+    """Return parts that are passed as values or mappings. Raises InvalidInput."""
+    return [_part(each) for each in _listed(parts, "parts")]
+
+
 def _as_dict(value: Part | ToolCall) -> dict[str, Any]:
+    if isinstance(value, Part) and value.data is not None:
+        raise InvalidInput("a part with data can only be stored by add and edit", "parts")
     pairs = ((each.name, getattr(value, each.name)) for each in fields(value))
     return {name: _plain(item) for name, item in pairs if item is not None}
 

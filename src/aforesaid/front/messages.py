@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from aforesaid.domain import checks
 from aforesaid.domain.change import AddMessage, Withdraw
-from aforesaid.domain.details import Part, ToolCall
+from aforesaid.domain.details import Part, ToolCall, checked_parts
 from aforesaid.domain.hit import Hit
 from aforesaid.domain.literals import HitKind, Role, Within
 from aforesaid.domain.message import Message, Position, draft, edited, tombstone
@@ -69,6 +69,18 @@ class UserMessages(UserHandle):
         searched, and by default the texts, captions and transcripts of the parts. `metadata` is any JSON object,
         `reply_to` the message that this one answers, `kind` the platform's kind of message and `language` its language.
         """
+        if parts and (with_data := _with_data(parts)):
+            given: dict[str, Any] = {
+                "at": at,
+                "id": id,
+                "author": author,
+                "name": name,
+                "replaces": replaces,
+                "tool_calls": tool_calls,
+            }
+            given |= {"tool_call_id": tool_call_id, "metadata": metadata, "reply_to": reply_to, "kind": kind}
+            async with self._services.attachments.storing(with_data) as stored:
+                return await self.add(role, text, parts=stored, language=language, **given)
         details = (parts, tool_calls, tool_call_id, metadata, reply_to, kind, language)
         new = draft(
             self.scope,
@@ -111,6 +123,10 @@ class UserMessages(UserHandle):
         changes nothing stores nothing (`receipt.duplicate`). Raises NotFound for a message that the user does not have,
         WrongState for one that was taken back.
         """
+        if parts and (with_data := _with_data(parts)):
+            kept: dict[str, Any] = {"name": name, "tool_calls": tool_calls, "metadata": metadata, "reply_to": reply_to}
+            async with self._services.attachments.storing(with_data) as stored:
+                return await self.edit(message, text, parts=stored, kind=kind, language=language, **kept)
         before = await self._newest(message)
         if before.taken_back:
             raise WrongState(f"message {quoted(before.id)} was taken back; it cannot be edited")
@@ -296,6 +312,12 @@ class UserMessages(UserHandle):
             known = checks.identifier(before, "the message", "before")
             return (await self._services.store.read(questions.MessageById(self.scope, known, within=within))).position
         return checks.at_least(before, 1, "before", "before")
+
+
+def _with_data(parts: Sequence[Part | Mapping[str, Any]]) -> list[Part]:
+    """Return the parts if one of them has bytes that must be stored; otherwise none."""
+    found = checked_parts(parts)
+    return found if any(part.data is not None for part in found) else []
 
 
 def _min_score(value: object, arms: Arms, similarity: float | None) -> float:

@@ -133,6 +133,11 @@ class MemoryOperations(MemoryHandle):
         """Verify everything that is stored. Reads all of it; `progress` is called from another thread."""
         return await self._services.store.verify(progress)
 
+    @public(unaudited="only who read a message knows the hash of its attachment", unbounded=True)
+    async def attachment(self, hash: str) -> bytes:  # noqa: A002 - the field of a part
+        """Return the bytes of a part of a message by its hash (`part.hash`). Raises NotFound."""
+        return await self._services.attachments.read(hash)
+
     @public(audit=IN_METHOD, unbounded=True)
     async def backup(
         self, path: str | os.PathLike[str], progress: Progress | None = None, *, actor: str | None = None

@@ -25,6 +25,7 @@ from aforesaid.recall import Recall
 from aforesaid.settings import Settings
 from aforesaid.store import Store, questions
 from aforesaid.store.announcing import Announcements, announcing
+from aforesaid.store.attachments import Attachments, attaching
 from aforesaid.tasks import close_all
 from aforesaid.telemetry import Metrics
 from aforesaid.telemetry.session_log import SessionLog
@@ -54,10 +55,12 @@ class Services:
         settings: Settings | None = None,
         clock: Callable[[], int] = now,
         metrics: Metrics | None = None,
+        attachments: Attachments | None = None,
     ) -> None:
-        """Work on a store. `clock` returns the current time in microseconds."""
+        """Work on a store. `clock` returns the current time in microseconds. Attachments are in memory by default."""
         self.changes = Announcements()
-        self.store = announcing(store, self.changes)
+        self.attachments = attachments or Attachments(None)
+        self.store = announcing(attaching(store, self.attachments), self.changes)
         self.profile = profile
         self.chat = chat
         self.metrics = Metrics() if metrics is None else metrics

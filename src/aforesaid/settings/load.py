@@ -66,10 +66,12 @@ def _assemble(sources: LayeredValues) -> Settings:
     embedder = choose_embedding(sources, routes)
     store: str | None = sources.take("store", default=None)
     fallback: str = sources.take("fallback", default=_PLAIN.fallback)
+    attachments: str | None = sources.take("attachments", default=None)
     profile: str = sources.take("profile", default=_PLAIN.profile)
     return Settings(
         store=None if store is None else _seen_from_the_file(sources, store, "store"),
         fallback=_seen_from_the_file(sources, fallback, "fallback") if ":" in fallback else fallback,
+        attachments=None if attachments is None else _seen_from_the_file(sources, attachments, "attachments"),
         profile=_seen_from_the_file(sources, profile, "profile") if profile.endswith(".toml") else profile,
         embedder=embedder,
         ranker=sources.take("ranker", default=_PLAIN.ranker),

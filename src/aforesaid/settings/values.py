@@ -267,6 +267,8 @@ class Settings:
     store: str | None = setting(None, value_types.text())
     fallback: str = setting("auto", value_types.text())
     """Where messages wait while the store is failing: `auto`, `none`, `memory`, or a location of files."""
+    attachments: str | None = setting(None, value_types.text())
+    """The folder of attachments; by default beside the store, where that is a file or a folder."""
     profile: str = setting("default", value_types.text())
     embedder: str | None = setting(None, value_types.text())
     ranker: bool = setting(True, value_types.boolean())

@@ -13,6 +13,7 @@ from aforesaid.errors import InvalidInput, StoreRefused, quoted
 from aforesaid.store.contract import Store
 
 if TYPE_CHECKING:
+    from aforesaid.store.attachments import Attachments
     from aforesaid.store.journalled.layout import Layout
     from aforesaid.store.salvage import Salvage
 
@@ -126,18 +127,40 @@ async def open_layout(location: Location, first: int = 0) -> Store:
     return await JournalledStore.open(_layout(kind, path), first=first)
 
 
+def attachments_of(location: str | os.PathLike[str] | None, folder: str | None = None) -> Attachments:
+    """Return the attachments of a store: in `folder`, beside the store, or in memory like the store."""
+    from aforesaid.store.attachments import Attachments, folder_of  # noqa: PLC0415 - only who stores messages needs it
+
+    kind, path = locate(location)
+    if os.environ.get("AFORESAID_KEY") or os.environ.get("AFORESAID_KEY_FILE"):
+        return Attachments(None, refusal="a key is configured, and attachments would be files that are not encrypted")
+    if folder is not None:
+        return Attachments(checks.file_path(folder, "the folder of attachments").expanduser().absolute())
+    if kind == "postgres":
+        return Attachments(
+            None,
+            refusal="there is no folder for attachments beside a database; name one with the setting `attachments`",
+        )
+    return Attachments(None if path is None else folder_of(path))
+
+
 def restore_store(backup: Path, location: str | os.PathLike[str] | None, *, replace: bool) -> Path | None:
     """Put a backup in the place of a store. What was there is set aside; its new name is returned."""
     kind, path = locate(location)
     if path is None:
         raise InvalidInput("a backup cannot be restored into memory; name a file")
+    from aforesaid.store.attachments import copy_attachments, folder_of  # noqa: PLC0415
+
     if kind == "sqlite":
         from aforesaid.store.sqlite.backup import restore  # noqa: PLC0415
 
-        return restore(backup, path, replace=replace)
-    from aforesaid.store.journalled.restoring import restore as restore_files  # noqa: PLC0415
+        aside = restore(backup, path, replace=replace)
+    else:
+        from aforesaid.store.journalled.restoring import restore as restore_files  # noqa: PLC0415
 
-    return restore_files(_layout(kind, backup), _layout(kind, path), replace=replace)
+        aside = restore_files(_layout(kind, backup), _layout(kind, path), replace=replace)
+    copy_attachments(folder_of(backup), folder_of(path))
+    return aside
 
 
 def hides_damage(location: str | os.PathLike[str] | None) -> bool:

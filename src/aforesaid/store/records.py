@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from aforesaid.domain.agenda import Entry, Subject
 from aforesaid.domain.checks import EARLIEST, microseconds, moment
+from aforesaid.domain.details import read_details
 from aforesaid.domain.fast_constructor import fast_constructor
 from aforesaid.domain.memory import Event, MemoryRecord
 from aforesaid.domain.message import Message, Position, message_id
@@ -72,6 +73,11 @@ def message(row: Row) -> Message:
         bool(replaced),
         details,
     )
+
+
+def hashes_in(details: Iterable[str]) -> frozenset[str]:
+    """Return the hashes that parts name in the details of messages."""
+    return frozenset(part.hash for text in details for part in read_details(text).parts if part.hash is not None)
 
 
 def messages(rows: Iterable[Row]) -> list[Message]:

@@ -17,6 +17,7 @@ ANSWERS: Final[Mapping[type[Question[Any]], Callable[[Reader, Any], Any]]] = {
     questions.MessageCount: reads.count,
     questions.Threads: reads.threads,
     questions.VersionsOf: reads.versions,
+    questions.AttachmentHashes: reads.attachment_hashes,
     questions.MessagesAfter: reads.following,
     questions.MessagesBetween: reads.said_between,
     questions.ActivityPerDay: reads.said_per_day,

@@ -27,6 +27,7 @@ from aforesaid.store import questions
 from aforesaid.store.ephemeral import agenda, retention, summaries
 from aforesaid.store.ephemeral.reader import Reader
 from aforesaid.store.ephemeral.state import Entry, person, thread
+from aforesaid.store.records import hashes_in
 
 
 def messages(reader: Reader, question: questions.Messages) -> list[Message]:
@@ -337,6 +338,12 @@ def versions(reader: Reader, question: questions.VersionsOf) -> list[Message]:
         near = {before.get(seq) for seq in reached} | {after.get(seq) for seq in reached}
         reached = {seq for seq in near if seq is not None} - wanted
     return [message for message in mine if message.seq in wanted]
+
+
+def attachment_hashes(reader: Reader, _: questions.AttachmentHashes) -> frozenset[str]:
+    """Return the hashes that the parts of messages name."""
+    found = (entry.message.details for entry in reader.state.log.values())
+    return hashes_in(details for details in found if details is not None)
 
 
 def discardable(reader: Reader, question: questions.DiscardableCount) -> int:

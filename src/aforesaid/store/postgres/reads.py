@@ -220,6 +220,12 @@ async def versions(queries: Queries, question: questions.VersionsOf) -> list[Mes
     return records.messages(await queries.rows(_VERSIONS, scope.space, scope.user, list(question.seqs)))
 
 
+async def attachment_hashes(queries: Queries, _: questions.AttachmentHashes) -> frozenset[str]:
+    """Return the hashes that the parts of messages name."""
+    query = "SELECT details FROM log WHERE details IS NOT NULL AND strpos(details, '\"hash\"') > 0"
+    return records.hashes_in(text for (text,) in await queries.rows(query))
+
+
 async def following(queries: Queries, question: questions.MessagesAfter) -> list[Message]:
     """Return the user's oldest messages after one, in the scope's thread or in all."""
     where = "log.space = $1 AND log.owner = $2 AND log.seq > $3 AND ($4::text IS NULL OR log.thread = $4)"

@@ -20,6 +20,7 @@ from aforesaid.store.questions.base import (
 )
 from aforesaid.store.questions.messages import (
     ActivityPerDay,
+    AttachmentHashes,
     MessageById,
     MessageCount,
     Messages,
@@ -79,6 +80,7 @@ from aforesaid.store.questions.upkeep import (
 
 __all__ = [
     "ActivityPerDay",
+    "AttachmentHashes",
     "AuditRows",
     "ChangeToken",
     "CoveredMessages",

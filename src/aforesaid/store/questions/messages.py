@@ -12,7 +12,7 @@ from aforesaid.domain.message_filter import EVERY_MESSAGE, MessageFilter
 from aforesaid.domain.report import Activity, Ledger
 from aforesaid.domain.session import Session
 from aforesaid.domain.thread import Thread
-from aforesaid.store.questions.base import OfScope, OfScopeShort, OfSpace
+from aforesaid.store.questions.base import OfScope, OfScopeShort, OfSpace, Question
 
 _SHORT_READ: Final = 500
 """Maximum messages of a read that counts as short."""
@@ -86,6 +86,13 @@ class VersionsOf(OfScope[list[Message]]):
     """All versions of those of the messages that are the user's, by sequence number. Any version names all of them."""
 
     seqs: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
+class AttachmentHashes(Question[frozenset[str]]):
+    """The hashes that the parts of messages name, of all spaces. Reads all messages that have details."""
+
+    needs_store = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ ANSWERS: Final[Mapping[type[Question[Any]], Callable[[apsw.Connection, Any], Any
     questions.MessageCount: reads.count,
     questions.Threads: reads.threads,
     questions.VersionsOf: reads.versions,
+    questions.AttachmentHashes: reads.attachment_hashes,
     questions.MessagesAfter: views.following,
     questions.MessagesBetween: views.said_between,
     questions.ActivityPerDay: views.said_per_day,

@@ -139,6 +139,12 @@ def versions(connection: apsw.Connection, question: questions.VersionsOf) -> lis
     return records.messages(connection.execute(_VERSIONS, (owner, json.dumps(list(question.seqs)))))
 
 
+def attachment_hashes(connection: apsw.Connection, _: questions.AttachmentHashes) -> frozenset[str]:
+    """Return the hashes that the parts of messages name."""
+    query = "SELECT details FROM log WHERE details IS NOT NULL AND instr(details, '\"hash\"')"
+    return records.hashes_in(text for (text,) in connection.execute(query))
+
+
 def _position(
     connection: apsw.Connection, limit_to_scope: str, values: tuple[int, ...], before: int | Position
 ) -> Position:

@@ -1,0 +1,251 @@
+"""The bytes of images, sounds and files, in a folder beside the store, each named by its SHA-256.
+
+The same bytes are stored once, however many messages name them. They are written before the message that names them,
+and removed when the last message that names them is erased: by `erase`, by `purge`, or by age.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import tempfile
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from aforesaid.domain.change import Change
+from aforesaid.domain.details import SHA256, Part
+from aforesaid.domain.receipt import Receipt
+from aforesaid.domain.report import Check, Component, Verification
+from aforesaid.domain.retention import Discard
+from aforesaid.domain.scope import Scope
+from aforesaid.domain.transfer import Purged, Row
+from aforesaid.errors import InvalidInput, NotFound, StoreDamaged, StoreRefused, quoted
+from aforesaid.store.contract import Progress, Store
+from aforesaid.store.findings import run
+from aforesaid.store.questions import AttachmentHashes, Question
+
+T = TypeVar("T")
+
+SUFFIX: Final = ".attachments"
+"""Added to the name of a store's file or folder."""
+_ABANDONED_SECONDS: Final = 3_600
+"""A file that no message names is removed after this time: whoever wrote it died before the message was stored."""
+
+
+def folder_of(store: Path) -> Path:
+    """Return the folder of attachments beside a store."""
+    store = store.expanduser().absolute()
+    return store.with_name(store.name + SUFFIX)
+
+
+class Attachments:
+    """The attachments of one store: in a folder, in memory, or nowhere."""
+
+    def __init__(self, folder: Path | None, *, refusal: str = "") -> None:
+        """Without a folder they are in memory. With a `refusal`, none can be stored, for this reason."""
+        self.folder = folder
+        self._refusal = refusal
+        self._memory: dict[str, bytes] = {}
+        self._arriving: Counter[str] = Counter()
+        """Hashes of parts whose messages are being stored."""
+
+    @asynccontextmanager
+    async def storing(self, parts: Sequence[Part]) -> AsyncIterator[tuple[Part, ...]]:
+        """Store the bytes of parts, and return the parts without them for the message that is stored inside.
+
+        When that fails, bytes that nothing else names are removed again.
+        """
+        found = {part.hash: part.data for part in parts if part.data is not None and part.hash is not None}
+        if found and self._refusal:
+            raise StoreRefused(self._refusal)
+        self._arriving.update(found.keys())
+        new: list[str] = []
+        try:
+            for name, data in found.items():
+                if await asyncio.to_thread(self._put, name, data):
+                    new.append(name)
+            yield tuple(replace(part, data=None) for part in parts)
+        except BaseException:
+            self._arriving.subtract(found.keys())
+            self._remove(name for name in new if not self._arriving[name])
+            raise
+        self._arriving.subtract(found.keys())
+
+    async def read(self, name: str) -> bytes:
+        """Return bytes by their hash. Raises NotFound, or StoreDamaged if they are not what was stored."""
+        if not SHA256.fullmatch(name):
+            raise InvalidInput(f"a hash must be 64 hexadecimal digits, not {quoted(name)}", "hash")
+        data = await asyncio.to_thread(self._get, name)
+        if data is None:
+            raise NotFound(f"there is no attachment {name}")
+        if sha256(data).hexdigest() != name:
+            raise StoreDamaged(f"the attachment {name} is not what was stored; restore the file from a backup")
+        return data
+
+    def names(self) -> Iterator[str]:
+        """Yield the hashes of all stored attachments."""
+        yield from list(self._memory)
+        if self.folder is not None and self.folder.is_dir():
+            yield from (path.name for path in self.folder.glob("??/*") if SHA256.fullmatch(path.name))
+
+    def remove_unnamed(self, named: frozenset[str], erased: frozenset[str], began: float) -> None:
+        """Remove what messages do not name: what was just erased, and what was abandoned.
+
+        Files that came after a moment (`time.time`) stay: another process may be about to store their message.
+        """
+        gone = [name for name in self.names() if name not in named and not self._arriving[name]]
+        self._remove(
+            name for name in gone if self._came_at(name) < (began if name in erased else began - _ABANDONED_SECONDS)
+        )
+
+    def check(self) -> Iterator[str]:
+        """Yield the attachments that are not what was stored."""
+        for name in self.names():
+            data = self._get(name)
+            if data is not None and sha256(data).hexdigest() != name:
+                yield f"the attachment {name} is not what was stored"
+
+    def _path(self, name: str) -> Path | None:
+        return None if self.folder is None else self.folder / name[:2] / name
+
+    def _put(self, name: str, data: bytes) -> bool:
+        """Store bytes durably; return whether they are new."""
+        path = self._path(name)
+        if path is None:
+            new = name not in self._memory
+            self._memory[name] = data
+            return new
+        if path.exists() and path.stat().st_size == len(data):
+            os.utime(path)
+            return False
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        handle, arriving = tempfile.mkstemp(dir=path.parent)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            Path(arriving).replace(path)
+        except BaseException:
+            with suppress(OSError):
+                Path(arriving).unlink()
+            raise
+        for folder in (path.parent, path.parent.parent):
+            _sync(folder)
+        return True
+
+    def _get(self, name: str) -> bytes | None:
+        path = self._path(name)
+        if path is None:
+            return self._memory.get(name)
+        try:
+            return path.read_bytes()
+        except FileNotFoundError:
+            return None
+
+    def _came_at(self, name: str) -> float:
+        path = self._path(name)
+        try:
+            return 0.0 if path is None else path.stat().st_mtime
+        except FileNotFoundError:
+            return 0.0
+
+    def _remove(self, names: Iterable[str]) -> None:
+        for name in list(names):
+            path = self._path(name)
+            if path is None:
+                self._memory.pop(name, None)
+                continue
+            path.unlink(missing_ok=True)
+            _sync(path.parent)
+            with suppress(OSError):  # other attachments are in it
+                path.parent.rmdir()
+
+
+def copy_attachments(source: Path, target: Path) -> None:
+    """Copy the attachments in a folder that another folder does not have."""
+    for path in source.glob("??/*"):
+        copied = target / path.parent.name / path.name
+        if SHA256.fullmatch(path.name) and not copied.exists():
+            copied.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            shutil.copy2(path, copied)
+
+
+def _sync(folder: Path) -> None:
+    if os.name == "nt":
+        return  # it has no handles of folders
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+class _AttachingStore:
+    """Passes everything on to a store, and keeps the attachments in step with its messages."""
+
+    def __init__(self, store: Store, attachments: Attachments) -> None:
+        self._inner = store
+        self._attachments = attachments
+
+    def apply(self, changes: Sequence[Change], progress: Progress | None = None) -> Coroutine[Any, Any, Receipt]:
+        # No coroutine of its own: storing a message is the hottest path.
+        stored = self._inner.apply(changes, progress)
+        return self._erasing(stored) if changes and type(changes[0]) is Discard else stored
+
+    def read(self, question: Question[T]) -> Coroutine[Any, Any, T]:
+        return self._inner.read(question)
+
+    def dump(self, *, vectors: bool = False) -> AsyncIterator[Sequence[Row]]:
+        return self._inner.dump(vectors=vectors)
+
+    async def purge(self, scope: Scope, actor: str = "aforesaid") -> Purged:
+        return await self._erasing(self._inner.purge(scope, actor))
+
+    async def erase(self, scope: Scope, seqs: Sequence[int], actor: str = "aforesaid") -> Purged:
+        return await self._erasing(self._inner.erase(scope, seqs, actor))
+
+    async def verify(self, progress: Progress | None = None) -> Verification:
+        found = await self._inner.verify(progress)
+        if not any(self._attachments.names()):
+            return found
+        check: Check = await asyncio.to_thread(run, "attachments", self._attachments.check)
+        return Verification((*found.checks, check))
+
+    async def backup(self, target: Path, progress: Progress | None = None) -> None:
+        await self._inner.backup(target, progress)
+        if self._attachments.folder is not None and self._attachments.folder.is_dir():
+            await asyncio.to_thread(copy_attachments, self._attachments.folder, folder_of(target))
+
+    async def health(self) -> Component:
+        return await self._inner.health()
+
+    async def close(self) -> None:
+        await self._inner.close()
+
+    async def _erasing(self, work: Coroutine[Any, Any, T]) -> T:
+        """Do work that erases messages, and remove the attachments that none names any more."""
+        if not any(self._attachments.names()):
+            return await work
+        began = time.time()
+        try:
+            before = await self._inner.read(AttachmentHashes())
+        except BaseException:
+            work.close()
+            raise
+        done = await work
+        after = await self._inner.read(AttachmentHashes())
+        await asyncio.to_thread(self._attachments.remove_unnamed, after, before - after, began)
+        return done
+
+
+def attaching(store: Store, attachments: Attachments) -> Store:
+    """Return a store that keeps attachments in step with its messages."""
+    return _AttachingStore(store, attachments)

@@ -1,0 +1,152 @@
+"""The bytes of parts: stored once by their hash, and removed with the last message that names them."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+import aforesaid
+from aforesaid import Part
+from aforesaid.domain.checks import LATEST
+from aforesaid.domain.retention import Discard
+from aforesaid.errors import InvalidInput, NotFound, StoreDamaged, StoreRefused
+from aforesaid.memory import Connecting, Memory
+from aforesaid.store.locate import attachments_of, restore_store
+from making import archive
+
+CAT, DOG = b"\x89PNG a cat", b"\x89PNG a dog"
+CAT_HASH = sha256(CAT).hexdigest()
+
+
+def files(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.rglob("*") if path.is_file())
+
+
+def opened(location: str, tmp_path: Path) -> Connecting:
+    """Open a memory; a database gets a folder by the setting."""
+    settings = {"attachments": str(tmp_path / "bytes")} if location.startswith("postgres") else {}
+    return aforesaid.connect(location, settings=settings)
+
+
+async def stored(memory: Memory, *hashes: str) -> list[bool]:
+    found = []
+    for name in hashes:
+        try:
+            await memory.attachment(name)
+            found.append(True)
+        except NotFound:
+            found.append(False)
+    return found
+
+
+@pytest.mark.every_store
+async def test_bytes_are_stored_once_and_go_with_the_last_message(location: str, tmp_path: Path) -> None:
+    async with opened(location, tmp_path) as memory:
+        ann, bob = memory.user("ann"), memory.user("bob", space="work")
+        first = (await ann.add("user", "look", parts=[Part.of(CAT, "image/png", name="cat.png", text="a cat")])).message
+        (part,) = first.parts
+        assert part == Part("image", "a cat", None, "image/png", "cat.png", CAT_HASH, len(CAT))
+        assert part.data is None
+        assert await memory.attachment(CAT_HASH) == CAT
+        second = (await bob.add("user", parts=[{"type": "file", "data": CAT}, {"type": "file", "data": DOG}])).message
+        names = [part.hash or "" for part in second.parts]
+        assert names[0] == CAT_HASH
+        await ann.take_back(first)
+        assert await stored(memory, *names) == [True, True]
+        await ann.erase(first)
+        assert await stored(memory, *names) == [True, True], "Bob has it too"
+        await memory.purge("bob", space="work")
+        assert await stored(memory, *names) == [False, False]
+        assert (await memory.verify()).ok
+
+
+async def test_files_lie_beside_the_store(tmp_path: Path) -> None:
+    place = tmp_path / "memory.db"
+    async with aforesaid.connect(place) as memory:
+        ann = memory.user("ann")
+        await ann.add("user", "no attachment")
+        assert not (tmp_path / "memory.db.attachments").exists()
+        await ann.add("user", parts=[Part.of(CAT)])
+        kept = tmp_path / "memory.db.attachments" / CAT_HASH[:2] / CAT_HASH
+        assert kept.read_bytes() == CAT
+    async with aforesaid.connect(place) as memory:
+        assert await memory.attachment(CAT_HASH) == CAT
+        kept.write_bytes(DOG)
+        with pytest.raises(StoreDamaged):
+            await memory.attachment(CAT_HASH)
+        report = await memory.verify()
+        assert not report.ok
+        assert f"the attachment {CAT_HASH} is not what was stored" in str(report)
+
+
+async def test_bytes_that_were_not_stored_with_their_message_are_removed(tmp_path: Path) -> None:
+    async with aforesaid.connect(tmp_path / "memory.db") as memory:
+        ann = memory.user("ann")
+        with pytest.raises(NotFound):
+            await ann.add("user", parts=[Part.of(CAT)], replaces="unknown")
+        assert files(tmp_path / "memory.db.attachments") == []
+
+
+async def test_bytes_go_with_messages_that_are_deleted_by_age(tmp_path: Path) -> None:
+    async with aforesaid.connect(tmp_path / "memory.db") as memory:
+        ann = memory.user("ann")
+        old = (await ann.add("user", parts=[Part.of(CAT)])).message
+        await ann.add("user", parts=[Part.of(DOG)])
+        await archive(memory.store, ann.scope, [old])
+        await memory.store.apply([Discard("messages", LATEST)])
+        assert files(tmp_path / "memory.db.attachments") == [sha256(DOG).hexdigest()]
+
+
+async def test_an_edit_can_bring_bytes_and_erasing_removes_those_of_all_versions(tmp_path: Path) -> None:
+    async with aforesaid.connect(tmp_path / "memory.db") as memory:
+        ann = memory.user("ann")
+        first = (await ann.add("user", parts=[Part.of(CAT)])).message
+        second = (await ann.edit(first, parts=[Part.of(DOG)])).message
+        assert await memory.attachment(second.parts[0].hash or "") == DOG
+        assert len(files(tmp_path / "memory.db.attachments")) == 2
+        await ann.erase(second)
+        assert files(tmp_path / "memory.db.attachments") == []
+
+
+async def test_a_backup_has_the_bytes_and_restoring_brings_them_back(tmp_path: Path) -> None:
+    async with aforesaid.connect(tmp_path / "memory.db") as memory:
+        await memory.user("ann").add("user", parts=[Part.of(CAT)])
+        await memory.backup(tmp_path / "backup.db")
+        await memory.purge("ann")
+    assert files(tmp_path / "memory.db.attachments") == []
+    restore_store(tmp_path / "backup.db", str(tmp_path / "memory.db"), replace=True)
+    async with aforesaid.connect(tmp_path / "memory.db") as memory:
+        (message,) = await memory.user("ann").history()
+        assert await memory.attachment(message.parts[0].hash or "") == CAT
+
+
+async def test_nothing_is_written_in_plain_beside_an_encrypted_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AFORESAID_KEY", "a secret key of the store")
+    with pytest.raises(StoreRefused, match="not encrypted"):
+        async with attachments_of(tmp_path / "memory.db").storing([Part.of(CAT)]):
+            pass
+    assert files(tmp_path) == []
+    monkeypatch.delenv("AFORESAID_KEY")
+    with pytest.raises(StoreRefused, match="name one with the setting `attachments`"):
+        async with attachments_of("postgresql://localhost/x").storing([Part.of(CAT)]):
+            pass
+
+
+async def test_wrong_bytes_and_hashes_are_refused() -> None:
+    async with aforesaid.connect(":memory:") as memory:
+        ann = memory.user("ann")
+        for wrong in ({"data": "text"}, {"data": CAT, "hash": "0" * 64}, {"data": CAT, "size": 1}):
+            with pytest.raises(InvalidInput) as refused:
+                await ann.add("user", parts=[{"type": "file", **wrong}])
+            assert refused.value.field == "parts"
+        with pytest.raises(InvalidInput):
+            await memory.attachment("../../etc/passwd")
+        with pytest.raises(NotFound):
+            await memory.attachment("0" * 64)
+        with pytest.raises(InvalidInput):
+            await ann.add_many([{"role": "user", "parts": [Part.of(CAT)]}])
+        assert await ann.history() == []
