@@ -156,5 +156,5 @@ $(INTEGRATIONS)/.ready: pyproject.toml tests/integrations/requirements.txt
 	$(PYTHON) -m venv $(INTEGRATIONS)
 	$(INTEGRATIONS)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
 	$(INTEGRATIONS)/bin/python -m pip install --quiet --disable-pip-version-check --requirement tests/integrations/requirements.txt \
-		--editable '.[agent-framework,anthropic,autogen,google-adk,haystack,langchain,langgraph,llama-index,openai-agents,pydantic-ai]'
+		--editable '.[agent-framework,anthropic,autogen,claude-agent,google-adk,haystack,langchain,langgraph,llama-index,openai-agents,pydantic-ai]'
 	@touch $(INTEGRATIONS)/.ready

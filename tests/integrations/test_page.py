@@ -22,6 +22,7 @@ FRAMEWORKS = (
     "agents",
     "anthropic",
     "autogen_core",
+    "claude_agent_sdk",
     "google.adk",
     "haystack",
     "langchain",
