@@ -247,12 +247,11 @@ async def test_an_agent_stores_reads_counts_and_finds_messages(server: Live) -> 
         assert [(each["id"], each["text"], each["metadata"]) for each in messages] == [
             ("m1", "The boat is blue.", {"topic": "boats"})
         ]
-        assert [each["role"] for each in (await call(client, "get_messages", thread="harbour"))["messages"]] == [
-            "assistant",
-            "user",
-        ]
         (thread,) = (await call(client, "list_threads"))["threads"]
-        assert (thread["id"], thread["messages"], thread["last_text"]) == ("harbour", 2, "The boat is blue.")
+        assert (thread["id"], thread["messages"], thread["last_text"]) == ("ann/harbour", 2, "The boat is blue.")
+        for name in ("harbour", thread["id"]):
+            read = (await call(client, "get_messages", thread=name))["messages"]
+            assert [each["role"] for each in read] == ["assistant", "user"]
         hits = (await call(client, "search_memories", query="boat", role="assistant", min_score=0))["hits"]
         assert [hit["text"] for hit in hits] == ["Which boat?"]
         bad = [{"role": "user", "text": "one"}, {"role": "user", "text": ""}]

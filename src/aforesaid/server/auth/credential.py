@@ -69,9 +69,11 @@ class Credential:
         If it is not, whoever asks for it writes down what is seen.
         """
         whose = self.user_of(user) or user
-        # A shared thread contains messages of others, so a key for one user can only use its own threads.
-        if self.user is not None and thread is not None and not is_direct(thread):
-            thread = f"{whose}/{thread}"
+        # A shared thread contains messages of others, so a key for one user can only use its own threads. Answers have
+        # the whole name, which is accepted too.
+        own = f"{whose}/"
+        if self.user is not None and thread is not None and not is_direct(thread) and not thread.startswith(own):
+            thread = f"{own}{thread}"
         actor = self.actor if audited else None
         return memory.user(whose, space=self.space_of(space), thread=thread, session=session, actor=actor)
 
