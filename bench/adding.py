@@ -79,7 +79,7 @@ def raw(path: Path, group: int, texts: Sequence[str], *, beforehand: bool) -> fl
         for seq, text in enumerate(texts, 1):
             owner = seq % USERS + 1
             step = append.prepare(AddMessage(draft(scopes[owner - 1], "user", text)))
-            yield seq, owner, step, prefixed_terms(owner, None, step.words)
+            yield seq, owner, step, prefixed_terms(owner, None, step.terms)
 
     made = iter(list(rows())) if beforehand else rows()
     with stopwatch() as seconds:
@@ -94,11 +94,11 @@ def raw(path: Path, group: int, texts: Sequence[str], *, beforehand: bool) -> fl
                 execute(
                     append._NEW_MESSAGE,
                     (seq, owner, owner, 0, owner, owner, new.role, None, new.text, new.at)
-                    + (new.stored_at, None, len(step.words), step.hash),
+                    + (new.stored_at, None, step.words, step.hash),
                 )
                 execute(append._INDEX, (seq, terms))
                 execute(sessions.GROW, (owner, new.at, new.at, seq, 1))
-                execute(append._COUNT_PERSON, (owner, 1, 1, len(step.words), seq, new.at))
+                execute(append._COUNT_PERSON, (owner, 1, 1, step.words, seq, new.at))
             execute("COMMIT")
             if commit % 16 == 0:
                 connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)

@@ -37,6 +37,9 @@ _ACCENTS: Final = {
     "german": "äöüß", "spanish": "ñ¿¡áéíóú", "french": "àâçéèêëîïôœù", "italian": "àèéìòù", "portuguese": "ãõáâàçéêíóú",
     "dutch": "ëï",
 }  # fmt: skip
+_SHIFTS: Final = range(0, 16 * len(LATIN_LANGUAGES), 16)
+"""Where the count of each language begins, in bits. No language has more stop words than fit into 16 bits."""
+_FIELD: Final = (1 << 16) - 1
 _MOST_CHARACTERS: Final = 20_000
 """Maximum characters of a text that are examined."""
 
@@ -60,11 +63,12 @@ def index_language(words: Iterable[str]) -> str:
     It is guessed by stop words alone. Stored stems depend on it, so evidence that `guess_language` gains must not
     change it: that would need a rebuild of every index.
     """
-    counts = _count(words, _index_words())
-    if not counts:
+    known = _index_words()
+    total = sum(map(known.__getitem__, known.keys() & words))
+    if not total:
         return ENGLISH
-    most = max(counts.values())
-    return next(language for language in LATIN_LANGUAGES if counts.get(language) == most)
+    counts = [total >> shift & _FIELD for shift in _SHIFTS]
+    return LATIN_LANGUAGES[counts.index(max(counts))]
 
 
 def language_by_script(word: str) -> str | None:
@@ -97,8 +101,17 @@ def _count(words: Iterable[str], languages_by_word: Mapping[str, tuple[str, ...]
 
 
 @cache
-def _index_words() -> dict[str, tuple[str, ...]]:
-    return _languages_by_word({language: stop_words(language) for language in LATIN_LANGUAGES})
+def _index_words() -> dict[str, int]:
+    """Return the stop words, each with a number that has a one in the field of each of its languages.
+
+    The sum of these numbers is how many words of each language a text has. Every stored message is counted this way.
+    """
+    return {
+        word: sum(1 << _SHIFTS[LATIN_LANGUAGES.index(language)] for language in languages)
+        for word, languages in _languages_by_word(
+            {language: stop_words(language) for language in LATIN_LANGUAGES}
+        ).items()
+    }
 
 
 @cache

@@ -26,15 +26,7 @@ def stems(words: Iterable[str], language: str) -> list[str]:
     Latin letters itself, they are taken as English, as a Latin word in a Chinese text most likely is.
     """
     cached = _stem_cache(language)
-    found = []
-    for word in words:
-        stemmed = cached.get(word)
-        if stemmed is None:
-            if len(cached) >= _MOST_CACHED:
-                cached.clear()
-            stemmed = cached[word] = _stem(word, language)
-        found.append(stemmed)
-    return found
+    return [*map(cached.__getitem__, words)]
 
 
 @lru_cache(maxsize=10_000)
@@ -50,9 +42,23 @@ def _stem(word: str, language: str) -> str:
     return str(_stemmer(language_by_script(word) or latin).stemWord(word))
 
 
+class _Stems(dict[str, str]):
+    """The stems of words of one language, computed when they are first asked for."""
+
+    def __init__(self, language: str) -> None:
+        super().__init__()
+        self._language = language
+
+    def __missing__(self, word: str) -> str:
+        if len(self) >= _MOST_CACHED:
+            self.clear()
+        self[word] = found = _stem(word, self._language)
+        return found
+
+
 @cache
-def _stem_cache(_language: str) -> dict[str, str]:
-    return {}
+def _stem_cache(language: str) -> _Stems:
+    return _Stems(language)
 
 
 @cache

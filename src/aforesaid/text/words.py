@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from itertools import pairwise
 from typing import Final
 
@@ -11,6 +12,11 @@ from aforesaid.text.scripts import SIGNS, UNSPACED_LETTERS
 
 LONGEST_WORD: Final = 64
 """Maximum characters of a word. Longer runs, such as encoded files and hashes, are cut and found by their beginning."""
+
+_CACHED_CHUNK: Final = 24
+"""Maximum characters of a chunk of text, with its punctuation, whose words are cached."""
+_MOST_CACHED: Final = 100_000
+"""Maximum chunks whose words are cached. People use the same words again and again."""
 
 # For plain ASCII, one pass that lowers letters and turns all that is not a letter, a digit or _ into a space.
 _ASCII_FOLD: Final = bytes(
@@ -27,13 +33,25 @@ def split(text: str) -> tuple[list[str], list[str]]:
             words = [word[:LONGEST_WORD] for word in words]
         return words, []
     words, characters = [], []
-    for unspaced, word in _RUN.findall(fold(text)):
+    for chunk in text.split():
+        # Chunks in a script with spaces are words that come again; others are whole sentences, which do not.
+        some, more = _split_chunk(chunk) if len(chunk) <= _CACHED_CHUNK else _split_chunk.__wrapped__(chunk)
+        words += some
+        characters += more
+    return words, characters
+
+
+@lru_cache(_MOST_CACHED)
+def _split_chunk(chunk: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Split what is between two spaces. Folding does not reach across a space."""
+    words, characters = [], []
+    for unspaced, word in _RUN.findall(fold(chunk)):
         if word:
             words.append(word[:LONGEST_WORD])
         else:
             characters.extend(unspaced)
             characters.extend(map("".join, pairwise(unspaced)))
-    return words, characters
+    return tuple(words), tuple(characters)
 
 
 def words_of(text: str) -> list[str]:

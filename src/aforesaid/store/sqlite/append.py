@@ -47,7 +47,10 @@ class Prepared(NamedTuple):
 
     draft: Draft
     silence: int
-    words: list[str]
+    words: int
+    """Number of its index terms."""
+    terms: str
+    """Its index terms, one after the other: a list would be one more object for the garbage collector."""
     hash: bytes
 
     @property
@@ -91,7 +94,8 @@ class _Counts:
 def prepare(change: AddMessage) -> Prepared:
     """Do the thinking about a message that needs no file."""
     draft, silence = change
-    return Prepared(draft, silence, terms(draft.text), draft.hash)
+    found = terms(draft.text)
+    return Prepared(draft, silence, len(found), " ".join(found), draft.hash)
 
 
 def prepare_return(change: Restore, message: Message) -> Returning:
@@ -196,7 +200,7 @@ class Appender:
 
     def _collect(self, step: Prepared, owner: int, thread: int, session: int, seq: int) -> None:
         """Have a message written with the next ones."""
-        draft, words = step.draft, len(step.words)
+        draft, words = step.draft, step.words
         scope = draft.scope
         author = owner
         if draft.author != scope.user:
@@ -207,7 +211,7 @@ class Appender:
             (*row, draft.at, draft.stored_at, draft.id, words, step.hash)
             + (draft.replaces, draft.is_tombstone, draft.details)
         )
-        self._index.append((seq, prefixed_terms(owner, shared_thread, step.words)))
+        self._index.append((seq, prefixed_terms(owner, shared_thread, step.terms)))
         self._waiting.add((thread, draft.at))
         if draft.id is not None:
             self._waiting.add((thread, draft.id))

@@ -176,18 +176,18 @@ def index_terms(owner: int, thread: int, shared: int, text: str) -> str:
     """Return what the keyword index holds for a message. Raises CorruptError for values that no message has."""
     if not all(map(isinstance, (text, owner, thread), (str, int, int))):
         raise apsw.CorruptError("a row of the log or of the notes holds values of the wrong types")
-    return prefixed_terms(owner, thread if shared else None, terms(text))
+    return prefixed_terms(owner, thread if shared else None, " ".join(terms(text)))
 
 
-def prefixed_terms(owner: int, shared_thread: int | None, words: list[str]) -> str:
+def prefixed_terms(owner: int, shared_thread: int | None, words: str) -> str:
     """Write each term once for its owner and, in a thread that others read, once for the thread."""
     if not words:
         return ""
     mine = owner_prefix(owner)
-    content = mine + f" {mine}".join(words)
+    content = mine + words.replace(" ", f" {mine}")
     if shared_thread is not None:
         ours = thread_prefix(shared_thread)
-        content += f" {ours}" + f" {ours}".join(words)
+        content += f" {ours}" + words.replace(" ", f" {ours}")
     return content
 
 

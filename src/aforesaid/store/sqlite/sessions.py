@@ -133,6 +133,8 @@ class Sessions:
         self._entered.clear()
 
     def _write_entered(self) -> None:
+        if not self._entered:
+            return
         grown = [session for session in self._entered.values() if session.grown_by]
         self._unit.connection.executemany(
             GROW, [(each.key, each.started, each.last, each.last_seq, each.grown_by) for each in grown]
