@@ -326,6 +326,13 @@ class SyncUserMemory:
         that was erased before is no error; an unknown id raises NotFound.
         """
 
+    def clear(self, thread: str | int | None = None, *, erase: bool = False) -> int:
+        """Take back all messages that the user has in a thread (default: the handle's); return how many these were.
+
+        They are taken back together, all of them or none, as by `take_back`. With `erase`, no byte of them is left, nor
+        of those that were taken back before; that cannot be undone. Other users' messages in the thread stay.
+        """
+
     def history(
         self,
         limit: int = 50,
@@ -672,8 +679,8 @@ class SyncUserMemory:
         The names that Aforesaid looks at are checked; other names are yours. `memory.set` does the same for a space.
         """
 
-    def clear(self) -> None:
-        """Begin anew: messages up to now leave the recent window of contexts. They are kept, and can still be found."""
+    def clear_window(self) -> None:
+        """Remove the messages up to now from the recent window of contexts. They are kept, and can still be found."""
 
     def status(self, *, within: Within = "user") -> MemoryStatus:
         """Return the state of the user's memory, by the policy that makes its summaries.

@@ -98,3 +98,24 @@ def test_a_message_can_be_stored_with_metadata_and_what_it_replies_to(run: Run) 
         )
     )
     assert ok(run("count", "--metadata", '{"topic": "home"}')).strip() == "1"
+
+
+def test_a_message_is_edited_taken_back_and_erased(run: Run) -> None:
+    ok(run("add-many", "-", stdin=BATCH))
+    assert "ann: a red boat" in ok(run("edit", "m1", "a red boat"))
+    assert run("edit", "m1").exit_code == 2
+    assert "m2 is taken back" in ok(run("take-back", "m2"))
+    assert "m2 was taken back before" in ok(run("take-back", "m2"))
+    assert run("erase", "m3", stdin="n\n").exit_code == 1
+    assert "erased 1 message" in ok(run("erase", "m3", "--yes"))
+    assert [each["text"] for each in as_json(run("history", "--json"))] == ["a red boat"]
+    assert run("take-back", "never").exit_code == 1
+
+
+def test_a_thread_is_cleared(run: Run) -> None:
+    ok(run("add-many", "-", "--thread", "boats", stdin=BATCH))
+    ok(run("add", "hi"))
+    assert run("clear", "--thread", "boats", stdin="n\n").exit_code == 1
+    assert "took back 3 messages in boats" in ok(run("clear", "--thread", "boats", "--yes"))
+    assert as_json(run("clear", "--thread", "boats", "--erase", "--yes", "--json")) == {"count": 0}
+    assert [each["text"] for each in as_json(run("history", "--json"))] == ["hi"]

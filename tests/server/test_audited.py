@@ -34,6 +34,7 @@ KEY: Final = {"name": "new", "role": "app"}
 STORES: Final = {
     ("POST", "/api/messages"): "the log itself shows what was stored",
     ("POST", "/api/messages/batch"): "the log itself shows what was stored",
+    ("PATCH", "/api/messages"): "the log itself shows what was stored",
 }
 
 
@@ -104,8 +105,11 @@ def of_user(ann: UserMemory, numbers: dict[str, int]) -> dict[str, Callable[[], 
         "account_context": lambda: ann.account_context("hello"),
         "settings": ann.settings,
         "set": lambda: ann.set("favourite_colour", "green"),
-        "clear": ann.clear,
+        "clear_window": ann.clear_window,
         "audit": ann.audit,
+        "take_back": lambda: ann.take_back("#1"),
+        "erase": lambda: ann.erase("#1"),
+        "clear": ann.clear,
     }
 
 
@@ -163,7 +167,7 @@ async def test_every_method_of_a_user_leaves_a_row_with_its_actor(tmp_path: Path
 
 
 @pytest.mark.defect("P7")
-@pytest.mark.parametrize("method", ["message", "tiers", "day", "history_context", "clear", "summarize"])
+@pytest.mark.parametrize("method", ["message", "tiers", "day", "history_context", "clear_window", "summarize"])
 async def test_a_method_that_was_not_audited_leaves_a_row_with_its_actor(tmp_path: Path, method: str) -> None:
     async with aforesaid.connect(tmp_path / "memory.db", embedder="none") as memory:
         await memory.user("ann").add("user", "I went to Zanzibar and saw a parrot there.")

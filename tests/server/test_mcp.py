@@ -34,6 +34,10 @@ TOOLS = {
     "count_messages",
     "list_threads",
     "add_messages",
+    "edit_message",
+    "take_back_message",
+    "erase_messages",
+    "clear_thread",
 }
 
 
@@ -257,3 +261,16 @@ async def test_an_agent_stores_reads_counts_and_finds_messages(server: Live) -> 
         bad = [{"role": "user", "text": "one"}, {"role": "user", "text": ""}]
         assert "message 1 of the batch" in await refusal(client, "add_messages", messages=bad)
         assert await call(client, "count_messages") == {"count": 2}
+
+
+async def test_an_agent_edits_takes_back_and_erases_messages(server: Live) -> None:
+    async with over_http(server, server.key(space="changing", user="ann")) as client:
+        batch = [{"role": "user", "text": text, "id": text} for text in ("one", "two", "three", "four")]
+        await call(client, "add_messages", messages=batch)
+        assert (await call(client, "edit_message", id="one", text="first"))["text"] == "first"
+        await call(client, "take_back_message", id="two")
+        assert (await call(client, "erase_messages", ids=["three"]))["messages"] == 1
+        assert [each["text"] for each in (await call(client, "get_messages"))["messages"]] == ["first", "four"]
+        assert "no message" in await refusal(client, "take_back_message", id="never")
+        assert await call(client, "clear_thread") == {"count": 2}
+        assert (await call(client, "get_messages"))["messages"] == []

@@ -99,3 +99,30 @@ async def test_threads_are_listed_newest_first_and_paged(server: Running) -> Non
         assert unknown.status_code == 404
     async with server.client(server.key(user="bob")) as client:
         assert (await client.get("/api/threads")).json() == {"threads": []}
+
+
+async def test_a_message_is_edited_taken_back_and_erased(server: Running) -> None:
+    async with server.client(server.key()) as client:
+        whose = {"user": "ann", "thread": "t"}
+        batch = [{"role": "user", "text": text, "id": text} for text in ("one", "two", "three")]
+        await client.post("/api/messages/batch", json={**whose, "messages": batch})
+        edited = await client.patch("/api/messages", json={**whose, "id": "one", "text": "first", "metadata": {"n": 1}})
+        assert (edited.status_code, edited.json()["message"]["text"]) == (200, "first")
+        gone = await client.post("/api/messages/take-back", json={**whose, "id": "two"})
+        assert (gone.status_code, gone.json()["message"]["taken_back"]) == (200, True)
+        again = await client.post("/api/messages/take-back", json={**whose, "id": "two"})
+        assert (again.status_code, again.json()["duplicate"]) == (200, True)
+        refused = await client.patch("/api/messages", json={**whose, "id": "two", "text": "x"})
+        assert refused.status_code == 409, refused.text
+        erased = await client.post("/api/messages/erase", json={**whose, "ids": ["three"]})
+        assert (erased.status_code, erased.json()["messages"]) == (200, 1)
+        listed = (await client.get("/api/messages", params=whose)).json()["messages"]
+        assert [(each["text"], each["metadata"]) for each in listed] == [("first", {"n": 1})]
+        for path, body in (("take-back", {"id": "never"}), ("erase", {"ids": ["never"]})):
+            assert (await client.post(f"/api/messages/{path}", json=whose | body)).status_code == 404
+        cleared = await client.post("/api/threads/clear", json=whose)
+        assert cleared.json() == {"count": 1}
+        assert (await client.post("/api/threads/clear", json={**whose, "erase": True})).json() == {"count": 0}
+        assert (await client.get("/api/messages", params={**whose, "versions": True})).json()["messages"] == []
+    async with server.client(server.key("reader")) as client:
+        assert (await client.post("/api/threads/clear", json=whose)).status_code == 403

@@ -45,6 +45,16 @@ export interface ChatMessage {
   content: string;
 }
 
+/** A thread to clear. */
+export interface ClearedThread {
+  /** The user. Not needed with a key for one user. */
+  user?: string | null;
+  /** A channel or conversation. Default: the direct chat. */
+  thread?: string | null;
+  /** Erase the messages, so that no byte of them is left. */
+  erase?: boolean;
+}
+
 /** The health of a component. */
 export interface Component {
   name: string;
@@ -108,6 +118,29 @@ export interface ContextWanted {
   without?: ("system" | "rules" | "persona" | "instructions" | "portrait" | "habits" | "memories" | "summaries" | "snippets" | "recent" | "date" | "current")[];
 }
 
+/** A new version of a message. What is not given stays as it was. */
+export interface EditedMessage {
+  /** The user. Not needed with a key for one user. */
+  user?: string | null;
+  /** A channel or conversation. Default: the direct chat. */
+  thread?: string | null;
+  /** The id of the message. */
+  id: string;
+  text?: string | null;
+  /** The speaker's display name. */
+  name?: string | null;
+  parts?: PartBody[] | null;
+  tool_calls?: ToolCallBody[] | null;
+  /** Any JSON object. */
+  metadata?: Record<string, unknown> | null;
+  /** The id of the message that it replies to. */
+  reply_to?: string | null;
+  /** The platform's kind of message. */
+  kind?: string | null;
+  /** Its language. */
+  language?: string | null;
+}
+
 /** An entry of the audit log. It names what was viewed or changed, without its content. */
 export interface Entry {
   id: number;
@@ -120,6 +153,16 @@ export interface Entry {
   actor: string;
   action: string;
   subject: string;
+}
+
+/** How much was erased. */
+export interface Erased {
+  /** Number of messages, each version counted. */
+  messages: number;
+  summaries: number;
+  memories: number;
+  /** Number of these summaries and memories that were other users'. */
+  of_others: number;
 }
 
 /** A fact to remember or to forget. */
@@ -380,6 +423,26 @@ export interface MessagePage {
   messages: Message[];
   /** The cursor of the page before these; null when there is none. */
   next: string | null;
+}
+
+/** A message by its id. */
+export interface NamedMessage {
+  /** The user. Not needed with a key for one user. */
+  user?: string | null;
+  /** A channel or conversation. Default: the direct chat. */
+  thread?: string | null;
+  /** The id of the message. */
+  id: string;
+}
+
+/** Messages by their ids. */
+export interface NamedMessages {
+  /** The user. Not needed with a key for one user. */
+  user?: string | null;
+  /** A channel or conversation. Default: the direct chat. */
+  thread?: string | null;
+  /** The ids of the messages. */
+  ids: string[];
 }
 
 /** A key to create. */
@@ -1008,6 +1071,17 @@ export interface Routes {
     };
     result: Receipt;
   };
+  /** Edit a message */
+  "PATCH /api/messages": {
+    options: {
+      query?: {
+        /** The space. Only for keys for all spaces; other keys have their own. */
+        space?: string;
+      };
+      body: EditedMessage;
+    };
+    result: Receipt;
+  };
   /** Count messages */
   "GET /api/messages/count": {
     options: {
@@ -1052,6 +1126,28 @@ export interface Routes {
       body: NewMessages;
     };
     result: Batch;
+  };
+  /** Take a message back */
+  "POST /api/messages/take-back": {
+    options: {
+      query?: {
+        /** The space. Only for keys for all spaces; other keys have their own. */
+        space?: string;
+      };
+      body: NamedMessage;
+    };
+    result: Receipt;
+  };
+  /** Erase messages */
+  "POST /api/messages/erase": {
+    options: {
+      query?: {
+        /** The space. Only for keys for all spaces; other keys have their own. */
+        space?: string;
+      };
+      body: NamedMessages;
+    };
+    result: Erased;
   };
   /** Make a context */
   "POST /api/context": {
@@ -1218,6 +1314,17 @@ export interface Routes {
       };
     };
     result: ThreadList;
+  };
+  /** Clear a thread */
+  "POST /api/threads/clear": {
+    options: {
+      query?: {
+        /** The space. Only for keys for all spaces; other keys have their own. */
+        space?: string;
+      };
+      body: ClearedThread;
+    };
+    result: MessageCount;
   };
   /** List sessions */
   "GET /api/sessions": {

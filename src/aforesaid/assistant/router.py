@@ -186,7 +186,7 @@ async def _analyze(user: UserMemory, rest: str) -> Answer:  # noqa: ARG001
 
 
 async def _clear(user: UserMemory, rest: str) -> Answer:  # noqa: ARG001
-    await user.clear()
+    await user.clear_window()
     return Answer("The short-term window is empty now. Everything that was said is kept, and can still be found.")
 
 

@@ -127,8 +127,8 @@ class UserContexts(UserHandle):
         await self._services.effective.set(self.scope, key, value, self._who)
 
     @public(audit=IN_METHOD)
-    async def clear(self) -> None:
-        """Begin anew: messages up to now leave the recent window of contexts. They are kept, and can still be found."""
+    async def clear_window(self) -> None:
+        """Remove the messages up to now from the recent window of contexts. They are kept, and can still be found."""
         ledger = await self._services.store.read(questions.UserLedger(self.scope))
         await self._services.effective.mark_cleared(self.scope, ledger.last_seq, self._who)
 

@@ -19,7 +19,7 @@ from aforesaid.domain.scope import Scope
 from aforesaid.domain.session import Session
 from aforesaid.domain.transfer import Purged
 from aforesaid.errors import InvalidInput, NotFound, WrongState, quoted
-from aforesaid.front.handle import IN_METHOD, UserHandle, at_once, public
+from aforesaid.front.handle import IN_METHOD, MOST_AT_ONCE, UserHandle, at_once, public
 from aforesaid.models.tokens import count_tokens
 from aforesaid.recall import DEFAULT_KINDS, MIN_SCORE, Arms, SearchRequest
 from aforesaid.store import questions
@@ -173,6 +173,29 @@ class UserMessages(UserHandle):
         self._services.clear_caches()
         self._services.upkeep.nudge()
         return done
+
+    @public(audit=IN_METHOD, unbounded=True)
+    async def clear(self, thread: str | int | None = None, *, erase: bool = False) -> int:
+        """Take back all messages that the user has in a thread (default: the handle's); return how many these were.
+
+        They are taken back together, all of them or none, as by `take_back`. With `erase`, no byte of them is left, nor
+        of those that were taken back before; that cannot be undone. Other users' messages in the thread stay.
+        """
+        scope = self.scope if thread is None else Scope.of(self.scope.user, self.scope.space, thread)
+        seqs, shown = [], []
+        page = [*await self._services.store.read(questions.MessagesAfter(scope, 0, MOST_AT_ONCE, here=True))]
+        while page:
+            seqs += [message.seq for message in page]
+            shown += [message for message in page if not message.replaced]
+            wanted = questions.MessagesAfter(scope, page[-1].seq, MOST_AT_ONCE, here=True)
+            page = await self._services.store.read(wanted) if len(page) == MOST_AT_ONCE else []
+        if erase and seqs:
+            await self._services.store.erase(scope, seqs, self._who)
+            self._services.clear_caches()
+            self._services.upkeep.nudge()
+        elif shown:
+            await self._take_back(shown)
+        return len(shown)
 
     async def _take_back(self, newest: Sequence[Message]) -> Receipt:
         """Take back messages of the user, named by their newest versions."""

@@ -13,7 +13,7 @@ from aforesaid.domain.details import PartType
 from aforesaid.domain.hit import Hit
 from aforesaid.domain.literals import Category, HitKind, MemoryState, Role, SessionState, Trust
 from aforesaid.domain.memory import MemoryRecord
-from aforesaid.domain.receipt import BatchReceipt
+from aforesaid.domain.receipt import BatchReceipt, Receipt
 from aforesaid.domain.session import Session
 from aforesaid.memory import Memory
 
@@ -200,6 +200,25 @@ class ReceiptShape(BaseModel):
     durable: bool = Field(description="Whether it survives a power cut.")
     duplicate: bool = Field(description="Whether it had been stored before.")
     notices: list[str] = Field(description="Notices for the user.")
+
+    @classmethod
+    def of(cls, receipt: Receipt) -> Self:
+        """Show a receipt."""
+        return cls(
+            message=MessageShape.model_validate(receipt.message),
+            durable=receipt.durable,
+            duplicate=receipt.duplicate,
+            notices=list(receipt.notices),
+        )
+
+
+class ErasedShape(Shape):
+    """How much was erased."""
+
+    messages: int = Field(description="Number of messages, each version counted.")
+    summaries: int
+    memories: int
+    of_others: int = Field(description="Number of these summaries and memories that were other users'.")
 
 
 class MessageCount(BaseModel):

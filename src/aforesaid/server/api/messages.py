@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Response
 from pydantic import Field
 
+from aforesaid.domain.details import MOST_PARTS
 from aforesaid.domain.literals import Within
 from aforesaid.front.handle import MOST_AT_ONCE
-from aforesaid.server.api.message_params import MessageBody, MessageFilter
+from aforesaid.server.api.message_params import MessageBody, MessageFilter, PartBody, ToolCallBody
 from aforesaid.server.api.once import IdempotencyKey
 from aforesaid.server.api.params import (
     PAGE,
@@ -19,11 +20,19 @@ from aforesaid.server.api.params import (
     OfUser,
     Person,
     SpaceQuery,
+    Text,
     cursor_of,
     number_of,
 )
 from aforesaid.server.dependencies import App, MemoryDep
-from aforesaid.server.shapes import BatchShape, MessageCount, MessagePage, MessageShape, ReceiptShape
+from aforesaid.server.shapes import (
+    BatchShape,
+    ErasedShape,
+    MessageCount,
+    MessagePage,
+    MessageShape,
+    ReceiptShape,
+)
 
 router = APIRouter(tags=["messages"])
 
@@ -39,6 +48,34 @@ class NewMessages(OfUser):
 
     session: Identifier | None = Field(default=None, description="A session by name. Default: by time.")
     messages: list[MessageBody] = Field(max_length=MOST_AT_ONCE, description="The messages, in their order.")
+
+
+class EditedMessage(OfUser):
+    """A new version of a message. What is not given stays as it was."""
+
+    id: Identifier = Field(description="The id of the message.", examples=["#1"])
+    text: Text | None = Field(default=None, examples=["I moved to Hamburg last week."])
+    name: Text | None = Field(default=None, max_length=255, description="The speaker's display name.")
+    parts: list[PartBody] | None = Field(default=None, max_length=MOST_PARTS)
+    tool_calls: list[ToolCallBody] | None = Field(default=None, max_length=MOST_PARTS)
+    metadata: dict[str, Any] | None = Field(default=None, description="Any JSON object.")
+    reply_to: Identifier | None = Field(default=None, description="The id of the message that it replies to.")
+    kind: Identifier | None = Field(default=None, description="The platform's kind of message.")
+    language: Identifier | None = Field(default=None, description="Its language.")
+
+
+class NamedMessage(OfUser):
+    """A message by its id."""
+
+    id: Identifier = Field(description="The id of the message.", examples=["#1"])
+
+
+class NamedMessages(OfUser):
+    """Messages by their ids."""
+
+    ids: list[Identifier] = Field(
+        min_length=1, max_length=MOST_AT_ONCE, description="The ids of the messages.", examples=[["#1"]]
+    )
 
 
 @router.get("/messages", summary="Read the log")
@@ -89,12 +126,7 @@ async def add_message(
     receipt = await person.add(**given)
     if receipt.duplicate:
         response.status_code = 200
-    return ReceiptShape(
-        message=MessageShape.model_validate(receipt.message),
-        durable=receipt.durable,
-        duplicate=receipt.duplicate,
-        notices=list(receipt.notices),
-    )
+    return ReceiptShape.of(receipt)
 
 
 @router.get("/messages/count", summary="Count messages")
@@ -122,3 +154,22 @@ async def add_messages(
         if each["id"] is None and key is not None:
             each["id"] = f"{key}/{place}"
     return BatchShape.of(await person.add_many(given))
+
+
+@router.patch("/messages", summary="Edit a message")
+async def edit_message(who: App, memory: MemoryDep, new: EditedMessage, space: SpaceQuery = None) -> ReceiptShape:
+    """Store a new version of a message. Only the new version is shown and found; older ones stay in the log."""
+    given = new.model_dump(exclude={"user", "thread", "id"}, exclude_none=True)
+    return ReceiptShape.of(await new.person(who, memory, space).edit(new.id, **given))
+
+
+@router.post("/messages/take-back", summary="Take a message back")
+async def take_back_message(who: App, memory: MemoryDep, named: NamedMessage, space: SpaceQuery = None) -> ReceiptShape:
+    """Remove a message from history, search, contexts, memories and summaries. Its versions stay in the log."""
+    return ReceiptShape.of(await named.person(who, memory, space).take_back(named.id))
+
+
+@router.post("/messages/erase", summary="Erase messages")
+async def erase_messages(who: App, memory: MemoryDep, named: NamedMessages, space: SpaceQuery = None) -> ErasedShape:
+    """Erase messages in all their versions, so that no byte of them is left in the store. This cannot be undone."""
+    return ErasedShape.model_validate(await named.person(who, memory, space).erase(named.ids))

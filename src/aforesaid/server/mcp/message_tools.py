@@ -13,7 +13,7 @@ from aforesaid.domain.message import Message
 from aforesaid.server.api.message_params import MessageBody
 from aforesaid.server.mcp.tools import User, errors_told
 from aforesaid.server.mcp.who import AgentAccess
-from aforesaid.server.shapes import BatchShape, MessageCount, ThreadShape
+from aforesaid.server.shapes import BatchShape, ErasedShape, MessageCount, ThreadShape
 
 _PAGE: Final = 20
 """Messages or threads in a list unless the agent asks for more."""
@@ -25,6 +25,7 @@ OfRole = Annotated[Role | None, Field(description="Only messages of this role.")
 Author = Annotated[str | None, Field(description="Only messages that this id wrote.")]
 Since = Annotated[AwareDatetime | None, Field(description="Only messages said at this time or later.")]
 Until = Annotated[AwareDatetime | None, Field(description="Only messages said before this time.")]
+MessageId = Annotated[str, Field(description="The id of the message, as get_messages returned it.")]
 Metadata = Annotated[
     dict[str, Any] | None, Field(description="Only messages whose metadata has these keys with equal values.")
 ]
@@ -140,3 +141,48 @@ class MessageTools(AgentAccess):
         """Store messages of a conversation, all of them or none. They can be found at once."""
         person = self._person(ctx, user, "app", thread=thread)
         return BatchShape.of(await person.add_many([message.arguments() for message in messages]))
+
+    @errors_told
+    async def edit_message(
+        self,
+        ctx: Context[Any, Any],
+        id: MessageId,  # noqa: A002 - the name that agents know
+        text: Annotated[str | None, Field(description="The new text.")] = None,
+        metadata: Annotated[dict[str, Any] | None, Field(description="The new metadata.")] = None,
+        user: User = None,
+    ) -> MessageItem:
+        """Correct a message that was stored. What is not given stays as it is; what it was before is kept."""
+        receipt = await self._person(ctx, user, "app").edit(id, text, metadata=metadata)
+        return MessageItem.of(receipt.message)
+
+    @errors_told
+    async def take_back_message(
+        self,
+        ctx: Context[Any, Any],
+        id: MessageId,  # noqa: A002
+        user: User = None,
+    ) -> MessageItem:
+        """Take a message back, because somebody asked for it: it is not found, shown or used any more."""
+        receipt = await self._person(ctx, user, "app").take_back(id)
+        return MessageItem.of(receipt.message)
+
+    @errors_told
+    async def erase_messages(
+        self,
+        ctx: Context[Any, Any],
+        ids: Annotated[list[str], Field(min_length=1, max_length=_MOST, description="The ids of the messages.")],
+        user: User = None,
+    ) -> ErasedShape:
+        """Erase messages for good, with all that was made from them. This cannot be undone; ask the user first."""
+        return ErasedShape.model_validate(await self._person(ctx, user, "app").erase(ids))
+
+    @errors_told
+    async def clear_thread(
+        self,
+        ctx: Context[Any, Any],
+        thread: Thread = None,
+        erase: Annotated[bool, Field(description="Erase the messages for good.")] = False,
+        user: User = None,
+    ) -> MessageCount:
+        """Take back all messages that the user has in a thread, or erase them for good. Returns how many these were."""
+        return MessageCount(count=await self._person(ctx, user, "app", thread=thread).clear(erase=erase))

@@ -1,0 +1,94 @@
+"""Threads are listed, counted and cleared."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import aforesaid
+from aforesaid.errors import InvalidInput, NotFound
+
+QUIET: dict[str, object] = {"background": False}
+
+
+@pytest.mark.parametrize("location", ["m.db", "json:m.json", "files:m", ":memory:"])
+@pytest.mark.parametrize("erase", [False, True], ids=["taken back", "erased"])
+async def test_clearing_a_thread_removes_the_users_messages_in_it_and_no_others(
+    tmp_path: Path, location: str, *, erase: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    async with aforesaid.connect(location, embedder="none", settings=QUIET) as memory:
+        ann, here = memory.user("ann"), memory.user("ann", thread="general")
+        await ann.add("user", "a private boat")
+        first = (
+            await here.add_many([{"role": "user", "text": "the boat"}, {"role": "assistant", "text": "oh"}])
+        ).messages
+        await here.edit(first[0], "the blue boat")
+        gone = (await here.add("user", "never mind the boat")).message
+        await here.take_back(gone)
+        await memory.user("bob", thread="general").add("user", "bob's boat")
+        assert [(each.id, each.messages) for each in await ann.threads()] == [("general", 2), ("direct:ann", 1)]
+        assert (await ann.count(), await here.count(within="thread")) == (3, 3)
+
+        assert await ann.clear("general", erase=erase) == 2
+        assert [each.id for each in await ann.threads()] == ["direct:ann"]
+        assert (await ann.count(), await here.count(within="thread")) == (1, 1)
+        assert [each.text for each in await ann.history()] == ["a private boat"]
+        assert [hit.text for hit in await ann.search("boat", arms="keyword")] == ["a private boat"]
+        assert [each.text for each in await here.history(within="thread")] == ["bob's boat"]
+        assert any(each.thread == "general" for each in await ann.history(versions=True)) is not erase
+        assert await here.clear(erase=erase) == 0
+        assert (await memory.verify()).ok
+
+
+async def test_threads_are_paged_by_a_thread_or_its_id() -> None:
+    async with aforesaid.connect(":memory:", embedder="none", settings=QUIET) as memory:
+        for name in ("one", "two", "three"):
+            await memory.user("ann", thread=name).add("user", "hi")
+        ann = memory.user("ann")
+        newest, *_ = await ann.threads(1)
+        assert newest.id == "three"
+        assert [each.id for each in await ann.threads(before=newest)] == ["two", "one"]
+        assert [each.id for each in await ann.threads(before=" two ")] == ["one"]
+        with pytest.raises(NotFound):
+            await ann.threads(before="four")
+        with pytest.raises(InvalidInput):
+            await ann.threads(before=1.5)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("method", ["history", "count", "search"])
+async def test_filters_are_checked(method: str) -> None:
+    wrong: list[dict[str, object]] = [
+        {"role": "robot"},
+        {"since": "yesterday"},
+        {"author": ""},
+        {"metadata": ["a"]},
+        {"metadata": {"a": [1]}},
+        {"metadata": {"a": float("nan")}},
+        {"metadata": {1: "a"}},
+    ]
+    async with aforesaid.connect(":memory:", embedder="none", settings=QUIET) as memory:
+        ann = memory.user("ann")
+        asked = ("boat",) if method == "search" else ()
+        for where in wrong:
+            with pytest.raises(InvalidInput):
+                await getattr(ann, method)(*asked, **where)
+        with pytest.raises(InvalidInput, match="limit messages"):
+            await ann.search("boat", role="user", kinds=["memory"])
+
+
+async def test_a_filtered_search_by_meaning_fills_its_limit_and_returns_no_notes(tmp_path: Path) -> None:
+    async with aforesaid.connect(tmp_path / "m.db", settings=QUIET) as memory:
+        ann = memory.user("ann")
+        said = [
+            {"role": "assistant" if number % 20 else "user", "text": f"The boat number {number} is in the harbour."}
+            for number in range(300)
+        ]
+        await ann.add_many(said)
+        await ann.note("fact", "Ann owns a boat in the harbour.")
+        await memory.upkeep()
+        hits = await ann.search("Which boat is in the harbour?", 10, role="user", min_score=0)
+        assert [hit.kind for hit in hits] == ["message"] * 10
+        assert {hit.message.role for hit in hits if hit.message is not None} == {"user"}
+        assert "memory" in {hit.kind for hit in await ann.search("Which boat is in the harbour?", 500, min_score=0)}
