@@ -51,8 +51,7 @@ async def take_back_last(user: UserMemory) -> Message | None:
 
 async def clear(user: UserMemory) -> None:
     """Take back all messages of the user in the thread."""
-    for message in reversed(await own_messages(user)):
-        await user.take_back(message)
+    await user.clear()
 
 
 def placeholder(kind: str) -> Part:

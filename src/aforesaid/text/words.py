@@ -32,7 +32,8 @@ def split(text: str) -> tuple[list[str], list[str]]:
         if max(map(len, words), default=0) > LONGEST_WORD:
             words = [word[:LONGEST_WORD] for word in words]
         return words, []
-    words, characters = [], []
+    words = []
+    characters: list[str] = []
     for chunk in text.split():
         # Chunks in a script with spaces are words that come again; others are whole sentences, which do not.
         some, more = _split_chunk(chunk) if len(chunk) <= _CACHED_CHUNK else _split_chunk.__wrapped__(chunk)
