@@ -254,6 +254,12 @@ async def test_openai_keeps_tool_calls_results_and_pictures(tmp_path: Path) -> N
     assert report.problems == 0
 
 
+async def test_a_single_conversation_on_many_lines(tmp_path: Path) -> None:
+    talk = {"messages": [{"role": "user", "content": "tea?"}, {"role": "assistant", "content": "green"}]}
+    report, store = await load(written(tmp_path / "talk.json", json.dumps(talk, indent=2)))
+    assert (report.problems, await said(store, "me")) == (0, ["tea?", "green"])
+
+
 LANGCHAIN = [
     {"type": "human", "data": {"content": "tea?", "type": "human", "id": "m1"}},
     {

@@ -169,6 +169,23 @@ async def test_the_order_of_day_and_month_is_decided_by_the_whole_file(tmp_path:
     assert first.at == datetime(2026, 2, 3, 21, 5, tzinfo=BERLIN)
 
 
+async def test_short_years_can_come_first(tmp_path: Path) -> None:
+    text = "[24-12-30 21:05:00] Ann: old year\n[25-01-02 21:06:00] Ann: new year\n[25-01-31 21:06:00] Ann: later\n"
+    _, store = await load(written(tmp_path / "_chat.txt", text))
+    messages = await history(store, "Ann")
+    assert [message.at.astimezone(BERLIN).date().isoformat() for message in messages] == [
+        "2024-12-30",
+        "2025-01-02",
+        "2025-01-31",
+    ]
+
+
+async def test_the_notice_of_older_iphones_makes_nobody_of_a_group(tmp_path: Path) -> None:
+    text = "15.04.16, 15:04 - Family: Messages and calls are end-to-end encrypted.\n15.04.16, 15:05 - Ann: tea?\n"
+    _, store = await load(written(tmp_path / "_chat.txt", text))
+    assert await users(store) == {"Ann"}
+
+
 async def test_messages_come_out_in_the_order_of_their_times(tmp_path: Path) -> None:
     text = "14.03.26, 21:05 - Ann: second\n14.03.26, 21:04 - Ann: first\n14.03.26, 21:06 - Ann: third\n"
     _, store = await load(written(tmp_path / "_chat.txt", text))

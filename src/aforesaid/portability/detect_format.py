@@ -74,8 +74,16 @@ _OF_OBJECTS: Final = (
     ({"role", "content"}, "openai"),
     ({"type", "content"}, "langchain"),
     ({"values"}, "langchain"),
-    ({"messages"}, "openai"),
     ({"type", "call_id"}, "openai"),
+)
+# Keys of the first message in a file that begins with its messages, or has other keys than usual.
+_OF_MESSAGES: Final = (
+    ({"sender_name", "timestamp_ms"}, "facebook"),
+    ({"senderName", "timestamp"}, "facebook"),
+    ({"from_id", "date"}, "telegram"),
+    ({"date_unixtime"}, "telegram"),
+    ({"role"}, "openai"),
+    ({"type", "content"}, "langchain"),
 )
 _LONG_LISTS: Final = ("chats", "results", "memories", "agents", "mapping", "chat_messages", "values")
 """Keys whose values are not read: they can be longer than the beginning of the file."""
@@ -141,14 +149,17 @@ def _of_head(head: bytes) -> str | None:
     if text.startswith("<") and "outer-cell" in text:
         return "gemini"
     first = _first_object(text)
-    if first.get("aforesaid") is None and first.get("role") is not None and first.get("type") == "message":
+    if first.get("type") == "message" and "role" in first:
         return "openai"  # an item of the Responses API
     message = first.get("messages")
-    if first.keys() == {"messages"} and isinstance(message, dict) and "type" in message and "role" not in message:
-        return "langchain"  # the state of a graph
     for wanted, format_ in _OF_OBJECTS:
         if wanted <= first.keys():
             return format_
+    for wanted, format_ in _OF_MESSAGES:
+        if isinstance(message, dict) and wanted <= message.keys():
+            return format_
+    if "messages" in first:
+        return "openai"
     return "whatsapp" if whatsapp.looks_like(text) else None
 
 

@@ -173,6 +173,17 @@ def line_objects(stream: IO[bytes]) -> Iterator[tuple[str, Fields | Problem]]:
             yield where, Problem(where, str(error))
 
 
+def file_objects(stream: IO[bytes], head: bytes) -> Iterator[tuple[str, Fields | Problem]]:
+    """Yield the objects of a JSON list, of JSON lines, or the single object of a file that begins with `head`."""
+    start = head.lstrip()
+    if start.startswith(b"["):
+        yield from objects(JsonStream(stream), "entry")
+    elif start.startswith(b"{") and not start.partition(b"\n")[0].rstrip().endswith(b"}"):
+        yield "entry 1", Fields(JsonStream(stream).value())
+    else:
+        yield from line_objects(stream)
+
+
 def each(
     entries: Iterable[tuple[str, Fields | Problem]], read: Callable[[Fields, str], Item | Iterator[Item]]
 ) -> Iterator[Item]:

@@ -29,15 +29,13 @@ from aforesaid.portability.imported_memory import imported_memory, metadata_tags
 from aforesaid.portability.input_files import Source
 from aforesaid.portability.json_fields import Fields
 from aforesaid.portability.json_lines import parsed
-from aforesaid.portability.json_stream import JsonStream
 from aforesaid.portability.reader_helpers import (
     Ids,
     any_moment,
     each,
-    line_objects,
+    file_objects,
     mapping_of,
     name_of,
-    objects,
     objects_of,
     parts_text,
     placed,
@@ -76,9 +74,7 @@ def read(source: Source, reading: ReadOptions) -> Iterator[Item]:
             continue
         with source.open(name) as stream:
             reader = partial(_entry, _talk(name), Ids("langchain"), reading)
-            is_list = head.lstrip()[:1] == b"["
-            entries = objects(JsonStream(stream), "entry") if is_list else line_objects(stream)
-            yield from numbered(until_damaged(each(entries, reader)))
+            yield from numbered(until_damaged(each(file_objects(stream, head), reader)))
 
 
 def _talk(name: str) -> str:

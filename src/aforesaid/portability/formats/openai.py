@@ -12,17 +12,15 @@ from aforesaid.errors import InvalidInput, quoted
 from aforesaid.portability.import_items import NO_WORDS, ImportedMessage, Item, ReadOptions
 from aforesaid.portability.input_files import Source
 from aforesaid.portability.json_fields import Fields
-from aforesaid.portability.json_stream import JsonStream
 from aforesaid.portability.reader_helpers import (
     Ids,
     any_moment,
     attachment,
     each,
+    file_objects,
     filled,
-    line_objects,
     mapping_of,
     name_of,
-    objects,
     objects_of,
     parts_text,
     placed,
@@ -48,10 +46,9 @@ def read(source: Source, reading: ReadOptions) -> Iterator[Item]:
     """Yield messages. Those without a conversation belong to the user's direct chat."""
     reader = _Reader(reading)
     for name in source.named(".json", ".jsonl") or source.names[:1]:
-        is_list = source.head(name).lstrip()[:1] == b"["
+        head = source.head(name)
         with source.open(name) as stream:
-            found = objects(JsonStream(stream), "entry") if is_list else line_objects(stream)
-            yield from until_damaged(each(found, reader.entry))
+            yield from until_damaged(each(file_objects(stream, head), reader.entry))
 
 
 class _Reader:

@@ -100,6 +100,7 @@ def _stem(name: str) -> str:
 
 def _items(lines: Iterator[tuple[int, str]], scan: ChatScan, thread: str, reading: ReadOptions) -> Iterator[Item]:
     ids, order, current = Ids("whatsapp"), scan.order, None
+    is_first = True
     for number, line in lines:
         found = parsed_line(line)
         if found is None:
@@ -111,6 +112,12 @@ def _items(lines: Iterator[tuple[int, str]], scan: ChatScan, thread: str, readin
         if current is not None:
             yield _item(current, scan, thread, ids)
         current = None
+        if is_first and phrases.ENCRYPTED.search(found[1]):
+            # Older iPhones write this notice in the name of the group, without a mark.
+            yield NOTICE
+            is_first = False
+            continue
+        is_first = False
         try:
             current = _Line(f"line {number}", moment(found[0], order, reading.zone), found[1])
         except (ValueError, InvalidInput) as error:

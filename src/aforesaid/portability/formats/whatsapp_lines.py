@@ -6,13 +6,14 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from datetime import datetime, tzinfo
-from typing import IO, Final, Literal, TypeAlias
+from typing import IO, Final, Literal, TypeAlias, get_args
 
 from aforesaid.portability.formats.whatsapp_phrases import ENCRYPTED
 from aforesaid.portability.json_lines import numbered_lines
 from aforesaid.portability.reader_helpers import in_zone
 
 DateOrder: TypeAlias = Literal["dmy", "mdy", "ymd"]
+_ORDERS: Final[tuple[DateOrder, ...]] = get_args(DateOrder)
 
 MARKS: Final = "\u200e\u200f"
 """Marks of direction, which WhatsApp puts before everything that it writes itself."""
@@ -67,12 +68,7 @@ def looks_like(head: str) -> bool:
 
 def moment(match: re.Match[str], order: DateOrder, zone: tzinfo | None) -> datetime:
     """Return the time of a line. Raises ValueError for a time that does not exist."""
-    parts = [int(match["a"]), int(match["b"]), int(match["c"])]
-    day, month, year = {
-        "dmy": parts,
-        "mdy": [parts[1], parts[0], parts[2]],
-        "ymd": parts[::-1],
-    }[order]
+    day, month, year = _in_order(match, order)
     year += _CENTURY if year < _SHORT_YEAR else 0
     year -= 543 if year > _BUDDHIST else 0
     hour = int(match["hour"])
@@ -83,15 +79,23 @@ def moment(match: re.Match[str], order: DateOrder, zone: tzinfo | None) -> datet
     return in_zone(at, zone, "the time")
 
 
+def _in_order(match: re.Match[str], order: DateOrder) -> tuple[int, int, int]:
+    """Return the day, the month and the year of a line."""
+    first, second, third = int(match["a"]), int(match["b"]), int(match["c"])
+    if order == "dmy":
+        return first, second, third
+    return (second, first, third) if order == "mdy" else (third, second, first)
+
+
 class ChatScan:
     """What only a whole chat tells: the order of day and month, and which names have a colon in them."""
 
     def __init__(self, title: str) -> None:
         """Scan a chat whose file is named after `title`."""
         self._title = _letters(title)
-        self._votes: Counter[DateOrder] = Counter()
-        self._last: tuple[int, int, int] | None = None
+        self._impossible: Counter[DateOrder] = Counter()
         self._backward: Counter[DateOrder] = Counter()
+        self._last: dict[DateOrder, tuple[int, int, int]] = {}
         self._us_style = False
         self._names: Counter[str] = Counter()
         self._longer: Counter[str] = Counter()
@@ -106,12 +110,9 @@ class ChatScan:
 
     @property
     def order(self) -> DateOrder:
-        """The order of the date: from numbers that cannot be a month, else the one in which time goes on."""
-        if self._votes:
-            return self._votes.most_common(1)[0][0]
-        if self._backward["dmy"] != self._backward["mdy"]:
-            return "mdy" if self._backward["mdy"] < self._backward["dmy"] else "dmy"
-        return "mdy" if self._us_style else "dmy"
+        """The order of the date that makes the fewest dates impossible, and time run backward least often."""
+        usual: tuple[DateOrder, ...] = ("mdy", "dmy", "ymd") if self._us_style else ("dmy", "mdy", "ymd")
+        return min(usual, key=lambda order: (self._impossible[order], self._backward[order]))
 
     @property
     def people(self) -> list[str]:
@@ -135,20 +136,15 @@ class ChatScan:
         return person(name), rest[len(name) + 1 :].removeprefix(" ")
 
     def _see_date(self, match: re.Match[str]) -> None:
-        first, second = int(match["a"]), int(match["b"])
-        if first > _LAST_DAY:
-            self._votes["ymd"] += 1
-        elif first > _LAST_MONTH:
-            self._votes["dmy"] += 1
-        elif second > _LAST_MONTH:
-            self._votes["mdy"] += 1
         self._us_style = self._us_style or (match["separator"] == "/" and bool(match["late"]))
-        day = (int(match["c"]), first, second)
-        if self._last is not None:
-            year, one, two = self._last
-            self._backward["mdy"] += self._last > day
-            self._backward["dmy"] += (year, two, one) > (day[0], second, first)
-        self._last = day
+        for order in _ORDERS:
+            day, month, year = _in_order(match, order)
+            if not (1 <= month <= _LAST_MONTH and 1 <= day <= _LAST_DAY):
+                self._impossible[order] += 1
+                continue
+            date = (year, month, day)
+            self._backward[order] += date < self._last.get(order, date)
+            self._last[order] = date
 
     def _see_name(self, rest: str) -> None:
         found = _candidates(rest)
