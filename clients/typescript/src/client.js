@@ -99,6 +99,32 @@ export class UserMemory {
     return this.#client.request("POST /api/messages/batch", { ...this.#once(), body, ...options });
   }
 
+  /** @param {string} id @param {types.EditOptions} options */
+  async edit(id, options) {
+    const { signal, timeoutMs, ...fields } = options;
+    const body = { ...this.#body, ...fields, id };
+    return this.#client.request("PATCH /api/messages", { ...this.#space(), body, signal, timeoutMs });
+  }
+
+  /** @param {string} id @param {types.CallOptions} [options] */
+  async takeBack(id, options = {}) {
+    const body = { ...this.#body, id };
+    return this.#client.request("POST /api/messages/take-back", { ...this.#space(), body, ...options });
+  }
+
+  /** @param {string[]} ids @param {types.CallOptions} [options] */
+  async erase(ids, options = {}) {
+    const body = { ...this.#body, ids };
+    return this.#client.request("POST /api/messages/erase", { ...this.#space(), body, ...options });
+  }
+
+  /** @param {types.CallOptions & { erase?: boolean }} [options] */
+  async clear(options = {}) {
+    const { erase, ...call } = options;
+    const body = { ...this.#body, erase };
+    return (await this.#client.request("POST /api/threads/clear", { ...this.#space(), body, ...call })).count;
+  }
+
   /** @param {types.HistoryOptions} [options] */
   async history(options = {}) {
     const { signal, timeoutMs, ...query } = options;

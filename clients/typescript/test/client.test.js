@@ -69,6 +69,19 @@ test("many messages are stored at once, counted, and chosen by metadata and time
   assert.equal((await work.history({ role: "assistant" })).messages[0].tool_calls[0].arguments, '{"what": "kettle"}');
 });
 
+test("messages are edited, taken back and erased, and a thread is cleared", async () => {
+  const vic = client.user("vic", { thread: "plans" });
+  const ids = (await vic.addMany(["one", "two", "three", "four"].map((text) => ({ role: "user", text })))).ids;
+  const texts = async () => (await vic.history({ within: "thread" })).messages.map((message) => message.text);
+  const { message } = await vic.edit(ids[0], { text: "first", metadata: { edited: true } });
+  assert.deepEqual([message.text, message.metadata], ["first", { edited: true }]);
+  await vic.takeBack(ids[1]);
+  assert.equal((await vic.erase([ids[2]])).messages, 1);
+  assert.deepEqual(await texts(), ["first", "four"]);
+  assert.equal(await vic.clear(), 2);
+  assert.deepEqual(await texts(), []);
+});
+
 test("facts are remembered and forgotten", async () => {
   const zoe = client.user("zoe");
   assert.equal((await zoe.remember("I prefer tea over coffee", { name: "Zoe" })).outcome, "stored");
@@ -192,11 +205,12 @@ test("a key is not sent to the target of a redirect", async () => {
 test("events arrive, also those stored while the connection was lost", async () => {
   const proxy = await startProxy(server.baseUrl, () => false);
   const direct = client.user("eva");
-  const following = new Aforesaid({ baseUrl: proxy.baseUrl, key: server.key }).user("eva");
+  const { promise: began, fetch } = noticing();
+  const following = new Aforesaid({ baseUrl: proxy.baseUrl, key: server.key, fetch }).user("eva");
   const abort = new AbortController();
   const events = following.events({ signal: abort.signal });
   const first = events.next();
-  while (proxy.requests() === 0) await new Promise(setImmediate); // it follows from now on
+  await began;
   await direct.add("user", "First");
   assert.deepEqual(textsOf([(await first).value]), ["First"]);
   proxy.breakConnections();

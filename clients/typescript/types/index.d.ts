@@ -1,5 +1,5 @@
 import type { Batch, ContextWanted, FactRequest, ForgetResult, Hit, MemoryPage, Message, MessageBody, MessagePage, NewMessage } from "./api.d.ts";
-import type { Context, Problem, Receipt, RememberRequest, RememberResult, Routes, Summary, Thread, Wrong } from "./api.d.ts";
+import type { Context, EditedMessage, Erased, Problem, Receipt, RememberRequest, RememberResult, Routes, Summary, Thread, Wrong } from "./api.d.ts";
 
 export type * from "./api.d.ts";
 
@@ -63,6 +63,7 @@ export type AsSent<Q> = { [K in keyof Q]: K extends "metadata" ? string : Exclud
 
 export type MessageToAdd = Given<MessageBody>;
 export type AddOptions = Rest<NewMessage, "role" | "text">;
+export type EditOptions = Rest<EditedMessage, "id">;
 export type HistoryOptions = Filtered<Rest<Query<"GET /api/messages">>>;
 export type CountOptions = Filtered<Rest<Query<"GET /api/messages/count">>>;
 export type ThreadsOptions = Rest<Query<"GET /api/threads">>;
@@ -120,6 +121,14 @@ export declare class UserMemory {
   add(role: Role, text: string, options?: AddOptions): Promise<Receipt>;
   /** Store many messages: all of them or none, on disk when the promise is fulfilled. */
   addMany(messages: MessageToAdd[], options?: CallOptions): Promise<Batch>;
+  /** Store a new version of a message. What is not given stays as it was; only the new version is shown and found. */
+  edit(id: string, options: EditOptions): Promise<Receipt>;
+  /** Remove a message from history, search, contexts, memories and summaries. A tombstone stays in the log. */
+  takeBack(id: string, options?: CallOptions): Promise<Receipt>;
+  /** Erase messages, so that no byte of them is left. This cannot be undone. */
+  erase(ids: string[], options?: CallOptions): Promise<Erased>;
+  /** Take back all messages of the user in this thread, or erase them; return how many these were. */
+  clear(options?: CallOptions & { erase?: boolean }): Promise<number>;
   /** Return the newest messages, oldest first; pass `next` as `cursor` for earlier ones. */
   history(options?: HistoryOptions): Promise<MessagePage>;
   /** Return the number of messages, of each only the newest version. */
