@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from aforesaid.errors import ModelError
 from aforesaid.evaluation.memories import load_fact_transcripts, measure_facts
 from aforesaid.models import salience
 from aforesaid.models.embed import DeterministicEmbedder, LocalEmbedder, Vectors, built_in_encoder
-from facts.talking import connect, paused, say, texts
+from facts.talking import THURSDAY, connect, paused, say, texts
 
 TRANSCRIPTS = Path(__file__).parents[2] / "bench" / "conversations"
 WORTH = [
@@ -115,3 +116,55 @@ def test_other_weights_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     salience.load_salience.cache_clear()
     with pytest.raises(ModelError, match="not the ones expected"):
         salience.load_salience()
+
+
+CHANGES = [
+    (
+        "Mein Vater nimmt Marcumar und muss alle zwei Wochen zur Kontrolle.",
+        "Mein Vater nimmt kein Marcumar mehr, der Arzt hat ihn auf Eliquis umgestellt.",
+    ),
+    (
+        "Je travaille comme infirmière à l'hôpital de Lyon, de nuit.",
+        "J'ai quitté l'hôpital de Lyon, je travaille maintenant dans une clinique à Grenoble.",
+    ),
+    (
+        "We live on the third floor in Tula, in a flat with two rooms.",
+        "We sold the flat in Tula and moved into a house near Kaluga.",
+    ),
+]
+BESIDE = ("My sister Clara plays the cello and teaches at a music school.", "I am allergic to hazelnuts.")
+
+
+@pytest.mark.defect("F4")
+@pytest.mark.parametrize(("before", "after"), CHANGES)
+async def test_a_change_supersedes_what_was_said_before(encoder: LocalEmbedder, before: str, after: str) -> None:
+    async with connect(embedder=encoder) as memory:
+        user = memory.user("ann")
+        await say(user, before, *BESIDE)
+        await say(user, after, at=THURSDAY + timedelta(days=60))
+        await memory.upkeep()
+        assert await texts(user, state="superseded") == [f'ann: "{before}"']
+        known = await user.memories()
+        assert len(known) == 3
+        old = (await user.memories(state="superseded"))[0]
+        new = next(each for each in known if after in each.text)
+        assert (old.superseded_by, old.valid_to) == (new.id, new.valid_from)
+        # As of a date before the change, the older one holds.
+        assert f'ann: "{before}"' in await texts(user, at=THURSDAY + timedelta(days=1))
+        await user.undo(new.id)
+        assert f'ann: "{before}"' in await texts(user)
+
+
+async def test_a_memory_has_one_successor_also_if_several_statements_make_it_outdated(encoder: LocalEmbedder) -> None:
+    async with connect(embedder=encoder) as memory:
+        user = memory.user("ann")
+        await say(user, CHANGES[2][0], *BESIDE)
+        await memory.upkeep()
+        for days, text in (
+            (60, CHANGES[2][1]),
+            (61, "The flat in Tula is sold, we live near Kaluga now."),
+        ):
+            await say(user, text, at=THURSDAY + timedelta(days=days))
+        report = await memory.upkeep()
+        assert report.error is None
+        assert any("Kaluga" in text for text in await texts(user))

@@ -48,6 +48,8 @@ class Candidate(NamedTuple):
     """Whether it is a standing request of the owner to the assistant."""
     kind: Kind | None = None
     """Its kind, where that says more than the category."""
+    outdates: int | None = None
+    """The sequence number of an older message of the same speaker whose memory it makes outdated."""
 
     @property
     def has_original_words(self) -> bool:

@@ -18,6 +18,7 @@ from aforesaid.domain.scope import Scope
 from aforesaid.errors import ModelError, ModelGarbled, NoModel
 from aforesaid.facts.candidate import Candidate, by_rules, from_model, requests_in
 from aforesaid.facts.grounding import meanings
+from aforesaid.facts.outdating import comparable, with_outdated
 from aforesaid.facts.people import Person, people_in
 from aforesaid.facts.reconcile import ReconcileInput, reconcile
 from aforesaid.facts.salient import Judge, by_salience
@@ -184,8 +185,18 @@ class Extractor:
                 _log.warning("messages of %s are extracted by rules: %s", job.scope.user, error)
             else:
                 found = await asyncio.to_thread(by_salience, batch, job.before, judgements, people, owner, zone)
-                return _FoundCandidates(found, 0)
+                return _FoundCandidates(await self._with_outdated(self._judge, job, found), 0)
         return _FoundCandidates(await asyncio.to_thread(by_rules, batch, people, owner, zone), 0)
+
+    async def _with_outdated(self, judge: Judge, job: _Job, candidates: list[Candidate]) -> list[Candidate]:
+        if not candidates:
+            return []
+        known = comparable(job.known)
+        stored = await judge.stored_vectors(job.scope, [max(memory.sources) for memory in known])
+        made = {each.last: each.sources[-1] for each in candidates}
+        rows = await judge.vectors(job.scope, list(made.values()))
+        vectors = {**stored, **dict(zip(made, rows, strict=True))}
+        return await asyncio.to_thread(with_outdated, candidates, known, vectors)
 
     async def _by_halves(self, chat: Chat, job: _Job, batch: Sequence[Message]) -> _FoundCandidates:
         """Ask about each half of a batch that the model answered unusably, so that one message does not block others.

@@ -98,7 +98,7 @@ def _with_message(plan: Plan, candidates: Sequence[Candidate], given: ReconcileI
         draft = _draft(candidate, given, admission.quarantine)
         if _planned_before(draft, given, plan):
             continue
-        clash = next((number for number, other in enumerate(plan.drafts) if _replaces(draft, other)), None)
+        clash = next((number for number, other in enumerate(plan.drafts) if _replaces(draft, other, candidate)), None)
         if clash is not None:
             if candidate.last > max(plan.drafts[clash].sources):
                 return None
@@ -213,9 +213,13 @@ def _same(draft: MemoryDraft, other: MemoryDraft | MemoryRecord, given: Reconcil
     return mine.numbers == theirs.numbers and mine.denies == theirs.denies and not contradicts(draft.text, other.text)
 
 
-def _replaces(draft: MemoryDraft, other: MemoryDraft | MemoryRecord) -> bool:
-    """Return whether two active statements about the same subject exclude each other."""
-    if draft.state != "active" or other.state != "active" or draft.subject is None or draft.subject != other.subject:
+def _replaces(draft: MemoryDraft, other: MemoryDraft | MemoryRecord, candidate: Candidate) -> bool:
+    """Return whether a draft makes an active statement outdated, or excludes one about the same subject."""
+    if draft.state != "active" or other.state != "active":
+        return False
+    if candidate.outdates in other.sources and draft.speaker == other.speaker and other.trust != "stated":
+        return True
+    if draft.subject is None or draft.subject != other.subject:
         return False
     if not single(draft.subject):
         return False
@@ -226,7 +230,9 @@ def _replaces(draft: MemoryDraft, other: MemoryDraft | MemoryRecord) -> bool:
 
 def _add(draft: MemoryDraft, candidate: Candidate, given: ReconcileInput, plan: Plan) -> None:
     since = draft.valid_from or candidate.said
-    old = [memory for memory in given.known if _supersedes(draft, candidate, memory)]
+    # A memory has one successor: the first draft of the plan that makes it outdated.
+    taken = {old.memory for group in plan.supersedes for old in group}
+    old = [memory for memory in given.known if memory.id not in taken and _supersedes(draft, candidate, memory)]
     newer = [memory for memory in old if memory.valid_from > since]
     if newer:
         # It arrives late and was said before the known memory, which therefore stays active.
@@ -240,7 +246,7 @@ def _add(draft: MemoryDraft, candidate: Candidate, given: ReconcileInput, plan: 
 
 
 def _supersedes(draft: MemoryDraft, candidate: Candidate, memory: MemoryRecord) -> bool:
-    if _replaces(draft, memory):
+    if _replaces(draft, memory, candidate):
         return True
     if candidate.replaces != memory.id or draft.state != "active" or memory.state != "active":
         return False

@@ -8,7 +8,7 @@ out.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import tzinfo
+from datetime import timedelta, tzinfo
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from aforesaid.domain.literals import Category
@@ -45,14 +45,13 @@ _LONGEST_QUESTION: Final = 160
 """Maximum characters of the message that an answer is quoted with."""
 _MOST_PARTS: Final = 4
 """Maximum memories of one message."""
-_CERTAIN: Final = 9
-"""Importance from which a rule's finding is kept although the model leaves the message out: names, allergies."""
 _ENOUGH_WORDS: Final = 4
 """Content words that a statement needs to be understood alone."""
 _LEAST_WORDS: Final = 2
 """Content words that a statement needs to be remembered at all, without the message that it answers."""
 _COVERED: Final = 0.5
 """Share of a sentence's words in a rule's finding from which the sentence is not quoted again."""
+_DAY: Final = timedelta(days=1)
 _CATEGORIES: Final[Mapping[Kind, Category]] = {
     "fact": "fact",
     "preference": "preference",
@@ -90,15 +89,21 @@ class Judge:
         """Return the vectors of messages, one row each. Those that are not stored yet are made here."""
         import numpy as np  # noqa: PLC0415 - loaded with the first vector
 
-        seqs = [message.seq for message in messages]
-        stored = await self._store.read(questions.MessageVectors(scope, ENCODER, seqs))
-        missing = [message for message in messages if message.seq not in stored]
+        found = await self.stored_vectors(scope, [message.seq for message in messages])
+        missing = [message for message in messages if message.seq not in found]
         if missing:
             made = await self._encoder.embed([message.text[:CHARACTERS] for message in missing])
             # As precise as a stored vector, so that the judgement does not depend on what was embedded first.
-            for message, row in zip(missing, made.astype(np.float16), strict=True):
-                stored[message.seq] = row.tobytes()
-        return np.stack([np.frombuffer(stored[seq], dtype=np.float16) for seq in seqs]).astype(np.float32)
+            rounded = made.astype(np.float16).astype(np.float32)
+            found |= {message.seq: row for message, row in zip(missing, rounded, strict=True)}
+        return np.stack([found[message.seq] for message in messages])
+
+    async def stored_vectors(self, scope: Scope, seqs: Sequence[int]) -> dict[int, NDArray[np.float32]]:
+        """Return the vectors that the store has of messages, by sequence number."""
+        import numpy as np  # noqa: PLC0415
+
+        stored = await self._store.read(questions.MessageVectors(scope, ENCODER, list(dict.fromkeys(seqs))))
+        return {seq: np.frombuffer(value, dtype=np.float16).astype(np.float32) for seq, value in stored.items()}
 
 
 class _Quoted(NamedTuple):
@@ -147,12 +152,10 @@ def _answered(message: Message, previous: Message | None) -> Message | None:
 
 
 def _is_kept(candidate: Candidate, *, worth: bool) -> bool:
-    """Return whether a rule's finding is used: requests and reminders always, statements with a subject if worth it."""
-    if candidate.request or candidate.category == "reminder":
-        return True
-    if candidate.category == "fact" and candidate.importance >= _CERTAIN:
-        return True
-    return worth and candidate.subject is not None
+    """Return whether a rule's finding is used. Tasks and events are used only if their message is worth remembering."""
+    if candidate.category in {"task", "other"}:
+        return worth and candidate.subject is not None
+    return True
 
 
 def _quoted(message: Message, previous: Message | None, ruled: Sequence[Candidate], speaker: Person) -> list[_Quoted]:
@@ -252,11 +255,12 @@ def _kind(judgement: Judgement, words: str, message: Message, when: When | None,
         if own and suspicion(words) is None and not reads_like_an_attack(words):
             return "instruction"
     kind = judgement.kind
+    exact = when is not None and when.end - when.start <= _DAY
+    if kind == "instruction" or (kind == "schedule" and not exact):
+        kind = "fact"
     if when is not None and (when.end <= message.at or kind == "fact"):
         return "event"
-    if kind == "reminder":
-        return "task"
-    return "fact" if kind == "instruction" or (kind == "schedule" and when is None) else kind
+    return "task" if kind == "reminder" else kind
 
 
 def _text(quoted: _Quoted, speaker: Person, people: Mapping[str, Person]) -> str:

@@ -39,7 +39,7 @@ CHARACTERS: Final = 800
 """Maximum characters of a message that are judged: as many as are embedded."""
 HEADS: Final = 2 + len(KINDS)
 """Outputs of the model: worth remembering (log-odds), importance, and the log-odds of each kind."""
-_WEIGHTS: Final = "cd63a2864183d60503c441e295d7bfc3d89baeb0c49f218a6f03e563fd734fc3"
+_WEIGHTS: Final = "9a42db2bb041fefc37d6f5765e12e8b73e8ef415a0b8988c773bb14734b782a5"
 """The SHA-256 of the weights."""
 _OWN_SCALE: Final = ("arabic", "chinese", "hindi", "japanese", "korean", "russian")
 """Languages in scripts without capitals or with other lengths of words. Each has an offset of its own."""
@@ -108,20 +108,30 @@ class SalienceModel(NamedTuple):
 
 @cache
 def load_salience() -> SalienceModel:
-    """Load the weights. Raises ModelError if they are not the expected ones."""
-    data = (files("aforesaid.models") / "salience.npz").read_bytes()
-    if (found := sha256(data).hexdigest()) != _WEIGHTS:
-        raise ModelError(f"the weights of the salience model are not the ones expected (SHA-256 {found[:16]}…)")
-    return read_salience(data)
+    """Load the model. Raises ModelError if its weights are not the expected ones."""
+    return read_salience(weights())
 
 
 def read_salience(data: bytes) -> SalienceModel:
     """Return the model that a file of weights holds."""
+    values = arrays(data)
+    return SalienceModel(values["vector"], values["features"], values["offset"], float(values["threshold"]))
+
+
+def weights() -> bytes:
+    """Return the file of weights. Raises ModelError if it is not the expected one."""
+    data = (files("aforesaid.models") / "salience.npz").read_bytes()
+    if (found := sha256(data).hexdigest()) != _WEIGHTS:
+        raise ModelError(f"the weights of the salience model are not the ones expected (SHA-256 {found[:16]}…)")
+    return data
+
+
+def arrays(data: bytes) -> dict[str, Floats]:
+    """Return the arrays in a file of weights, by name."""
     import numpy as np  # noqa: PLC0415
 
     with np.load(BytesIO(data), allow_pickle=False) as stored:
-        values = {name: stored[name].astype(np.float32) for name in stored.files}
-    return SalienceModel(values["vector"], values["features"], values["offset"], float(values["threshold"]))
+        return {name: stored[name].astype(np.float32) for name in stored.files}
 
 
 def text_features(text: str) -> list[float]:

@@ -1,0 +1,128 @@
+"""Pairs of statements of one person, and how a model is fitted to those of which the second made the first outdated."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from linear import Floats, Inputs, Projection, logistic
+from numpy.typing import NDArray
+
+from aforesaid.evaluation.memories.transcripts import FactTranscript
+from aforesaid.models.superseding import SupersedingModel, pair_features, shared_weights
+from aforesaid.text.terms import terms
+
+Booleans = NDArray[np.bool_]
+RIDGE = {"message": 3.0, "pair": 1.0}
+THRESHOLD = -2.0
+"""Log-odds from which a statement is superseded."""
+
+
+class Statements(NamedTuple):
+    """The messages that are worth remembering, one row for each, in the order of time in each conversation."""
+
+    conversations: Sequence[FactTranscript]
+    conversation: NDArray[np.int64]
+    turn: Sequence[str]
+    texts: Sequence[str]
+    vectors: Floats
+    remembered: Booleans
+
+
+class Pairs(NamedTuple):
+    """Pairs of an older and a newer statement of one speaker, by their rows in `Statements`."""
+
+    old: NDArray[np.int64]
+    new: NDArray[np.int64]
+    similarity: Floats
+    days: Floats
+    shared: Floats
+    outdated: Booleans
+
+
+def pairs_of(given: Statements) -> list[Pairs]:
+    """Return the pairs of each new statement with all older ones, one entry per new statement."""
+    found: list[Pairs] = []
+    words = [frozenset(terms(text)) for text in given.texts]
+    for number, each in enumerate(given.conversations):
+        changed = {
+            (old, new)
+            for before, after in each.changes
+            for old in set(each.facts[before].turns) - set(each.facts[after].turns)
+            for new in set(each.facts[after].turns) - set(each.facts[before].turns)
+        }
+        turns = {turn.id: turn for turn in each.turns}
+        rows = np.flatnonzero((given.conversation == number) & given.remembered).tolist()
+        for place, new in enumerate(rows):
+            own = turns[given.turn[new]]
+            old = [row for row in rows[:place] if turns[given.turn[row]].speaker == own.speaker]
+            if not old:
+                continue
+            days = [(own.at - turns[given.turn[row]].at).total_seconds() / 86_400 for row in old]
+            found.append(
+                Pairs(
+                    np.array(old),
+                    np.full(len(old), new),
+                    given.vectors[old] @ given.vectors[new],
+                    np.array(days),
+                    np.array(shared_weights(words[new], [words[row] for row in old])),
+                    np.array([(given.turn[row], given.turn[new]) in changed for row in old]),
+                )
+            )
+    return found
+
+
+def message_labels(given: Statements) -> tuple[Booleans, Booleans]:
+    """Return which rows state a fact that replaced another, and which state one that was replaced."""
+    new, old = np.zeros(len(given.texts), bool), np.zeros(len(given.texts), bool)
+    rows = zip(given.conversation.tolist(), given.turn, strict=True)
+    places = {place: row for row, place in enumerate(rows)}
+    for number, each in enumerate(given.conversations):
+        for before, after in each.changes:
+            for marked, fact in ((old, each.facts[before]), (new, each.facts[after])):
+                for turn in fact.turns:
+                    if (number, turn) in places:
+                        marked[places[number, turn]] = True
+    return new, old
+
+
+def fitted(given: Statements, pairs: Sequence[Pairs], rows: Booleans) -> SupersedingModel:
+    """Fit a model to the pairs of some rows. Half of the conversations judge the messages of the other half."""
+    labels = message_labels(given)
+    half = given.conversation % 2 == 0
+    judged = np.zeros((2, len(given.texts)))
+    for side in (half, ~half):
+        heads = [_head(given, label, rows & given.remembered & side) for label in labels]
+        for number, head in enumerate(heads):
+            judged[number, ~side] = given.vectors[~side] @ head[:-1] + head[-1]
+    used = [pair for pair in pairs if rows[pair.new[0]]]
+    features = np.concatenate([_features(pair, judged) for pair in used])
+    weights = logistic(features.astype(np.float64), np.concatenate([pair.outdated for pair in used]), RIDGE["pair"])
+    new, old = (_head(given, label, rows & given.remembered).astype(np.float32) for label in labels)
+    return SupersedingModel(new, old, weights.astype(np.float32), THRESHOLD)
+
+
+def _features(pair: Pairs, judged: Floats) -> Floats:
+    new = float(judged[0, pair.new[0]])
+    return pair_features(pair.similarity, pair.days, pair.shared, new, judged[1, pair.old]).astype(np.float64)
+
+
+def _head(given: Statements, label: Booleans, rows: Booleans) -> Floats:
+    inputs = Inputs(given.vectors[rows], np.zeros((int(rows.sum()), 0)))
+    projection = Projection.fit(inputs)
+    vector, _, offset = projection.expand(logistic(projection.reduce(inputs), label[rows], RIDGE["message"]))
+    return np.append(vector, offset)
+
+
+def superseded(model: SupersedingModel, given: Statements, pairs: Sequence[Pairs], rows: Booleans) -> Booleans:
+    """Return the rows that a model takes to be superseded by others of some rows."""
+    found = np.zeros(len(given.texts), bool)
+    vectors = given.vectors.astype(np.float32)
+    for pair in pairs:
+        if rows[pair.new[0]]:
+            days, shared = pair.days.astype(np.float32), pair.shared.astype(np.float32)
+            best = model.outdated(vectors[pair.new[0]], vectors[pair.old], days, shared)
+            if best is not None:
+                found[pair.old[best]] = True
+    return found
