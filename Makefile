@@ -7,6 +7,7 @@ READY := $(VENV)/.ready
 LLM := .venv-llm
 PEERS := .venv-peers
 INTEGRATIONS := .cache/integrations
+CREWAI := .cache/crewai
 # One more than there are cores: tests wait for disks, servers and browsers a quarter of the time.
 WORKERS := $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
 
@@ -35,8 +36,9 @@ test-client: $(READY)  ## test the TypeScript client and its AI SDK middleware, 
 	npm install --prefix clients/typescript --no-audit --no-fund --ignore-scripts --no-package-lock
 	cd clients/typescript && npx tsc --project . && AFORESAID_PYTHON=$(abspath $(BIN)/python) npm test
 
-test-integrations: $(INTEGRATIONS)/.ready  ## test the adapters for agent frameworks, also with the frameworks' own tests (about 10 minutes)
+test-integrations: $(INTEGRATIONS)/.ready $(CREWAI)/.ready  ## test the adapters for agent frameworks, also with the frameworks' own tests (about 10 minutes)
 	$(INTEGRATIONS)/bin/python -m pytest tests/integrations --confcutdir=tests/integrations -p no:cacheprovider -W default
+	$(CREWAI)/bin/python -m pytest tests/integrations/test_crewai.py tests/integrations/test_page.py --confcutdir=tests/integrations -p no:cacheprovider -W default
 	$(INTEGRATIONS)/bin/python tools/framework_tests.py .cache/framework-sources
 
 check: $(READY)  ## run lint, type and import checks only
@@ -158,3 +160,10 @@ $(INTEGRATIONS)/.ready: pyproject.toml tests/integrations/requirements.txt
 	$(INTEGRATIONS)/bin/python -m pip install --quiet --disable-pip-version-check --requirement tests/integrations/requirements.txt \
 		--editable '.[agent-framework,anthropic,autogen,claude-agent,google-adk,haystack,langchain,langgraph,llama-index,openai-agents,pydantic-ai]'
 	@touch $(INTEGRATIONS)/.ready
+
+# CrewAI needs other versions of some libraries than the frameworks above.
+$(CREWAI)/.ready: pyproject.toml
+	$(PYTHON) -m venv $(CREWAI)
+	$(CREWAI)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
+	$(CREWAI)/bin/python -m pip install --quiet --disable-pip-version-check pytest pytest-timeout --editable '.[crewai]'
+	@touch $(CREWAI)/.ready

@@ -23,6 +23,7 @@ FRAMEWORKS = (
     "anthropic",
     "autogen_core",
     "claude_agent_sdk",
+    "crewai",
     "google.adk",
     "haystack",
     "langchain",
@@ -69,6 +70,6 @@ def test_an_example_runs(title: str, tmp_path: Path) -> None:
 
 def test_every_adapter_has_an_example() -> None:
     modules = {path.stem for path in (ROOT / "src/aforesaid/integrations").glob("*.py")}
-    shared = {"__init__", "calls", "conversation", "documents"}
+    shared = {"__init__", "calls", "conversation", "documents", "vectors"}
     shown = set(re.findall(r"from aforesaid\.integrations\.(\w+) import", PAGE))
     assert shown == modules - shared

@@ -1,5 +1,5 @@
 """Aforesaid as the memory of other frameworks: one module per framework, each an extra of the same name.
 
-No other package of Aforesaid imports these modules, and they do not import each other. `calls`, `conversation` and
-`documents` are what they share.
+No other package of Aforesaid imports these modules, and they do not import each other. `calls`, `conversation`,
+`documents` and `vectors` are what they share.
 """

@@ -10,12 +10,10 @@ Without an `index`, a search uses the words and the meaning of all texts in an i
 
 from __future__ import annotations
 
-import base64
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
-import numpy as np
 from langgraph.store.base import (
     BaseStore,
     GetOp,
@@ -37,6 +35,7 @@ from aforesaid.domain.scope import DEFAULT_SPACE
 from aforesaid.errors import InvalidInput, quoted
 from aforesaid.integrations.calls import AnyMemory, Calls
 from aforesaid.integrations.documents import Document, Documents, NewDocument, readable
+from aforesaid.integrations.vectors import packed, similarity
 from aforesaid.memory import Memory
 
 Namespace = tuple[str, ...]
@@ -135,7 +134,7 @@ class AforesaidStore(BaseStore):
             texts = self._texts(op)
             stored: dict[str, Any] = {_VALUE: op.value}
             if self.embeddings is not None and texts:
-                stored[_VECTORS] = [_packed(vectors[text]) for text in texts]
+                stored[_VECTORS] = [packed(vectors[text]) for text in texts]
             new.setdefault(name, []).append(NewDocument(op.key, stored, "\n".join(texts)))
         for name, documents in new.items():
             await self._documents.put(name, documents)
@@ -191,22 +190,13 @@ def _fields(document: Document) -> dict[str, Any]:
     }
 
 
-def _packed(vector: Sequence[float]) -> str:
-    return base64.b64encode(np.asarray(vector, dtype="<f4").tobytes()).decode()
-
-
 def _similarities(query: Sequence[float], documents: Iterable[Document]) -> dict[tuple[str, str], float]:
     """Return the cosine similarity of each item that has vectors: that of its nearest one."""
-    asked = np.asarray(query, dtype=np.float64)
-    found: dict[tuple[str, str], float] = {}
-    for document in documents:
-        packed = document.value.get(_VECTORS)
-        if packed:
-            rows = np.stack([np.frombuffer(base64.b64decode(each), dtype="<f4") for each in packed]).astype(np.float64)
-            lengths = np.linalg.norm(rows, axis=1) * np.linalg.norm(asked)
-            nearness = np.divide(rows @ asked, lengths, out=np.zeros(len(rows)), where=lengths > 0)
-            found[document.collection, document.key] = float(nearness.max())
-    return found
+    return {
+        (each.collection, each.key): similarity(query, each.value[_VECTORS])
+        for each in documents
+        if each.value.get(_VECTORS)
+    }
 
 
 def _listed(op: ListNamespacesOp, namespaces: Iterable[Namespace]) -> list[Namespace]:
