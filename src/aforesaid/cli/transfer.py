@@ -231,7 +231,7 @@ def _show(loaded: Loaded) -> None:
     if loaded.user_count > _USERS_SHOWN:
         say(f"and of {counted(loaded.user_count - _USERS_SHOWN, 'more user')}")
     for what, count in sorted(loaded.skipped.items()):
-        say(Text(f"skipped: {count:,} {harmless(what)}", style="dim"))
+        say(Text(f"skipped: {harmless(what)} ({count:,})", style="dim"))
     for problem in loaded.examples:
         say(Text("damaged  ", style="bold red"), harmless(f"{problem.where}: {problem.why}"))
     if loaded.problems > len(loaded.examples):
