@@ -168,3 +168,26 @@ async def test_a_memory_has_one_successor_also_if_several_statements_make_it_out
         report = await memory.upkeep()
         assert report.error is None
         assert any("Kaluga" in text for text in await texts(user))
+
+
+@pytest.mark.parametrize(
+    ("said", "date"),
+    [
+        ("My brother Levin is moving to Aachen with the children on 14 May.", " (2026-05-14)."),
+        ("From now on Levin works in the hall, 4 to 11:30, for the same money.", ""),
+        ("The crane lifts the boats out on Saturday 14 November at 9, I need eight people.", None),
+    ],
+)
+async def test_a_date_is_added_only_where_one_time_is_named(
+    encoder: LocalEmbedder, said: str, date: str | None
+) -> None:
+    async with connect(embedder=encoder) as memory:
+        user = memory.user("ann")
+        await say(user, said)
+        await memory.upkeep()
+        known = await texts(user, active=None)
+    assert known
+    if date is None:
+        assert "(2026-03" not in known[0]
+    else:
+        assert known[0].endswith(f'"{date}') or known[0].endswith(date)

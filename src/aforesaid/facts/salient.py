@@ -8,7 +8,7 @@ out.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import timedelta, tzinfo
+from datetime import datetime, timedelta, tzinfo
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from aforesaid.domain.literals import Category
@@ -225,9 +225,7 @@ def _candidate(
     to_assistant: bool,
 ) -> Candidate:
     speaker = by_id(people, message.author)
-    said = message.at.astimezone(zone)
-    times = find_times(quoted.words, said, "nearest")
-    when = times[0] if times else None
+    when = _time_in(quoted.words, message.at.astimezone(zone))
     kind = _kind(judgement, quoted.words, message, when, to_assistant=to_assistant)
     text = _text(quoted, speaker, people)
     if when is not None and str(when.start.year) not in quoted.words:
@@ -246,6 +244,14 @@ def _candidate(
         request=kind == "instruction",
         kind=kind,
     )
+
+
+def _time_in(words: str, said: datetime) -> When | None:
+    """Return the time that words name; None if they name several, or an hour of the same day, as in "open until 5"."""
+    times = find_times(words, said, "nearest")
+    if len(times) != 1 or (times[0].timed and times[0].start.date() == said.date()):
+        return None
+    return times[0]
 
 
 def _kind(judgement: Judgement, words: str, message: Message, when: When | None, *, to_assistant: bool) -> Kind:
