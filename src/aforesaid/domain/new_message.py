@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
+from operator import attrgetter
 from typing import Any, Final
 
 from aforesaid.domain.details import Part, ToolCall
@@ -42,8 +43,9 @@ class NewMessage:
 
 _FIELDS: Final = tuple(each.name for each in fields(NewMessage))
 _KNOWN: Final = frozenset(_FIELDS)
-_UNSET: Final = (None, ())
-"""What optional fields are when they are not set."""
+_VALUES: Final = attrgetter(*_FIELDS)
+_NONE: Final = ()
+"""The parts or tool calls of a message that has none."""
 
 
 def draft_of_new(scope: Scope, new: object, ids: KnownIds, limit: int) -> Draft:
@@ -57,7 +59,8 @@ def draft_of_new(scope: Scope, new: object, ids: KnownIds, limit: int) -> Draft:
 def _given(new: object) -> dict[str, Any]:
     """Return the fields that a message sets."""
     if isinstance(new, NewMessage):
-        return {name: value for name in _FIELDS if (value := getattr(new, name)) not in _UNSET}
+        values = zip(_FIELDS, _VALUES(new), strict=True)
+        return {name: value for name, value in values if value is not None and value is not _NONE}
     if not isinstance(new, Mapping):
         raise InvalidInput(f"it must be a NewMessage or a mapping, not {type(new).__name__}")
     if unknown := [name for name in new if name not in _KNOWN]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from typing import Final
 
 from aforesaid.text.scripts import UNSPACED_LANGUAGES
@@ -65,10 +65,7 @@ def index_language(words: Iterable[str]) -> str:
     """
     known = _index_words()
     total = sum(map(known.__getitem__, known.keys() & words))
-    if not total:
-        return ENGLISH
-    counts = [total >> shift & _FIELD for shift in _SHIFTS]
-    return LATIN_LANGUAGES[counts.index(max(counts))]
+    return _most_frequent(total) if total else ENGLISH
 
 
 def language_by_script(word: str) -> str | None:
@@ -98,6 +95,13 @@ def _count(words: Iterable[str], languages_by_word: Mapping[str, tuple[str, ...]
         for language in languages_by_word[word]:
             counts[language] = counts.get(language, 0) + 1
     return counts
+
+
+@lru_cache(100_000)
+def _most_frequent(total: int) -> str:
+    """Return the language with the most words in a sum of `_index_words`; of several, the first."""
+    counts = [total >> shift & _FIELD for shift in _SHIFTS]
+    return LATIN_LANGUAGES[counts.index(max(counts))]
 
 
 @cache
