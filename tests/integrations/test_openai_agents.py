@@ -110,6 +110,15 @@ async def test_messages_from_elsewhere_become_items(memory: aforesaid.SyncMemory
 
 
 @pytest.mark.anyio
+async def test_a_message_that_was_edited_comes_back_edited(memory: aforesaid.SyncMemory) -> None:
+    ann = memory.user("ann").chat("chat-1")
+    session = AforesaidSession(ann)
+    await session.add_items(TOOL_CONVERSATION)
+    ann.edit(ann.history(within="thread")[4], "It is raining in Bern.")
+    assert (await session.get_items())[4] == {"role": "assistant", "content": "It is raining in Bern."}
+
+
+@pytest.mark.anyio
 async def test_a_memory_from_connect_works_on_its_own_event_loop() -> None:
     async with aforesaid.connect(":memory:") as opened:
         session = AforesaidSession(opened.user("ann").chat("chat-1"))

@@ -140,8 +140,7 @@ class MemoryFiles:
 
     async def clear(self) -> str:
         """Take back all files."""
-        for file in await self._files.all():
-            await self._files.delete(file.key)
+        await self._files.clear()
         return "All memory cleared"
 
     async def _inside(self, path: str) -> list[Document]:

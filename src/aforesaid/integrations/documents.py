@@ -78,6 +78,10 @@ class Collection:
             await self._user.take_back(message)
         return message is not None
 
+    async def clear(self) -> None:
+        """Take back all documents, all of them or none."""
+        await self._user.clear()
+
     async def all(self) -> list[Document]:
         """Return all documents, the first created first."""
         return list(_documents(await own_messages(self._user)))
