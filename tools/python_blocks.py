@@ -12,13 +12,15 @@ from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).parent.parent
+_ELSEWHERE: Final = {"use-with-agent-frameworks"}
+"""Pages about libraries that this environment does not have, so that a type checker knows nothing of them."""
 _BLOCK: Final = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 def python_blocks() -> Iterator[tuple[str, str]]:
     """Yield a file name and the code of each block and example. A line has the same number as in its page."""
     for page in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))):
-        text = page.read_text(encoding="utf-8")
+        text = "" if page.stem in _ELSEWHERE else page.read_text(encoding="utf-8")
         for block in _BLOCK.finditer(text):
             above = text.count("\n", 0, block.start(1))
             yield f"{_module(page)}_{above + 1}.py", "\n" * above + block[1]

@@ -77,6 +77,15 @@ def test_the_sync_methods_do_the_same(memory: aforesaid.SyncMemory) -> None:
     assert [call.arguments for call in stored[1].tool_calls] == ['{"city":"Bern"}', '{"city":"Basel"}']
 
 
+def test_a_message_that_was_edited_comes_back_edited(memory: aforesaid.SyncMemory) -> None:
+    ann = memory.user("ann").chat("chat-1")
+    chat = AforesaidHistory(ann)
+    chat.save_sync(TOOL_CONVERSATION)
+    ann.edit(ann.history(within="thread")[3], "It is raining.")
+    assert chat.load_sync()[3].parts[0].content == "It is raining."
+    assert chat.load_sync()[:3] == TOOL_CONVERSATION[:3]
+
+
 def test_messages_from_elsewhere_become_a_history(memory: aforesaid.SyncMemory) -> None:
     ann = memory.user("ann").chat("chat-1")
     ann.add("user", "Weather?")

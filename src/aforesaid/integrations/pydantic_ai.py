@@ -107,8 +107,17 @@ def _text_of(content: str | Sequence[Any]) -> str:
 
 
 def _as_model_messages(messages: Sequence[Message]) -> list[ModelMessage]:
-    found = [conversation.original(message, _FRAMEWORK) or _written_elsewhere(message) for message in messages]
-    return list(ModelMessagesTypeAdapter.validate_python(found))
+    return [_as_model_message(message) for message in messages]
+
+
+def _as_model_message(message: Message) -> ModelMessage:
+    """Return the message that was saved; for messages from elsewhere, and edited ones, the one they make."""
+    stored = conversation.original(message, _FRAMEWORK)
+    if stored is not None:
+        (whole,) = ModelMessagesTypeAdapter.validate_python([stored])
+        if _as_message(whole)["text"] == message.text:
+            return whole
+    return ModelMessagesTypeAdapter.validate_python([_written_elsewhere(message)])[0]
 
 
 def _written_elsewhere(message: Message) -> dict[str, Any]:
