@@ -7,6 +7,7 @@ out.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta, tzinfo
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -82,7 +83,8 @@ class Judge:
         if not said:
             return {}
         vectors = await self.vectors(scope, said)
-        judgements = load_salience().judge([message.text for message in said], vectors)
+        # In a thread, since reading many texts would block the event loop.
+        judgements = await asyncio.to_thread(lambda: load_salience().judge([each.text for each in said], vectors))
         return {message.seq: each for message, each in zip(said, judgements, strict=True)}
 
     async def vectors(self, scope: Scope, messages: Sequence[Message]) -> NDArray[np.float32]:
