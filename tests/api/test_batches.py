@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import aforesaid
-from aforesaid import NewMessage
+from aforesaid import NewMessage, Part
 from aforesaid.domain import new_message
 from aforesaid.errors import InvalidInput, TooLarge
 from aforesaid.front import conversations
@@ -57,6 +57,8 @@ BAD: dict[str, Any] = {
     "no message": "hello",
     "nothing": None,
     "id": NewMessage("user", "x", id="#12"),
+    "data": NewMessage("user", parts=[Part.of(b"abc", name="a.txt")]),
+    "parts": NewMessage("user", "x", parts=5),  # type: ignore[arg-type]
 }
 
 

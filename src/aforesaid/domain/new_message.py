@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
+from itertools import islice
 from operator import attrgetter
 from typing import Any, Final
 
-from aforesaid.domain.details import Part, ToolCall
+from aforesaid.domain.details import MOST_PARTS, Part, ToolCall
 from aforesaid.domain.known_ids import KnownIds
 from aforesaid.domain.literals import Role
 from aforesaid.domain.message import Draft, Message, draft
@@ -51,9 +52,18 @@ _NONE: Final = ()
 def draft_of_new(scope: Scope, new: object, ids: KnownIds, limit: int) -> Draft:
     """Validate a message of a batch, given as a `NewMessage` or a mapping of its fields. Raises InvalidInput."""
     given = _given(new)
+    if isinstance(given.get("parts"), Iterable):
+        given["parts"] = parts = tuple(islice(given["parts"], MOST_PARTS + 1))
+        if any(map(_has_data, parts)):
+            raise InvalidInput("the parts of a batch cannot bring data; add this message with `add`", "parts")
     if given.get("author") is not None:
         given["author"] = ids.spelled(given["author"])
     return draft(scope, given.pop("role"), given.pop("text", ""), limit=limit, **given)
+
+
+def _has_data(part: object) -> bool:
+    """Return whether a part brings the bytes of a file, which are stored apart from the messages."""
+    return (part.get("data") if isinstance(part, Mapping) else getattr(part, "data", None)) is not None
 
 
 def _given(new: object) -> dict[str, Any]:
