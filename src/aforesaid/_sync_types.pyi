@@ -653,6 +653,8 @@ class SyncUserMemory:
         answers: Message | None = None,
         most: int | None = None,
         without: Sequence[str] = (),
+        tools: bool = True,
+        parts: bool = False,
     ) -> Context:
         """Return what to send to a model that is to answer `text`: never more than `budget` tokens. No model is asked.
 
@@ -661,6 +663,10 @@ class SyncUserMemory:
         `model` says how tokens are counted. `answers` is the stored message that `text` is, where others may have been
         stored after it. The profile decides what a context holds; `without` names sections of it to leave out, such as
         those that your own prompt is for. Without a `budget` it is the one that is set, but no more than `most`.
+
+        A tool call among the recent messages is sent as such, with its results, if all of them are there; with
+        `tools=False` it is described in words. With `parts`, images and files of recent messages are content parts;
+        otherwise words such as `[image: a cat]` stand for them.
         """
 
     def account_context(self, text: str, *, at: datetime | None = None) -> AccountContext:

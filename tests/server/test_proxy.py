@@ -95,6 +95,21 @@ def test_a_client_that_hangs_up_has_heard_what_it_heard(talk: Talk, request: pyt
     assert len(log_of(talk, request)) == 4, "what was sent again is recognised"
 
 
+def test_an_answer_that_was_broken_off_is_marked_and_a_whole_one_is_not(
+    talk: Talk, request: pytest.FixtureRequest
+) -> None:
+    space = request.node.name[:200]
+    with talk.client() as client:
+        asked: Any = {"model": "m", "messages": [{"role": "user", "content": "A whole story."}], "user": "ann"}
+        list(client.chat.completions.create(**asked, stream=True))
+        eventually(lambda: len(log_of(talk, request)) == 2)
+        talk.model.fail(faults.Stalls(after=3))
+        hang_up_after_two_words(client, "Tell me a story.")
+    eventually(lambda: len(log_of(talk, request)) == 4)
+    answers = [message for message in talk.stored(space=space) if message.role == "assistant"]
+    assert [dict(message.metadata) for message in answers] == [{}, {"partial": True}]
+
+
 def test_calls_of_tools_pass_through_untouched(talk: Talk, request: pytest.FixtureRequest) -> None:
     def script(asked: Request) -> Any:  # noqa: ANN401
         return (

@@ -85,7 +85,7 @@ class Assistant:
             return
         from aforesaid.models.chat import Said  # noqa: PLC0415 - brings the libraries of models
 
-        context = await turn.user.context(turn.text, system=self._system, answers=turn.message)
+        context = await turn.user.context(turn.text, system=self._system, answers=turn.message, tools=False)
         mentions = any("@" in message["content"] for message in context.messages)
         direct = is_direct(turn.user.scope.thread)
         known = {} if direct or not mentions else await self._memory.names(turn.user.scope.space)

@@ -65,7 +65,7 @@ def context(
     with aforesaid.open(store, profile=profile) as memory:
         note_pending_work(memory)
         handle = memory.user(user, space=space, thread=thread, session=session)
-        made = handle.context(text, budget, system=system, at=moment(at), model=model)
+        made = handle.context(text, budget, system=system, at=moment(at), model=model, tools=False)
     if as_json:
         print_json({"messages": made.messages, "tokens": made.tokens, "budget": made.budget, "sections": made.sections})
     elif explain:

@@ -72,6 +72,10 @@ class ContextRequest:
     """Only messages with a greater sequence number count as recent."""
     answers: int | None = None
     """Sequence number of the message to answer, if it is stored. Later messages are left out."""
+    tools: bool = True
+    """Whether tool calls are sent as such."""
+    parts: bool = False
+    """Whether images, sounds and files are sent as such."""
 
     @property
     def query(self) -> str:
@@ -279,7 +283,7 @@ async def _assembled(
 
     def count(items: Sequence[Item]) -> int:
         nonlocal messages
-        messages = as_messages(items, person, recipe.wording)
+        messages = as_messages(items, person, recipe.wording, tools=request.tools, parts=request.parts)
         return counter.count_messages(messages)
 
     assembler = Assembler(

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
+from aforesaid.domain.details import Part, ToolCall
 from aforesaid.domain.literals import Role
 from aforesaid.profiles.recipe import SectionName
 
@@ -46,6 +47,14 @@ class Item:
     """Whether its end was cut off to make it fit."""
     day: str = ""
     """Heading of the day it was said on. Shown once above consecutive items of the same day."""
+    calls: tuple[ToolCall, ...] = ()
+    """The tools that a turn of the assistant asked for. The text names them too."""
+    said: str = ""
+    """The text of a turn with calls, without them."""
+    answers: str | None = None
+    """The id of the call that a turn is the result of."""
+    parts: tuple[Part, ...] = ()
+    """The parts of a turn. The text names them too."""
 
 
 @dataclass(frozen=True, slots=True)

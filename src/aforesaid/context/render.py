@@ -6,11 +6,11 @@ Whatever people wrote is escaped inside its tags; only the turns of the conversa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Final
 
 from aforesaid.context.items import Item
-from aforesaid.domain.chat_message import ChatMessage
+from aforesaid.domain.chat_message import ChatMessage, answered_calls, chat_tool_calls, content_parts
 from aforesaid.models.prompts import Fenced, load_prompt
 from aforesaid.profiles.recipe import Layout, SectionName, Wording
 
@@ -28,12 +28,18 @@ def block(section: SectionName, items: Sequence[Item], user: str, wording: Wordi
     return _BLOCKS[section](rows, user, wording)
 
 
-def as_messages(items: Sequence[Item], user: str, wording: Wording = "plain") -> list[ChatMessage]:
+def as_messages(
+    items: Sequence[Item], user: str, wording: Wording = "plain", *, tools: bool = True, parts: bool = False
+) -> list[ChatMessage]:
     """Return messages for a chat API: at most one system message, then `user` and `assistant` in alternation.
 
     Strict chat templates accept nothing else. Sections before the turns are the system message. Sections between the
     turns and the question are in the question's message, above it, and so is the date. Consecutive turns of one role
-    are one message.
+    are one message. An assistant's message with tool calls is followed by a `tool` message for each: calls without a
+    result, and results without their call, are only described in words, because providers refuse them.
+
+    Without `tools`, all of them are described in words. With `parts`, people's images, sounds and files are content
+    parts too, where the API takes them; otherwise words such as `[image: a cat]` stand for them.
     """
     messages: list[ChatMessage] = []
     groups, talking = dict(_grouped(items)), False
@@ -49,36 +55,83 @@ def as_messages(items: Sequence[Item], user: str, wording: Wording = "plain") ->
             talking = False
             if "date" in groups:
                 _append(messages, "user", block("date", groups["date"], user, wording))
-        for role, text in _marked(group):
-            _append(messages, role, text, "\n" if talking else _SEPARATOR)
+        called = _answered(group) if tools else {}
+        for role, text, item in _marked(group, {result.key for results in called.values() for result in results}):
+            separator = "\n" if talking else _SEPARATOR
+            if item is not None and item.key in called:
+                _append_exchange(messages, item, called[item.key], separator)
+            else:
+                _append(messages, role, text, separator)
+                if parts and item is not None and item.parts and not item.cut:
+                    _append_parts(messages[-1], item)
             talking = True
     return messages
 
 
-def _append(messages: list[ChatMessage], role: str, text: str, separator: str = _SEPARATOR) -> None:
-    if messages and messages[-1]["role"] == role:
-        messages[-1]["content"] += f"{separator}{text}"
+def _answered(turns: Sequence[Item]) -> dict[str, list[Item]]:
+    """Return the results of each turn with tool calls that has all of them right behind it, in the order of the calls.
+
+    A turn that was cut off to make it fit is shown as a text.
+    """
+    calls = [[call.id for call in turn.calls if not turn.cut] for turn in turns]
+    answers = [None if turn.cut else turn.answers for turn in turns]
+    found = answered_calls(calls, answers)
+    return {turns[place].key: [turns[each] for each in results] for place, results in found.items()}
+
+
+def _append_exchange(messages: list[ChatMessage], item: Item, results: Sequence[Item], separator: str) -> None:
+    """Add a turn with tool calls and their results."""
+    if messages and messages[-1]["role"] == "assistant":
+        _append(messages, "assistant", item.said, separator if item.said else "")
     else:
+        messages.append({"role": "assistant", "content": item.said or None})
+    messages[-1]["tool_calls"] = chat_tool_calls(item.calls)
+    messages += [
+        {"role": "tool", "tool_call_id": call.id, "content": result.text}
+        for call, result in zip(item.calls, results, strict=True)
+    ]
+
+
+def _append(messages: list[ChatMessage], role: str, text: str, separator: str = _SEPARATOR) -> None:
+    if not messages or messages[-1]["role"] != role:
         messages.append({"role": role, "content": text})
+    elif isinstance(messages[-1]["content"], str):
+        messages[-1]["content"] += f"{separator}{text}"
+    elif messages[-1]["content"][-1]["type"] == "text":
+        messages[-1]["content"][-1]["text"] += f"{separator}{text}"
+    else:
+        messages[-1]["content"].append({"type": "text", "text": text})
 
 
-def _marked(turns: Sequence[Item]) -> Iterator[tuple[str, str]]:
-    """Yield roles and texts of turns. The first turn of a person on a day begins with the day.
+def _append_parts(message: ChatMessage, item: Item) -> None:
+    """Add the images, sounds and files of a turn to the message that it is in."""
+    shown = [part for part in content_parts("", item.parts) if part["type"] != "text"]
+    if shown and isinstance(message["content"], str):
+        message["content"] = [{"type": "text", "text": message["content"]}]
+    if shown:
+        message["content"] += shown
 
+
+def _marked(turns: Sequence[Item], without: Collection[str]) -> Iterator[tuple[str, str, Item | None]]:
+    """Yield roles and texts of turns, and the turns themselves, except some (by their keys).
+
+    The first turn of a person on a day begins with the day.
     Turns of the assistant have no day, since a model would imitate it. A conversation that begins with one of them
     gets the day as a turn of the person, because chat templates want a person to begin.
     """
     mark = ""
     for place, (day, item) in enumerate(_dated(turns)):
         mark = f"[{day}]" if day else mark
+        if item.key in without:
+            continue
         if item.role != "assistant":
-            yield "user", f"{mark}\n{_named(item)}" if mark else _named(item)
+            yield "user", f"{mark}\n{_named(item)}" if mark else _named(item), item
             mark = ""
             continue
         if place == 0:
-            yield "user", mark or f"[{TODAY}]"
+            yield "user", mark or f"[{TODAY}]", None
             mark = ""
-        yield "assistant", item.text
+        yield "assistant", item.text, item
 
 
 def _named(item: Item) -> str:

@@ -236,6 +236,10 @@ class Offers:
             _NOTHING,
             False,
             day,
+            (),
+            "",
+            None,
+            (),
         )
 
     def _rendered(self, message: Message, names: dict[str, str], *, of_today: bool) -> RenderedMessage:
@@ -257,12 +261,14 @@ class Offers:
         offered = []
         for place, message in reversed(list(enumerate(messages))):
             name = speaker(message.name or message.author) if several and message.role == "user" else None
+            details, text = message.all_details, message.shown_text
+            calls = sum(self.counter.call_tokens(call.name, call.arguments) for call in details.tool_calls)
             offered.append(
                 _make_item(
                     "recent",
                     f"message {message.id}",
-                    message.text,
-                    self._turn(message.text, name),
+                    text,
+                    self._turn(text, name) + calls,
                     place,
                     1.0,
                     USUAL_PRIORITY,
@@ -276,6 +282,10 @@ class Offers:
                     _NOTHING,
                     False,
                     self._day(message.at),
+                    details.tool_calls if message.role == "assistant" else (),
+                    message.text,
+                    details.tool_call_id if message.role == "tool" else None,
+                    details.parts if message.role == "user" else (),
                 )
             )
         return offered
@@ -307,7 +317,7 @@ def _row(message: Message, names: dict[str, str]) -> str:
     called = message.name or message.author
     if called not in names:
         names[called] = quote(one_line(called))
-    said = quote(message.text).replace("\n", FURTHER_LINE)
+    said = quote(message.shown_text).replace("\n", FURTHER_LINE)
     return f"{names[called]}: {said}"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import Any, Final
@@ -13,7 +13,7 @@ from aforesaid.digest.steps import CalendarSteps, RollingSteps, TiersSteps, Tree
 from aforesaid.digest.tiers import windows
 from aforesaid.digest.writing import shortened
 from aforesaid.domain.agenda import Entry
-from aforesaid.domain.chat_message import ChatMessage
+from aforesaid.domain.chat_message import ChatMessage, answered_calls, chat_tool_calls
 from aforesaid.domain.literals import Within
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Scope
@@ -149,7 +149,7 @@ async def messages_for_llm(digest: Digest, scope: Scope, limit: int) -> list[Cha
     current = await RollingSteps(digest.executor).current(scope)
     newest = await store.read(questions.Messages(scope, within="thread", limit=limit))
     if current is None or not current.valid:
-        return [_said(message) for message in newest]
+        return _chat(newest)
     rest = [message for message in newest if message.user != scope.user]
     after = current.last
     while page := await store.read(questions.MessagesAfter(scope, after, _PAGE, here=True)):
@@ -160,7 +160,7 @@ async def messages_for_llm(digest: Digest, scope: Scope, limit: int) -> list[Cha
         "role": "system",
         "content": f"Summary of the conversation so far ({current.period}):\n{current.text}",
     }
-    return [head, *(_said(message) for message in rest)]
+    return [head, *_chat(rest)]
 
 
 async def day(digest: Digest, scope: Scope, wanted: date | None) -> Summary | None:
@@ -248,8 +248,25 @@ async def _bring_up_to_date(digest: Digest, calendar: CalendarSteps, scope: Scop
         return False
 
 
+def _chat(messages: Sequence[Message]) -> list[ChatMessage]:
+    """Return messages for a model. Tool calls that have all their results are sent as such, others as words."""
+    details = [message.all_details for message in messages]
+    calls = [[call.id for call in each.tool_calls] for each in details]
+    whole = answered_calls(calls, [each.tool_call_id for each in details])
+    said = [_said(message) for message in messages]
+    for place, results in whole.items():
+        called: ChatMessage = {"role": "assistant", "content": messages[place].text or None}
+        called["tool_calls"] = chat_tool_calls(details[place].tool_calls)
+        said[place] = called
+        for each, call in zip(results, calls[place], strict=True):
+            said[each] = {"role": "tool", "content": messages[each].text, "tool_call_id": call}
+    return said
+
+
 def _said(message: Message) -> ChatMessage:
-    return {"role": message.role, "content": message.text}
+    if message.details is not None and message.role == "tool":
+        return {"role": "user", "content": f"tool: {message.shown_text}"}
+    return {"role": message.role, "content": message.shown_text}
 
 
 def _item(found: Mapping[str, Any]) -> HistoryItem:

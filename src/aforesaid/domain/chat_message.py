@@ -33,6 +33,23 @@ def chat_tool_calls(calls: Iterable[ToolCall]) -> list[dict[str, Any]]:
     ]
 
 
+def answered_calls(calls: Sequence[Sequence[str]], answers: Sequence[str | None]) -> dict[int, list[int]]:
+    """Return the places of messages whose tool calls all have their results right behind them, with these results.
+
+    `calls` has the ids of the calls of each message, `answers` the id of the call that it is the result of, or None.
+    Results are in the order of the calls. Providers refuse calls without their results, and results without calls.
+    """
+    found: dict[int, list[int]] = {}
+    for place, wanted in enumerate(calls):
+        if not wanted:
+            continue
+        first = place + 1
+        behind = {name: each for each, name in enumerate(answers[first : first + len(wanted)], first)}
+        if behind.keys() == set(wanted) and len(behind) == len(wanted):
+            found[place] = [behind[name] for name in wanted]
+    return found
+
+
 def content_parts(text: str, parts: Sequence[Part]) -> list[dict[str, Any]]:
     """Return the content of a message with parts. A text that is none of the parts comes first.
 

@@ -41,7 +41,7 @@ class UserContexts(UserHandle):
     """The contexts and the settings of one user."""
 
     @public(audit=IN_METHOD)
-    async def context(
+    async def context(  # noqa: PLR0913 - each changes a context in a way of its own
         self,
         text: str,
         budget: int | None = None,
@@ -53,6 +53,8 @@ class UserContexts(UserHandle):
         answers: Message | None = None,
         most: int | None = None,
         without: Sequence[str] = (),
+        tools: bool = True,
+        parts: bool = False,
     ) -> Context:
         """Return what to send to a model that is to answer `text`: never more than `budget` tokens. No model is asked.
 
@@ -61,6 +63,10 @@ class UserContexts(UserHandle):
         `model` says how tokens are counted. `answers` is the stored message that `text` is, where others may have been
         stored after it. The profile decides what a context holds; `without` names sections of it to leave out, such as
         those that your own prompt is for. Without a `budget` it is the one that is set, but no more than `most`.
+
+        A tool call among the recent messages is sent as such, with its results, if all of them are there; with
+        `tools=False` it is described in words. With `parts`, images and files of recent messages are content parts;
+        otherwise words such as `[image: a cat]` stand for them.
         """
         from aforesaid.context import ContextRequest  # noqa: PLC0415 - loaded when it is needed
         from aforesaid.models.tokens import counter_for  # noqa: PLC0415
@@ -86,6 +92,8 @@ class UserContexts(UserHandle):
                 zone=zone_from(settings, self._services.profile, self.scope.space),
                 after=cleared_up_to(settings),
                 answers=None if answers is None else answers.seq,
+                tools=tools,
+                parts=parts,
             )
             building = self._services.builder.build(self.scope, request, recipe, counter_for(model), prefetched)
             if self._actor is None:

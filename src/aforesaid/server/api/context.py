@@ -45,5 +45,6 @@ async def make_context(who: Reader, memory: MemoryDep, wanted: ContextWanted, sp
         at=wanted.at,
         model=wanted.model,
         without=wanted.without,
+        tools=False,  # the messages of this answer are texts
     )
     return ContextShape.of(made)

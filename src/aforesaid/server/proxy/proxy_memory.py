@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 from weakref import WeakValueDictionary
@@ -131,10 +131,11 @@ class ProxyMemory:
         except TimeoutError:
             outcome.failures[PROXY_STORE] = f"not stored within {STORE_SECONDS:g} s"
 
-    async def after(self, outcome: MemoryOutcome, replies: Sequence[str]) -> None:
+    async def after(self, outcome: MemoryOutcome, replies: Sequence[str], *, partial: bool = False) -> None:
         """Store what the assistant said; and before it what was asked, if that failed. Raises nothing.
 
-        Several replies are choices for one turn: they are versions of it, and the first one counts.
+        Several replies are choices for one turn: they are versions of it, and the first one counts. One that was broken
+        off (`partial`) has the metadata `{"partial": true}`.
         """
         said = turns_of([{"role": "assistant", "content": reply} for reply in replies], MESSAGE_BYTES)
         await outcome.stored.wait()
@@ -147,7 +148,8 @@ class ProxyMemory:
                     replaced = there.answered_by
                     for turn in reversed(list(dict.fromkeys(said))):
                         name = reply_id(there.node, turn)
-                        await self._add(outcome.caller, there.thread, NewTurn(turn, name, replaced))
+                        new = NewTurn(turn, name, replaced)
+                        await self._add(outcome.caller, there.thread, new, {"partial": True} if partial else None)
                         replaced = name
         except Exception as error:
             self._note(PROXY_STORE, outcome, began, error)
@@ -200,13 +202,15 @@ class ProxyMemory:
         ]
         await self._memory.store.apply([AddMessage(each) for each in drafts])
 
-    async def _add(self, caller: Caller, thread: str, new: NewTurn) -> None:
+    async def _add(
+        self, caller: Caller, thread: str, new: NewTurn, metadata: Mapping[str, object] | None = None
+    ) -> None:
         """Store a turn, or a new version of one. A turn that is stored already is not stored again."""
         if new.replaces is not None and new.replaces.startswith(new.id):
             return  # The same text as the version that counts.
         name = caller.name if new.turn.role == "user" else None
         person, (role, text) = caller.person(thread), new.turn
-        receipt = await person.add(role, text, id=new.id, name=name, replaces=new.replaces)
+        receipt = await person.add(role, text, id=new.id, name=name, replaces=new.replaces, metadata=metadata)
         if receipt.duplicate and receipt.message.replaced and new.replaces is not None:
             # An earlier version, word for word, counts again.
             await person.add(role, text, id=version_id(new.id, new.replaces), name=name, replaces=new.replaces)

@@ -21,6 +21,8 @@ class Reply:
         self._read = 0
         self.ended = False
         """Whether a stream has said that it is complete."""
+        self._finished = False
+        """Whether a choice has a reason why it is complete. Some providers end their streams without a last word."""
 
     def feed(self, data: bytes) -> None:
         """Read the next bytes."""
@@ -44,6 +46,11 @@ class Reply:
             self._rest = b""
         return ["".join(pieces) for _, pieces in sorted(self._pieces.items())]
 
+    @property
+    def partial(self) -> bool:
+        """Whether it is a stream that was broken off."""
+        return self.streams and not self.ended and not self._finished
+
     def _event(self, value: bytes) -> None:
         if value == b"[DONE]":
             self.ended = True
@@ -56,6 +63,7 @@ class Reply:
             said = choice.get(name) if isinstance(choice, dict) else None
             piece = said.get("content") if isinstance(said, dict) else None
             index = choice.get("index", 0) if isinstance(choice, dict) else 0
+            self._finished = self._finished or (isinstance(choice, dict) and bool(choice.get("finish_reason")))
             if isinstance(piece, str) and isinstance(index, int):
                 self._pieces.setdefault(index, []).append(piece)
 

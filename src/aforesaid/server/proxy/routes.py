@@ -227,7 +227,8 @@ async def _relay(exchange: Exchange, answer: ClientResponse, reply: Reply) -> As
     def store() -> None:
         # The client's next request, which holds this reply, waits for its turn until this is done.
         if outcome is not None and not stored:
-            exchange.here.finish(exchange.here.proxy_memory.after(outcome, reply.texts()))
+            said = reply.texts()
+            exchange.here.finish(exchange.here.proxy_memory.after(outcome, said, partial=reply.partial))
 
     try:
         async for data in answer.content.iter_any():
