@@ -30,7 +30,8 @@ _AT_ONCE: Final = 64
 _PROFILE: Final = {"message_bytes": 16 * 1024 * 1024, "summaries": "none", "extract": False}
 """Data sets contain a few very long turns. Only messages are searched, so nothing is summarised."""
 
-_Ask = Callable[[Conversation, Question], Awaitable[list[str]]]
+_Ask = Callable[[Conversation, Question], Awaitable[list[tuple[str, ...]]]]
+"""Returns hits, best first: the ids of the turns in each, more than one where turns have the same words."""
 
 
 async def measure(dataset: Dataset, rankings: Sequence[Ranking], progress: Progress) -> DatasetReport:
@@ -88,18 +89,18 @@ async def _embedder(memory: Memory) -> str:
 
 
 def _asking(memory: Memory, arms: Arms) -> _Ask:
-    async def ask(conversation: Conversation, question: Question) -> list[str]:
+    async def ask(conversation: Conversation, question: Question) -> list[tuple[str, ...]]:
         user = memory.user(conversation.id, space=SPACE)
         hits = await user.search(
             question.text, _DEPTH, at=question.asked_at, arms=arms, kinds=("message",), min_score=0
         )
-        return [hit.id for hit in hits]
+        return [hit.sources for hit in hits]
 
     return ask
 
 
-async def _ask_baseline(conversation: Conversation, question: Question) -> list[str]:
-    return like(question.text, conversation.turns, _DEPTH)
+async def _ask_baseline(conversation: Conversation, question: Question) -> list[tuple[str, ...]]:
+    return [(turn,) for turn in like(question.text, conversation.turns, _DEPTH)]
 
 
 async def _answer(dataset: Dataset, ask: _Ask, advance: Callable[[int], None]) -> list[QuestionResult]:
@@ -110,8 +111,8 @@ async def _answer(dataset: Dataset, ask: _Ask, advance: Callable[[int], None]) -
     answers = []
     for number, (conversation, question) in enumerate(pairs, 1):
         start = time.perf_counter()
-        ranking = await ask(conversation, question)
+        hits = await ask(conversation, question)
         milliseconds = (time.perf_counter() - start) * 1_000
-        answers.append(mark(question, ranking, conversation, milliseconds))
+        answers.append(mark(question, hits, conversation, milliseconds))
         advance(number)
     return answers

@@ -1,4 +1,4 @@
-"""MemDaily: messages of one person, in Chinese. A file is a conversation, and its trajectories are the sessions."""
+"""MemDaily: messages of one person, in Chinese. A file has many trajectories, each of another person."""
 
 from __future__ import annotations
 
@@ -19,33 +19,27 @@ def fits(root: Node) -> bool:
 
 
 def load(root: Node, tallies: Tallies) -> Iterator[Conversation]:
-    """Read a file: all of its trajectories are one person's memory."""
-    builder = ConversationBuilder(root.file.stem, tallies)
+    """Read a file. Each trajectory describes another person, so it is a memory of its own."""
     for trajectory in root.items():
-        session = _session(trajectory)
+        session = f"trajectory {trajectory.field('tid').name()}"
+        builder = ConversationBuilder(f"{root.file.stem}, {session}", tallies)
         for message in trajectory.field("message_list").items():
             builder.say(
                 message,
-                f"{session}:{message.field('mid').name()}",
+                message.field("mid").name(),
                 message.text_of("message"),
                 session=session,
                 at=_moment(message.field("time")),
             )
-    for trajectory in root.items():
-        session = _session(trajectory)
         for question in trajectory.field("question_list").items():
             asked = question.find("time")
             builder.ask(
                 question.field("question").text(),
                 _category(root),
-                [f"{session}:{step.name()}" for step in question.field("target_step_id").leaves()],
+                [step.name() for step in question.field("target_step_id").leaves()],
                 at=None if asked is None else _moment(asked),
             )
-    yield builder.conversation()
-
-
-def _session(trajectory: Node) -> str:
-    return f"trajectory {trajectory.field('tid').name()}"
+        yield builder.conversation()
 
 
 def _category(root: Node) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from aforesaid.evaluation.conversation import Conversation, Count, Dataset, Question
 from aforesaid.evaluation.metrics import Score, average, by_session, percentile, score
@@ -68,13 +69,20 @@ class DatasetReport:
     rankings: tuple[RankingReport, ...]
 
 
-def mark(question: Question, ranking: Sequence[str], conversation: Conversation, milliseconds: float) -> QuestionResult:
-    """Return the result of a question: compare the ranked turns with its labels."""
+def mark(
+    question: Question, hits: Sequence[Sequence[str]], conversation: Conversation, milliseconds: float
+) -> QuestionResult:
+    """Return the result of a question: compare the turns in each hit, best first, with its labels.
+
+    A hit stands for all turns with the same words. It finds the evidence whichever of them is labelled.
+    """
     sessions = {turn.id: turn.session for turn in conversation.turns}
+    shown_as = {turn: hit[0] for hit in hits for turn in hit}
+    turns = {shown_as.get(turn, turn) for turn in question.turns}
     return QuestionResult(
         question,
-        score(ranking, question.turns) if question.turns else None,
-        score(by_session(ranking, sessions), question.sessions) if question.sessions else None,
+        score([hit[0] for hit in hits], turns) if turns else None,
+        score(by_session(chain.from_iterable(hits), sessions), question.sessions) if question.sessions else None,
         milliseconds,
     )
 
