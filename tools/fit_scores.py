@@ -42,6 +42,7 @@ from aforesaid.recall import SearchRequest
 from aforesaid.recall.background import calibration
 from aforesaid.recall.fuse import fuse, kind_of
 from aforesaid.recall.ranked import order, totals
+from aforesaid.recall.ranker import DEPTH
 from aforesaid.recall.score import MIN_SCORE, QUESTION_FEATURES, NoteEvidence, question_features
 from aforesaid.store import questions
 from aforesaid.text.words import words_of
@@ -51,8 +52,6 @@ TRANSCRIPTS = "transcripts"
 NAMES = ("slope", *QUESTION_FEATURES)
 FOLDS = 5
 HITS = 10
-READ = 50
-"""Candidates whose texts a search for ten hits reads: only they count for what all candidates share."""
 PULL = 1e-3
 STEPS = 50
 PROFILE = {"message_bytes": 2**24, "summaries": "none", "extract": False}
@@ -243,13 +242,10 @@ async def _first_hits(
     """Return the kind of chat, the first hits, and their features, computed as a search does."""
     user = memory.user(conversation.id, space="eval")
     request = SearchRequest(query, at=question.asked_at)
-    candidates = await memory._services.recall.candidates(user.scope, request)  # noqa: SLF001 - the tool looks inside
+    recall = memory._services.recall  # noqa: SLF001 - the tool looks inside
+    candidates = await recall.candidates(user.scope, request, read=DEPTH)
     kind = kind_of(candidates)
-    early = fuse(candidates, kind, textual=False)
-    read = np.array(sorted(order(candidates, totals(early))[:READ]), dtype=np.intp)
-    candidates = candidates.narrowed(read, [candidates.texts[place] for place in read])
-    parts = {name: values[read] for name, values in early.items()} | fuse(candidates, kind, textual=True)
-    sums = totals(parts)
+    sums = totals(fuse(candidates, kind, textual=False) | fuse(candidates, kind, textual=True))
     first = order(candidates, sums)[:HITS]
     answers = sums[~candidates.repeating()]
     shared = question_features(candidates, float(answers.max()) if len(answers) else -np.inf, NoteEvidence())

@@ -5,7 +5,8 @@
 A SOURCE is what `aforesaid eval` reads (a folder of transcripts, FriendsQA, LoCoMo, …) or a file of QMSum. TARGET
 becomes a compressed JSON file. Candidates and their scores come from the real recall on a real store. Turns and
 questions are stored as the tokens of the built-in encoder, so that training needs neither the encoder's code nor the
-store. The facts in transcripts count as questions too: a fact is a statement whose evidence is labelled.
+store, and as texts, for the teacher. The facts in transcripts count as questions too: a fact is a statement whose
+evidence is labelled.
 
 `--keep` stores the filled memories in a folder, so that the next run does not embed everything again.
 """
@@ -133,6 +134,9 @@ async def _ask(
     said = [messages[seq] for seq in columns.seq.tolist()]
     if not made["turns"]:
         made["turns"] = [tokens(encoder, message.text) for message in said]
+        made["texts"] = [message.text for message in said]
+        made["speakers"] = [message.name or message.author or message.role for message in said]
+        made["days"] = ["" if message.at.year == _START.year else str(message.at.date()) for message in said]
         made["sessions"] = columns.session.tolist()
         made["assistant"] = columns.assistant.astype(int).tolist()
         made["kind"] = kind
@@ -146,6 +150,7 @@ async def _ask(
     made["questions"].append(
         {
             "category": question.category,
+            "text": question.text,
             "tokens": tokens(encoder, without(question.text, names)),
             "rows": found.rows[first][best].tolist(),
             "base": np.round(base[best], 3).tolist(),

@@ -73,6 +73,7 @@ def new_parameters(shape: Shape, features: Any) -> dict[str, Any]:  # noqa: ANN4
             "hidden": torch.randn(FEATURES, shape.width, device=device) / FEATURES**0.5,
             "mean": torch.randn(FEATURES, shape.width, device=device) * 0.3 / FEATURES**0.5,
             "added": torch.zeros(shape.width, shape.dimensions, device=device),
+            "hidden_weight": torch.zeros(shape.width, 1, device=device),
         }
     return made
 
@@ -82,12 +83,14 @@ def encode(parameters: dict[str, Any], texts: Texts, dropout: float = 0.0) -> En
     features = functional.dropout(texts.features.float() - parameters["offset"], dropout, dropout > 0)
     lengths = texts.lengths[:, None]
     made = features @ parameters["head"]
+    raw = features @ parameters["weight"]
     if "hidden" in parameters:
         mean = features.new_zeros(len(lengths), FEATURES).index_add(0, texts.text, features) / lengths
         inner = torch.relu(features @ parameters["hidden"] + (mean @ parameters["mean"])[texts.text])
         made = made + functional.dropout(inner, dropout, dropout > 0) @ parameters["added"]
+        raw = raw + inner @ parameters["hidden_weight"]
     vectors = functional.normalize(made, dim=-1)
-    weights = functional.softplus((features @ parameters["weight"]).squeeze(-1) + parameters["weight_offset"])
+    weights = functional.softplus(raw.squeeze(-1) + parameters["weight_offset"])
     mask = (torch.arange(int(texts.lengths.max()), device=features.device)[None] < lengths).float()
     places = texts.text, texts.place
     padded = vectors.new_zeros(*mask.shape, vectors.shape[-1]).index_put(places, vectors)

@@ -1,17 +1,17 @@
 """Train the ranker, and write its weights and figures.
 
-    python tools/ranker/train.py LISTS TARGET --encoder WEIGHTS [--train NAME …] [--folds 4] [--seed 0]
+    python tools/ranker/train.py LISTS TARGET --encoder WEIGHTS [--teacher FOLDER] [--seed 0]
 
-LISTS is a folder with what `lists.py` wrote, WEIGHTS the file `weights.npz` of the built-in encoder. A GPU takes
-seconds, a CPU an hour. Every set that is not trained on is measured only. For the transcripts, conversations are left
-out in turn (`--folds`), so that no figure comes from a conversation that the measured weights were trained on; a fifth
-of them, chosen by a hash of their ids, language by language, is never trained on at all.
+LISTS is a folder with what `lists.py` wrote, WEIGHTS the file `weights.npz` of the built-in encoder. FOLDER has what
+`teacher.py` wrote: `0.json` to `2.json`, each by a teacher that learned nothing from that part, and `3.json`. A GPU
+takes seconds, a CPU an hour. The parts are left out in turn, so that no figure comes from a conversation that the
+measured weights, or their teacher, were trained on. The test part and all data sets under other licences are measured
+only (`parts.py`).
 """
 
 from __future__ import annotations
 
 import argparse
-import gzip
 import hashlib
 import json
 import random
@@ -24,13 +24,11 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import torch
 from features import TokenFeatures
+from parts import FOLDS, MEASURED, OWN, part_of, read_lists, test_part
 from student import Encoded, Shape, Texts, encode, kept, new_parameters, rounded, scores
 from torch.nn import functional
 
-OWN: Final = "transcripts"
 FACT: Final = "fact"
-TEST_EVERY: Final = 5
-"""One conversation in five of each language is the test part."""
 MIXES: Final = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0)
 FEW_RATE: Final = 5e-3
 """Learning rate of the single numbers: damping of neighbours, scale, and length."""
@@ -45,7 +43,7 @@ MOST_QUESTIONS: Final = 64
 class Options(NamedTuple):
     """How to train."""
 
-    epochs: int = 12
+    epochs: int = 14
     rate: float = 1e-3
     pull: float = 0.1
     """How strongly the matrix is held where it began, and the weights of words at zero."""
@@ -54,13 +52,25 @@ class Options(NamedTuple):
     """Share of the words of a question that is left out, so that no single word decides."""
     whole: float = 0.3
     """Weight of the second task: find the evidence among all turns, without the scores of recall."""
-    facts: float = 0.5
+    facts: float = 0.7
     """Weight of a fact beside that of a question."""
+    labels: float = 0.7
+    """Weight of the labels beside the teacher."""
+    alone: float = 0.7
+    """Weight of the teacher's order of the candidates, to be reached without the scores of recall."""
+    together: float = 0.3
+    """Weight of the teacher's order and recall's together, to be reached with the scores of recall."""
+    softness: float = 1.5
+    """By how much the teacher's scores are divided: the more, the more its second choices count."""
+    recall: float = 0.5
+    """Weight of recall's scores beside the teacher's."""
 
 
 class Asked(NamedTuple):
     """A question with its candidates."""
 
+    place: int
+    """Its place among the questions of the conversation."""
     category: str
     rows: tuple[int, ...]
     base: tuple[float, ...]
@@ -76,6 +86,8 @@ class Lessons(NamedTuple):
     evidence: Any
     """Which turns are evidence, for each question."""
     weights: Any
+    taught: Any
+    """The teacher's scores of the candidates; MISSING where it gave none."""
 
 
 class Chat(NamedTuple):
@@ -83,6 +95,7 @@ class Chat(NamedTuple):
 
     source: str
     id: str
+    part: int
     language: str
     kind: str
     """`people`, `assistant` or `alone`, as recall tells them apart."""
@@ -91,47 +104,44 @@ class Chat(NamedTuple):
     after: Any
     asked: tuple[Asked, ...]
     questions: Texts
-    lessons: Lessons | None
 
 
-def load(folder: Path, encoder: Path, options: Options, device: str) -> list[Chat]:
+Teachings = dict[str, list[list[float]]]
+"""The rows that a teacher scored, and their scores, for each question."""
+
+
+def load(folder: Path, encoder: Path, device: str) -> list[Chat]:
     """Read all lists and compute the token features."""
     computing = TokenFeatures(encoder, device)
-    chats = []
-    for file in sorted(folder.glob("*.json.gz")):
-        with gzip.open(file, "rt", encoding="utf-8") as opened:
-            sources = json.load(opened)
-        chats += [
-            _chat(source["name"], made, computing, options, device)
-            for source in sources
-            for made in source["conversations"]
-            if any(each["evidence"] and each["rows"] for each in made["questions"])
-        ]
-    return chats
+    return [
+        _chat(made, computing, device)
+        for made in read_lists(folder)
+        if any(each["evidence"] and each["rows"] for each in made["questions"])
+    ]
 
 
-def _chat(source: str, made: dict[str, Any], computing: TokenFeatures, options: Options, device: str) -> Chat:
+def _chat(made: dict[str, Any], computing: TokenFeatures, device: str) -> Chat:
     sessions = np.array(made["sessions"])
     before, after = np.arange(len(sessions)), np.arange(len(sessions))
     same = sessions[1:] == sessions[:-1]
     before[1:][same] -= 1
     after[:-1][same] += 1
-    answered = [each for each in made["questions"] if each["evidence"] and each["rows"]]
+    answered = [(place, each) for place, each in enumerate(made["questions"]) if each["evidence"] and each["rows"]]
     asked = tuple(
-        Asked(each["category"], tuple(each["rows"]), tuple(each["base"]), frozenset(each["evidence"]))
-        for each in answered
+        Asked(place, each["category"], tuple(each["rows"]), tuple(each["base"]), frozenset(each["evidence"]))
+        for place, each in answered
     )
     return Chat(
-        source,
+        made["source"],
         made["id"],
+        part_of(made["source"], made["id"]),
         made["language"],
         made["kind"],
         _texts(made["turns"], computing, device),
         torch.from_numpy(before).to(device),
         torch.from_numpy(after).to(device),
         asked,
-        _texts([each["tokens"] for each in answered], computing, device),
-        _lessons(asked, len(sessions), options, device),
+        _texts([each["tokens"] for _, each in answered], computing, device),
     )
 
 
@@ -142,42 +152,46 @@ def _texts(texts: list[list[int]], computing: TokenFeatures, device: str) -> Tex
     return Texts(computing.of(texts), text.to(device), place.to(device), lengths.to(device))
 
 
-def _lessons(asked: Sequence[Asked], turns: int, options: Options, device: str) -> Lessons | None:
-    places = [place for place, each in enumerate(asked) if not each.evidence.isdisjoint(each.rows)]
+def _lessons(chat: Chat, taught: Teachings, options: Options) -> Lessons | None:
+    places = [place for place, each in enumerate(chat.asked) if not each.evidence.isdisjoint(each.rows)]
     if not places:
         return None
-    rows = torch.zeros(len(places), max(len(asked[place].rows) for place in places), dtype=torch.long)
-    base = torch.full(rows.shape, MISSING)
-    evidence = torch.zeros(len(places), turns)
+    rows = torch.zeros(len(places), max(len(chat.asked[place].rows) for place in places), dtype=torch.long)
+    base, scored = torch.full(rows.shape, MISSING), torch.full(rows.shape, MISSING)
+    evidence = torch.zeros(len(places), len(chat.before))
     for number, place in enumerate(places):
-        each = asked[place]
+        each = chat.asked[place]
         rows[number, : len(each.rows)] = torch.tensor(each.rows)
         base[number, : len(each.rows)] = torch.tensor(each.base)
         evidence[number, list(each.evidence)] = 1.0
-    weights = torch.tensor([options.facts if asked[place].category == FACT else 1.0 for place in places])
-    return Lessons(*[each.to(device) for each in (torch.tensor(places), rows, base, evidence, weights)])
+        if (known := taught.get(f"{chat.source} {chat.id} {each.place}")) is not None:
+            scores_of = dict(zip(*known, strict=True))
+            scored[number, : len(each.rows)] = torch.tensor([scores_of.get(row, MISSING) for row in each.rows])
+    weights = torch.tensor([options.facts if chat.asked[place].category == FACT else 1.0 for place in places])
+    device = chat.before.device
+    return Lessons(*[part.to(device) for part in (torch.tensor(places), rows, base, evidence, weights, scored)])
 
 
-def train(chats: Sequence[Chat], shape: Shape, options: Options, seed: int) -> dict[str, Any]:
+def train(chats: Sequence[Chat], taught: Teachings, shape: Shape, options: Options, seed: int) -> dict[str, Any]:
     """Return trained parameters."""
     random.seed(seed)
     torch.manual_seed(seed)
-    chats = [chat for chat in chats if chat.lessons is not None]
-    sample = torch.cat([chat.said.features[::SAMPLE_EVERY] for chat in chats]).float()
+    taken = [(chat, lessons) for chat in chats if (lessons := _lessons(chat, taught, options)) is not None]
+    sample = torch.cat([chat.said.features[::SAMPLE_EVERY] for chat, _ in taken]).float()
     parameters = new_parameters(shape, sample)
     begun = parameters["head"].clone()
     trained = {name: value.requires_grad_() for name, value in parameters.items() if name != "offset"}
     few = [trained[name] for name in ("beside", "scale", "length")]
     many = [value for name, value in trained.items() if name not in {"beside", "scale", "length"}]
     optimizer = torch.optim.AdamW([{"params": many}, {"params": few, "lr": FEW_RATE}], options.rate, weight_decay=0.0)
-    steps = options.epochs * len(chats)
+    steps = options.epochs * len(taken)
     schedule = torch.optim.lr_scheduler.LambdaLR(
         optimizer, lambda step: min(1.0, (step + 1) / 50) * max(0.02, 1 - step / steps)
     )
     for _ in range(options.epochs):
-        for chat in random.sample(chats, len(chats)):
+        for chat, lessons in random.sample(taken, len(taken)):
             optimizer.zero_grad()
-            loss = _loss(parameters, chat, options) + options.pull * _distance(parameters, begun)
+            loss = _loss(parameters, chat, lessons, options) + options.pull * _distance(parameters, begun)
             loss.backward()
             torch.nn.utils.clip_grad_norm_(trained.values(), 1.0)
             optimizer.step()
@@ -193,18 +207,28 @@ def _distance(parameters: dict[str, Any], begun: Any) -> Any:  # noqa: ANN401 - 
     return moved
 
 
-def _loss(parameters: dict[str, Any], chat: Chat, options: Options) -> Any:  # noqa: ANN401 - a tensor
-    """Return how unlikely the evidence is, among the candidates with recall's scores and among all turns without."""
-    if chat.lessons is None:
-        raise ValueError(f"{chat.id} has no question whose evidence is among its candidates")
-    places, rows, base, evidence, weights = chat.lessons
+def _loss(parameters: dict[str, Any], chat: Chat, lessons: Lessons, options: Options) -> Any:  # noqa: ANN401 - a tensor
+    """Return how unlikely the evidence is, and how far the order of the candidates is from the teacher's."""
+    places, rows, base, evidence, weights, taught = lessons
     said = kept(encode(parameters, chat.said, options.dropout))
     asked = Encoded(*[part[places] for part in encode(parameters, chat.questions, options.dropout)])
     left = asked.weights * (torch.rand_like(asked.weights) >= options.words_dropped)
-    found = scores(parameters, asked._replace(weights=left + 1e-6 * asked.mask), said, chat.before, chat.after)
+    everywhere = scores(parameters, asked._replace(weights=left + 1e-6 * asked.mask), said, chat.before, chat.after)
+    found = everywhere.gather(1, rows)
     among = evidence.gather(1, rows) * (base > MISSING)
-    losses = _unlikely(found.gather(1, rows) + base, among) + options.whole * _unlikely(found, evidence)
+    losses = options.labels * (_unlikely(found + base, among) + options.whole * _unlikely(everywhere, evidence))
+    known = taught > MISSING
+    alone = _divergence(taught / options.softness, found, known)
+    together = _divergence(taught + options.recall * base, found + base, known)
+    losses = losses + known.any(1) * (options.alone * alone + options.together * together)
     return (losses * weights).mean()
+
+
+def _divergence(taught: Any, found: Any, known: Any) -> Any:  # noqa: ANN401 - tensors
+    """Return the divergence of the distributions over the candidates that the teacher scored."""
+    wanted = torch.softmax(taught.masked_fill(~known, MISSING), -1)
+    likely = functional.log_softmax(found.masked_fill(~known, MISSING), -1)
+    return (wanted * (torch.log(wanted + 1e-9) - likely)).sum(-1)
 
 
 def _unlikely(found: Any, wanted: Any) -> Any:  # noqa: ANN401 - tensors
@@ -246,26 +270,6 @@ def measure(parameters: dict[str, Any], chats: Iterable[Chat], into: Results) ->
                     into[group, f"{mix}"].append(result)  # type: ignore[arg-type]
 
 
-def test_part(chats: Iterable[Chat]) -> set[str]:
-    """Return the ids of the transcripts that are never trained on: one in five of each language.
-
-    Languages with fewer than five conversations share one row, so that some of them are tested too.
-    """
-    languages: dict[str, list[str]] = defaultdict(list)
-    for chat in chats:
-        if chat.source == OWN:
-            languages[chat.language].append(chat.id)
-    small = sorted(name for name, ids in languages.items() if len(ids) < TEST_EVERY)
-    rows = [ids for name, ids in languages.items() if name not in small]
-    rows.append([each for name in small for each in sorted(languages[name], key=_hash)])
-    chosen = [sorted(row, key=_hash)[::TEST_EVERY] for row in rows[:-1]] + [rows[-1][::TEST_EVERY]]
-    return {each for row in chosen for each in row}
-
-
-def _hash(name: str) -> str:
-    return hashlib.sha256(name.encode()).hexdigest()
-
-
 def report(results: Results) -> dict[str, dict[str, list[float]]]:
     """Return the averages, in percent."""
     averages: dict[str, dict[str, list[float]]] = defaultdict(dict)
@@ -280,27 +284,6 @@ def show(title: str, figures: dict[str, dict[str, list[float]]]) -> None:
     for group, mixes in figures.items():
         text = "  ".join(f"{mix}: {v[0]:.1f}/{v[1]:.1f}" for mix, v in mixes.items() if mix != "questions")
         print(f"{title} {group} ({mixes['questions'][0]}, ceiling {mixes['0.0'][2]}): {text}", flush=True)
-
-
-def cross_validate(
-    chats: Sequence[Chat], trained: Sequence[str], shape: Shape, options: Options, folds: int, seed: int
-) -> dict[str, Any]:
-    """Train without each part of the transcripts in turn, and return what was found in the parts left out."""
-    test = test_part(chats)
-    own = sorted((chat for chat in chats if chat.source == OWN and chat.id not in test), key=lambda c: _hash(c.id))
-    others = [chat for chat in chats if chat.source in trained and chat.source != OWN]
-    results: Results = defaultdict(list)
-    for fold in range(folds):
-        apart = {chat.id for chat in own[fold::folds]}
-        parameters = train([c for c in own if c.id not in apart] + others, shape, options, seed)
-        measure(parameters, own[fold::folds], results)
-    return report(results)
-
-
-def final(chats: Sequence[Chat], trained: Sequence[str], shape: Shape, options: Options, seed: int) -> dict[str, Any]:
-    """Return parameters trained on everything but the test part."""
-    test = test_part(chats)
-    return train([c for c in chats if c.source in trained and c.id not in test], shape, options, seed)
 
 
 def save(parameters: dict[str, Any], path: Path) -> str:
@@ -319,42 +302,38 @@ def save(parameters: dict[str, Any], path: Path) -> str:
 
 
 def main() -> None:
-    """Measure by leaving out, train on everything, write weights and figures."""
+    """Train without each part in turn and on everything, measure what was left out, write weights and figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("lists", type=Path)
     parser.add_argument("target", type=Path)
     parser.add_argument("--encoder", type=Path, required=True)
-    parser.add_argument("--train", nargs="*", default=[OWN, "FriendsQA", "QMSum"])
-    parser.add_argument("--folds", type=int, default=4)
+    parser.add_argument("--teacher", type=Path)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--epochs", type=int, default=Options().epochs)
     given = parser.parse_args()
     began = time.monotonic()
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    shape, options = Shape(), Options(epochs=given.epochs)
-    chats = load(given.lists, given.encoder, options, device)
+    shape, options = Shape(), Options()
+    chats = load(given.lists, given.encoder, device)
     print(f"{len(chats)} conversations after {time.monotonic() - began:.0f} s", flush=True)
-    parameters = final(chats, given.train, shape, options, given.seed)
-    sha256 = save(parameters, given.target)
-    test = test_part(chats)
-    results: Results = defaultdict(list)
-    measure(parameters, [c for c in chats if c.source not in given.train or c.id in test], results)
-    figures: dict[str, Any] = {"final": report(results)}
-    show("final", figures["final"])
-    figures["left out"] = cross_validate(chats, given.train, shape, options, given.folds, given.seed)
-    show("left out", figures["left out"])
-    for name in given.train[1:]:
-        fewer = [each for each in given.train if each != name]
-        results = defaultdict(list)
-        measure(final(chats, fewer, shape, options, given.seed), [c for c in chats if c.source == name], results)
-        figures[f"without {name}"] = report(results)
-        show("without", figures[f"without {name}"])
+    left_out: Results = defaultdict(list)
+    measured: Results = defaultdict(list)
+    for fold in range(FOLDS + 1):
+        taught: Teachings = {}
+        if given.teacher is not None:
+            taught = json.loads((given.teacher / f"{fold}.json").read_text(encoding="utf-8"))
+        learned = [chat for chat in chats if chat.part not in {MEASURED, fold}]
+        parameters = train(learned, taught, shape, options, given.seed)
+        if fold < FOLDS:
+            measure(parameters, [chat for chat in chats if chat.part == fold], left_out)
+    measure(parameters, [chat for chat in chats if chat.part == MEASURED], measured)
+    figures: dict[str, Any] = {"final": report(measured), "left out": report(left_out)}
+    for title, part in figures.items():
+        show(title, part)
     figures |= {
-        "sha256": sha256,
+        "sha256": save(parameters, given.target),
         "shape": shape._asdict(),
         "options": options._asdict(),
-        "trained on": given.train,
-        "test part": sorted(test),
+        "test part": sorted(test_part()),
         "seed": given.seed,
         "seconds": round(time.monotonic() - began),
     }

@@ -98,12 +98,16 @@ class Recall:
             hits.sort(key=lambda hit: -hit.score)
         return _wanted(hits, request)
 
-    async def candidates(self, scope: Scope, request: SearchRequest) -> Candidates:
-        """Return all messages that may be the answer, with their texts: what weights are fitted to."""
+    async def candidates(self, scope: Scope, request: SearchRequest, *, read: int | None = None) -> Candidates:
+        """Return the messages that may be the answer, with their texts: what weights are fitted to.
+
+        `read` limits them to those with the highest sums of features that need no text, as a search does. None: all.
+        """
         found = await self._gatherer.gather(scope, request)
-        rows = range(len(found.candidates.rows))
-        read = (await self._gatherer.read(scope, request, found.candidates, rows)).candidates
-        return replace(read, ranker=await self._ranker.scores(scope, request, read, found.asked))
+        sums = totals(fuse(found.candidates, kind_of(found.candidates), textual=False))
+        chosen = sorted(order(found.candidates, sums)[:read])
+        candidates = (await self._gatherer.read(scope, request, found.candidates, chosen)).candidates
+        return replace(candidates, ranker=await self._ranker.scores(scope, request, candidates, found.asked))
 
     async def _messages(
         self, scope: Scope, request: SearchRequest, found: FoundCandidates, kind: Kind, notes: NoteEvidence

@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float32]
 
-NAME: Final = "use-multilingual-3/ranker-1"
+NAME: Final = "use-multilingual-3/ranker-2"
 """Under this name the token vectors of messages are stored. Other weights need another name."""
 DIMENSIONS: Final = 48
 MOST_TOKENS: Final = 52
 """Maximum tokens of a message that are stored, those with the highest weights: less than 2.5 kB."""
-_WEIGHTS: Final = "70ebe075309a25cb70817a3e1699d2043e086c1e0d2f5a9df78d55c10573bb69"
+_WEIGHTS: Final = "df011b983dfd724bfc3d9ba9c5459a42eadf6c32905c7fba199fa78079340ac0"
 """The SHA-256 of the weights: others would give vectors that do not fit those that are stored."""
 _STEPS: Final = 100
 _LARGEST: Final = 60
@@ -88,6 +88,8 @@ class Ranker(NamedTuple):
     weight: Floats
     """From the features of a token to its weight in a question."""
     weight_offset: float
+    hidden_weight: Floats
+    """From the hidden units to the same weight."""
     beside: Floats
     """How much the tokens of the message before and of the one after count, 0 to 1."""
     scale: float
@@ -117,6 +119,7 @@ class Ranker(NamedTuple):
             added=values["added"],
             weight=weight,
             weight_offset=float(values["weight_offset"][0] - offset @ weight),
+            hidden_weight=values["hidden_weight"][:, 0],
             beside=1 / (1 + np.exp(-values["beside"])),
             scale=float(np.exp(values["scale"][0])),
             length=float(values["length"][0]),
@@ -158,12 +161,14 @@ class TokenEncoder:
         sums = np.add.reduceat(features, starts, axis=0)
         vectors.append(self._sentences(sums, lengths))
         ranker = self._ranker
-        hidden = features @ ranker.hidden
+        hidden: Floats = features @ ranker.hidden
         hidden += np.repeat(sums / lengths[:, None] @ ranker.mean + ranker.hidden_offset, lengths, axis=0)
-        made = features @ ranker.head + np.maximum(hidden, 0) @ ranker.added
+        np.maximum(hidden, 0, out=hidden)
+        made: Floats = features @ ranker.head + hidden @ ranker.added
         made += ranker.head_offset
         made /= np.maximum(np.linalg.norm(made, axis=1, keepdims=True), 1e-12)
-        weights = np.logaddexp(0, features @ ranker.weight + ranker.weight_offset).astype(np.float32)
+        raw = features @ ranker.weight + hidden @ ranker.hidden_weight + ranker.weight_offset
+        weights = np.logaddexp(0, raw).astype(np.float32)
         for start, length in zip(starts.tolist(), lengths.tolist(), strict=True):
             tokens.append(TokenVectors(made[start : start + length], weights[start : start + length]))
 
