@@ -41,7 +41,7 @@ SUITES: Final = {
         ("tests/memory/test_session.py", "tests/memory/test_session_limit.py"),
         {
             "test_sqlite_session_close_closes_worker_thread_connections": THEIR_SQL,
-            "test_sqlite_session_closed_rejects_empty_add_items": THEIR_SQL,
+            "test_sqlite_session_closed_rejects_empty_add_items": "asserts the error of their `close`; ours has none",
             "test_sqlite_session_pop_item_skips_corrupt_most_recent": THEIR_SQL,
             "test_sqlite_session_pop_item_returns_none_after_dropping_only_corrupt_rows": THEIR_SQL,
             "test_sqlite_session_get_items_limit_skips_corrupt_newest_rows": THEIR_SQL,
