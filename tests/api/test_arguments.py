@@ -24,7 +24,7 @@ MOST_REPEATED: Final = 200
 """Maximum characters of the input that an error may repeat."""
 MOST_SAID: Final = 1_000
 """Maximum characters of an error text."""
-LEFT_OUT: Final = {"close", "user", "backup", "upkeep", "verify"}
+LEFT_OUT: Final = {"close", "user", "chat", "backup", "upkeep", "verify"}
 """Methods that end the memory, make a handle, or are called after the others here."""
 WRITTEN: Final = "".join(chr(97 + number * 7 % 26) for number in range(300))
 """A text without a long period, to see how much of it an error repeats."""

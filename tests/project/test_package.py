@@ -28,6 +28,7 @@ MIGRATIONS = {
     "0011_versions.sql": "a2df0020e478ef15",
     "0012_message_types.sql": "80981221fceecb72",
     "0013_message_details.sql": "d9922a078f60c6c8",
+    "0014_checksums.sql": "505e845e31aa0009",
 }
 
 POSTGRES_MIGRATIONS = {
@@ -40,6 +41,7 @@ POSTGRES_MIGRATIONS = {
     "0007_versions.sql": "e0cd6601688d6d9a",
     "0008_message_types.sql": "6e55752b5bb72f61",
     "0009_message_details.sql": "d50aaef34467bdbb",
+    "0010_checksums.sql": "d821af6708ae0872",
 }
 
 
