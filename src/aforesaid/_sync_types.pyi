@@ -322,8 +322,8 @@ class SyncUserMemory:
     def erase(self, messages: Message | str | int | Sequence[Message | str | int]) -> Purged:
         """Erase messages in all their versions, so that no byte of them is left in the store, as `purge` does.
 
-        Memories and summaries made from them are erased too; summaries are made again. This cannot be undone. A message
-        that was erased before is no error; an unknown id raises NotFound.
+        Memories and summaries made from them are erased too; summaries are made again. This cannot be undone. Raises
+        NotFound, and erases nothing, if the user does not have one of them, or it was erased before.
         """
 
     def clear(self, thread: str | int | None = None, *, erase: bool = False) -> int:
@@ -392,8 +392,12 @@ class SyncUserMemory:
         Summaries and memories have no author, so with any of these only messages and sessions are searched.
         """
 
-    def message(self, id: str | int, *, within: Within = "user") -> Message:
-        """Return one message by its id, or raise NotFound."""
+    def message(self, id: str | int, *, within: Within = "user", versions: bool = False) -> Message:
+        """Return the newest version of a message, by the id of any version.
+
+        Raises NotFound if there is none, or it was taken back. With `versions=True`, the version with this id is
+        returned as it was stored, also if it was replaced or taken back since.
+        """
 
     def sessions(self, limit: int = 50, *, within: Within = "user") -> list[Session]:
         """Return the newest sessions, oldest first."""
@@ -424,7 +428,8 @@ class SyncUserMemory:
     def threads(self, limit: int = 50, *, before: Thread | str | int | None = None) -> list[Thread]:
         """Return the threads that the user has messages in, the one with the newest message first.
 
-        To page on, pass the last one as `before`: a thread or its id.
+        To page on, pass the last one as `before`: a thread or its id. A thread may have been cleared or continued
+        since; an id raises NotFound if the user has no messages in that thread any more.
         """
 
     def count(

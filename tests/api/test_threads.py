@@ -57,6 +57,17 @@ async def test_threads_are_paged_by_a_thread_or_its_id() -> None:
             await ann.threads(before=1.5)  # type: ignore[arg-type]
 
 
+@pytest.mark.every_store
+async def test_paging_continues_after_a_thread_that_was_cleared(location: str) -> None:
+    async with aforesaid.connect(location, embedder="none", settings=QUIET) as memory:
+        for name in ("one", "two", "three"):
+            await memory.user("ann", thread=name).add("user", "hi")
+        ann = memory.user("ann")
+        *_, second = await ann.threads(2)
+        await ann.clear(second.id)
+        assert [each.id for each in await ann.threads(before=second)] == ["one"]
+
+
 @pytest.mark.parametrize("method", ["history", "count", "search"])
 async def test_filters_are_checked(method: str) -> None:
     wrong: list[dict[str, object]] = [

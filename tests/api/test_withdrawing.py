@@ -145,11 +145,44 @@ async def test_erased_messages_are_gone_and_counted(location: str) -> None:
         done = await ann.erase([first, "m2"])
         assert done.messages == 3
         assert texts(await ann.history(versions=True)) == ["kept"]
-        assert (await ann.erase(second)).messages == 0
-        with pytest.raises(NotFound):
-            await ann.erase("m2")
+        for gone in (second, "m2"):
+            with pytest.raises(NotFound):
+                await ann.erase(gone)
         erased = [row for row in await ann.audit() if row.action == "messages.erase"]
         assert [(row.actor, row.subject) for row in erased] == [("panel", "3 messages, 0 summaries, 0 memories")]
+
+
+async def test_nothing_is_erased_if_one_of_the_messages_is_another_users(location: str) -> None:
+    async with aforesaid.connect(location) as memory:
+        ann, bob = memory.user("ann"), memory.user("bob")
+        mine = (await ann.add("user", "mine")).message
+        other = (await bob.add("user", "Bob's")).message
+        with pytest.raises(NotFound, match="nothing was erased"):
+            await ann.erase([mine, other])
+        assert texts(await ann.history()) == ["mine"]
+        assert texts(await bob.history()) == ["Bob's"]
+
+
+async def test_a_message_is_read_in_its_newest_version(location: str) -> None:
+    async with aforesaid.connect(location) as memory:
+        ann = memory.user("ann", thread="general")
+        await ann.add("user", "I like cats.", id="u1")
+        await ann.edit("u1", "I like dogs.")
+        second = (await ann.edit("u1", "I like owls.")).message
+        assert [(await ann.message(name)).text for name in ("u1", second.id)] == ["I like owls."] * 2
+        assert (await ann.message("u1", versions=True)).text == "I like cats."
+        seen_by_bob = await memory.user("bob", thread="general").message("u1", within="thread")
+        assert seen_by_bob.text == "I like owls."
+
+
+async def test_a_message_that_was_taken_back_is_not_found(location: str) -> None:
+    async with aforesaid.connect(location) as memory:
+        ann = memory.user("ann")
+        await ann.add("user", "never mind", id="u1")
+        await ann.take_back("u1")
+        with pytest.raises(NotFound):
+            await ann.message("u1")
+        assert (await ann.message("u1", versions=True)).text == "never mind"
 
 
 def test_the_blocking_api_has_all_of_it() -> None:

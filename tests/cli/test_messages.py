@@ -63,6 +63,12 @@ def test_a_batch_with_something_wrong_stores_nothing(run: Run, given: str | byte
     assert run("add-many", "missing.jsonl").exit_code == 2
 
 
+def test_history_shows_tool_calls(run: Run) -> None:
+    call = {"id": "c1", "name": "weather", "arguments": "{}"}
+    ok(run("add-many", "-", stdin=json.dumps({"role": "assistant", "tool_calls": [call]})))
+    assert "[called weather: {}]" in ok(run("history"))
+
+
 def test_history_search_and_count_take_the_same_filters(run: Run) -> None:
     ok(run("add-many", "-", stdin=BATCH))
     filters = {

@@ -14,6 +14,7 @@ from typer.testing import CliRunner, Result
 import aforesaid
 from aforesaid.cli import app
 from cli.typed import Run, as_json, ok
+from pg import clean_database
 
 
 @pytest.fixture
@@ -91,6 +92,40 @@ def test_migrate(run: Run) -> None:
     same = run("migrate", "memory.db", "sqlite:memory.db")
     assert (same.exit_code, "are the same store" in same.output) == (2, True)
     assert run("migrate", "missing.db", "other.db").exit_code == 2
+
+
+def test_migrate_copies_attachments_and_lists_those_that_are_lost(run: Run, tmp_path: Path) -> None:
+    with aforesaid.open(tmp_path / "memory.db", embedder="none") as memory:
+        parts = [aforesaid.Part.of(b"a cat"), aforesaid.Part.of(b"a dog")]
+        cat, dog = (part.hash or "" for part in memory.user("ann").add("user", "look", parts=parts).message.parts)
+    (tmp_path / "memory.db.attachments" / dog[:2] / dog).unlink()
+    done = run("migrate", "memory.db", "files:other")
+    assert "1 attachment;" in ok(done)
+    assert f"1 attachment could not be read from FROM: {dog}" in done.stderr
+    with aforesaid.open(f"files:{tmp_path / 'other'}", embedder="none") as memory:
+        assert memory.attachment(cat) == b"a cat"
+
+
+def test_migrate_refuses_a_target_without_a_folder_for_attachments_before_it_copies(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with aforesaid.open(tmp_path / "memory.db", embedder="none") as memory:
+        (part,) = memory.user("ann").add("user", parts=[aforesaid.Part.of(b"a cat")]).message.parts
+    postgres = clean_database()
+    refused = run("migrate", "memory.db", postgres)
+    assert (refused.exit_code, "name one with the setting `attachments`" in refused.stderr) == (1, True)
+    assert as_json(run("users", "--store", postgres, "--json")) == []
+    monkeypatch.setenv("AFORESAID_ATTACHMENTS", str(tmp_path / "bytes"))
+    ok(run("migrate", "memory.db", postgres))
+    with aforesaid.open(postgres, embedder="none") as memory:
+        assert memory.attachment(part.hash or "") == b"a cat"
+
+
+def test_after_an_import_of_memories_alone_the_next_command_shows_them(run: Run, tmp_path: Path) -> None:
+    entry = {"id": "1", "memory": "likes tea", "user_id": "cid", "created_at": "2026-03-01T10:00:00Z"}
+    (tmp_path / "mem0.json").write_text(json.dumps([entry]), "utf-8")
+    assert "next: aforesaid memories --user cid" in ok(run("import", "mem0.json", "--format", "mem0"))
+    assert "likes tea" in ok(run("memories", "--user", "cid"))
 
 
 def test_purge_asks_first(run: Run) -> None:

@@ -19,9 +19,10 @@ from aforesaid.errors import InvalidInput, StoreFull
 from aforesaid.portability.exporting import export
 from aforesaid.portability.import_report import Loaded
 from aforesaid.portability.importing import ImportOptions, Loader
-from aforesaid.portability.migrating import migrate
+from aforesaid.portability.migrating import AttachmentCopy, migrate
 from aforesaid.portability.row_codec import decode, encode
 from aforesaid.store import Store, open_store, questions
+from aforesaid.store.attachments import Attachments
 from aforesaid.store.postgres import PostgresStore
 from filling import ANN, ANN_AWAY, BOB, everything, fill_with_everything, shown
 from making import add
@@ -174,9 +175,10 @@ async def test_an_export_that_fails_leaves_no_half_file(
 
 async def test_migrating_compares_what_arrived(store: Store, other: Store) -> None:
     await fill_with_everything(store)
-    done = await migrate(store, other)
+    nowhere = AttachmentCopy([Attachments(None)], Attachments(None))
+    done = await migrate(store, other, nowhere)
     assert (done.compared, done.rows["message"], done.new["message"]) == (True, 17, 17)
-    again = await migrate(store, other)
+    again = await migrate(store, other, nowhere)
     assert (again.compared, again.new) == (False, {})
 
 

@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+import aforesaid
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import InvalidInput
 from aforesaid.portability.import_items import ReadOptions
@@ -284,7 +285,22 @@ async def test_openai_lines_and_lists(tmp_path: Path) -> None:
     talks = written(tmp_path / "talks.json", [{"messages": single}, {"messages": single}])
     report, store = await load(talks)
     assert (report.format, report.found["message"]) == ("openai", 6)
-    assert len(await said(store, "me", "openai:2")) == 3
+    threads = {message.thread for message in await store.read(questions.Messages(Scope.of("me")))}
+    assert [len(await said(store, "me", thread)) for thread in threads] == [3, 3]
+
+
+async def test_each_openai_conversation_has_a_thread_of_its_own_in_every_file(tmp_path: Path) -> None:
+    def talk(name: str, *texts: str) -> Path:
+        path = tmp_path / name
+        path.write_text(json.dumps({"messages": [{"role": "user", "content": text} for text in texts]}), "utf-8")
+        return path
+
+    async with aforesaid.connect(tmp_path / "memory.db", embedder="none") as memory:
+        start = ("one", "two", "three", "four")
+        for file in (talk("a.jsonl", *start), talk("b.jsonl", "another"), talk("c.jsonl", *start, "five")):
+            await memory.load(file, user="me")
+        found = await memory.user("me").threads()
+        assert sorted(thread.messages for thread in found) == [1, 5], "c.jsonl is a.jsonl, continued"
 
 
 @pytest.mark.parametrize("lines", [False, True])

@@ -89,6 +89,19 @@ async def test_bytes_that_were_not_stored_with_their_message_are_removed(tmp_pat
         assert files(tmp_path / "memory.db.attachments") == []
 
 
+async def test_bytes_of_a_duplicate_are_not_left_behind(tmp_path: Path) -> None:
+    folder = tmp_path / "memory.db.attachments"
+    async with aforesaid.connect(tmp_path / "memory.db") as memory:
+        ann = memory.user("ann")
+        await ann.add("user", "a picture", id="p1", parts=[Part.of(CAT)])
+        again = await ann.add("user", "a picture", id="p1", parts=[Part.of(DOG)])
+        assert again.duplicate
+        assert files(folder) == [CAT_HASH]
+        (folder / CAT_HASH[:2] / CAT_HASH).unlink()
+        await ann.add("user", "a picture", id="p1", parts=[Part.of(CAT)])
+        assert files(folder) == [CAT_HASH], "the message names it, so a lost file is stored again"
+
+
 async def test_bytes_go_with_messages_that_are_deleted_by_age(tmp_path: Path) -> None:
     async with aforesaid.connect(tmp_path / "memory.db") as memory:
         ann = memory.user("ann")
@@ -127,13 +140,11 @@ async def test_nothing_is_written_in_plain_beside_an_encrypted_store(
 ) -> None:
     monkeypatch.setenv("AFORESAID_KEY", "a secret key of the store")
     with pytest.raises(StoreRefused, match="not encrypted"):
-        async with attachments_of(tmp_path / "memory.db").storing([Part.of(CAT)]):
-            pass
+        await attachments_of(tmp_path / "memory.db").put(CAT_HASH, CAT)
     assert files(tmp_path) == []
     monkeypatch.delenv("AFORESAID_KEY")
     with pytest.raises(StoreRefused, match="name one with the setting `attachments`"):
-        async with attachments_of("postgresql://localhost/x").storing([Part.of(CAT)]):
-            pass
+        await attachments_of("postgresql://localhost/x").put(CAT_HASH, CAT)
 
 
 async def test_wrong_bytes_and_hashes_are_refused() -> None:

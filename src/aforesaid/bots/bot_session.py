@@ -110,8 +110,10 @@ class BotSession:
         async with self._turn(thread):
             user = self._user(incoming.address)
             try:
-                if await self._route(user, incoming, text) or await found(user, incoming.id) is not None:
+                if await self._route(user, incoming, text):
                     return
+                if await found(user, incoming.id, versions=True) is not None:
+                    return  # delivered again
                 await self._store(user, incoming, text)
             except AforesaidError as error:
                 self._not_stored(incoming, error)
@@ -133,7 +135,7 @@ class BotSession:
                 continue
             message = await found(self._user(pending.address), pending.id)
             if message is None:
-                # It was erased since, or never stored; then the platform delivers it again.
+                # It was taken back or erased since, or never stored; then the platform delivers it again.
                 await self._pending.settle(pending)
                 continue
             incoming = IncomingMessage(
@@ -149,7 +151,7 @@ class BotSession:
         async with self._turn(edit.address.thread_key):
             before = await found(self._user(edit.address), edit.id)
             if before is None:
-                return  # a command, which is never stored
+                return  # a command, which is never stored, or a message that was deleted
             try:
                 receipt = await self._user(edit.address).edit(
                     before, _with_attachments(text, before.text), name=_clean(edit.name)

@@ -127,7 +127,7 @@ class Reminding:
     async def _was_sent(user: UserMemory, name: str) -> bool:
         """Return whether an earlier run sent it and was killed before it marked it as delivered."""
         try:
-            await user.message(name)
+            await user.message(name, versions=True)
         except NotFound:
             return False
         return True

@@ -90,10 +90,10 @@ class Replying:
         return Reply(Answer(told), f"{name}:failed")
 
 
-async def found(user: UserMemory, message: str) -> Message | None:
-    """Return a message of the user's thread by its id."""
+async def found(user: UserMemory, message: str, *, versions: bool = False) -> Message | None:
+    """Return a message of the user's thread by its id, as `UserMemory.message` does; None if there is none."""
     try:
-        return await user.message(message, within="thread")
+        return await user.message(message, within="thread", versions=versions)
     except NotFound:
         return None
 
@@ -101,7 +101,7 @@ async def found(user: UserMemory, message: str) -> Message | None:
 async def _stored(user: UserMemory, name: str) -> Answer | None:
     """Return a reply that was stored earlier, whether or not it was sent."""
     parts: list[str] = []
-    while (part := await found(user, _part(name, len(parts) + 1))) is not None:
+    while (part := await found(user, _part(name, len(parts) + 1), versions=True)) is not None:
         parts.append(part.text)
     return Answer("\n".join(parts)) if parts else None
 

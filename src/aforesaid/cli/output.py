@@ -81,7 +81,7 @@ def message_line(message: Message) -> Text:
     who = harmless(message.name or message.author)
     style = "cyan" if message.role == "user" else "green"
     return Text.assemble(
-        (f"{when}  ", "dim"), (who, style), ": ", (harmless(message.text), "" if message.active else "dim")
+        (f"{when}  ", "dim"), (who, style), ": ", (harmless(message.shown_text), "" if message.active else "dim")
     )
 
 

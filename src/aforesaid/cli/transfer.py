@@ -14,13 +14,14 @@ from rich.text import Text
 
 import aforesaid
 from aforesaid.cli.options import AsJson, Space, Store, announce_new_folder, must_exist, store_path
-from aforesaid.cli.output import console, harmless, print_json, progress_bar, say
+from aforesaid.cli.output import console, harmless, inform, print_json, progress_bar, say
 from aforesaid.domain.counting import counted
 from aforesaid.domain.scope import DEFAULT_SPACE
 from aforesaid.errors import InvalidInput
-from aforesaid.portability import READERS, Loaded, Migrated, migrate
+from aforesaid.portability import READERS, AttachmentCopy, Loaded, Migrated, migrate
+from aforesaid.settings import load_settings
 from aforesaid.store import Progress, locate, open_store
-from aforesaid.store.locate import MEMORY
+from aforesaid.store.locate import MEMORY, attachments_of
 
 _STREAM = "-"
 _USERS_SHOWN = 20
@@ -153,7 +154,7 @@ def migrate_command(
         bool, typer.Option("--dry-run", help="With --citus: print the statements without running them.")
     ] = False,
 ) -> None:
-    """Copy everything from one store to another of any kind, then compare counts and hashes.
+    """Copy everything from one store to another of any kind, attachments too, then compare counts and hashes.
 
     The source is not changed. Example:
 
@@ -174,7 +175,10 @@ def migrate_command(
         print_json(done)
         return
     checked = "counts and message hashes match" if done.compared else "counts match"
-    say(f"copied {_list_counts(done.rows)}; {checked}")
+    files = f" and {counted(done.attachments, 'attachment')}" if done.attachments else ""
+    say(f"copied {_list_counts(done.rows)}{files}; {checked}")
+    if done.lost:
+        inform(f"{counted(len(done.lost), 'attachment')} could not be read from FROM: {', '.join(done.lost)}")
 
 
 def _distribute(source: str, *, dry_run: bool) -> None:
@@ -190,13 +194,18 @@ def _distribute(source: str, *, dry_run: bool) -> None:
 
 
 async def _migrate(source: str, target: str, progress: Progress) -> Migrated:
+    folder = load_settings().attachments
+    # The setting may name the folder of the target only, as a database needs one.
+    attachments = AttachmentCopy(
+        [attachments_of(source, folder), attachments_of(source)], attachments_of(target, folder)
+    )
     old = await open_store(source)
     try:
         new = await open_store(target)
         try:
             if getattr(old, "path", old) == getattr(new, "path", new):
                 raise InvalidInput("FROM and TO are the same store")
-            return await migrate(old, new, progress=progress)
+            return await migrate(old, new, attachments, progress=progress)
         finally:
             await new.close()
     finally:
@@ -247,8 +256,9 @@ def _next_commands(loaded: Loaded, source: str, given: list[str], space: str) ->
         return []
     if loaded.dry_run:
         return [" ".join(["aforesaid import", shlex.quote(source), *where])]
-    user = f"--user {shlex.quote(loaded.users[0].id)}"
-    return [" ".join(["aforesaid history", user, *where]), " ".join(["aforesaid upkeep", *given])]
+    first = loaded.users[0]
+    shows = "aforesaid history" if first.messages else "aforesaid memories"
+    return [" ".join([shows, f"--user {shlex.quote(first.id)}", *where]), " ".join(["aforesaid upkeep", *given])]
 
 
 def _list_counts(rows: dict[str, int]) -> str:

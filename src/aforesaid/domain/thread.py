@@ -29,13 +29,22 @@ class Thread:
 
 def newest_first(threads: Iterable[Thread]) -> list[Thread]:
     """Sort threads by their last message, newest first; ties by id, backwards."""
-    return sorted(threads, key=lambda thread: (thread.last_at, thread.id), reverse=True)
+    return sorted(threads, key=_place, reverse=True)
 
 
-def threads_after(threads: Sequence[Thread], before: str | None, user: str) -> Sequence[Thread]:
-    """Return the threads that come after the one with the id `before`. Raises NotFound if there is none with it."""
+def _place(thread: Thread) -> tuple[datetime, str]:
+    return thread.last_at, thread.id
+
+
+def threads_after(threads: Sequence[Thread], before: Thread | str | None, user: str) -> Sequence[Thread]:
+    """Return the threads that come after the place of a thread, or after the one with the id `before`.
+
+    Raises NotFound if there is none with this id.
+    """
     if before is None:
         return threads
+    if isinstance(before, Thread):
+        return [thread for thread in threads if _place(thread) < _place(before)]
     for place, thread in enumerate(threads, 1):
         if thread.id == before:
             return threads[place:]

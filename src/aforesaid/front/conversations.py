@@ -57,11 +57,15 @@ class UserConversations(UserHandle):
     async def threads(self, limit: int = 50, *, before: Thread | str | int | None = None) -> list[Thread]:
         """Return the threads that the user has messages in, the one with the newest message first.
 
-        To page on, pass the last one as `before`: a thread or its id.
+        To page on, pass the last one as `before`: a thread or its id. A thread may have been cleared or continued
+        since; an id raises NotFound if the user has no messages in that thread any more.
         """
-        last = before.id if isinstance(before, Thread) else before
-        name = None if last is None else self._services.ids.spelled(checks.identifier(last, "the thread id", "before"))
-        return await self._services.store.read(questions.Threads(self.scope, limit=at_once(limit), before=name))
+        after = (
+            before
+            if before is None or isinstance(before, Thread)
+            else self._services.ids.spelled(checks.identifier(before, "the thread id", "before"))
+        )
+        return await self._services.store.read(questions.Threads(self.scope, limit=at_once(limit), before=after))
 
     @public(unaudited="counts alone")
     async def count(

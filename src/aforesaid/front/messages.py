@@ -79,8 +79,9 @@ class UserMessages(UserHandle):
                 "tool_calls": tool_calls,
             }
             given |= {"tool_call_id": tool_call_id, "metadata": metadata, "reply_to": reply_to, "kind": kind}
-            async with self._services.attachments.storing(with_data) as stored:
-                return await self.add(role, text, parts=stored, language=language, **given)
+            return await self._services.attachments.store_with(
+                with_data, lambda stored: self.add(role, text, parts=stored, language=language, **given)
+            )
         details = (parts, tool_calls, tool_call_id, metadata, reply_to, kind, language)
         new = draft(
             self.scope,
@@ -125,8 +126,9 @@ class UserMessages(UserHandle):
         """
         if parts and (with_data := _with_data(parts)):
             kept: dict[str, Any] = {"name": name, "tool_calls": tool_calls, "metadata": metadata, "reply_to": reply_to}
-            async with self._services.attachments.storing(with_data) as stored:
-                return await self.edit(message, text, parts=stored, kind=kind, language=language, **kept)
+            return await self._services.attachments.store_with(
+                with_data, lambda stored: self.edit(message, text, parts=stored, kind=kind, language=language, **kept)
+            )
         before = await self._newest(message)
         if before.taken_back:
             raise WrongState(f"message {quoted(before.id)} was taken back; it cannot be edited")
@@ -164,11 +166,14 @@ class UserMessages(UserHandle):
     async def erase(self, messages: Message | str | int | Sequence[Message | str | int]) -> Purged:
         """Erase messages in all their versions, so that no byte of them is left in the store, as `purge` does.
 
-        Memories and summaries made from them are erased too; summaries are made again. This cannot be undone. A message
-        that was erased before is no error; an unknown id raises NotFound.
+        Memories and summaries made from them are erased too; summaries are made again. This cannot be undone. Raises
+        NotFound, and erases nothing, if the user does not have one of them, or it was erased before.
         """
         several = [messages] if isinstance(messages, Message | str | int) else messages
         seqs = [each.seq if isinstance(each, Message) else (await self._named(each)).seq for each in several]
+        known = await self._services.store.read(questions.MessagesByNumber(self.scope, seqs))
+        if missing := len(set(seqs)) - len(known):
+            raise NotFound(f"{quoted(self.scope.user)} does not have {missing} of the messages; nothing was erased")
         done = await self._services.store.erase(self.scope, seqs, self._who)
         self._services.clear_caches()
         self._services.upkeep.nudge()
@@ -317,11 +322,21 @@ class UserMessages(UserHandle):
         return hits if tokens is None else _within_tokens(hits, checks.at_least(tokens, 1, "tokens", "tokens"))
 
     @public(audit=("messages.read", "message"))
-    async def message(self, id: str | int, *, within: Within = "user") -> Message:  # noqa: A002
-        """Return one message by its id, or raise NotFound."""
-        return await self._services.store.read(
-            questions.MessageById(self.scope, checks.identifier(id, "the message", "id"), within=within)
-        )
+    async def message(self, id: str | int, *, within: Within = "user", versions: bool = False) -> Message:  # noqa: A002
+        """Return the newest version of a message, by the id of any version.
+
+        Raises NotFound if there is none, or it was taken back. With `versions=True`, the version with this id is
+        returned as it was stored, also if it was replaced or taken back since.
+        """
+        named = checks.identifier(id, "the message", "id")
+        found = await self._services.store.read(questions.MessageById(self.scope, named, within=within))
+        if versions or not found.replaced:
+            return found
+        owner = Scope(found.space, found.user, found.thread)
+        every = await self._services.store.read(questions.VersionsOf(owner, [found.seq]))
+        if not every or every[-1].taken_back:
+            raise NotFound(f"message {quoted(named)} was taken back")
+        return every[-1]
 
     @public(audit=("sessions.read", "sessions"))
     async def sessions(self, limit: int = 50, *, within: Within = "user") -> list[Session]:

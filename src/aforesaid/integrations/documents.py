@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from hashlib import blake2b
 from typing import Any, Final
 
@@ -24,7 +24,6 @@ from aforesaid.memory import Memory, UserMemory
 _KEY: Final = "key"
 _VALUE: Final = "value"
 _KIND: Final = "document"
-_TICK: Final = timedelta(microseconds=1)
 _PAGE: Final = 1_000
 """Number of threads, hits or messages read at once."""
 _FEW: Final = 8
@@ -112,19 +111,15 @@ class Collection:
     async def _first(self, key: str) -> Message | None:
         """Return the first version of a document's message, which may be replaced or taken back; None without one."""
         try:
-            return await self._user.message(self._id(key), within="thread")
+            return await self._user.message(self._id(key), within="thread", versions=True)
         except NotFound:
             return None
 
     async def _newest(self, key: str) -> Message | None:
-        first = await self._first(key)
-        if first is None or not first.replaced:
-            return first
-        # All versions have the time of the first one.
-        found = await self._user.history(
-            1, within="thread", since=first.at, until=first.at + _TICK, metadata={_KEY: key}
-        )
-        return found[0] if found else None
+        try:
+            return await self._user.message(self._id(key), within="thread")
+        except NotFound:
+            return None
 
 
 class Documents:

@@ -3,6 +3,6 @@
 from aforesaid.portability.detect_format import READERS
 from aforesaid.portability.exporting import Exported
 from aforesaid.portability.import_report import Loaded
-from aforesaid.portability.migrating import Migrated, migrate
+from aforesaid.portability.migrating import AttachmentCopy, Migrated, migrate
 
-__all__ = ["READERS", "Exported", "Loaded", "Migrated", "migrate"]
+__all__ = ["READERS", "AttachmentCopy", "Exported", "Loaded", "Migrated", "migrate"]

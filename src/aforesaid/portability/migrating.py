@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from aforesaid.domain.message import Message
 from aforesaid.domain.transfer import Row
-from aforesaid.errors import AforesaidError, StoreDamaged, quoted
+from aforesaid.errors import AforesaidError, NotFound, StoreDamaged, quoted
 from aforesaid.portability.row_importer import NAMES, RowImporter
 from aforesaid.store import Progress, Store, questions
+from aforesaid.store.attachments import Attachments
 
 if TYPE_CHECKING:
     from hashlib import blake2b as Hash  # noqa: N812 - the type of a running sum
@@ -26,8 +28,44 @@ class Migrated:
     """Number of rows by kind."""
     new: dict[str, int]
     """Number of rows that were not in the target before, by kind."""
+    attachments: int
+    """Number of attachments that were copied."""
+    lost: tuple[str, ...]
+    """Hashes that messages name, but whose bytes the source does not have, or has damaged."""
     compared: bool
     """Whether the hashes of all messages, in order, were compared afterwards: only if the target was empty."""
+
+
+class AttachmentCopy:
+    """Copies the bytes of attachments from one store to another, one by one."""
+
+    def __init__(self, sources: Sequence[Attachments], target: Attachments) -> None:
+        """Copy from the first of the sources that has them."""
+        self._sources = sources
+        self._target = target
+
+    def check(self, hashes: Iterable[str]) -> None:
+        """Raise StoreRefused if there are bytes to copy and the target cannot store any."""
+        if any(self._source(name) is not None for name in hashes):
+            self._target.refuse()
+
+    async def copy(self, hashes: Iterable[str]) -> tuple[int, tuple[str, ...]]:
+        """Copy bytes by their hashes; return how many are new, and the hashes of those that could not be read."""
+        new = 0
+        lost: list[str] = []
+        for name in sorted(hashes):
+            source = self._source(name)
+            try:
+                if source is None:
+                    lost.append(name)
+                elif source.folder is None or source.folder != self._target.folder:
+                    new += await self._target.put(name, await source.read(name))
+            except (StoreDamaged, NotFound):
+                lost.append(name)
+        return new, tuple(lost)
+
+    def _source(self, name: str) -> Attachments | None:
+        return next((each for each in self._sources if each.has(name)), None)
 
 
 class _Tally:
@@ -35,6 +73,8 @@ class _Tally:
 
     def __init__(self) -> None:
         self.rows: Counter[str] = Counter()
+        self.hashes: set[str] = set()
+        """Hashes of the attachments that messages name."""
         self._sums: dict[str, Hash] = {}
 
     def count(self, page: Sequence[Row]) -> None:
@@ -42,14 +82,23 @@ class _Tally:
             self.rows[NAMES[type(row)]] += 1
             if isinstance(row, Message):
                 self._sums.setdefault(row.space, blake2b(digest_size=16)).update(row.hash)
+                self.hashes.update(part.hash for part in row.parts if part.hash is not None)
 
     @property
     def sums(self) -> dict[str, str]:
         return {space: running.hexdigest() for space, running in self._sums.items()}
 
 
-async def migrate(source: Store, target: Store, *, vectors: bool = True, progress: Progress | None = None) -> Migrated:
-    """Copy everything from one store to another. Raises if the copy differs."""
+async def migrate(
+    source: Store,
+    target: Store,
+    attachments: AttachmentCopy,
+    *,
+    vectors: bool = True,
+    progress: Progress | None = None,
+) -> Migrated:
+    """Copy everything from one store to another, with the bytes of attachments. Raises if the copy differs."""
+    await asyncio.to_thread(attachments.check, await source.read(questions.AttachmentHashes()))
     was_empty = (await target.read(questions.Totals())).messages == 0
     total = (await source.read(questions.Totals())).messages
     refused: list[str] = []
@@ -70,7 +119,8 @@ async def migrate(source: Store, target: Store, *, vectors: bool = True, progres
         raise StoreDamaged(f"{dict(sent.rows)} rows were sent, but {dict(intake.seen)} arrived")
     if was_empty:
         await _compare(sent, target.dump(), progress)
-    return Migrated(dict(sent.rows), dict(+intake.fresh), was_empty)
+    copied, lost = await attachments.copy(sent.hashes)
+    return Migrated(dict(sent.rows), dict(+intake.fresh), copied, lost, was_empty)
 
 
 async def _compare(sent: _Tally, dump: AsyncIterator[Sequence[Row]], progress: Progress | None) -> None:

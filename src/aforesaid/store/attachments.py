@@ -12,8 +12,8 @@ import shutil
 import tempfile
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
@@ -56,27 +56,44 @@ class Attachments:
         self._arriving: Counter[str] = Counter()
         """Hashes of parts whose messages are being stored."""
 
-    @asynccontextmanager
-    async def storing(self, parts: Sequence[Part]) -> AsyncIterator[tuple[Part, ...]]:
-        """Store the bytes of parts, and return the parts without them for the message that is stored inside.
+    async def store_with(
+        self, parts: Sequence[Part], store_message: Callable[[tuple[Part, ...]], Awaitable[Receipt]]
+    ) -> Receipt:
+        """Store the bytes of parts, then the message, by a call with the parts without bytes; return its receipt.
 
-        When that fails, bytes that nothing else names are removed again.
+        If that fails, or the message is a duplicate that does not name them, new bytes are removed again.
         """
         found = {part.hash: part.data for part in parts if part.data is not None and part.hash is not None}
-        if found and self._refusal:
-            raise StoreRefused(self._refusal)
+        if found:
+            self.refuse()
         self._arriving.update(found.keys())
-        new: list[str] = []
+        unused: set[str] = set()
         try:
             for name, data in found.items():
                 if await asyncio.to_thread(self._put, name, data):
-                    new.append(name)
-            yield tuple(replace(part, data=None) for part in parts)
-        except BaseException:
+                    unused.add(name)
+            receipt = await store_message(tuple(replace(part, data=None) for part in parts))
+            named = (part.hash for part in receipt.message.parts if part.hash is not None)
+            unused.difference_update(named if receipt.duplicate else found)
+            return receipt
+        finally:
             self._arriving.subtract(found.keys())
-            self._remove(name for name in new if not self._arriving[name])
-            raise
-        self._arriving.subtract(found.keys())
+            self._remove(name for name in unused if not self._arriving[name])
+
+    def refuse(self) -> None:
+        """Raise StoreRefused if no attachments can be stored."""
+        if self._refusal:
+            raise StoreRefused(self._refusal)
+
+    def has(self, name: str) -> bool:
+        """Tell whether the bytes with a hash are stored."""
+        path = self._path(name)
+        return name in self._memory if path is None else path.is_file()
+
+    async def put(self, name: str, data: bytes) -> bool:
+        """Store bytes by their hash; return whether they are new."""
+        self.refuse()
+        return await asyncio.to_thread(self._put, name, data)
 
     async def read(self, name: str) -> bytes:
         """Return bytes by their hash. Raises NotFound, or StoreDamaged if they are not what was stored."""

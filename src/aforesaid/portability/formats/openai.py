@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import mimetypes
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from hashlib import blake2b
 from typing import Any, Final
 
 from aforesaid.domain.details import Part, ToolCall
@@ -41,6 +44,10 @@ _ROLES: Final[dict[str, Role]] = {
 _ITEMS: Final[dict[str, Role]] = {"function_call": "assistant", "function_call_output": "tool"}
 """The roles of the items of the Responses API that have none."""
 
+_NAMING_MESSAGES: Final = 4
+"""Messages that name a conversation: with fewer, different ones with the same greeting would be one thread."""
+_NAME_BYTES: Final = 12
+
 
 def read(source: Source, reading: ReadOptions) -> Iterator[Item]:
     """Yield messages. Those without a conversation belong to the user's direct chat."""
@@ -55,19 +62,28 @@ class _Reader:
     def __init__(self, reading: ReadOptions) -> None:
         self._reading = reading
         self._ids = Ids("openai")
-        self._entries = 0
+        self._names: Counter[str] = Counter()
 
     def entry(self, found: Fields, where: str) -> Iterator[Item]:
         """Yield a message, or the messages of a conversation."""
-        self._entries += 1
         if not found.has("messages"):
             yield message(found, where, _talk(found), self._ids, self._reading)
             return
-        talk = _talk(found) or f"openai:{self._entries}"
+        talk = _talk(found) or self._thread(found.items("messages"))
         yield from each(
             placed(found.items("messages"), where),
             lambda inner, place: message(inner, place, talk, self._ids, self._reading),
         )
+
+    def _thread(self, messages: Sequence[object]) -> str:
+        """Return the thread of a conversation without a name: the same when it is imported again, or has grown.
+
+        Conversations of one import that begin in the same way are numbered in their order.
+        """
+        start = json.dumps(messages[:_NAMING_MESSAGES], sort_keys=True).encode()
+        name = f"openai:{blake2b(start, digest_size=_NAME_BYTES).hexdigest()}"
+        self._names[name] += 1
+        return name if self._names[name] == 1 else f"{name}-{self._names[name]}"
 
 
 def _talk(found: Fields) -> str | None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import date, timedelta
 from typing import Any, Final, NamedTuple
 
-from aforesaid.domain.checks import LARGEST, moment
+from aforesaid.domain.checks import LARGEST, microseconds, moment
 from aforesaid.domain.known_ids import is_regular
 from aforesaid.domain.literals import Within
 from aforesaid.domain.message import Message, Position, in_time_order, sequence_number
@@ -171,7 +171,9 @@ async def threads(queries: Queries, question: questions.Threads) -> list[Thread]
     """Return the user's threads, newest first."""
     whose = question.scope.space, question.scope.user
     last = LARGEST, ""
-    if question.before is not None:
+    if isinstance(question.before, Thread):
+        last = microseconds(question.before.last_at, "the last time of the thread"), question.before.id
+    elif question.before is not None:
         last = await queries.value(_LAST_IN_THREAD, *whose, question.before), question.before
         if last[0] is None:
             raise unknown_thread(question.scope.user, question.before)

@@ -54,12 +54,12 @@ class MessageCount(OfScope[int]):
 class Threads(OfScope[list[Thread]]):
     """The threads that the user has messages in, by their last message, newest first.
 
-    With `before`, only those that come after the thread with this id in that order. Raises NotFound if the user has no
-    messages in it.
+    With `before`, only those that come after a thread in that order: after the place that a `Thread` had when it was
+    read, or after the thread with an id. Raises NotFound if the user has no messages in the thread with this id.
     """
 
     limit: int = 50
-    before: str | None = None
+    before: Thread | str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import apsw
 
-from aforesaid.domain.checks import LARGEST, moment
+from aforesaid.domain.checks import LARGEST, microseconds, moment
 from aforesaid.domain.known_ids import is_regular
 from aforesaid.domain.literals import Within
 from aforesaid.domain.message import Message, Position, in_time_order, sequence_number
@@ -116,7 +116,9 @@ def threads(connection: apsw.Connection, question: questions.Threads) -> list[Th
     owner = _number(find_person(connection, question.scope.space, question.scope.user))
     before = question.before
     last = (LARGEST, "")
-    if before is not None:
+    if isinstance(before, Thread):
+        last = microseconds(before.last_at, "the last time of the thread"), before.id
+    elif before is not None:
         thread = _number(find_thread(connection, question.scope.space, before))
         last = connection.execute(_LAST_IN_THREAD, (thread, owner)).get, before
         if last[0] is None:
