@@ -77,7 +77,7 @@ SUITES: Final = {
         ("tests/lib/tools/memory_tools/test_filesystem.py",),
         {
             "test_mkdir_parents_not_world_writable_under_permissive_umask": THEIR_DISK,
-            "test_view_error_for_files_with_too_many_lines": "stores a file of a million lines; a document has 64 KB",
+            "test_view_error_for_files_with_too_many_lines": "stores a file of a million lines; a document has 1 MiB",
             "test_view_preserves_crlf_line_endings": THEIR_DISK,
             "test_str_replace_preserves_crlf_line_endings": THEIR_DISK,
             "test_insert_preserves_crlf_line_endings": THEIR_DISK,

@@ -12,7 +12,7 @@ from aforesaid import Part, ToolCall
 from aforesaid.domain.details import MOST_PARTS, canonical_details, details_text, read_details
 from aforesaid.domain.message import Message, draft, message_hash, stored_message
 from aforesaid.domain.scope import Scope
-from aforesaid.errors import InvalidInput
+from aforesaid.errors import InvalidInput, TooLarge
 
 ANN = Scope.of("ann")
 CALL = ToolCall("c1", "weather", '{"city": "Berlin"}')
@@ -112,7 +112,7 @@ def test_a_message_with_nothing_to_show_is_refused(details: dict[str, Any]) -> N
         ({"parts": [{"type": "image", "colour": "red"}]}, "parts"),
         ({"parts": [{"type": "image"}] * 10_000}, "parts"),
         ({"parts": ({"type": "text", "text": "x" * 40} for _ in range(MOST_PARTS + 1))}, "parts"),
-        ({"parts": [{"type": "text", "text": "x" * 70_000}]}, "parts"),
+        ({"parts": [{"type": "text", "text": "x" * 1_100_000}]}, "parts"),
         ({"tool_calls": [{"id": "a", "name": "b"}]}, "tool_calls"),
         ({"tool_calls": [{"id": "", "name": "b", "arguments": ""}]}, "tool_calls"),
         ({"tool_calls": [{"id": 5, "name": "b", "arguments": ""}]}, "tool_calls"),
@@ -134,7 +134,7 @@ def test_a_message_with_nothing_to_show_is_refused(details: dict[str, Any]) -> N
         ({"metadata": {"a": "\ud800"}}, "metadata"),
         ({"metadata": {"\0": 1}}, "metadata"),
         ({"metadata": {"a": 10**5000}}, "metadata"),
-        ({"metadata": {"a": "x" * 70_000}}, "metadata"),
+        ({"metadata": {"a": "x" * 1_100_000}}, "metadata"),
         ({"metadata": itself}, "metadata"),
         ({"metadata": {"a": bomb}}, "metadata"),
     ],
@@ -144,6 +144,32 @@ def test_what_cannot_be_stored_is_refused_and_named(details: dict[str, Any], fie
         draft(ANN, "user", "hello", **details)
     assert refused.value.field == field
     assert len(str(refused.value)) < 400
+
+
+def test_details_may_be_longer_than_the_text() -> None:
+    assert draft(ANN, "user", "hello", metadata={"a": "x" * 70_000}).details is not None
+    assert draft(ANN, "user", "x" * 2_000_000, metadata={"a": "x" * 1_100_000}, limit=2_000_000).details is not None
+
+
+def test_a_text_that_is_made_of_parts_has_the_limit_of_texts() -> None:
+    with pytest.raises(TooLarge, match="at most 65,536") as refused:
+        draft(ANN, "user", "", parts=[Part("text", "x" * 70_000)])
+    assert refused.value.field == "parts"
+
+
+@pytest.mark.parametrize(
+    ("name", "sent"),
+    [
+        ("Ann", "Ann"),
+        ("Zoë B.", "Zoe_B"),
+        ("a b\\c/<|d|>", "a_b_c_d"),
+        ("Аня", None),
+        ("🐢", None),
+        ("x" * 99, "x" * 64),
+    ],
+)
+def test_openai_gets_a_name_that_it_accepts(name: str, sent: str | None) -> None:
+    assert message(text="hello", name=name).as_openai().get("name") == sent
 
 
 def test_openai_gets_a_plain_message_as_a_text() -> None:

@@ -87,3 +87,44 @@ async def test_the_sdk_lists_and_reads_sessions_from_the_store(memory: aforesaid
     await store.append(key, [{**entry, "sessionId": session} for entry in TOOL_CONVERSATION[1:]])
     (listed,) = await sdk.list_sessions_from_store(store, directory="/home/ann")
     assert listed.session_id == session
+
+
+@pytest.mark.anyio
+async def test_other_chats_of_the_user_are_no_transcripts(memory: aforesaid.SyncMemory) -> None:
+    store = AforesaidSessionStore(memory, "ann")
+    await store.append(KEY, TOOL_CONVERSATION)
+    others = ("[not json", '["alone"]', "[1,2]", '["p",2]', "notes")
+    for name in others:
+        memory.user("ann").chat(name).add("user", "hello")
+    assert [each["session_id"] for each in await store.list_sessions("-home-ann")] == ["5a"]
+    assert await store.list_subkeys(KEY) == []
+    await store.delete(KEY)
+    assert await store.load(KEY) is None
+    assert all(memory.user("ann").chat(name).history(within="thread") for name in others)
+
+
+@pytest.mark.anyio
+async def test_edited_entries_come_back_edited(memory: aforesaid.SyncMemory) -> None:
+    store = AforesaidSessionStore(memory, "ann")
+    await store.append(KEY, TOOL_CONVERSATION)
+    ann = memory.user("ann")
+    for number, message in enumerate(ann.history()):
+        if message.text:
+            ann.edit(message, f"edited {number}")
+    loaded: Any = await store.load(KEY)
+    assert [each["type"] for each in loaded] == [each["type"] for each in TOOL_CONVERSATION]
+    assert loaded[:1] + loaded[2:3] == TOOL_CONVERSATION[:1] + TOOL_CONVERSATION[2:3]
+    assert loaded[1]["message"]["content"] == "edited 1"
+    assert loaded[3]["message"]["content"] == [{"type": "tool_result", "tool_use_id": "t1", "content": "edited 3"}]
+    assert loaded[4]["message"]["content"] == [{"type": "text", "text": "edited 4"}]
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("size", [60_000, 70_000])
+async def test_a_long_result_that_an_entry_holds_twice_comes_back(memory: aforesaid.SyncMemory, size: int) -> None:
+    store = AforesaidSessionStore(memory, "ann")
+    result = {"type": "tool_result", "tool_use_id": "t1", "content": "y" * size}
+    entry: Any = {"type": "user", "uuid": "u9", "message": {"role": "user", "content": [result]}}
+    entry["toolUseResult"] = {"stdout": "y" * size, "stderr": ""}
+    await store.append(KEY, [entry])
+    assert await store.load(KEY) == [entry]

@@ -88,3 +88,11 @@ def test_crewai_remembers_and_recalls(memory: aforesaid.SyncMemory) -> None:
     found = notes.recall("Where does Ann live?", depth="shallow", limit=1)
     assert [match.record.content for match in found] == ["Ann lives in Bern"]
     assert memory.user("crewai").search("Bern")[0].text == "Ann lives in Bern"
+
+
+def test_a_person_can_own_records_and_is_not_muted(memory: aforesaid.SyncMemory) -> None:
+    memory.user("ann").add("user", "I live in Bern.")
+    storage = AforesaidStorage(memory, user="ann")
+    storage.save([MemoryRecord(content="Ann has a tortoise", embedding=[1.0])])
+    assert storage.count() == 1
+    assert memory.user("ann").settings() == {}

@@ -7,6 +7,7 @@ import pytest
 pytest.importorskip("langchain", reason="LangChain is not installed (make test-integrations)")
 
 from langchain.agents import create_agent
+from langchain.agents.middleware import AgentMiddleware, AgentState, hook_config
 from langchain_core.messages import (
     AIMessage,
     HumanMessage,
@@ -129,6 +130,50 @@ def test_an_agent_recalls_what_was_said_in_another_thread(memory: aforesaid.Sync
     stored = memory.user("ann").chat("chat-1").history(within="thread")
     assert [each.role for each in stored] == ["user", "assistant", "tool", "assistant", "user", "assistant"]
     assert stored[1].tool_calls[0].name == "weather"
+
+
+def test_empty_messages_come_back(memory: aforesaid.SyncMemory) -> None:
+    history = AforesaidChatMessageHistory(memory.user("ann").chat("chat-1"))
+    messages = [HumanMessage(content=""), AIMessage(content=""), SystemMessage(content="")]
+    history.add_messages(messages)
+    assert history.messages == messages
+
+
+def test_long_messages_come_back(memory: aforesaid.SyncMemory) -> None:
+    history = AforesaidChatMessageHistory(memory.user("ann").chat("chat-1"))
+    messages = [HumanMessage(content="x" * 70_000), ToolMessage(content="y" * 70_000, tool_call_id="c1")]
+    history.add_messages(messages)
+    assert history.messages == messages
+
+
+class Injecting(AgentMiddleware):
+    """Adds a message of a person after the first answer of a run, and lets the model answer again."""
+
+    @hook_config(can_jump_to=["model"])
+    def after_model(self, state: AgentState[Any], runtime: object) -> dict[str, Any] | None:
+        del runtime
+        if any(each.text == "Be more polite." for each in state["messages"]):
+            return None
+        return {"messages": [HumanMessage(content="Be more polite.")], "jump_to": "model"}
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("wait", [False, True])
+async def test_all_messages_of_a_run_are_stored_once(memory: aforesaid.SyncMemory, *, wait: bool) -> None:
+    ann = memory.user("ann").chat("chat-1")
+    earlier = [SystemMessage(content="Be brief."), HumanMessage(content="Old?"), AIMessage(content="Old.")]
+    with ScriptedModel(["Bern!", "Bern, please."]) as server:
+        model = ChatOpenAI(base_url=server.base_url, api_key="none", model="scripted")
+        agent = create_agent(model, middleware=[AforesaidMiddleware(ann), Injecting()])
+        given: Any = {"messages": [*earlier, HumanMessage(content="Where?")]}
+        result = await agent.ainvoke(given) if wait else agent.invoke(given)
+    assert [each.text for each in ann.history(within="thread")] == [
+        "Where?",
+        "Bern!",
+        "Be more polite.",
+        "Bern, please.",
+    ]
+    assert "aforesaid_first" not in result
 
 
 class TestRetriever(RetrieversIntegrationTests):

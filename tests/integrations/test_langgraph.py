@@ -110,3 +110,23 @@ def test_a_filter_with_an_unknown_operator_is_refused(memory: aforesaid.SyncMemo
     with pytest.raises(InvalidInput, match=r"\$near"):
         store.search(("things",), filter={"n": {"$near": 1}})
     assert store.search(("things",), filter={"n": {"$gt": "text"}}) == []
+
+
+def test_a_person_can_own_items_and_is_not_muted(memory: aforesaid.SyncMemory) -> None:
+    ann = memory.user("ann")
+    ann.add("user", "I live in Bern.")
+    ann.chat("[not json").add("user", "Hello.")
+    store = AforesaidStore(memory, user="ann")
+    store.put(("things",), "key", {"text": "a tortoise"})
+    assert [item.key for item in store.search((), query="tortoise")] == ["key"]
+    assert store.list_namespaces() == [("things",)]
+    assert ann.settings() == {}
+    assert [each.text for each in ann.history()] == ["I live in Bern.", "Hello.", "a tortoise"]
+
+
+def test_a_long_value_is_stored_whole_and_found_by_its_beginning(memory: aforesaid.SyncMemory) -> None:
+    store = AforesaidStore(memory)
+    value = {"text": "tortoise " + "x" * 200_000}
+    store.put(("things",), "key", value)
+    (found,) = store.search(("things",), query="tortoise")
+    assert found.value == value

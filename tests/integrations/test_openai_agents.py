@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -149,3 +150,61 @@ async def test_an_agent_calls_a_tool_and_remembers_it_in_the_next_run(memory: af
         roles = [each["role"] for each in server.requests[-1].messages]
         await client.close()
     assert roles == ["user", "assistant", "tool", "assistant", "user"]
+
+
+@pytest.mark.anyio
+async def test_an_empty_text_is_an_item_too(memory: aforesaid.SyncMemory) -> None:
+    session = AforesaidSession(memory.user("ann").chat("chat-1"))
+    items: list[Any] = [{"role": "user", "content": ""}, {"role": "user", "content": "Still there?"}]
+    await session.add_items(items)
+    assert await session.get_items() == items
+
+
+LONG: list[Any] = [
+    {"type": "function_call_output", "call_id": "c", "output": "weather " * 2_000},
+    {"type": "function_call_output", "call_id": "c", "output": "weather " * 20_000},
+    {"role": "user", "content": "What is wrong here? " + "ü" * 70_000},
+]
+
+
+@pytest.mark.anyio
+async def test_long_texts_come_back_whole_and_are_found_by_their_beginning(memory: aforesaid.SyncMemory) -> None:
+    ann = memory.user("ann").chat("chat-1")
+    session = AforesaidSession(ann)
+    await session.add_items(LONG)
+    assert await session.get_items() == LONG
+    assert ann.search("wrong", kinds=("message",))[0].text.startswith("What is wrong here?")
+    assert await session.pop_item() == LONG[-1]
+
+
+@pytest.mark.anyio
+async def test_a_long_text_is_stored_once(memory: aforesaid.SyncMemory) -> None:
+    ann = memory.user("ann").chat("chat-1")
+    await AforesaidSession(ann).add_items(LONG[:1])
+    (stored,) = ann.history(within="thread")
+    assert stored.text == LONG[0]["output"]
+    assert len(stored.details or "") < 1_000
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("item", LONG)
+async def test_a_long_text_that_was_edited_comes_back_edited(
+    memory: aforesaid.SyncMemory, item: dict[str, Any]
+) -> None:
+    ann = memory.user("ann").chat("chat-1")
+    session = AforesaidSession(ann)
+    await session.add_items(cast("Any", [item]))
+    (stored,) = ann.history(within="thread")
+    for text in (stored.text[:500], "short"):
+        ann.edit(stored, text)
+        (found,) = cast("list[dict[str, Any]]", await session.get_items())
+        assert found.get("output", found.get("content")) == text
+
+
+@pytest.mark.anyio
+async def test_the_limit_of_texts_is_that_of_the_profile(tmp_path: Path) -> None:
+    with aforesaid.open(tmp_path / "memory.db", profile={"message_bytes": 100}) as memory:
+        ann = memory.user("ann").chat("chat-1")
+        await AforesaidSession(ann).add_items(LONG[2:])
+        assert await AforesaidSession(ann).get_items() == LONG[2:]
+        assert len(ann.history(within="thread")[0].text.encode()) == 100

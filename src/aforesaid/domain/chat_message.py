@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, NotRequired, TypedDict
+from unicodedata import combining, normalize
 
 from aforesaid.domain.details import Part, ToolCall
+
+_NOT_IN_NAMES: Final = re.compile(r"[^a-zA-Z0-9_-]+")
+"""What a name must not have: OpenAI refuses white space and `<|\\/>`, compatible servers all but these characters."""
+_NAME_CHARACTERS: Final = 64
 
 
 class ChatMessage(TypedDict):
@@ -23,6 +29,12 @@ class ChatMessage(TypedDict):
     tool_calls: NotRequired[list[dict[str, Any]]]
     tool_call_id: NotRequired[str]
     """The tool call that this message is the result of."""
+
+
+def chat_api_name(name: str) -> str:
+    """Return a display name in the characters that chat APIs allow; empty if none is left. `Zoë B.` becomes `Zoe_B`."""
+    plain = "".join(each for each in normalize("NFKD", name) if not combining(each))
+    return _NOT_IN_NAMES.sub("_", plain).strip("_")[:_NAME_CHARACTERS]
 
 
 def chat_tool_calls(calls: Iterable[ToolCall]) -> list[dict[str, Any]]:

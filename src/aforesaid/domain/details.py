@@ -27,6 +27,8 @@ _DEEPEST: Final = 32
 _PART_TYPES: Final[tuple[PartType, ...]] = get_args(PartType)
 SHA256: Final = re.compile(r"[0-9a-f]{64}")
 """A hash as messages name it."""
+DETAILS_BYTES: Final = 1024 * 1024
+"""Maximum size of details as JSON, unless the text of a message may have more: then it is that."""
 MOST_ATTACHED_BYTES: Final = 100 * 1024 * 1024
 """Maximum size of the bytes of a part: they are in memory while they are stored."""
 TAKEN_BACK: Final = '{"taken_back":true}'
@@ -156,7 +158,7 @@ def details_text(
     reply_to: object = None,
     kind: object = None,
     language: object = None,
-    limit: int = checks.MESSAGE_BYTES,
+    limit: int = DETAILS_BYTES,
 ) -> str | None:
     """Validate details and return their text, or None if there are none. Raises InvalidInput."""
     found: dict[str, Any] = {

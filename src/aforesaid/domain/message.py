@@ -10,8 +10,9 @@ from hashlib import blake2b
 from typing import Any, Final, NamedTuple
 
 from aforesaid.domain import checks, clock
-from aforesaid.domain.chat_message import ChatMessage, chat_tool_calls, content_parts
+from aforesaid.domain.chat_message import ChatMessage, chat_api_name, chat_tool_calls, content_parts
 from aforesaid.domain.details import (
+    DETAILS_BYTES,
     JSON,
     TAKEN_BACK,
     Details,
@@ -151,12 +152,12 @@ class Message:
         return self.details == TAKEN_BACK
 
     def as_openai(self) -> ChatMessage:
-        """Return the message as OpenAI's chat API takes it."""
+        """Return the message as OpenAI's chat API takes it. Of the name, it has what the API allows in names."""
         details = self.all_details
         content = content_parts(self.text, details.parts) if details.parts else self.text
         message: ChatMessage = {"role": self.role, "content": content}
-        if self.name is not None:
-            message["name"] = self.name
+        if self.name is not None and (name := chat_api_name(self.name)):
+            message["name"] = name
         if details.tool_calls:
             message["content"] = content or None
             message["tool_calls"] = chat_tool_calls(details.tool_calls)
@@ -205,11 +206,11 @@ def draft(
     if details:
         if isinstance(answered := details.get("reply_to"), Message):
             details["reply_to"] = answered.id
-        extra = details_text(**details, limit=limit)
+        extra = details_text(**details, limit=max(limit, DETAILS_BYTES))
     return Draft(
         scope,
         checked_role,
-        checks.message_text(text, limit) if extra is None or text != "" else _text_of_details(extra),
+        checks.message_text(text, limit) if extra is None or text != "" else _text_of_details(extra, limit),
         own_words if author is None else checks.identifier(author, "the author", "author"),
         None if name is None else checks.display_name(name),
         stored_at if at is None else checks.microseconds(at, "at", "at"),
@@ -243,12 +244,13 @@ def tombstone(message: Message) -> Draft:
     )
 
 
-def _text_of_details(text: str) -> str:
-    """Return the text of a message that was given none. Raises InvalidInput if it needs one."""
+def _text_of_details(text: str, limit: int) -> str:
+    """Return the text of a message that was given none. Raises InvalidInput if it needs one or is too long."""
     details = read_details(text)
     if not details.parts and not details.tool_calls and details.tool_call_id is None:
         raise InvalidInput("the text is empty", "text")
-    return text_of_parts(details.parts)
+    found = text_of_parts(details.parts)
+    return checks.message_text(found, limit, field="parts") if found else ""
 
 
 def _earlier_version(value: object) -> int | str:

@@ -26,6 +26,8 @@ _FRAMEWORK: Final = "claude_agent"
 """The key in the metadata of a message under which the entry of the transcript is stored."""
 _PAGE: Final = 1_000
 """Number of threads read at once."""
+_PATH_LENGTHS: Final = (2, 3)
+"""Project and session; for a subagent also its path."""
 
 
 class AforesaidSessionStore(SessionStore):
@@ -43,8 +45,8 @@ class AforesaidSessionStore(SessionStore):
     async def load(self, key: SessionKey) -> list[SessionStoreEntry] | None:
         """Return all entries of a transcript, or None if there are none."""
         found = await self._calls.wait(lambda memory: conversation.own_messages(self._of(memory).chat(_chat(key))))
-        entries = [conversation.original(message, _FRAMEWORK) for message in found]
-        return [entry for entry in entries if entry is not None] or None
+        entries = [(message, conversation.original(message, _FRAMEWORK)) for message in found]
+        return [_with_text(entry, message.text) for message, entry in entries if entry is not None] or None
 
     async def list_sessions(self, project_key: str) -> list[SessionStoreListEntry]:
         """Return the sessions of a project with the time of their last entry."""
@@ -73,8 +75,8 @@ class AforesaidSessionStore(SessionStore):
     async def _transcripts(self) -> list[tuple[list[str], Thread]]:
         """Return the paths of all transcripts that have entries."""
         threads = await self._calls.wait(lambda memory: _threads(self._of(memory)))
-        named = [(chat_name(thread.id), thread) for thread in threads if thread.messages]
-        return [(json.loads(name), thread) for name, thread in named if name.startswith("[")]
+        named = [(conversation.labels(chat_name(thread.id)), thread) for thread in threads if thread.messages]
+        return [(path, thread) for path, thread in named if len(path) in _PATH_LENGTHS]
 
     def _of(self, memory: Memory) -> UserMemory:
         user, space = self._names
@@ -119,6 +121,26 @@ def _as_message(entry: Mapping[str, Any]) -> dict[str, Any]:
         "tool_call_id": results[0].get("tool_use_id") if len(results) == 1 else None,
     }
     return conversation.with_original(new, _FRAMEWORK, str(entry["type"]), dict(entry))
+
+
+def _with_text(entry: Any, text: str) -> Any:  # noqa: ANN401 - an entry
+    """Return an entry as it was appended; if its message was edited, with the text that it has now."""
+    said = entry.get("message")
+    if _as_message(entry)["text"] == text or not isinstance(said, Mapping):
+        return entry
+    content: Any = text
+    if isinstance(said.get("content"), list):
+        content, new = [], {"type": "text", "text": text}
+        for block in said["content"]:
+            if block.get("type") == "tool_result":
+                content.append({**block, "content": new.pop("text", "")})
+            elif block.get("type") != "text":
+                content.append(block)
+            elif "text" in new:
+                content.append({**block, "text": new.pop("text")})
+        content += [new] if "text" in new else []
+    rest = {name: value for name, value in entry.items() if name != "toolUseResult"}
+    return {**rest, "message": {**said, "content": content}}
 
 
 def _text(block: Mapping[str, Any]) -> str:

@@ -21,6 +21,8 @@ from aforesaid.integrations.documents import Documents, NewDocument
 from aforesaid.integrations.vectors import packed, similarity, unpacked
 from aforesaid.memory import Memory
 
+_OWN_USER: Final = "crewai"
+"""The user whose only messages are records. Nothing is learned from them."""
 _COLLECTION: Final = "records"
 _RECORD: Final = "record"
 _VECTOR: Final = "vector"
@@ -31,9 +33,9 @@ Test = Callable[[MemoryRecord], bool]
 class AforesaidStorage:
     """The records of CrewAI. Its sync methods need a memory from `aforesaid.open`."""
 
-    def __init__(self, memory: AnyMemory, *, user: str = "crewai", space: str = DEFAULT_SPACE) -> None:
+    def __init__(self, memory: AnyMemory, *, user: str = _OWN_USER, space: str = DEFAULT_SPACE) -> None:
         self._calls = Calls(memory, Memory)
-        self._documents = Documents(self._calls.target, user, space)
+        self._documents = Documents(self._calls.target, user, space, learn=user != _OWN_USER)
 
     def save(self, records: list[MemoryRecord]) -> None:
         """Store records, all of them or none."""

@@ -18,7 +18,7 @@ from aforesaid.domain.message import Message
 from aforesaid.domain.receipt import BatchReceipt
 from aforesaid.domain.setting import ENABLED
 from aforesaid.errors import NotFound
-from aforesaid.integrations.conversation import own_messages, placeholder
+from aforesaid.integrations.conversation import beginning, own_messages, placeholder, text_limit
 from aforesaid.memory import Memory, UserMemory
 
 _KEY: Final = "key"
@@ -46,7 +46,10 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class NewDocument:
-    """A document to store. `text` is what searches find it by; without one they do not find it."""
+    """A document to store. `text` is what searches find it by; without one they do not find it.
+
+    Of a text that is longer than that of a message may be, the beginning is used.
+    """
 
     key: str
     value: Any
@@ -96,7 +99,7 @@ class Collection:
     def _arguments(self, document: NewDocument, earlier: Message | None) -> dict[str, Any]:
         return {
             "role": "system",
-            "text": document.text,
+            "text": beginning(document.text, text_limit(self._user)),
             "kind": _KIND,
             "metadata": {_KEY: document.key, _VALUE: document.value},
             "parts": () if document.text else (placeholder(_KIND),),
@@ -123,12 +126,15 @@ class Collection:
 
 
 class Documents:
-    """The collections of a user who owns nothing else. Its methods must be called on the event loop of the memory."""
+    """The collections of a user. Its methods must be called on the event loop of the memory.
 
-    def __init__(self, memory: Memory, user: str, space: str) -> None:
+    With `learn=False`, for a user who owns nothing else, no summaries and memories are made: nobody said the documents.
+    """
+
+    def __init__(self, memory: Memory, user: str, space: str, *, learn: bool) -> None:
         self._memory = memory
         self._names = user, space
-        self._quiet = False
+        self._must_switch_off = not learn
 
     def collection(self, name: str) -> Collection:
         """Return a collection. It exists as soon as it contains a document."""
@@ -140,7 +146,7 @@ class Documents:
         await self.collection(collection).put(documents)
 
     async def collections(self) -> list[str]:
-        """Return the names of the collections that contain documents."""
+        """Return the names of the threads that contain documents, or other messages of the user."""
         user = self._handle()
         found: list[str] = []
         before = None
@@ -172,12 +178,11 @@ class Documents:
         return self._memory.user(user, space=space, thread=thread)
 
     async def _switch_learning_off(self) -> None:
-        """Make no summaries and memories of documents: nobody said them."""
-        if not self._quiet:
+        if self._must_switch_off:
             user = self._handle()
             if (await user.settings()).get(ENABLED) is not False:
                 await user.set(ENABLED, False)
-            self._quiet = True
+            self._must_switch_off = False
 
     async def _everything(self) -> list[Message]:
         user = self._handle()

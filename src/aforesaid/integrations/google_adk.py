@@ -153,12 +153,13 @@ def _json(value: object) -> str:
 
 
 def _as_entry(hit: Hit) -> MemoryEntry:
-    stored = None if hit.message is None else conversation.original(hit.message, _FRAMEWORK)
+    """Return the event that was added; for other hits, and edited messages, their text."""
     said = hit.message is None or hit.message.role == "user"
-    content = (
-        types.Content.model_validate(stored)
-        if stored and _text(types.Content.model_validate(stored)) == hit.text
-        else types.Content(role="user" if said else "model", parts=[types.Part(text=hit.text)])
-    )
+    content = types.Content(role="user" if said else "model", parts=[types.Part(text=hit.text)])
+    if hit.message is not None:
+        message = conversation.whole_message(hit.message)
+        stored = conversation.original(message, _FRAMEWORK)
+        if stored and _text(added := types.Content.model_validate(stored)) == message.text:
+            content = added
     author = None if hit.message is None else hit.message.name or hit.message.author
     return MemoryEntry(content=content, id=f"{hit.kind}:{hit.id}", author=author, timestamp=hit.at.isoformat())

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
+from langchain.agents.middleware.types import PrivateStateAttr
 from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
 from langchain_core.chat_history import BaseChatMessageHistory
 from langchain_core.documents import Document
@@ -121,12 +122,21 @@ class AforesaidRetriever(BaseRetriever):
         return await user.search(query, k or self.k, min_score=self.min_score)
 
 
+class AforesaidState(AgentState[Any]):
+    """The state of an agent with the middleware."""
+
+    aforesaid_first: Annotated[str | None, PrivateStateAttr]
+    """The id of the message that the run began with."""
+
+
 class AforesaidMiddleware(AgentMiddleware):
     """Gives an agent long-term memory: recalls before each call of the model, and stores what was said after the run.
 
     `user` is the memory of a user, or a function of the runtime that returns it, for an agent with many users.
     What is remembered goes to the end of the system prompt, in at most `tokens` tokens.
     """
+
+    state_schema = AforesaidState
 
     def __init__(self, user: AnyUser | Callable[[Runtime[Any]], AnyUser], *, tokens: int = _RECALL_TOKENS) -> None:
         super().__init__()
@@ -147,14 +157,20 @@ class AforesaidMiddleware(AgentMiddleware):
         found = await self._of(request.runtime).wait(lambda user: conversation.recalled(user, question, self._tokens))
         return await handler(_with_memory(request, found))
 
-    def after_agent(self, state: AgentState[Any], runtime: Runtime[Any]) -> None:
+    def before_agent(self, state: AforesaidState, runtime: Runtime[Any]) -> dict[str, Any] | None:
+        """Note what the run begins with: middleware and tools may add further messages of people while it goes on."""
+        del runtime
+        messages = state["messages"]
+        return {"aforesaid_first": messages[_question_at(messages)].id} if messages else None
+
+    def after_agent(self, state: AforesaidState, runtime: Runtime[Any]) -> None:
         """Store the messages of this run."""
-        new = _of_this_run(state["messages"])
+        new = _of_this_run(state["messages"], state.get("aforesaid_first"))
         self._of(runtime).run(lambda user: conversation.add_all(user, new))
 
-    async def aafter_agent(self, state: AgentState[Any], runtime: Runtime[Any]) -> None:
+    async def aafter_agent(self, state: AforesaidState, runtime: Runtime[Any]) -> None:
         """Store the messages of this run."""
-        new = _of_this_run(state["messages"])
+        new = _of_this_run(state["messages"], state.get("aforesaid_first"))
         await self._of(runtime).wait(lambda user: conversation.add_all(user, new))
 
     def _of(self, runtime: Runtime[Any]) -> Calls[UserMemory]:
@@ -172,15 +188,30 @@ def _question(messages: Sequence[BaseMessage]) -> str:
     return next((str(each.text) for each in reversed(messages) if isinstance(each, HumanMessage)), "")
 
 
-def _of_this_run(messages: Sequence[BaseMessage]) -> list[dict[str, Any]]:
-    """Return what follows the last answer before the question: earlier messages were stored after earlier runs.
+def _of_this_run(messages: Sequence[BaseMessage], first: str | None) -> list[dict[str, Any]]:
+    """Return the messages from the one with the id `first` on: earlier ones were stored after earlier runs.
 
-    LangGraph gives every message an id, so that one which was stored before is recognised.
+    Without that message (other middleware may have removed it), they begin with the question. LangGraph gives every
+    message an id, so that one which was stored before is recognised.
     """
-    asked = max((at for at, each in enumerate(messages) if isinstance(each, HumanMessage)), default=0)
-    while asked and isinstance(messages[asked - 1], HumanMessage):
-        asked -= 1
-    return [{**_as_message(each), "id": each.id} for each in messages[asked:]]
+    known = [at for at, each in enumerate(messages) if each.id == first] if first is not None else []
+    begin = known[0] if known else _question_at(messages)
+    return [{**_as_message(each), "id": each.id} for each in messages[begin:]]
+
+
+def _question_at(messages: Sequence[BaseMessage]) -> int:
+    """Return the place of the first message after the last answer that the last message of a person follows.
+
+    A message that calls tools is no answer, and what an earlier run left without one belongs to the question.
+    """
+    at = max((at for at, each in enumerate(messages) if isinstance(each, HumanMessage)), default=0)
+    while at and not _ends_a_run(messages[at - 1]):
+        at -= 1
+    return at
+
+
+def _ends_a_run(message: BaseMessage) -> bool:
+    return isinstance(message, SystemMessage) or (isinstance(message, AIMessage) and not message.tool_calls)
 
 
 def _as_document(hit: Hit) -> Document:
@@ -204,7 +235,7 @@ def _as_message(message: BaseMessage) -> dict[str, Any]:
     if isinstance(message, ToolMessage):
         new["tool_call_id"] = message.tool_call_id
     whole = message.model_dump(mode="json", exclude_defaults=True)
-    if whole != {"content": new["text"]} or message.type not in {"human", "ai", "system"}:
+    if not new["text"] or whole != {"content": new["text"]} or message.type not in {"human", "ai", "system"}:
         return conversation.with_original(new, _FRAMEWORK, message.type, {"type": message.type, "data": whole})
     return new
 

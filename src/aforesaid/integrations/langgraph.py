@@ -33,6 +33,7 @@ from langgraph.store.base import (
 
 from aforesaid.domain.scope import DEFAULT_SPACE
 from aforesaid.errors import InvalidInput, quoted
+from aforesaid.integrations import conversation
 from aforesaid.integrations.calls import AnyMemory, Calls
 from aforesaid.integrations.documents import Document, Documents, NewDocument, readable
 from aforesaid.integrations.vectors import packed, similarity
@@ -42,6 +43,8 @@ Namespace = tuple[str, ...]
 Vectors = Mapping[str, Sequence[float]]
 """The vectors of texts: those of queries and those of items."""
 
+_OWN_USER: Final = "langgraph"
+"""The user whose only messages are items. Nothing is learned from them."""
 _WHOLE: Final = "$"
 """The path of a whole item."""
 _VALUE: Final = "value"
@@ -61,12 +64,12 @@ class AforesaidStore(BaseStore):
         self,
         memory: AnyMemory,
         *,
-        user: str = "langgraph",
+        user: str = _OWN_USER,
         space: str = DEFAULT_SPACE,
         index: IndexConfig | None = None,
     ) -> None:
         self._calls = Calls(memory, Memory)
-        self._documents = Documents(self._calls.target, user, space)
+        self._documents = Documents(self._calls.target, user, space, learn=user != _OWN_USER)
         self.index_config = index
         self.embeddings = ensure_embeddings(index["embed"]) if index and index.get("embed") else None
         self._fields: list[str] = list((index or {}).get("fields") or [_WHOLE])
@@ -109,7 +112,8 @@ class AforesaidStore(BaseStore):
     async def _execute(self, ops: Sequence[Op], vectors: Vectors) -> list[Result]:
         namespaces = None
         if any(isinstance(op, SearchOp | ListNamespacesOp) for op in ops):
-            namespaces = {name: _namespace(name) for name in await self._documents.collections()}
+            named = [(name, _namespace(name)) for name in await self._documents.collections()]
+            namespaces = {name: path for name, path in named if path}
         results: list[Result] = []
         for op in ops:
             if isinstance(op, GetOp):
@@ -172,8 +176,9 @@ def _collection(namespace: Namespace) -> str:
     return json.dumps(list(namespace), separators=(",", ":"))
 
 
-def _namespace(collection: str) -> Namespace:
-    return tuple(json.loads(collection))
+def _namespace(thread: str) -> Namespace:
+    """Return the namespace of a thread; an empty one for a thread that holds no items, such as a chat of the user."""
+    return tuple(conversation.labels(thread))
 
 
 def _value(document: Document) -> dict[str, Any]:

@@ -77,7 +77,7 @@ def _as_items(message: Message) -> list[TResponseInputItem]:
 def _as_message(item: Mapping[str, Any]) -> dict[str, Any]:
     """Return an item as the arguments of `add`. Whatever they cannot express is in the metadata."""
     plain = _plain(item)
-    if item == {"role": plain["role"], "content": plain.get("text")}:
+    if plain.get("text") and item == {"role": plain["role"], "content": plain["text"]}:
         return plain
     kind = item.get("type", "message")
     if kind not in {"message", "function_call", "function_call_output"}:
