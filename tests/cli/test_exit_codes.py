@@ -17,6 +17,7 @@ WRONG_USE = {
     "add": ["add", "hello", "--role", "nobody"],
     "backup": ["backup", "made.db", "--store", "missing/typo.db"],
     "bench": ["bench", "--folder", "missing"],
+    "attachment": ["attachment", "cat.png"],
     "bot": ["bot", "irc"],
     "chat": ["chat", "--profile", "no-such-profile"],
     "cleanup": ["cleanup", "--store", "missing/typo.db"],

@@ -63,6 +63,19 @@ def test_a_batch_with_something_wrong_stores_nothing(run: Run, given: str | byte
     assert run("add-many", "missing.jsonl").exit_code == 2
 
 
+def test_a_file_is_attached_and_written_again(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "cat.png").write_bytes(b"\x89PNG a cat")
+    ok(run("add", "--attach", str(tmp_path / "cat.png")))
+    (part,) = json.loads(as_json(run("history", "--json"))[0]["details"])["parts"]
+    assert (part["type"], part["media_type"], part["name"]) == ("image", "image/png", "cat.png")
+    assert run("attachment", part["hash"]).stdout_bytes == b"\x89PNG a cat"
+    copy = str(tmp_path / "copy.png")
+    ok(run("attachment", part["hash"], "--output", copy))
+    assert Path(copy).read_bytes() == b"\x89PNG a cat"
+    assert run("attachment", part["hash"], "--output", copy).exit_code == 2, "it exists"
+    assert run("attachment", "0" * 64).exit_code == 1
+
+
 def test_history_shows_tool_calls(run: Run) -> None:
     call = {"id": "c1", "name": "weather", "arguments": "{}"}
     ok(run("add-many", "-", stdin=json.dumps({"role": "assistant", "tool_calls": [call]})))

@@ -92,6 +92,7 @@ NOT_DESCRIBABLE = {
     "session",  # needed with `within=session`
     "thread",  # not the direct chat of somebody else
     "id",  # not of the form of our own ids
+    "parts",  # a hash needs data or a url, and data is base64
     "If-Match",
     "Idempotency-Key",
 }

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
+from hashlib import sha256
 from typing import Any
 
 import pytest
 
+from aforesaid import Part
 from server.serving import Running
 
 pytestmark = pytest.mark.anyio
@@ -31,6 +34,47 @@ async def test_a_message_keeps_all_that_was_sent_with_it(server: Running) -> Non
         assert (shown["tool_call_id"], shown["taken_back"]) == (None, False)
         empty = await client.post("/api/messages", json={"user": "ann", "role": "user"})
         assert (empty.status_code, empty.json()["detail"]) == (422, "the text is empty")
+
+
+async def test_bytes_are_uploaded_and_downloaded_with_their_media_type(server: Running) -> None:
+    data = b"<script>alert(1)</script>"
+    part = {"type": "file", "name": "näme.html", "media_type": "text/html", "data": b64encode(data).decode()}
+    async with server.client(server.key()) as client:
+        stored = await client.post("/api/messages", json={"user": "ann", "role": "user", "id": "m1", "parts": [part]})
+        assert stored.status_code == 201, stored.text
+        (shown,) = stored.json()["message"]["parts"]
+        assert (shown["hash"], shown["size"], "data" in shown) == (sha256(data).hexdigest(), len(data), False)
+        asked = {"user": "ann", "message": "m1"}
+        answer = await client.get(f"/api/attachments/{shown['hash']}", params=asked)
+        assert (answer.status_code, answer.content) == (200, data)
+        assert answer.headers["content-type"].startswith("text/html")
+        assert answer.headers["content-disposition"] == "attachment; filename*=UTF-8''n%C3%A4me.html"
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        kept = {"user": "ann", "id": "m1", "text": "edited", "parts": [shown]}
+        edited = await client.patch("/api/messages", json=kept)
+        assert edited.json()["message"]["parts"] == [shown], edited.text
+
+
+async def test_bytes_are_served_only_for_a_message_that_has_them(server: Running) -> None:
+    data = b"Ann's secret"
+    name = sha256(data).hexdigest()
+    stored = await server.memory.user("ann").add("user", id="m1", parts=[Part.of(data)])
+    assert stored.message.parts[0].hash == name
+    async with server.client(server.key()) as client:
+        bob = {"user": "bob", "role": "user", "id": "m1"}
+        named = await client.post("/api/messages", json={**bob, "parts": [{"type": "file", "hash": name}]})
+        assert (named.status_code, "needs its data" in named.json()["detail"]) == (422, True)
+        elsewhere = {"type": "file", "hash": name, "url": "https://example.org/file"}
+        assert (await client.post("/api/messages", json={**bob, "parts": [elsewhere]})).status_code == 201
+        for message in ("m1", "m2"):
+            refused = await client.get(f"/api/attachments/{name}", params={"user": "bob", "message": message})
+            assert refused.status_code == 404
+        await server.memory.user("ann").take_back("m1")
+        gone = await client.get(f"/api/attachments/{name}", params={"user": "ann", "message": "m1"})
+        assert gone.status_code == 404
+        for wrong in ({"data": "not base64!"}, {"data": "QUJD", "url": "https://example.org/file"}):
+            answer = await client.post("/api/messages", json={**bob, "id": "m3", "parts": [{"type": "file"} | wrong]})
+            assert answer.status_code == 422
 
 
 async def test_a_batch_is_stored_as_a_whole(server: Running) -> None:

@@ -539,7 +539,7 @@ export interface Part {
   value: number;
 }
 
-/** A part of a message: a text, or an image, a sound or a file by where it is. */
+/** A part of a message: a text, or an image, a sound or a file, with its bytes or by where it is. */
 export interface PartBody {
   type: "text" | "image" | "audio" | "file";
   /** The text; or the caption or transcript. */
@@ -549,10 +549,12 @@ export interface PartBody {
   media_type?: string | null;
   /** The file's name. */
   name?: string | null;
-  /** The SHA-256 of its bytes. */
+  /** The SHA-256 of its bytes. Needs `data`, or the `url` where they are. */
   hash?: string | null;
   /** Number of bytes. */
   size?: number | null;
+  /** Its bytes in base64. They are stored; not in a batch. */
+  data?: string | null;
 }
 
 /** The portrait of a user. */
@@ -1148,6 +1150,32 @@ export interface Routes {
       body: NamedMessages;
     };
     result: Erased;
+  };
+  /** Download an attachment */
+  "GET /api/attachments/{hash}": {
+    options: {
+      path: {
+        /** The hash of the part. */
+        hash: string;
+      };
+      query: {
+        /** The id of the message that has the part. */
+        message: string;
+        /** Whose message: the user's own, or the whole thread's. */
+        within?: "user" | "thread" | "session";
+        /** Read the version with this id, not the newest one. */
+        versions?: boolean;
+        /** The user. Not needed with a key for one user. */
+        user?: string;
+        /** The space. Only for keys for all spaces; other keys have their own. */
+        space?: string;
+        /** A channel or conversation. Default: the direct chat. */
+        thread?: string;
+        /** A session by name. */
+        session?: string;
+      };
+    };
+    result: ReadableStream<Uint8Array>;
   };
   /** Make a context */
   "POST /api/context": {

@@ -80,6 +80,7 @@ COMMANDS: Final = {
     "add": Listed("messages", "add", _MESSAGES),
     "add-many": Listed("threads", "add_many", _MESSAGES),
     "history": Listed("messages", "history", _MESSAGES),
+    "attachment": Listed("messages", "attachment", _MESSAGES),
     "edit": Listed("changing", "edit", _MESSAGES),
     "take-back": Listed("changing", "take_back", _MESSAGES),
     "erase": Listed("changing", "erase", _MESSAGES),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from mimetypes import guess_type
+from pathlib import Path
 from typing import Annotated, cast
 
 import typer
@@ -30,6 +32,7 @@ from aforesaid.cli.options import (
     note_pending_work,
 )
 from aforesaid.cli.output import complain, explained, harmless, hit_line, message_line, print_json, say
+from aforesaid.domain.details import Part
 from aforesaid.domain.literals import HitKind, Role
 from aforesaid.domain.literals import Within as WithinWord
 from aforesaid.domain.scope import DEFAULT_SPACE
@@ -40,7 +43,9 @@ _STDIN = "-"
 
 
 def add(
-    text: Annotated[str, typer.Argument(help="The text; - reads it from standard input.")],
+    text: Annotated[
+        str, typer.Argument(help="The text; - reads it from standard input. Default: none, if a file is attached.")
+    ] = "",
     store: Store = None,
     user: User = ME,
     role: Annotated[str, typer.Option("--role", "-r", help="Who speaks: user, assistant, system or tool.")] = "user",
@@ -78,6 +83,16 @@ def add(
     language: Annotated[
         str | None, typer.Option("--language", help="Its language. Default: none. Example: --language en")
     ] = None,
+    attach: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--attach",
+            metavar="FILE",
+            exists=True,
+            dir_okay=False,
+            help="Store a file with it; repeatable. Default: none. Example: --attach cat.png",
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Store a message.
@@ -101,6 +116,7 @@ def add(
             reply_to=reply_to,
             kind=kind,
             language=language,
+            parts=[Part.of(file.read_bytes(), guess_type(file.name)[0], name=file.name) for file in attach or ()],
         )
     message = receipt.message
     if receipt.notices and not receipt.durable:
@@ -113,6 +129,33 @@ def add(
         return
     done = "already stored as" if receipt.duplicate else "stored as" if receipt.durable else "kept in memory only as"
     say(f"{done} {harmless(message.id)} in {harmless(message.thread)}, session {harmless(message.session)}")
+
+
+def attachment(
+    name: Annotated[str, typer.Argument(metavar="HASH", help="The hash of the part; `history --json` shows it.")],
+    store: Store = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="The file to write. Default: standard output."),
+    ] = None,
+) -> None:
+    """Write the bytes of an attachment to a file or to standard output.
+
+    A file that exists is not replaced. Example:
+
+        aforesaid attachment 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08 -o cat.png
+    """
+    must_exist(store)
+    with aforesaid.open(store) as memory:
+        data = memory.attachment(name)
+    if output is None:
+        sys.stdout.buffer.write(data)
+        return
+    try:
+        with output.open("xb") as file:
+            file.write(data)
+    except OSError as error:
+        raise InvalidInput(f"the file {output} could not be written: {error.strerror}") from None
 
 
 def history(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter
 
 from aforesaid.server.api import (
+    attachments,
     audit,
     context,
     events,
@@ -28,6 +29,7 @@ for _resource in (
     memories,
     users,
     messages,
+    attachments,
     context,
     search,
     summaries,

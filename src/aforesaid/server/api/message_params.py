@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
 import json
+from collections.abc import Collection
 from datetime import datetime
 from typing import Annotated, Any, Final, NamedTuple
 
@@ -14,19 +17,44 @@ from aforesaid.domain.literals import Role
 from aforesaid.errors import InvalidInput
 from aforesaid.server.api.params import Body, Identifier, Moment, Text
 
-_HASH: Final = "^[0-9a-f]{64}$"
+HASH: Final = "^[0-9a-f]{64}$"
 
 
 class PartBody(Body):
-    """A part of a message: a text, or an image, a sound or a file by where it is."""
+    """A part of a message: a text, or an image, a sound or a file, with its bytes or by where it is."""
 
     type: PartType = Field(examples=["image"])
     text: Text | None = Field(default=None, description="The text; or the caption or transcript.")
     url: Text | None = Field(default=None, description="Where it is.", examples=["https://example.org/cat.png"])
     media_type: Text | None = Field(default=None, examples=["image/png"])
     name: Text | None = Field(default=None, description="The file's name.")
-    hash: str | None = Field(default=None, pattern=_HASH, description="The SHA-256 of its bytes.")
+    hash: str | None = Field(
+        default=None, pattern=HASH, description="The SHA-256 of its bytes. Needs `data`, or the `url` where they are."
+    )
     size: int | None = Field(default=None, ge=0, description="Number of bytes.")
+    data: str | None = Field(default=None, description="Its bytes in base64. They are stored; not in a batch.")
+
+    @property
+    def is_hash_alone(self) -> bool:
+        """Whether it names bytes that must be stored already."""
+        return self.hash is not None and self.data is None and self.url is None
+
+    def argument(self, known: Collection[str | None] = ()) -> dict[str, Any]:
+        """Return the part as an argument of `add`. Raises InvalidInput.
+
+        A hash alone is accepted only if it is `known`: it would give access to bytes that another user stored.
+        """
+        found = self.model_dump(exclude_none=True, exclude={"data"})
+        if self.data is not None:
+            if self.url is not None:
+                raise InvalidInput("a part has either data or a url, not both", "parts")
+            try:
+                found["data"] = base64.b64decode(self.data, validate=True)
+            except (binascii.Error, ValueError):
+                raise InvalidInput("the data of a part must be base64", "parts") from None
+        elif self.is_hash_alone and self.hash not in known:
+            raise InvalidInput("a part with a hash needs its data, or the url where the bytes are", "parts")
+        return found
 
 
 class ToolCallBody(Body):
@@ -51,7 +79,7 @@ class DetailsBody(Body):
     def details(self) -> dict[str, Any]:
         """Return the details that are set, as arguments of `add`."""
         found = {
-            "parts": [part.model_dump(exclude_none=True) for part in self.parts],
+            "parts": [part.argument() for part in self.parts],
             "tool_calls": [call.model_dump() for call in self.tool_calls],
             "tool_call_id": self.tool_call_id,
             "metadata": self.metadata,

@@ -159,8 +159,13 @@ async def add_messages(
 @router.patch("/messages", summary="Edit a message")
 async def edit_message(who: App, memory: MemoryDep, new: EditedMessage, space: SpaceQuery = None) -> ReceiptShape:
     """Store a new version of a message. Only the new version is shown and found; older ones stay in the log."""
-    given = new.model_dump(exclude={"user", "thread", "id"}, exclude_none=True)
-    return ReceiptShape.of(await new.person(who, memory, space).edit(new.id, **given))
+    given = new.model_dump(exclude={"user", "thread", "id", "parts"}, exclude_none=True)
+    person = new.person(who, memory, space)
+    if new.parts is not None:
+        by_hash = any(part.is_hash_alone for part in new.parts)
+        known = {part.hash for part in (await person.message(new.id)).parts} if by_hash else ()
+        given["parts"] = [part.argument(known) for part in new.parts]
+    return ReceiptShape.of(await person.edit(new.id, **given))
 
 
 @router.post("/messages/take-back", summary="Take a message back")
