@@ -2,18 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import timedelta
 
 import pytest
 
 import aforesaid
 from aforesaid import Part, ToolCall
+from aforesaid.domain.change import Archive, Change
+from aforesaid.domain.memory_change import AddMemory
 from aforesaid.domain.message import Message
+from aforesaid.domain.receipt import Receipt
+from aforesaid.domain.summary_change import AddView
 from aforesaid.errors import NotFound, WrongState
+from aforesaid.memory import Memory
+from aforesaid.store import Progress
 from digesting import Scribe, remembering
+from facts.talking import connect, paused
 from making import minutes
 
 CALL = ToolCall("c1", "weather", "{}")
+
+
+def before_storing(memory: Memory, kinds: tuple[type, ...], act: Callable[[], Awaitable[object]]) -> None:
+    """Do something just before the first change of these kinds is stored."""
+    apply, done = memory.store.apply, False
+
+    async def acting(changes: Sequence[Change], progress: Progress | None = None) -> Receipt:
+        nonlocal done
+        if not done and any(isinstance(change, kinds) for change in changes):
+            done = True
+            await act()
+        return await apply(changes, progress)
+
+    memory.store.apply = acting  # type: ignore[method-assign]
 
 
 def texts(messages: list[Message]) -> list[str]:
@@ -120,6 +142,79 @@ async def test_a_conversation_that_was_taken_back_leaves_nothing_to_summarise(po
         await ann.summarize()
         assert "marzipan" not in str(scribe.asked)
         assert all("marzipan" not in summary.text for summary in await ann.summaries(active=None))
+
+
+@pytest.mark.parametrize("policy", ["tree", "rolling", "tiers", "calendar"])
+async def test_words_that_are_taken_back_while_they_are_summarised_are_in_no_summary(
+    location: str, policy: str
+) -> None:
+    async with remembering(location, {"extends": "companion", "summaries": policy}) as memory:
+        ann = memory.user("ann")
+        secret = (await ann.add("user", "My secret is marzipan.", at=minutes(-240))).message
+        for count in range(1, 60):
+            await ann.add("assistant" if count % 2 else "user", f"Line {count} of the report.", at=minutes(count - 240))
+        before_storing(memory, (Archive, AddView), lambda: ann.take_back(secret))
+        for _ in range(2):
+            await (ann.day() if policy == "calendar" else ann.summarize())
+        found = await ann.summaries(active=None)
+        assert found
+        assert all("marzipan" not in summary.text for summary in found)
+        assert (await memory.verify()).ok
+
+
+@pytest.mark.parametrize("edited", [True, False])
+async def test_words_that_are_withdrawn_while_memories_are_extracted_are_no_memory(
+    location: str, *, edited: bool
+) -> None:
+    async with connect(location) as memory:
+        ann = memory.user("ann")
+        async with paused(memory):
+            first = (await ann.add("user", "My dog is called Zorbinax.")).message
+            await ann.add("user", "I live in Lisbon.")
+        before_storing(
+            memory, (AddMemory,), lambda: ann.edit(first, "My cat is called Ada.") if edited else ann.take_back(first)
+        )
+        await memory.upkeep()
+        found = [each.text for each in await ann.memories(active=None)]
+        assert not [text for text in found if "Zorbinax" in text]
+        assert [text for text in found if "Lisbon" in text]
+        assert bool([text for text in found if "Ada" in text]) is edited
+
+
+async def test_an_edit_takes_the_memories_of_the_old_words_with_it(location: str) -> None:
+    async with connect(location) as memory:
+        ann = memory.user("ann")
+        first = (await ann.add("user", "I live in Lisbon. My dog is called Rex.")).message
+        await memory.upkeep()
+        assert len(await ann.memories()) == 2
+        await ann.add("user", "I have a parrot. My dog is called Rex.", replaces=first)
+        assert await ann.memories() == []
+        await memory.upkeep()
+        found = [each.text for each in await ann.memories()]
+        assert not [text for text in found if "Lisbon" in text]
+        assert [text for text in found if "parrot" in text]
+        assert [text for text in found if "Rex" in text], "it is still said"
+
+
+@pytest.mark.parametrize("policy", ["tree", "rolling", "tiers"])
+async def test_a_context_has_no_summary_of_a_conversation_that_was_taken_back(policy: str) -> None:
+    async with remembering(":memory:", {"extends": "companion", "summaries": policy}) as memory:
+        ann = memory.user("ann")
+        for count in range(60):
+            await ann.add("assistant" if count % 2 else "user", f"Line {count}.", at=minutes(count))
+        assert await ann.clear() == 60
+        await ann.summarize()
+        await memory.upkeep()
+        context = await ann.context("What was said in words?", budget=4000)
+        assert "nothing was said" not in str(context.messages)
+        assert "nothing was said" not in str(await ann.messages_for_llm())
+        assert await ann.search("nothing was said in words", kinds=("summary",), min_score=0) == []
+        for count in range(60):
+            await ann.add("assistant" if count % 2 else "user", f"I like marzipan {count}.", at=minutes(100 + count))
+        await ann.summarize()
+        found = [each.text for each in await ann.summaries() if "marzipan" in each.text]
+        assert found
+        assert all("nothing was said" not in text for text in found), "later summaries do not repeat it"
 
 
 async def test_an_edited_message_does_not_break_the_summary_of_its_day() -> None:

@@ -49,7 +49,7 @@ async def test_after_clear_short_term_holds_only_what_was_said_since(location: s
     async with remembering(location, "account") as memory:
         ann = memory.user("ann")
         await say(ann, 1, 50, datetime(2026, 3, 1, 9, tzinfo=UTC))
-        await ann.clear()
+        await ann.clear_window()
         tiers = await ann.tiers()
         assert (len(tiers.short_term), len(tiers.mid_term), tiers.messages) == (0, 50, 50)
         assert (await ann.health()).component("short_term").message_count == 0

@@ -12,12 +12,13 @@ from aforesaid.domain.change import AddMessage, Archive, Withdraw
 from aforesaid.domain.checks import LATEST
 from aforesaid.domain.literals import Within
 from aforesaid.domain.memory import MemoryDraft, MemoryRecord
-from aforesaid.domain.memory_change import AddMemory, PutDerived, Superseded
+from aforesaid.domain.memory_change import AddMemory, CountMemory, PutDerived, Superseded
 from aforesaid.domain.message import Message, tombstone
 from aforesaid.domain.retention import Discard
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary import SummaryDraft, ViewDraft
 from aforesaid.domain.summary_change import AddView, Advance
+from aforesaid.errors import SourcesChanged
 from aforesaid.portability.row_importer import copy
 from aforesaid.store import Store, open_store, questions
 from making import adding, archive, minutes
@@ -229,3 +230,55 @@ async def test_no_byte_of_an_erased_message_is_left(kind: str, tmp_path: Path) -
     assert left() == []
     await store.close()
     assert left() == []
+
+
+@pytest.mark.distributed
+@pytest.mark.parametrize("taken_back", [True, False])
+async def test_no_memory_rests_on_words_that_were_edited_or_taken_back(store: Store, *, taken_back: bool) -> None:
+    first, second = await say(store, "My dog is called Zorbinax."), await say(store, "I like tea.")
+    known = await remember(store, "likes tea", second)
+    await (take_back(store, first) if taken_back else say(store, "My cat is called Ada.", replaces=first))
+    with pytest.raises(SourcesChanged):
+        await remember(store, "has a dog called Zorbinax", first, second)
+    with pytest.raises(SourcesChanged):
+        await store.apply([CountMemory(ANN, known.id, 1, first.at, (first.seq,))])
+    (left,) = await store.read(questions.Memories(ANN, active=None))
+    assert (left.text, left.times, left.sources) == ("likes tea", 1, (second.seq,))
+
+
+@pytest.mark.distributed
+@pytest.mark.parametrize("taken_back", [True, False])
+async def test_no_summary_is_stored_of_words_that_were_edited_or_taken_back(store: Store, *, taken_back: bool) -> None:
+    first, second = await say(store, "secret", at=minutes(0)), await say(store, "other", at=minutes(1))
+    seqs = (first.seq, second.seq)
+    await (take_back(store, first) if taken_back else say(store, "new", replaces=first))
+    archived = SummaryDraft(ANN, "A secret.", messages=seqs, shown=seqs)
+    view = ViewDraft(ANN, "history", "A secret.", first.seq, second.seq, 2, shown=seqs)
+    for change in (Archive(archived), AddView(view)):
+        with pytest.raises(SourcesChanged):
+            await store.apply([change])
+    assert await store.read(questions.Summaries(ANN, active=None)) == []
+    await store.apply([AddView(replace(view, text="Other.", shown=seqs[1:]))])
+    await store.apply([Archive(replace(archived, text="Other.", shown=seqs[1:]))])
+    assert [summary.text for summary in await store.read(questions.Summaries(ANN))] == ["Other."] * 2
+    assert (await store.verify()).ok
+
+
+@pytest.mark.distributed
+async def test_an_edit_deactivates_memories_that_rest_on_the_old_words_alone(store: Store) -> None:
+    first, second = await say(store, "I moved to Rome"), await say(store, "I like tea")
+    old = await remember(store, "lives in Bonn")
+    alone = await remember(store, "lives in Rome", first, supersedes=old)
+    both = await remember(store, "drinks tea in Rome", first, second)
+    same = await say(store, "I moved to Rome", replaces=first, metadata={"seen": True})
+    assert (await store.read(questions.MemoryById(ANN, alone.id))).active, "the words are the same"
+    await say(store, "I have a parrot", replaces=same)
+    found = {memory.id: memory for memory in await store.read(questions.Memories(ANN, active=None))}
+    assert {number: memory.state for number, memory in found.items()} == {
+        old.id: "active",
+        alone.id: "deactivated",
+        both.id: "active",
+    }
+    assert found[alone.id].reason == "its message was edited"
+    assert [row.action for row in await store.read(questions.AuditRows(ANN, 2))] == ["memory.edit_message"] * 2
+    assert (await store.verify()).ok

@@ -219,7 +219,8 @@ class Builder:
         return [
             summary
             for summary in found
-            if (not recipe.kinds or summary.kind in recipe.kinds)
+            if summary.valid
+            and (not recipe.kinds or summary.kind in recipe.kinds)
             # Private messages are not shown where others can read the reply.
             and (is_direct(scope.thread) or not is_direct(summary.thread))
         ]

@@ -12,7 +12,7 @@ from aforesaid.domain.agenda import Backlog, Entry
 from aforesaid.domain.clock import now
 from aforesaid.domain.setting import wants_memory
 from aforesaid.domain.summary_change import Advance, FinishEntry
-from aforesaid.errors import SourcesChanged
+from aforesaid.errors import NotFound, SourcesChanged
 from aforesaid.models.embed import Embedder
 from aforesaid.profiles import Profile
 from aforesaid.profiles.effective import settings_of
@@ -86,8 +86,9 @@ class Digest:
             return Step()
         try:
             step = await self.steps.step(entry)
-        except SourcesChanged:
-            # Another worker did it, or a part of it. The next check finds the rest.
+        except (NotFound, SourcesChanged):
+            # Another worker did it or a part of it, or a source was edited, taken back or erased. The next check finds
+            # the rest.
             return Step()
         if not step.made:
             await self._store.apply([FinishEntry(entry.subject, entry.last_seq, step.look_again_at)])

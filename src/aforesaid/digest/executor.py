@@ -12,6 +12,7 @@ from datetime import date
 from typing import TYPE_CHECKING, Any, Final
 
 from aforesaid.digest.leases import Leases
+from aforesaid.digest.material import shown_numbers
 from aforesaid.digest.quality import measure
 from aforesaid.digest.tree import TreeRules
 from aforesaid.digest.writing import Writer, Written
@@ -67,7 +68,14 @@ class Executor:
         room = self._room(sum(len(message.text) for message in messages), _LEAST_OF_MESSAGES, _PART_OF_MESSAGES)
         written = await self.writer.of_messages(scope, messages, room)
         sources = tuple(message.seq for message in messages)
-        draft = SummaryDraft(scope, written.text, messages=sources, model=written.model, prompt=written.prompt)
+        draft = SummaryDraft(
+            scope,
+            written.text,
+            messages=sources,
+            model=written.model,
+            prompt=written.prompt,
+            shown=shown_numbers(messages),
+        )
         return await self._archive(draft, await self.quality(written, messages, ()))
 
     async def archive_summaries(self, scope: Scope, summaries: Sequence[Summary]) -> Summary:
@@ -130,5 +138,6 @@ class Executor:
             details=written.details,
             quality=await self.quality(written, messages, () if previous is None else (previous,)),
             created_at=self.clock(),
+            shown=shown_numbers(messages),
         )
         return (await self.store_views([draft]))[0]

@@ -35,6 +35,11 @@ def newest(messages: Sequence[Message]) -> list[Message]:
     return in_time_order(message for message in messages if not message.replaced)
 
 
+def shown_numbers(messages: Sequence[Message]) -> tuple[int, ...]:
+    """Return the sequence numbers of the messages whose texts are shown to what writes a summary."""
+    return tuple(message.seq for message in messages if not message.replaced)
+
+
 def shown(messages: Sequence[Message], zone: tzinfo) -> list[Line]:
     """Return messages as they are shown, in the order of `newest`: names for ids, the time as people read it."""
     return [line._replace(text=line.text[:LONGEST], at=local(line.at, zone)) for line in lines_of(newest(messages))]

@@ -36,7 +36,11 @@ async def to_redo(digest: Digest, limit: int, after: int = 0) -> list[Summary]:
 
 
 async def redo(digest: Digest, summary: Summary) -> Summary | None:
-    """Let a model write the next version of a summary. Return None if it failed or another process was faster."""
+    """Let a model write the next version of a summary.
+
+    Return None if it failed or another process was faster. Raises NotFound if the summary was deleted, because a
+    message that it covers was taken back or erased.
+    """
     executor, scope = digest.executor, Scope(summary.space, summary.user, summary.thread)
     below = [await executor.store.read(questions.SummaryById(scope, source)) for source in summary.sources]
     messages = []

@@ -20,7 +20,7 @@ from aforesaid.domain.scope import Scope
 from aforesaid.domain.setting import cleared_up_to
 from aforesaid.domain.summary import Summary, ViewDraft, summary_text
 from aforesaid.domain.summary_change import Revise
-from aforesaid.errors import InvalidInput, ModelError, SourcesChanged, TooLarge
+from aforesaid.errors import InvalidInput, ModelError, NotFound, SourcesChanged, TooLarge
 from aforesaid.profiles.effective import settings_of
 from aforesaid.store import questions
 
@@ -29,8 +29,11 @@ _PAGE: Final = 500
 _log: Final = logging.getLogger("aforesaid.digest")
 
 _MOST_STEPS: Final = 10_000
-_TRIES: Final = 5
-"""Maximum retries of a step after another worker was faster."""
+_TRIES: Final = 20
+"""Maximum retries of a step whose sources changed: another worker was faster, or messages were taken back.
+
+A background worker that summarises the same messages can be faster several times in a row; each time it makes progress.
+"""
 LONGEST_EDIT: Final = 20_000
 EDITED: Final = "edited"
 
@@ -89,7 +92,7 @@ async def summarize(digest: Digest, scope: Scope) -> list[Summary]:
         entry = await digest.executor.store.read(questions.PlannedEntry(subject)) or Entry(subject, 0, 0, 0, 0, None)
         try:
             step = await steps.step(entry, asked=True)
-        except SourcesChanged:
+        except (NotFound, SourcesChanged):
             tries += 1
             if tries > _TRIES:
                 raise
@@ -97,6 +100,7 @@ async def summarize(digest: Digest, scope: Scope) -> list[Summary]:
         if not step.made:
             break
         made += step.made
+        tries = 0
     return made
 
 
@@ -181,7 +185,7 @@ async def week(digest: Digest, scope: Scope) -> Summary | None:
         await _bring_up_to_date(digest, calendar, scope, when)
     try:
         return await calendar.week(scope)
-    except (ModelError, SourcesChanged) as error:
+    except (ModelError, NotFound, SourcesChanged) as error:
         _log.warning("the week of %r could not be summarised: %s", scope.user, error)
         return None
 
@@ -208,7 +212,7 @@ async def history_context(digest: Digest, scope: Scope) -> HistoryContext:
     today = CalendarSteps(digest.executor).today(scope.space)
     items = tuple(_item(found) for found in known.get("items", ()))
     return HistoryContext(
-        current.text,
+        current.text if current.valid else BASELINE.text,
         tuple(known.get("topics", ())),
         tuple(known.get("preferences", ())),
         str(known.get("style", "")),

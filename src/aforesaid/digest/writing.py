@@ -15,7 +15,7 @@ from aforesaid.digest.material import DayTalk
 from aforesaid.digest.support import is_supported, require_support
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Scope
-from aforesaid.domain.summary import Summary
+from aforesaid.domain.summary import NOTHING_SAID, Summary
 from aforesaid.errors import InvalidInput, ModelError, ModelGarbled, NoModel
 from aforesaid.models import offline
 from aforesaid.models.embed import Embedder
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 WITHOUT_MODEL: Final = "extractive/1"
 """The prompt version of summaries that were made without a model."""
-NOTHING_SAID: Final = "(nothing was said in words)"
 _SENTENCE_ENDS: Final = ".!?…。！？"
 
 
@@ -103,7 +102,7 @@ class Writer:
 
     async def of_summaries(self, scope: Scope, summaries: Sequence[Summary], characters: int) -> Written:
         """Summarise summaries, oldest first."""
-        zone = self._zone(scope.space)
+        zone, summaries = self._zone(scope.space), [summary for summary in summaries if summary.valid]
         return await self._either(
             "summarize",
             lambda: self._text(
@@ -115,13 +114,14 @@ class Writer:
                 characters=characters,
             ),
             lambda: offline.summarise_summaries(material.summarised(summaries, zone), characters),
+            material=bool(summaries),
         )
 
     async def onwards(
         self, scope: Scope, previous: Summary | None, messages: Sequence[Message], characters: int
     ) -> Written:
         """Extend a summary with newer messages. Older ones are not read again."""
-        if previous is None:
+        if previous is None or not previous.valid:
             return await self.of_messages(scope, messages, characters)
         zone, messages = self._zone(scope.space), material.newest(messages)
         return await self._either(
@@ -186,6 +186,7 @@ class Writer:
     ) -> Written:
         """Extend the analysis of a history."""
         messages = material.newest(messages)
+        previous = None if previous is None or not previous.valid else previous
         if messages and self.has_model():
             try:
                 return await self._history(scope, previous, messages, characters, today)

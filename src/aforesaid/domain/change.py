@@ -24,8 +24,9 @@ class AddMessage(NamedTuple):
     """Append a message. A repeated delivery is recognised and answered with what is stored.
 
     With `draft.replaces`, it is a new version of an earlier message of the same owner, thread and role (or of the
-    newest version of that one). It keeps that message's time unless the draft names one. Raises NotFound when there is
-    no such message, InvalidInput when the role is another.
+    newest version of that one). It keeps that message's time unless the draft names one. Memories of the user that rest
+    on versions with another text alone are deactivated, and what such a memory had superseded is active again. Raises
+    NotFound when there is no such message, InvalidInput when the role is another.
     """
 
     draft: Draft
@@ -51,7 +52,8 @@ class Withdraw:
 class Archive:
     """Store a summary and archive its sources; archived messages get the next chunk id.
 
-    Raises SourcesChanged when a source is not active any more, NotFound when it is not this user's.
+    Raises SourcesChanged when a source is not active any more, or when a message that was read for it was edited or
+    taken back; NotFound when a source is not this user's.
     """
 
     draft: SummaryDraft

@@ -28,6 +28,9 @@ TAGGED_KINDS: Final = frozenset({INSTRUCTION, "event", "relationship"})
 """Kinds of memories that no category names. Such a memory has its kind as a tag."""
 FORGOTTEN: Final = "forgotten"
 """The reason of memories deactivated on request."""
+TAKEN_BACK: Final = "its message was taken back"
+EDITED: Final = "its message was edited"
+"""The reasons of memories deactivated because no message says any more what they rest on."""
 
 _BANDS: Final = ((3, "low", "grey"), (6, "medium", "blue"), (8, "high", "orange"), (10, "critical", "red"))
 

@@ -23,7 +23,8 @@ class Superseded(NamedTuple):
 class AddMemory:
     """Store a memory, in the place of others if there are some.
 
-    Raises SourcesChanged when one of them has changed since it was read, NotFound when it is not this user's.
+    Raises SourcesChanged when one of them has changed since it was read, or when a source was edited or taken back;
+    NotFound when one is not this user's.
     """
 
     draft: MemoryDraft
@@ -59,7 +60,10 @@ class ChangeMemory:
 
 @dataclass(frozen=True, slots=True)
 class CountMemory:
-    """Count that a memory was stated again. Its list of sources grows up to a limit."""
+    """Count that a memory was stated again. Its list of sources grows up to a limit.
+
+    Raises SourcesChanged when a source was edited or taken back.
+    """
 
     scope: Scope
     memory: int

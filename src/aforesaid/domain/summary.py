@@ -20,6 +20,9 @@ Reach: TypeAlias = Literal["chunks", "thread", "user", "sources"]
 CONTINUED: Final = ("rolling", "history")
 """Kinds of which each summary continues the previous one."""
 
+NOTHING_SAID: Final = "(nothing was said in words)"
+"""The text of a summary whose messages have no words: all of them are images, or were taken back."""
+
 
 @dataclass(frozen=True, slots=True)
 class Quality:
@@ -53,6 +56,8 @@ class SummaryDraft:
     quality: Quality | None = None
     created_at: int | None = None
     """In microseconds; None for now."""
+    shown: tuple[int, ...] = ()
+    """Sequence numbers of the messages whose texts were read for it; none may have been replaced when it is stored."""
 
     def __post_init__(self) -> None:
         """Raise InvalidInput for an empty summary, or one without sources."""
@@ -89,6 +94,8 @@ class ViewDraft:
     details: Mapping[str, Any] | None = None
     quality: Quality | None = None
     created_at: int | None = None
+    shown: tuple[int, ...] = ()
+    """Sequence numbers of the messages whose texts were read for it; none may have been replaced when it is stored."""
 
     def __post_init__(self) -> None:
         """Raise InvalidInput for an empty summary, or one that covers nothing."""
@@ -150,8 +157,8 @@ class Summary:
 
     @property
     def valid(self) -> bool:
-        """Whether it has a text and covers messages."""
-        return self.messages > 0 and bool(self.text.strip())
+        """Whether it says something and covers messages. Others are in no context, and no search finds them."""
+        return self.messages > 0 and self.text.strip() not in ("", NOTHING_SAID)
 
     @property
     def period(self) -> str:

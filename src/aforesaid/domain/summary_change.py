@@ -14,7 +14,8 @@ from aforesaid.domain.summary import Quality, ViewDraft, check_origin, summary_t
 class AddView:
     """Store a summary that archives nothing, in the place of the one before it.
 
-    Raises SourcesChanged when another is the newest of its kind by now, or when it covers other messages than was said.
+    Raises SourcesChanged when another is the newest of its kind by now, when it covers other messages than was said, or
+    when a message that was read for it was edited or taken back.
     """
 
     draft: ViewDraft

@@ -209,7 +209,7 @@ class Portraitist:
         )
 
     async def _observed(self, scope: Scope, summaries: Sequence[Summary]) -> tuple[str, str]:
-        found = [summary for summary in summaries if summary.kind in {"day", "week"}]
+        found = [summary for summary in summaries if summary.valid and summary.kind in {"day", "week"}]
         if not found:
             return "", ""
         zone = await zone_of(self._store, self._profile, scope)

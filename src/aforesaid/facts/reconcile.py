@@ -9,7 +9,17 @@ from datetime import datetime, tzinfo
 from itertools import groupby
 from typing import Final
 
-from aforesaid.domain.memory import BY_HAND, FORGOTTEN, INSTRUCTION, TAGGED_KINDS, MemoryDraft, MemoryRecord, Tombstone
+from aforesaid.domain.memory import (
+    BY_HAND,
+    EDITED,
+    FORGOTTEN,
+    INSTRUCTION,
+    TAGGED_KINDS,
+    TAKEN_BACK,
+    MemoryDraft,
+    MemoryRecord,
+    Tombstone,
+)
 from aforesaid.domain.memory_change import SOURCES_KEPT, AddMemory, CountMemory, MemoryChange, Superseded
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Scope
@@ -178,7 +188,12 @@ def _was_carried_out(draft: MemoryDraft, memory: MemoryRecord) -> bool:
 
 
 def _was_deactivated_later(said: datetime, memory: MemoryRecord) -> bool:
-    """Return whether a memory was ended after this was said. Saying it later makes it valid again."""
+    """Return whether a memory was ended after this was said. Saying it later makes it valid again.
+
+    One that ended with its message says nothing about other messages, nor about a newer version of that one.
+    """
+    if memory.reason in {TAKEN_BACK, EDITED}:
+        return False
     return memory.reason == FORGOTTEN or (memory.valid_to is not None and said <= memory.valid_to)
 
 

@@ -120,7 +120,8 @@ class UserMessages(UserHandle):
         """Store a new version of a message: what is given here, and the rest as it was.
 
         Only the new version is shown and found; older ones stay in the log (`history(versions=True)`). It keeps the
-        message's time, author and role. A new `text` without `parts` also replaces the parts of type text. An edit that
+        message's time, author and role. A new `text` without `parts` also replaces the parts of type text. Memories
+        that rest on the old words alone are deactivated; a summary that covers them keeps its text. An edit that
         changes nothing stores nothing (`receipt.duplicate`). Raises NotFound for a message that the user does not have,
         WrongState for one that was taken back.
         """

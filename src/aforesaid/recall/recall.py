@@ -13,6 +13,7 @@ from aforesaid.domain.hit import Hit
 from aforesaid.domain.literals import Within
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Scope
+from aforesaid.domain.summary import NOTHING_SAID
 from aforesaid.models.embed import Embedder
 from aforesaid.recall.candidates import Candidates
 from aforesaid.recall.fuse import Kind, fuse, kind_of, weights
@@ -181,7 +182,7 @@ class Recall:
         notes = await self._store.read(
             questions.SearchNotes(scope, request.query, name, found.vector, limit=2 * request.limit)
         )
-        wanted = [note for note in notes if note.key.kind in request.kinds]
+        wanted = [note for note in notes if note.key.kind in request.kinds and note.text != NOTHING_SAID]
         sessions = len(found.candidates.columns.sessions)
         return score_notes(wanted, found.candidates.background, weights(kind), sessions)
 

@@ -22,7 +22,7 @@ from aforesaid.domain.literals import ComponentStatus
 from aforesaid.domain.report import Component
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary_change import FinishEntry
-from aforesaid.errors import ModelError, ModelUnavailable, SpendingLimit, StoreError
+from aforesaid.errors import ModelError, ModelUnavailable, NotFound, SpendingLimit, StoreError
 from aforesaid.store import questions
 from aforesaid.telemetry import Metrics
 from aforesaid.upkeep.part import Done, metered
@@ -279,8 +279,12 @@ class _Drain:
         while summaries := await to_redo(self._digest, _PAGE, after):
             for summary in summaries:
                 after = summary.id
+                if not summary.valid:
+                    continue  # its messages have no words that a model could summarise
                 try:
                     made = await redo(self._digest, summary)
+                except NotFound:
+                    continue
                 except ModelError as error:
                     _log.warning("a summary made without a model could not be rewritten by one yet: %s", error)
                     return

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from aforesaid.digest import calendar
 from aforesaid.digest.calendar import CalendarLedger, CalendarRules
 from aforesaid.digest.executor import Executor
-from aforesaid.digest.material import DayTalk, Person, newest
+from aforesaid.digest.material import DayTalk, Person, newest, shown_numbers
 from aforesaid.digest.rolling import that_fit
 from aforesaid.digest.steps.step import Step
 from aforesaid.digest.writing import Written
@@ -161,6 +161,8 @@ class CalendarSteps:
             prompt=written.prompt,
             quality=await self._executor.quality(written, own, ()),
             created_at=self._executor.clock(),
+            # What others said is checked by their own drafts, which are stored together with this one.
+            shown=shown_numbers(own),
         )
 
     async def _make_weeks(self, when: _Day) -> Step:

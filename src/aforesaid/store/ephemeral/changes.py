@@ -27,6 +27,7 @@ from aforesaid.store.questions import Question
 from aforesaid.store.reporting import reporting
 from aforesaid.store.rules import RULES
 from aforesaid.store.rules.driving import Operation, Rule, run
+from aforesaid.store.rules.purging import replace_version
 
 T = TypeVar("T")
 
@@ -103,7 +104,10 @@ class Changes:
                 raise no_such_version(draft)
             draft = self._new_version(draft, named)
         seq = state.number("log")
-        return self._append(draft, seq, self._session_for(draft, seq, change.silence))
+        stored = self._append(draft, seq, self._session_for(draft, seq, change.silence))
+        if draft.replaces is not None:
+            self.run(replace_version(draft))
+        return stored
 
     def _named_by(self, draft: Draft) -> Message | None:
         """Return the message that a draft says it replaces, if the owner has it in that thread."""

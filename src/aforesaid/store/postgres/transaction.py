@@ -8,7 +8,7 @@ from typing import Any, Final, TypeVar, cast
 
 from aforesaid.domain.change import AddMessage, AddNoteVectors, AddVectors, Change
 from aforesaid.domain.message import Message
-from aforesaid.domain.receipt import Result
+from aforesaid.domain.receipt import Result, Stored
 from aforesaid.domain.retention import Discard, Discarded
 from aforesaid.domain.transfer import Restore, as_expected
 from aforesaid.store.contract import Progress
@@ -22,6 +22,7 @@ from aforesaid.store.questions import Question
 from aforesaid.store.reporting import reporting
 from aforesaid.store.rules import RULES
 from aforesaid.store.rules.driving import Operation, Rule, run_waiting
+from aforesaid.store.rules.purging import replace_version
 from aforesaid.store.rules.retention import discard
 from aforesaid.store.rules.spaces import spaces_of as spaces_of_change
 
@@ -86,7 +87,11 @@ async def carry_out(unit: Unit, steps: Sequence[Step], progress: Progress | None
     results: list[Result] = []
     for step in reporting(steps, "stored", progress):
         if isinstance(step, Prepared):
-            results.append(await appender.append(step))
+            stored = await appender.append(step)
+            if isinstance(stored, Stored) and stored.draft.replaces is not None:
+                appender.write()
+                await run_rule(unit, replace_version(stored.draft))
+            results.append(stored)
         elif isinstance(step, Returning):
             results.append(as_expected(step.change, await appender.restore(step)))
         else:

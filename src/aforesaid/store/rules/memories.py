@@ -16,6 +16,7 @@ from aforesaid.store.questions import MemoryById, MessagesByNumber
 from aforesaid.store.rules.driving import Rule, ask
 from aforesaid.store.rules.lookups import MemoryFirstStated
 from aforesaid.store.rules.users import expect_user
+from aforesaid.store.rules.versions import expect_newest
 from aforesaid.store.rules.writes import (
     AddMemoryRow,
     AddMemorySources,
@@ -28,12 +29,18 @@ from aforesaid.store.rules.writes import (
 
 
 def add(change: AddMemory) -> Rule[MemoryRecord]:
-    """Store a memory with its sources, and mark those that it supersedes."""
+    """Store a memory with its sources, and mark those that it supersedes.
+
+    Raises SourcesChanged if a source was edited or taken back: the memory was made from words that do not count now.
+    """
     draft, scope, created = change.draft, change.draft.scope, now()
     yield KeepUser(scope, created)
     sources = sorted(set(draft.sources))
-    if sources and len((yield from ask(MessagesByNumber(scope, sources)))) != len(sources):
-        raise NotFound("a source of the memory is not one of this user's messages")
+    if sources:
+        messages = yield from ask(MessagesByNumber(scope, sources))
+        if len(messages) != len(sources):
+            raise NotFound("a source of the memory is not one of this user's messages")
+        expect_newest(messages)
     superseded: dict[int, MemoryRecord] = {}
     for old in change.supersedes:
         # A memory that is named twice was changed by its first mention.
@@ -72,10 +79,12 @@ def change(change: ChangeMemory) -> Rule[MemoryRecord]:
 
 
 def count(change: CountMemory) -> Rule[None]:
-    """Count that a memory was stated again."""
+    """Count that a memory was stated again. Raises SourcesChanged if a source was edited or taken back."""
     scope = change.scope
     yield from expect_user(scope)
     memory = yield from ask(MemoryById(scope, change.memory))
+    if change.sources:
+        expect_newest((yield from ask(MessagesByNumber(scope, change.sources))))
     times, seen_at = memory.times + change.times, max(memory.seen_at, change.seen_at)
     yield PutMemoryRow(replace(memory, times=times, seen_at=seen_at), memory.text)
     yield AddMemorySources(scope, memory.id, change.sources, SOURCES_KEPT)

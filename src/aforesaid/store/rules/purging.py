@@ -10,15 +10,15 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
-from typing import Final
 
 from aforesaid.domain.agenda import Entry, Subject
 from aforesaid.domain.change import Withdraw
 from aforesaid.domain.checks import microseconds, moment
 from aforesaid.domain.clock import now
 from aforesaid.domain.counting import counted
+from aforesaid.domain.memory import EDITED, TAKEN_BACK
 from aforesaid.domain.memory_change import ChangeMemory
-from aforesaid.domain.message import Message
+from aforesaid.domain.message import Draft, Message
 from aforesaid.domain.scope import Scope, is_direct
 from aforesaid.domain.summary import Summary
 from aforesaid.domain.transfer import Purged
@@ -49,9 +49,6 @@ from aforesaid.store.rules.writes import (
     PutEntries,
     RecordAudit,
 )
-
-TAKEN_BACK_REASON: Final = "its message was taken back"
-"""Why a memory was deactivated."""
 
 
 def purge(scope: Scope, actor: str) -> Rule[Purged]:
@@ -99,17 +96,37 @@ def withdraw(change: Withdraw) -> Rule[None]:
     versions = yield from ask(VersionsOf(scope, change.messages))
     yield from _without_summaries(scope.space, [_to_purge(message) for message in versions], ())
     gone = {message.seq for message in versions}
+    yield from _deactivate(scope, gone, TAKEN_BACK, "take_back", change.actor)
+    yield RecordAudit(scope, change.actor, "messages.take_back", counted(len(change.messages), "message"))
+
+
+def replace_version(draft: Draft) -> Rule[None]:
+    """Deactivate memories of a message's owner that rest on replaced versions of it alone.
+
+    `draft` is the newest version, which has just been stored. Versions with the same text still say the same.
+    """
+    if not isinstance(draft.replaces, int) or draft.is_tombstone:
+        return
+    scope = draft.scope
+    versions = yield from ask(VersionsOf(scope, [draft.replaces]))
+    gone = {message.seq for message in versions if message.replaced and message.text != draft.text}
+    # Most messages led to no memory; then the user's memories need not be read.
+    if gone and (yield from ask(MemoriesFrom(scope.space, sorted(gone)))):
+        yield from _deactivate(scope, gone, EDITED, "edit_message", "aforesaid")
+
+
+def _deactivate(scope: Scope, gone: set[int], reason: str, action: str, actor: str) -> Rule[None]:
+    """Deactivate memories that rest on these messages alone. What such a memory had superseded is active again."""
     memories = yield from ask(Memories(scope, active=None))
     withdrawn = {memory.id for memory in memories if memory.sources and gone.issuperset(memory.sources)}
     for memory in memories:
         if memory.id in withdrawn and memory.state != "deactivated":
-            after = replace(memory, state="deactivated", active=False, valid_to=moment(now()), reason=TAKEN_BACK_REASON)
+            after = replace(memory, state="deactivated", active=False, valid_to=moment(now()), reason=reason)
         elif memory.id not in withdrawn and memory.state == "superseded" and memory.superseded_by in withdrawn:
             after = replace(memory, state="active", active=True, valid_to=None, superseded_by=None, reason="")
         else:
             continue
-        yield from change_memory(ChangeMemory(after, "take_back", change.actor))
-    yield RecordAudit(scope, change.actor, "messages.take_back", counted(len(change.messages), "message"))
+        yield from change_memory(ChangeMemory(after, action, actor))
 
 
 def _to_purge(message: Message) -> MessageToPurge:

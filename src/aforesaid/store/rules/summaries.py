@@ -25,6 +25,7 @@ from aforesaid.store.rules.lookups import (
     SummariesMadeFrom,
 )
 from aforesaid.store.rules.users import expect_user
+from aforesaid.store.rules.versions import expect_newest
 from aforesaid.store.rules.writes import (
     AddSummary,
     ArchiveMessages,
@@ -43,7 +44,7 @@ def archive(change: Archive) -> Rule[Summary]:
     draft, scope = change.draft, change.draft.scope
     yield from expect_user(scope)
     if draft.messages:
-        level, (chunks, covered) = 1, (yield from _archive_messages(scope, draft.messages))
+        level, (chunks, covered) = 1, (yield from _archive_messages(scope, draft))
     else:
         level, chunks, covered = yield from _archive_summaries(scope, draft.summaries)
     summary = yield from _add(
@@ -105,6 +106,8 @@ def add_view(change: AddView) -> Rule[Summary]:
     yield from expect_user(scope)
     previous = yield from _expected_previous(draft)
     covered = yield from _covered(draft)
+    if draft.shown:
+        expect_newest((yield from ask(MessagesByNumber(scope, draft.shown))))
     summary = replace(
         _drafted(draft, covered), reach=draft.reach, day=draft.day, details=draft.details, sources=draft.summaries
     )
@@ -196,12 +199,14 @@ def _place(scope: Scope, row: SummaryRow) -> Rule[tuple[tuple[int, ...], bool]]:
     return (chunk,), free and all(message.active for message in messages)
 
 
-def _archive_messages(scope: Scope, seqs: tuple[int, ...]) -> Rule[tuple[tuple[int, ...], Coverage]]:
+def _archive_messages(scope: Scope, draft: SummaryDraft) -> Rule[tuple[tuple[int, ...], Coverage]]:
+    seqs, shown = draft.messages, set(draft.shown)
     messages = yield from ask(MessagesByNumber(scope, seqs))
     if len(messages) != len(seqs):
         raise NotFound("a message to be archived is not one of this user's")
     if not all(message.active and message.chunk is None for message in messages):
         raise SourcesChanged("a message to be archived is archived already")
+    expect_newest(message for message in messages if message.seq in shown)
     chunk = (yield from ask(LastChunk(scope))) + 1
     yield SetLastChunk(scope, chunk)
     yield ArchiveMessages(scope, seqs, chunk, sum(message.role == "user" for message in messages))

@@ -9,13 +9,14 @@ import apsw
 
 from aforesaid.domain.change import AddMessage, AddNoteVectors, AddVectors, Change
 from aforesaid.domain.message import Message
-from aforesaid.domain.receipt import Result
+from aforesaid.domain.receipt import Result, Stored
 from aforesaid.domain.transfer import Restore, as_expected
 from aforesaid.store.contract import Progress
 from aforesaid.store.questions import Question
 from aforesaid.store.reporting import reporting
 from aforesaid.store.rules import RULES
 from aforesaid.store.rules.driving import Operation, Rule, run
+from aforesaid.store.rules.purging import replace_version
 from aforesaid.store.sqlite import append, note_search, vectors
 from aforesaid.store.sqlite.answers import ANSWERS
 from aforesaid.store.sqlite.lookups import LOOKUPS
@@ -88,7 +89,11 @@ class Transaction:
     def _step(self, step: Step) -> Result:
         match step:
             case append.Prepared():
-                return self._appender.append(step)
+                stored = self._appender.append(step)
+                if isinstance(stored, Stored) and stored.draft.replaces is not None:
+                    self._appender.write()
+                    self.run(replace_version(stored.draft))
+                return stored
             case append.Returning():
                 return as_expected(step.change, self._appender.restore(step))
         # What comes next may be about messages of the same change set.
