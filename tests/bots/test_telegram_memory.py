@@ -87,7 +87,7 @@ async def test_people_are_told_when_the_store_fails_and_when_it_works_again(
         async with aforesaid.connect(
             tmp_path / "memory.db", profile=QUIET, embedder="none", settings=settings
         ) as memory:
-            disk = memory.store._inner._store  # type: ignore[attr-defined]
+            disk = memory.store._inner._inner._store  # type: ignore[attr-defined]
             apply = disk.apply
             async with running(telegram, memory):
                 telegram.say(ANN, "one")

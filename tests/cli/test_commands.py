@@ -163,7 +163,7 @@ def test_backup_restore_and_verify(run: Run, tmp_path: Path) -> None:
     assert "the previous store is now" in ok(run("restore", str(copy), "--replace"))
     assert [message["text"] for message in as_json(run("history", "-u", "ann", "--json"))] == ["before the backup"]
     report = ok(run("verify"))
-    assert report.count("ok") == 7
+    assert report.count("ok") == 8
     elsewhere = str(tmp_path / "elsewhere.db")
     assert as_json(run("restore", str(copy), "--store", elsewhere, "--json"))["set_aside"] is None
 

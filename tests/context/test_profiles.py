@@ -228,7 +228,7 @@ def test_what_was_cleared_leaves_the_window_and_can_still_be_found(tmp_path: Pat
     with opened(tmp_path, "default") as memory:
         ann = memory.user("ann")
         ann.add("user", "The code of the safe is 4711.", at=NOON)
-        ann.clear()
+        ann.clear_window()
         context = ann.context("What is the code of the safe?")
     assert not [item for item in context.items if item.section == "recent"]
     assert any("4711" in item.text for item in context.items if item.section == "snippets")

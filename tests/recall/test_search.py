@@ -175,7 +175,8 @@ async def test_a_text_that_was_embedded_before_is_not_embedded_again(tmp_path: P
             asked.extend(texts)
             return await super().embed(texts)
 
-    async with aforesaid.connect(tmp_path / "memory.db", embedder=Counting()) as memory:
+    one_after_another = {"background": False}
+    async with aforesaid.connect(tmp_path / "memory.db", embedder=Counting(), settings=one_after_another) as memory:
         await tell(memory.user("ann"), "good morning", "good morning", "how are you")
         await memory.upkeep()
         await tell(memory.user("bob"), "good morning")

@@ -146,7 +146,7 @@ async def test_the_front_door_opens_it_and_files_take_over_while_it_is_away(tmp_
         async with aforesaid.connect(server.create("first_choice"), settings=settings) as memory:
             ann = memory.user("ann")
             assert (await ann.add("user", "before")).durable
-            memory.store._inner._store._database._patience = 0.2  # type: ignore[attr-defined]
+            memory.store._inner._inner._store._database._patience = 0.2  # type: ignore[attr-defined]
             server.kill()
             assert (await ann.add("user", "meanwhile")).message.text == "meanwhile"
             assert (await memory.health()).component("store").status == "failing"

@@ -115,7 +115,7 @@ export interface ContextWanted {
   /** The model whose tokens to count. */
   model?: string | null;
   /** Sections to leave out, such as `recent` if your app sends the conversation itself. */
-  without?: ("system" | "rules" | "persona" | "instructions" | "portrait" | "habits" | "memories" | "summaries" | "snippets" | "recent" | "date" | "current")[];
+  without?: ("system" | "rules" | "persona" | "instructions" | "portrait" | "habits" | "memories" | "summaries" | "snippets" | "recent" | "date")[];
 }
 
 /** A new version of a message. What is not given stays as it was. */

@@ -30,6 +30,7 @@ class ContextWanted(OfUser):
         default=[],
         max_length=len(SECTIONS),
         description="Sections to leave out, such as `recent` if your app sends the conversation itself.",
+        json_schema_extra={"items": {"enum": [name for name in SECTIONS if name != "current"], "type": "string"}},
     )
 
 

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from aforesaid.domain.details import MOST_PARTS
 from aforesaid.domain.literals import Within
+from aforesaid.errors import InvalidInput
 from aforesaid.front.handle import MOST_AT_ONCE
 from aforesaid.server.api.message_params import MessageBody, MessageFilter, PartBody, ToolCallBody
 from aforesaid.server.api.once import IdempotencyKey
@@ -48,6 +49,17 @@ class NewMessages(OfUser):
 
     session: Identifier | None = Field(default=None, description="A session by name. Default: by time.")
     messages: list[MessageBody] = Field(max_length=MOST_AT_ONCE, description="The messages, in their order.")
+
+    def arguments(self) -> list[dict[str, Any]]:
+        """Return the messages as arguments of `add_many`. Raises InvalidInput, which names the message."""
+        given = []
+        for place, message in enumerate(self.messages):
+            try:
+                given.append(message.arguments())
+            except InvalidInput as error:
+                error.field = f"messages.{place}.{error.field}"
+                raise
+        return given
 
 
 class EditedMessage(OfUser):
@@ -149,7 +161,7 @@ async def add_messages(
     Without an `id`, the Idempotency-Key and its place in the batch become a message's id.
     """
     person = new.person(who, memory, space, new.session)
-    given = [message.arguments() for message in new.messages]
+    given = new.arguments()
     for place, each in enumerate(given):
         if each["id"] is None and key is not None:
             each["id"] = f"{key}/{place}"
