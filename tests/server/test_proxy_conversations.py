@@ -211,7 +211,7 @@ def test_two_chats_with_the_same_first_question_are_told_apart_by_their_answers(
 
 def test_what_is_said_in_another_chat_is_marked_as_such(talk: Talk) -> None:
     with talk.client() as client:
-        Chat(client).say("My train leaves at noon.")
+        Chat(client).say("Is the train late again?")
         Chat(client).say("What is new?")
     memory = next(each["content"] for each in talk.last if each["role"] == "system")
     assert "in other conversations" in memory

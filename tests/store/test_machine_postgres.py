@@ -20,7 +20,7 @@ from aforesaid.domain.report import Stats
 from aforesaid.domain.retention import Discard, Discarded
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary_change import Advance
-from aforesaid.domain.transfer import Row
+from aforesaid.domain.transfer import Purged, Row
 from aforesaid.store import Progress, Store, questions
 from aforesaid.store.ephemeral import EphemeralStore
 from aforesaid.store.postgres import Options, PostgresStore
@@ -86,6 +86,12 @@ class PlainSpaces:
                 return await discarded(changes[0], *self._stores.values())
         space, kept = in_one_space(changes)
         return await self._stores[space].apply(kept, progress)
+
+    async def purge(self, scope: Scope) -> Purged:
+        return await self._stores[scope.space].purge(scope)
+
+    async def erase(self, scope: Scope, seqs: Sequence[int]) -> Purged:
+        return await self._stores[scope.space].erase(scope, seqs)
 
     async def read(self, question: Question[Any]) -> Any:  # noqa: ANN401 - whatever the question asks for
         if question.within_space is not None:
