@@ -190,7 +190,7 @@ def _kind(content: Fields, parts: tuple[Part, ...], text: str) -> str | None:
 
 
 def _fenced(text: str | None) -> str | None:
-    """Return what stands between the fences of a text that the app wrote around the user's own words."""
+    """Return the user's own words: the text between the code fences that the app put around them."""
     if text is None:
         return None
     inside = [part.strip() for part in _FENCED.findall(text) if part.strip()]
