@@ -206,6 +206,8 @@ def _asked(settings: Settings) -> Iterator[tuple[Choice, tuple[str, ...], Awaita
         embeds = "embed" in operations
         provider = settings.providers[choice.provider]
         yield choice, operations, _embed(provider, choice, seconds) if embeds else _ask(settings, choice, seconds)
+    if settings.rerank.model is not None:
+        yield settings.rerank.model, ("rerank",), _rerank(settings)
     for choice in settings.speech.hear:
         yield choice, ("hear",), _speech(settings, choice, "hear")
     for choice in settings.speech.speak:
@@ -257,6 +259,20 @@ async def _embed(provider: Provider, choice: Choice, seconds: float) -> str:
         return f"{(await embedder.embed([_ASK])).shape[1]} dimensions"
     finally:
         await embedder.close()
+
+
+async def _rerank(settings: Settings) -> str:
+    """Have the reranker score two texts."""
+    from aforesaid.models.rerank import open_reranker  # noqa: PLC0415 - only a check needs it
+
+    reranker = open_reranker(replace(settings, resilience=_ONCE))
+    if reranker is None:
+        return "not configured"
+    try:
+        best, other = await reranker.scores("Where does she live?", ["She moved to Berlin.", "The soup was good."])
+    finally:
+        await reranker.close()
+    return f"scores {best:.3g} for an answer and {other:.3g} for another text"
 
 
 async def _speech(settings: Settings, choice: Choice, operation: SpeechOperation) -> str:

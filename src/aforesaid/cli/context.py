@@ -56,7 +56,7 @@ def context(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Print the context that a model would receive to answer a message. No model is called.
+    """Print the context that a model would receive to answer a message. No chat model is called.
 
     Example:
         aforesaid context "Where do I live?" --user ann --budget 2000 --explain

@@ -28,6 +28,7 @@ _REASONS: Final = {
     "length": "its length",
     "recency": "its age",
     "ranker": "it answers the question word by word",
+    "rerank": "the reranker's order",
     "own": "a person said it, not the assistant",
 }
 """Descriptions of the score's features for users."""

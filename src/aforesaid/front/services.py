@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from aforesaid.facts import Curator, Extractor, FactEditor, HabitCounter, Portraitist
     from aforesaid.models.chat import Chat
     from aforesaid.models.embed import Embedder
+    from aforesaid.models.rerank import Reranker
 
 _log: Final = logging.getLogger("aforesaid")
 _MOST_RECIPES: Final = 10_000
@@ -69,11 +70,12 @@ class Services:
         """The spelling of ids in this store."""
         self.sessions = SessionLog()
         self.effective = EffectiveSettings(self.store, profile)
-        self.recall = Recall(self.store, embedder, self.metrics)
+        self._settings = settings or Settings()
+        self._reranker = _reranker(self._settings, self.metrics)
+        self.recall = Recall(self.store, embedder, self.metrics, self._reranker)
         self.recipes: LRUCache[tuple[str, ...], Recipe] = LRUCache(_MOST_RECIPES)
         """The recipe of each user's last context, by space, user and sections left out: the next is likely the same."""
         self._embedder = embedder
-        self._settings = settings or Settings()
         self._clock = clock
         self.cleaning = Cleaning(
             self.store, self._settings.retention, lambda: self.digest, self.metrics, clock, self.loops
@@ -188,7 +190,7 @@ class Services:
 
     async def close(self) -> None:
         """End all background loops, then close everything, the store last; also when parts of it fail."""
-        models = [] if self.chat is None else [self.chat.close]
+        models = [model.close for model in (self.chat, self._reranker) if model is not None]
         # Not made here, if nothing was extracted.
         encoder: Embedder | None = self.__dict__.get("_encoder")
         if encoder is not None and encoder is not self._embedder:
@@ -200,5 +202,15 @@ class Services:
             await self.store.health(),
             *(await self.upkeep.health()),
             models_health(self.chat),
+            *(() if self._reranker is None else (self._reranker.health(),)),
             loops_health(self.loops.statuses()),
         ]
+
+
+def _reranker(settings: Settings, metrics: Metrics) -> Reranker | None:
+    """Return the configured reranker, or None. Without one, its libraries are not imported."""
+    if settings.rerank.model is None:
+        return None
+    from aforesaid.models.rerank import open_reranker  # noqa: PLC0415
+
+    return open_reranker(settings, metrics)

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import chain
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from aforesaid.domain.hit import Hit
 from aforesaid.domain.literals import Within
@@ -29,9 +29,13 @@ from aforesaid.recall.ranked import (
 )
 from aforesaid.recall.ranker import DEPTH, TokenRanker
 from aforesaid.recall.request import SearchRequest
+from aforesaid.recall.reranking import rerank
 from aforesaid.recall.score import SIMILARITY_SCALE, NoteEvidence, ScoreScale, keyword_score, score_scale
 from aforesaid.store import Store, questions
 from aforesaid.telemetry import Metrics
+
+if TYPE_CHECKING:
+    from aforesaid.models.rerank import Reranker
 
 _READ: Final = 50
 """Texts read per search without the ranker, at least. Reading more changed nothing on labelled conversations."""
@@ -45,11 +49,18 @@ _MAY_MOVE_UP: Final = 4
 class Recall:
     """Search over one store."""
 
-    def __init__(self, store: Store, embedder: Embedder | None, metrics: Metrics | None = None) -> None:
+    def __init__(
+        self,
+        store: Store,
+        embedder: Embedder | None,
+        metrics: Metrics | None = None,
+        reranker: Reranker | None = None,
+    ) -> None:
         self._store = store
         self._embedder = embedder
         self._gatherer = Gatherer(store, embedder, metrics)
         self._ranker = TokenRanker(store, embedder)
+        self._reranker = reranker
 
     def forget_all(self) -> None:
         """Empty the caches, because somebody was erased."""
@@ -135,6 +146,10 @@ class Recall:
             parts |= fuse(candidates, kind, textual=True)
         sums = totals(parts)
         ranked = order(candidates, sums)
+        if request.arms == "all" and self._reranker is not None:
+            parts["rerank"] = await rerank(self._reranker, request.query, candidates, messages, ranked, sums)
+            sums = totals(parts)
+            ranked = order(candidates, sums)
         scale = SIMILARITY_SCALE
         if request.arms == "all":
             answers = sums[~candidates.repeating()]

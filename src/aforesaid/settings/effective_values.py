@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from aforesaid.settings.basic_values import WITHOUT, Secret
+from aforesaid.settings.basic_values import WITHOUT, Choice, Secret
 from aforesaid.settings.keys import dotted, is_key
 from aforesaid.settings.layered_values import DEFAULT
 from aforesaid.settings.secrets import mask, mask_url
@@ -54,15 +54,17 @@ def _table(values: DataclassInstance, *above: str) -> Iterator[tuple[str, Shown]
     """Return the values of a table and of the tables in it, as far as they can be configured."""
     for field in fields(values):
         key, value = (*above, field.name), getattr(values, field.name)
-        if is_dataclass(value) and not isinstance(value, type):
-            yield from _table(value, *key)
-        elif is_key(*key):
+        if is_key(*key):
             yield dotted(key), _shown(value)
+        elif is_dataclass(value) and not isinstance(value, type):
+            yield from _table(value, *key)
 
 
 def _shown(value: Any) -> Shown:  # noqa: ANN401 - each setting has its own type
     if isinstance(value, Secret):
         return mask(value)
+    if isinstance(value, Choice):
+        return str(value)
     if isinstance(value, str):
         return mask_url(value)
     return [str(each) for each in value] if isinstance(value, tuple) else value

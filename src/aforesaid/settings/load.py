@@ -18,13 +18,13 @@ from aforesaid.settings.layers import FILE_RANK, from_arguments, from_environmen
 from aforesaid.settings.providers import read_providers
 from aforesaid.settings.routes import choose_embedding, read_routes
 from aforesaid.settings.speech import read_speech
-from aforesaid.settings.values import Alerts, Keep, Resilience, Retention, Serving, Settings, Spending
+from aforesaid.settings.values import Alerts, Keep, Reranking, Resilience, Retention, Serving, Settings, Spending
 
 _PLAIN: Final = Settings()
 _ON_DISK: Final = re.compile(r"sqlite:|json:|files:|")
 _ELSEWHERE: Final = re.compile(r"[a-z][a-z0-9+]+:|:memory:\Z|~", re.IGNORECASE)
 
-T = TypeVar("T", Alerts, Keep, Resilience, Spending, Serving)
+T = TypeVar("T", Alerts, Keep, Reranking, Resilience, Spending, Serving)
 
 
 def load_settings(
@@ -63,6 +63,7 @@ def as_settings(given: Settings | Mapping[str, object] | str | os.PathLike[str] 
 def _assemble(sources: LayeredValues) -> Settings:
     routes = read_routes(sources)
     speech = read_speech(sources)
+    rerank = _table(sources, Reranking, "rerank")
     embedder = choose_embedding(sources, routes)
     store: str | None = sources.take("store", default=None)
     fallback: str = sources.take("fallback", default=_PLAIN.fallback)
@@ -75,7 +76,8 @@ def _assemble(sources: LayeredValues) -> Settings:
         profile=_seen_from_the_file(sources, profile, "profile") if profile.endswith(".toml") else profile,
         embedder=embedder,
         ranker=sources.take("ranker", default=_PLAIN.ranker),
-        providers=read_providers(sources, routes, speech),
+        rerank=rerank,
+        providers=read_providers(sources, routes, speech, rerank),
         routes=routes,
         resilience=_table(sources, Resilience, "resilience"),
         spending=_table(sources, Spending, "spending"),

@@ -15,29 +15,43 @@ from aforesaid.settings.known_providers import KNOWN_PROVIDERS
 from aforesaid.settings.layered_values import DEFAULT, LayeredValues
 from aforesaid.settings.layers import FILE_RANK, KNOWN_PROVIDER_RANK, GivenValue
 from aforesaid.settings.secrets import as_key, open_to_others, read_key
-from aforesaid.settings.values import Operation, Provider, Route, Speech
+from aforesaid.settings.values import Operation, Provider, Reranking, Route, Speech
 
 _WAYS: Final = ("api_key", "api_key_env", "api_key_file")
 _PLAIN: Final = Provider("", "")
 
 
-def read_providers(sources: LayeredValues, routes: Mapping[Operation, Route], speech: Speech) -> dict[str, Provider]:
+def read_providers(
+    sources: LayeredValues, routes: Mapping[Operation, Route], speech: Speech, rerank: Reranking
+) -> dict[str, Provider]:
     """Return every configured provider, and the known providers that a model refers to. Raises InvalidInput."""
     used = {choice.provider: _asked(sources, name) for name, route in routes.items() for choice in route.chain}
     writes = set(used)
     used |= {choice.provider: ("speech", "speak") for choice in speech.speak if choice.provider not in used}
     used |= {choice.provider: ("speech", "hear") for choice in speech.hear}
+    if rerank.model is not None:
+        used.setdefault(rerank.model.provider, ("rerank", "model"))
     names = sources.providers() | (set(used) & set(KNOWN_PROVIDERS))
     providers = {name: _provider(sources, name) for name in sorted(names)}
     for name, key in used.items():
         if name not in providers:
             raise InvalidInput(_no_such_provider(sources, key, name, [*providers, *KNOWN_PROVIDERS]))
-        if providers[name].api == "piper" and (name in writes or key == ("speech", "hear")):
-            raise InvalidInput(f"{sources.where(*key)}: {name!r} is a Piper server, which supports text to speech only")
+        _check_api(sources, providers[name], key, writes=name in writes)
         known = KNOWN_PROVIDERS.get(name)
         if known and known.key_variable and providers[name] == _keyless(providers[name], known.base_url):
             sources.warnings.append(f"{name} needs a key: set {known.key_variable}, or providers.{name}.api_key")
     return providers
+
+
+def _check_api(sources: LayeredValues, provider: Provider, key: Key, *, writes: bool) -> None:
+    """Raise InvalidInput if the server of a provider cannot do what a key asks it for."""
+    if provider.api == "piper" and (writes or key != ("speech", "speak")):
+        what = "is a Piper server, which supports text to speech only"
+    elif provider.api == "tei" and key != ("rerank", "model"):
+        what = 'has api = "tei", which works for rerank.model only; leave it out to use its OpenAI-compatible API'
+    else:
+        return
+    raise InvalidInput(f"{sources.where(*key)}: {provider.name!r} {what}")
 
 
 def _provider(sources: LayeredValues, name: str) -> Provider:

@@ -126,6 +126,16 @@ def chain() -> ValueType:
     )
 
 
+def model() -> ValueType:
+    """Return the type of a single model, or none."""
+    return ValueType(f'"provider:model", or {WITHOUT!r}', _model)
+
+
+def _model(value: object) -> Choice | None:
+    name = _text(value)
+    return None if name == WITHOUT else _choice(name)
+
+
 def _networks(value: object) -> tuple[str, ...]:
     found = _texts(value)
     for each in found:

@@ -21,8 +21,12 @@ SpeechOperation: TypeAlias = Literal["hear", "speak"]
 Structured: TypeAlias = Literal["auto", "schema", "instructed"]
 """How a server is asked for JSON. `auto`: detected at the first call."""
 
-ProviderApi: TypeAlias = Literal["openai", "piper"]
-"""The API of a server: OpenAI's, or that of Piper's HTTP server, which does text to speech only."""
+RerankOperation: TypeAlias = Literal["rerank"]
+"""The operation of a reranker."""
+
+ProviderApi: TypeAlias = Literal["openai", "piper", "tei"]
+"""The API of a server: OpenAI's, that of Piper's HTTP server, which does text to speech only, or that of Hugging Face's
+text-embeddings-inference, whose `/rerank` differs from everybody else's."""
 
 Answering: TypeAlias = Literal["called", "always"]
 """When a bot answers among several people: when its name is said, or always."""
@@ -47,7 +51,7 @@ def setting(default: Any, value_type: ValueType, *, from_file: bool = False) -> 
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """A server with OpenAI's API, or Piper's."""
+    """A server with OpenAI's API, or another one that is named in `api`."""
 
     name: str
     base_url: str
@@ -140,6 +144,20 @@ class Speech:
     """The voice, for services with OpenAI's API. With Piper, the model is the voice."""
     timeout: float = setting(30.0, value_types.number(0.001, _DAY))
     """Timeout in seconds, including all retries and services."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reranking:
+    """A reranker behind an HTTP API, which reorders the first search hits."""
+
+    model: Choice | None = setting(None, value_types.model())
+    """The model. None: searches call no server."""
+    candidates: int = setting(30, value_types.whole(2, 1_000))
+    """Messages sent per search, the first in the order of recall. text-embeddings-inference accepts 32 by default."""
+    weight: float = setting(0.7, value_types.number(0, 1))
+    """Weight of the reranker's scores, 0 to 1; those of recall have the rest."""
+    timeout: float = setting(2.0, value_types.number(0.001, _DAY))
+    """Seconds after which a search keeps its own order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,6 +291,7 @@ class Settings:
     embedder: str | None = setting(None, value_types.text())
     ranker: bool = setting(True, value_types.boolean())
     """Whether the ranker reorders what search finds, where the embedder is `local` or `process`."""
+    rerank: Reranking = Reranking()
     providers: Mapping[str, Provider] = field(default_factory=dict)
     routes: Mapping[Operation, Route] = field(default_factory=dict)
     resilience: Resilience = Resilience()

@@ -197,6 +197,8 @@ class ScriptedModel:
             return openai_responses.chat(request, _written(said))
         if request.path == "/v1/embeddings":
             return openai_responses.embeddings(request)
+        if request.path in {"/rerank", "/v1/rerank"}:
+            return openai_responses.rerank(request)
         if request.path == "/v1/models":
             return openai_responses.models(self.models)
         if request.path == "/v1/audio/speech":

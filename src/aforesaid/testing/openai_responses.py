@@ -102,7 +102,7 @@ def embeddings(request: Request) -> HttpResponse:
 def vector(text: str) -> list[float]:
     """Return the unit vector of a text: the sum of one random direction per word."""
     total = [0.0] * _DIMENSIONS
-    for word in re.findall(r"\w+", text.casefold()) or [""]:
+    for word in _words(text) or [""]:
         digest = blake2b(word.encode(), digest_size=_DIMENSIONS).digest()
         total = [have + byte - 127.5 for have, byte in zip(total, digest, strict=True)]
     length = sqrt(sum(value * value for value in total))
@@ -117,6 +117,24 @@ def models(names: tuple[str, ...]) -> HttpResponse:
     """Return the list of models."""
     data = [{"id": name, "object": "model", "created": _CREATED, "owned_by": "scripted"} for name in names]
     return answer_json({"object": "list", "data": data})
+
+
+def rerank(request: Request) -> HttpResponse:
+    """Return the share of the question's words in each document, best first, in the form of Cohere or of TEI."""
+    asked = set(_words(str(request.body.get("query", ""))))
+    of_tei = "texts" in request.body
+    documents = [str(text) for text in request.body.get("texts" if of_tei else "documents", ())]
+    shares = [len(asked.intersection(_words(text))) / max(len(asked), 1) for text in documents]
+    order = sorted(range(len(shares)), key=lambda at: -shares[at])
+    if of_tei:
+        return answer_json([{"index": at, "score": shares[at]} for at in order])
+    results = [{"index": at, "relevance_score": shares[at]} for at in order[: request.body.get("top_n")]]
+    count = sum(tokens(text) for text in documents)
+    return answer_json({"model": request.body.get("model", ""), "results": results, "usage": {"total_tokens": count}})
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"\w+", text.casefold())
 
 
 def speech(request: Request) -> HttpResponse:

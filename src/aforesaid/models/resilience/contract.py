@@ -9,7 +9,7 @@ from typing import Generic, Protocol, TypeVar
 
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import ModelGarbled
-from aforesaid.settings import Operation, SpeechOperation
+from aforesaid.settings import Operation, RerankOperation, SpeechOperation
 
 What = TypeVar("What")
 Got = TypeVar("Got")
@@ -20,7 +20,7 @@ Got_co = TypeVar("Got_co", covariant=True)
 class Ask(Generic[What]):
     """One request to a model. Times are in the event loop's clock."""
 
-    operation: Operation | SpeechOperation
+    operation: Operation | SpeechOperation | RerankOperation
     what: What
     answer_by: float
     """Deadline of the first piece. A chain gives each model a share of the time."""

@@ -36,7 +36,7 @@ class ContextWanted(OfUser):
 
 @router.post("/context", summary="Make a context")
 async def make_context(who: Reader, memory: MemoryDep, wanted: ContextWanted, space: SpaceQuery = None) -> ContextShape:
-    """Return the context for answering a message, within the budget. No model is called."""
+    """Return the context for answering a message, within the budget. No chat model is called."""
     person = wanted.person(who, memory, space)
     made = await person.context(
         wanted.text,
