@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -64,9 +65,25 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if item not in set(left_out)]
 
 
+class TidyLoop(asyncio.SelectorEventLoop):
+    """An event loop that closes the connections which a test left open.
+
+    On a busy machine a server can accept a connection while the test that asked for it ends. The garbage collector
+    would report its socket during a later test, which then fails in the place of the first one.
+    """
+
+    def close(self) -> None:
+        open_transports = [] if self.is_closed() else list(self._transports.values())  # type: ignore[attr-defined] # known to CPython only
+        for transport in open_transports:
+            transport.abort()
+        if open_transports:
+            self.run_until_complete(asyncio.sleep(0))  # an aborted transport closes its socket in the next round
+        super().close()
+
+
 @pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
+def anyio_backend() -> tuple[str, dict[str, object]]:
+    return "asyncio", {"loop_factory": TidyLoop}
 
 
 @pytest.fixture(params=["sqlite", "memory", "json", "files", "postgres", "citus"])

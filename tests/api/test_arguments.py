@@ -329,3 +329,32 @@ async def test_a_memory_of_blanks_is_refused() -> None:
         with pytest.raises(InvalidInput, match="the text is empty"):
             await ann.edit_memory(sails.id, text="\t")
         assert await ann.memories() == [sails]
+
+
+@pytest.mark.defect("D1")
+@pytest.mark.parametrize(
+    ("zone", "edge"),
+    [
+        ("America/New_York", datetime.min.replace(tzinfo=UTC)),
+        ("Asia/Tokyo", datetime.max.replace(tzinfo=UTC)),
+    ],
+)
+async def test_a_message_of_the_first_or_the_last_day_of_the_calendar_breaks_nothing_in_any_time_zone(
+    zone: str, edge: datetime
+) -> None:
+    async with aforesaid.connect(":memory:", embedder="none", settings={"background": False}) as memory:
+        ann = memory.user("ann")
+        await ann.set("time_zone", zone)
+        await ann.add("user", "I moved to Galway, and I have a dentist appointment on Monday.", at=edge)
+        await memory.upkeep()
+        assert "Galway" in str((await ann.context("Where did I move?")).messages)
+        assert (await ann.context("What is on Monday?", at=edge)).messages
+        await ann.schedule("Monday", at=edge)
+        await ann.reminders(at=edge)
+
+
+@pytest.mark.defect("D1")
+async def test_an_id_that_is_a_huge_negative_number_is_refused_in_words() -> None:
+    async with aforesaid.connect(":memory:", embedder="none", settings={"background": False}) as memory:
+        with pytest.raises(InvalidInput, match="must be at least"):
+            await memory.user("ann").erase([-(10**10_000)])

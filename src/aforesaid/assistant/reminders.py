@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from zoneinfo import available_timezones
 
 from aforesaid.assistant.answer import Answer
+from aforesaid.domain.clock import to_zone
 from aforesaid.domain.memory import MemoryRecord
 from aforesaid.domain.message import Message
 from aforesaid.errors import InvalidInput, NotFound
@@ -149,25 +150,25 @@ async def _listed(user: UserMemory) -> Answer:
 def _line(memory: MemoryRecord, zone: tzinfo) -> str:
     if memory.remind_at is None:
         return f"{memory.id}. no time yet  {memory.text}"
-    at = memory.remind_at.astimezone(zone)
+    at = to_zone(memory.remind_at, zone)
     return f"{memory.id}. {at:%a} {at.day} {at:%b %Y, %H:%M}  {memory.text}"
 
 
 async def _when(user: UserMemory, at: datetime | None, zone: tzinfo) -> str:
     """Return day, hour and time zone, and how to set the zone if the person has none."""
-    local = (at or datetime.now(UTC)).astimezone(zone)
+    local = to_zone(at or datetime.now(UTC), zone)
     hint = "" if TIME_ZONE in await user.settings() else "; /timezone sets yours"
     return f"{local:%A}, {local.day} {local:%B %Y} at {local:%H:%M} ({zone}{hint})"
 
 
 def _unclear_half(memory: MemoryRecord, zone: tzinfo) -> bool:
     """Return whether an hour is common in both halves of the day: "at 7", but not "at 10"."""
-    return memory.remind_at is not None and memory.remind_at.astimezone(zone).hour % 12 in range(4, 9)
+    return memory.remind_at is not None and to_zone(memory.remind_at, zone).hour % 12 in range(4, 9)
 
 
 def _other_half(memory: MemoryRecord, zone: tzinfo) -> datetime:
     """Return the same hour in the other half of the day; the next one if that is over."""
-    at = (memory.remind_at or datetime.now(UTC)).astimezone(zone)
+    at = to_zone(memory.remind_at or datetime.now(UTC), zone)
     other = at.replace(hour=(at.hour + 12) % 24)
     return other if other.timestamp() > datetime.now(UTC).timestamp() else other + timedelta(days=1)
 

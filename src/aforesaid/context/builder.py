@@ -18,6 +18,7 @@ from aforesaid.context.render import as_messages, as_text, block
 from aforesaid.context.sections import Offers, RenderCache, speaker
 from aforesaid.domain.chat_message import ChatMessage
 from aforesaid.domain.checks import query_text
+from aforesaid.domain.clock import to_zone
 from aforesaid.domain.hit import Hit
 from aforesaid.domain.memory import INSTRUCTION, MemoryRecord
 from aforesaid.domain.message import Message, time_order
@@ -116,7 +117,7 @@ class Builder:
             reads = prefetched
         else:
             reads = self.prefetch(scope, request.query, request.at, recipe)
-        at = (request.at or datetime.now(UTC)).astimezone(request.zone)
+        at = to_zone(request.at or datetime.now(UTC), request.zone)
         cache = self._rendered.get(counter.name)
         if cache is None:
             cache = self._rendered[counter.name] = RenderCache(_RENDERED)

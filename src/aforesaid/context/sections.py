@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from aforesaid.context.items import USUAL_PRIORITY, Item
 from aforesaid.context.render import FURTHER_LINE, TODAY
+from aforesaid.domain.clock import to_zone
 from aforesaid.domain.fast_constructor import fast_constructor
 from aforesaid.domain.hit import Hit
 from aforesaid.domain.memory import MemoryRecord
@@ -244,7 +245,7 @@ class Offers:
 
     def _rendered(self, message: Message, names: dict[str, str], *, of_today: bool) -> RenderedMessage:
         """Render a message: with its time if it is of today, otherwise its day is shown above it."""
-        at, text = message.at.astimezone(self.zone), _row(message, names)
+        at, text = to_zone(message.at, self.zone), _row(message, names)
         day, text = (TODAY, f"{at:%H:%M} {text}") if of_today else (written_day(at.date()), text)
         tokens = self.counter.count(f"{text}\n")
         return RenderedMessage(f"message {message.id}", text, tokens, frozenset((message.seq,)), day)
@@ -292,7 +293,7 @@ class Offers:
 
     def _day(self, at: datetime) -> str:
         """Return a day in the person's time zone, such as `Sun 1 Mar 2026`."""
-        day = at.astimezone(self.zone).date()
+        day = to_zone(at, self.zone).date()
         if day not in self.days:
             self.days[day] = TODAY if day == self.now.date() else written_day(day)
         return self.days[day]

@@ -7,6 +7,7 @@ from datetime import UTC, date, datetime, timedelta, tzinfo
 
 from aforesaid.digest.plan import NOTHING, Decision, MakeDay
 from aforesaid.domain.checks import EARLIEST, LATEST, microseconds, moment
+from aforesaid.domain.clock import to_zone
 from aforesaid.errors import InvalidInput
 
 
@@ -44,10 +45,7 @@ def decide(ledger: CalendarLedger, rules: CalendarRules) -> Decision:
 
 def day_of(at: int, zone: tzinfo) -> date:
     """Return the day of a time in a time zone."""
-    try:
-        return moment(at).astimezone(zone).date()
-    except OverflowError:  # the first and the last day of the calendar
-        return moment(at).date()
+    return to_zone(moment(at), zone).date()
 
 
 def bounds(day: date, zone: tzinfo) -> tuple[int, int]:

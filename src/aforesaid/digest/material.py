@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import date, datetime, tzinfo
 from typing import Final, NamedTuple
 
+from aforesaid.domain.clock import to_zone
 from aforesaid.domain.message import Message, in_time_order
 from aforesaid.domain.summary import Summary
 from aforesaid.models.offline import Spoken, Summarised
@@ -71,10 +72,7 @@ def summarised(summaries: Sequence[Summary], zone: tzinfo) -> list[Summarised]:
 
 def local(at: datetime | None, zone: tzinfo) -> datetime | None:
     """Return a time in a time zone."""
-    try:
-        return None if at is None else at.astimezone(zone)
-    except OverflowError:  # the first and the last day of the calendar
-        return at
+    return None if at is None else to_zone(at, zone)
 
 
 def _day(at: datetime, zone: tzinfo) -> str:

@@ -59,7 +59,7 @@ def storable(value: object, what: str, field: str | None = None) -> str:
 def identifier(value: object, what: str, field: str | None = None) -> str:
     """Return an id as a string; integers, which some platforms use, are converted. Raises InvalidInput."""
     if isinstance(value, int) and not isinstance(value, bool):
-        value = str(at_most(value, LARGEST, what, field))
+        value = str(at_least(value, -LARGEST, what, field))
     text = storable(value, what, field)
     if not text:
         raise InvalidInput(f"{what} is empty", field)

@@ -29,7 +29,10 @@ def happening(memories: Sequence[MemoryRecord], asked: datetime, when: str | Non
 def _times(when: str, asked: datetime) -> list[When]:
     """Return the times that a question names. "Monday", asked on a Monday, means both today and a week from now."""
     found = find_times(when, asked, "future")
-    yesterday = find_times(when, asked - _DAY, "future")
+    try:
+        yesterday = find_times(when, asked - _DAY, "future")
+    except OverflowError:  # the first day of the calendar
+        return found
     if len(yesterday) == len(found):
         found += [old for old, new in zip(yesterday, found, strict=True) if new.start - old.start == 7 * _DAY]
     return found

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, time, timedelta, tzinfo
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from aforesaid.domain.clock import to_zone
 from aforesaid.domain.literals import Category
 from aforesaid.domain.memory import Event, MemoryRecord
 from aforesaid.domain.message import Message
@@ -70,7 +71,7 @@ class Candidate(NamedTuple):
 def by_rules(messages: Sequence[Message], people: Mapping[str, Person], owner: Person, zone: tzinfo) -> list[Candidate]:
     """Return the candidates that rules find in messages."""
     turns = [
-        Spoken(by_id(people, message.author).name, statement_in(message), message.at.astimezone(zone), message.role)
+        Spoken(by_id(people, message.author).name, statement_in(message), to_zone(message.at, zone), message.role)
         for message in messages
     ]
     between_people = among_people(messages, owner)
@@ -155,7 +156,7 @@ def from_model(
     speaker = by_id(people, said[0].author)
     keyed = extracted.category in {"fact", "preference"}
     place = extracted.replaces
-    event = _read_when(extracted.when, extracted.content, said[-1].at.astimezone(zone), extracted.category)
+    event = _read_when(extracted.when, extracted.content, to_zone(said[-1].at, zone), extracted.category)
     return Candidate(
         category=_lasting(extracted.category, event, said[-1].at),
         text=" ".join(extracted.content.split()),

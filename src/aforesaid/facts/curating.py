@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta, tzinfo
 
 from aforesaid.domain.checks import moment
-from aforesaid.domain.clock import now
+from aforesaid.domain.clock import now, to_zone
 from aforesaid.domain.literals import Category
 from aforesaid.domain.memory import BY_HAND, Event, MemoryDraft, MemoryRecord, MemoryVersion
 from aforesaid.domain.memory_change import AddMemory, ChangeMemory
@@ -55,12 +55,12 @@ class Curator:
         """Store a memory. Without `when`, the time of a schedule, task or reminder is read from its text."""
         at = moment(now())
         zone = await zone_of(self._store, self._profile, scope)
-        event = None if when is None else _event_at(when, at.astimezone(zone), category)
+        event = None if when is None else _event_at(when, to_zone(at, zone), category)
         if event is None and category in DATED:
-            event = event_in(text, at.astimezone(zone), category)
+            event = event_in(text, to_zone(at, zone), category)
         times = timing(category, at, event, self._profile.keep_days, zone)
         if when is None and times.remind_at is not None:
-            _refuse_the_past(times.remind_at, at.astimezone(zone))
+            _refuse_the_past(times.remind_at, to_zone(at, zone))
         user = person_called(scope.user, None)
         draft = MemoryDraft(
             scope,
@@ -267,7 +267,7 @@ def _moved(before: MemoryRecord, after: MemoryRecord, when: datetime | str | Non
     if after.category not in DATED or after.text == before.text:
         return None
     # "Tomorrow" in a text that is corrected days later still means the day after it was written.
-    then = before.created_at.astimezone(said.tzinfo)
+    then = to_zone(before.created_at, said.tzinfo)
     if event_in(after.text, then, after.category) == event_in(before.text, then, after.category):
         return None
     event = event_in(after.text, said, after.category)
@@ -278,7 +278,7 @@ def _moved(before: MemoryRecord, after: MemoryRecord, when: datetime | str | Non
 
 def _refuse_the_past(at: datetime, said: datetime, *, grace: timedelta = _NO_GRACE) -> None:
     if at.timestamp() + grace.total_seconds() <= said.timestamp():
-        local = at.astimezone(said.tzinfo)
+        local = to_zone(at, said.tzinfo)
         raise InvalidInput(
             f"{local:%A, %d %B %Y, %H:%M} ({said.tzinfo}) is in the past; name a time that is still to come", "when"
         )

@@ -11,6 +11,7 @@ from datetime import tzinfo
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from aforesaid.domain.change import Change, PutFacts
+from aforesaid.domain.clock import to_zone
 from aforesaid.domain.memory import MemoryRecord
 from aforesaid.domain.memory_change import MarkExtracted
 from aforesaid.domain.message import Message, in_time_order
@@ -234,7 +235,7 @@ class Extractor:
         names = {person.id: person.name for person in job.people.values()}
         numbers = {message.seq: number for number, message in enumerate(batch, 1)}
         read = in_time_order([*just_before(job.around, batch), *batch])
-        local = [line._replace(at=line.at and line.at.astimezone(job.zone)) for line in lines_of(read, names)]
+        local = [line._replace(at=line.at and to_zone(line.at, job.zone)) for line in lines_of(read, names)]
         answer = await chat.structure(
             prompt.operation,
             prompt.render(

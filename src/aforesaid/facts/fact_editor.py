@@ -13,7 +13,7 @@ from weakref import WeakValueDictionary
 
 from aforesaid.domain.change import Change, PutFacts
 from aforesaid.domain.checks import moment
-from aforesaid.domain.clock import now
+from aforesaid.domain.clock import now, to_zone
 from aforesaid.domain.literals import Category
 from aforesaid.domain.memory import FORGOTTEN, INSTRUCTION, Facts, MemoryDraft, MemoryRecord
 from aforesaid.domain.memory_change import AddMemory, ChangeMemory, Forget, Superseded
@@ -237,7 +237,7 @@ class FactEditor:
         at = moment(now())
         zone = await zone_of(self._store, self._profile, scope)
         category, importance = _kind_of(words, person)
-        event = event_in(words, at.astimezone(zone), category) if category in DATED else None
+        event = event_in(words, to_zone(at, zone), category) if category in DATED else None
         times = timing(category, at, event, self._profile.keep_days, zone)
         text = merge_fact("", words, person.name) or words
         return MemoryDraft(

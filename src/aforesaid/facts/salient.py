@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta, tzinfo
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from aforesaid.domain.clock import to_zone
 from aforesaid.domain.literals import Category
 from aforesaid.domain.memory import Event
 from aforesaid.domain.message import Message
@@ -227,7 +228,7 @@ def _candidate(
     to_assistant: bool,
 ) -> Candidate:
     speaker = by_id(people, message.author)
-    when = _time_in(quoted.words, message.at.astimezone(zone))
+    when = _time_in(quoted.words, to_zone(message.at, zone))
     kind = _kind(judgement, quoted.words, message, when, to_assistant=to_assistant)
     text = _text(quoted, speaker, people)
     if when is not None and str(when.start.year) not in quoted.words:

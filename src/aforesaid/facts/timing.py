@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, time, timedelta, tzinfo
 from typing import Final, NamedTuple
 
+from aforesaid.domain.clock import to_zone
 from aforesaid.domain.literals import Category
 from aforesaid.domain.memory import Event
 from aforesaid.text.times.hours import in_an_hour
@@ -32,7 +33,7 @@ def timing(
     """
     remind = None
     if category == "reminder" and event is not None:
-        remind = _reminder(event, said.astimezone(zone)).astimezone(UTC)
+        remind = _reminder(event, to_zone(said, zone)).astimezone(UTC)
     days = keep_days.get(category)
     if days is None or (category == "task" and event is None):
         return Timing(remind, None)

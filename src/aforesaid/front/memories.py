@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, tzinfo
 
 from aforesaid.domain import checks
+from aforesaid.domain.clock import to_zone
 from aforesaid.domain.literals import Category, MemoryState
 from aforesaid.domain.memory import (
     USUAL_IMPORTANCE,
@@ -233,7 +234,7 @@ class UserMemories(UserHandle):
         asked = at or datetime.now(UTC)
         zone = await zone_of(self._services.store, self._services.profile, self.scope)
         found = await self._services.store.read(questions.Memories(self.scope))
-        return happening(found, asked.astimezone(zone), None if when is None else checks.query_text(when, MOST_ASKED))
+        return happening(found, to_zone(asked, zone), None if when is None else checks.query_text(when, MOST_ASKED))
 
     @public(audit=("memory.read", "reminders"))
     async def reminders(self, *, due: bool = False, at: datetime | None = None) -> list[MemoryRecord]:

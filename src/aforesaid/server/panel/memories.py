@@ -8,6 +8,7 @@ from typing import Annotated, Final, cast
 from fastapi import APIRouter, Depends, Form
 from starlette.responses import Response
 
+from aforesaid.domain.clock import to_zone
 from aforesaid.domain.literals import Category, MemoryState
 from aforesaid.domain.memory import CATEGORIES, STATES, USUAL_IMPORTANCE, MemoryRecord
 from aforesaid.domain.message import Message
@@ -264,7 +265,7 @@ async def _one(view: View, number: int) -> tuple[MemoryRecord, UserMemory]:
 async def _when(person: UserMemory, memory: MemoryRecord) -> str:
     """Return when a memory happens or reminds, in the person's time zone, as a form shows it."""
     at = memory.remind_at or (memory.event.start if memory.event else None)
-    return "" if at is None else f"{at.astimezone(await person.time_zone()):%Y-%m-%d %H:%M}"
+    return "" if at is None else f"{to_zone(at, await person.time_zone()):%Y-%m-%d %H:%M}"
 
 
 async def _looked_for(
