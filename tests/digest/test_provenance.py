@@ -10,6 +10,8 @@ from aforesaid.digest.quality import measure
 from aforesaid.domain.message import Message
 from aforesaid.errors import InvalidInput, NotFound, SourcesChanged, TooLarge
 from aforesaid.models.embed import DeterministicEmbedder
+from aforesaid.models.embed.message_vectors import MessageVectors
+from aforesaid.store.ephemeral import EphemeralStore
 from digesting import Scribe, remembering, talk
 from making import NOON
 
@@ -99,29 +101,27 @@ async def test_what_stands_below_another_summary_cannot_be_edited_any_more(locat
             await ann.edit_summary(below.id, "Too late.")
 
 
-def said(text: str, name: str = "Ann") -> Message:
-    return Message(1, "1", "s", "u", "t", "s-1", "user", "u", name, text, NOON, NOON, True, None, b"")
+def said(seq: int, text: str, name: str = "Ann") -> Message:
+    return Message(seq, str(seq), "s", "u", "t", "s-1", "user", "u", name, text, NOON, NOON, True, None, b"")
 
 
 @pytest.mark.req("E9")
 async def test_quality_is_measured_and_what_is_invented_is_named() -> None:
-    messages = [said("I moved to Berlin yesterday with 2 cats."), said("Their names are Miso and Udon.")]
-    good = await measure(
-        "On 2026-02-28 Ann moved to Berlin with 2 cats, Miso and Udon.", messages, (), DeterministicEmbedder()
-    )
+    messages = [said(1, "I moved to Berlin yesterday with 2 cats."), said(2, "Their names are Miso and Udon.")]
+    vectors = MessageVectors(EphemeralStore(), DeterministicEmbedder())
+    good = await measure("On 2026-02-28 Ann moved to Berlin with 2 cats, Miso and Udon.", messages, (), vectors)
     assert good.invented == ()
     assert good.grounded == 1.0
     assert good.coverage is not None
-    bad = await measure(
-        "On 2025-01-01 Ann moved to Paris with 3 cats, Miso and Udon.", messages, (), DeterministicEmbedder()
-    )
+    bad = await measure("On 2025-01-01 Ann moved to Paris with 3 cats, Miso and Udon.", messages, (), vectors)
     assert set(bad.invented) == {"2025-01-01", "Paris", "3"}
     assert bad.grounded == 0.4
-    other = await measure("Nothing much happened at all.", messages, (), DeterministicEmbedder())
+    other = await measure("Nothing much happened at all.", messages, (), vectors)
     assert other.coverage is not None
     assert other.coverage < good.coverage
     assert 0 < other.compression < good.compression
     assert (await measure("Ann moved.", messages, (), None)).coverage is None
+    assert (await measure("A picture.", [said(3, "")], (), vectors)).coverage is None
 
 
 @pytest.mark.req("E9")

@@ -77,7 +77,8 @@ async def test_a_failure_is_not_kept() -> None:
 
 async def test_the_oldest_texts_make_room() -> None:
     inner = Watched()
-    caching = CachingEmbedder(inner)
+    size = (await DeterministicEmbedder().embed(["any"])).nbytes
+    caching = CachingEmbedder(inner, most_bytes=256 * size)
     await caching.embed(["first"])
     await asyncio.gather(*(caching.embed([f"text {number}"]) for number in range(300)))
     asked = len(inner.asked)
@@ -85,6 +86,62 @@ async def test_the_oldest_texts_make_room() -> None:
     assert len(inner.asked) == asked
     await caching.embed(["first"])
     assert inner.asked[-1] == ["first"]
+
+
+async def test_two_batches_at_the_same_time_embed_each_text_once() -> None:
+    inner = Watched()
+    caching = CachingEmbedder(inner)
+    texts = ["tea", "milk", "soup", "bread"]
+    caching.expect("bread")
+    first, second, third = await asyncio.gather(
+        caching.embed(texts[:3]), caching.embed(texts[1:]), caching.embed([*texts, "tea"])
+    )
+    assert sorted(text for asked in inner.asked for text in asked) == sorted(texts)
+    expected = await DeterministicEmbedder().embed([*texts, "tea"])
+    assert np.array_equal(first, expected[:3])
+    assert np.array_equal(second, expected[1:4])
+    assert np.array_equal(third, expected)
+    assert np.array_equal(await caching.embed(texts), expected[:4])
+    assert len(inner.asked) == 2
+
+
+async def test_a_single_text_does_not_wait_for_a_batch() -> None:
+    inner = Watched()
+    caching = CachingEmbedder(inner)
+    batch = asyncio.ensure_future(caching.embed(["tea", "milk"]))
+    await asyncio.sleep(0)
+    await caching.embed(["tea"])
+    await batch
+    assert inner.asked == [["tea", "milk"], ["tea"]]
+
+
+async def test_a_cancelled_caller_leaves_a_shared_batch_to_the_others_and_cancels_its_own() -> None:
+    inner = Watched()
+    caching = CachingEmbedder(inner)
+    one, other = (asyncio.ensure_future(caching.embed(["tea", "milk"])) for _ in range(2))
+    await asyncio.sleep(0)
+    one.cancel()
+    assert len(await other) == 2
+    alone = asyncio.ensure_future(caching.embed(["soup", "bread"]))
+    await asyncio.sleep(0)
+    alone.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await alone
+    await caching.embed(["soup", "bread"])
+    assert inner.asked == [["tea", "milk"], ["soup", "bread"], ["soup", "bread"]]
+
+
+async def test_a_batch_that_fails_is_not_kept_and_nothing_stays_behind() -> None:
+    inner = Watched()
+    caching = CachingEmbedder(inner)
+    inner.fails = True
+    results = await asyncio.gather(*(caching.embed(["tea", "milk"]) for _ in range(2)), return_exceptions=True)
+    assert [type(result) for result in results] == [ModelError] * 2
+    inner.fails = False
+    assert len(await caching.embed(["tea", "milk"])) == 2
+    caching.forget_all()
+    assert len(await caching.embed(["tea", "milk"])) == 2
+    assert inner.asked == [["tea", "milk"]] * 3
 
 
 def test_each_event_loop_waits_for_its_own() -> None:

@@ -23,6 +23,7 @@ from aforesaid.domain.summary import Quality, Summary, SummaryDraft, ViewDraft
 from aforesaid.domain.summary_change import AddView
 from aforesaid.errors import ModelError
 from aforesaid.models.embed import Embedder
+from aforesaid.models.embed.message_vectors import MessageVectors
 from aforesaid.profiles import Profile
 from aforesaid.tasks import SingleFlight
 
@@ -51,12 +52,12 @@ class Executor:
         self.leases = Leases(store)
         self.flights: SingleFlight[Any] = SingleFlight()
         """Summaries in progress in this process; requests for the same one wait for it."""
-        self._embedder = embedder
+        self._vectors = None if embedder is None else MessageVectors(store, embedder)
 
     @property
     def embedder(self) -> str | None:
         """The name of the embedder, if there is one."""
-        return None if self._embedder is None else self._embedder.name
+        return None if self._vectors is None else self._vectors.embedder.name
 
     def tree_rules(self, turns: int | None = None) -> TreeRules:
         """Return the rules of the tree."""
@@ -109,7 +110,7 @@ class Executor:
     ) -> Quality | None:
         """Measure a summary. A failure is logged, and the summary has no measurement."""
         try:
-            return await measure(written.text, messages, summaries, self._embedder)
+            return await measure(written.text, messages, summaries, self._vectors)
         except ModelError:
             return await measure(written.text, messages, summaries, None)
 

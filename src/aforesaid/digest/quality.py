@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from aforesaid.domain.message import Message
 from aforesaid.domain.summary import Quality, Summary
-from aforesaid.models.embed import Embedder
+from aforesaid.models.embed.message_vectors import MOST_CHARACTERS, MessageVectors
 from aforesaid.text.folding import fold
 from aforesaid.text.sentences import split_sentences
 from aforesaid.text.times.find import find_times
@@ -24,20 +24,19 @@ _NUMBER: Final = re.compile(r"\d+(?:[.,:]\d+)*")
 _INSIDE: Final = re.compile(r"(?<=[\w,;] )[^\W\d_a-zß-öø-ÿ][\w'’-]+")
 """A word with a capital letter that does not begin a sentence."""
 _MOST_SOURCES: Final = 200
-_CHARACTERS: Final = 800
 _DAY: Final = timedelta(days=1)
 
 
 async def measure(
-    text: str, messages: Sequence[Message], summaries: Sequence[Summary], embedder: Embedder | None
+    text: str, messages: Sequence[Message], summaries: Sequence[Summary], vectors: MessageVectors | None
 ) -> Quality:
-    """Measure a summary against its sources."""
+    """Measure a summary against its sources. Without `vectors`, its coverage is not known. Raises ModelError."""
     sources = [message.text for message in messages] + [summary.text for summary in summaries]
     invented = _invented(text, messages, summaries)
     told = len(_telling(text))
     return Quality(
         compression=round(len(text) / max(sum(map(len, sources)), 1), 4),
-        coverage=await _coverage(text, sources, embedder),
+        coverage=None if vectors is None else await _coverage(text, messages, summaries, vectors),
         grounded=round(1 - len(invented) / told, 4) if told else 1.0,
         invented=tuple(invented),
     )
@@ -76,7 +75,7 @@ def _days(messages: Sequence[Message], summaries: Sequence[Summary]) -> set[date
     days: set[date] = set()
     for message in messages:
         days.add(message.at.date())
-        for when in find_times(message.text[:_CHARACTERS], message.at):
+        for when in find_times(message.text[:MOST_CHARACTERS], message.at):
             days.add(when.start.date())
     for summary in summaries:
         day, last = summary.began_at.date(), summary.ended_at.date()
@@ -97,13 +96,21 @@ def _as_date(word: str) -> date | None:
         return None
 
 
-async def _coverage(text: str, sources: Sequence[str], embedder: Embedder | None) -> float | None:
+async def _coverage(
+    text: str, messages: Sequence[Message], summaries: Sequence[Summary], vectors: MessageVectors
+) -> float | None:
     """Return the average similarity of each source to its nearest sentence of the summary."""
-    if embedder is None:
+    import numpy as np  # noqa: PLC0415 - loaded with the first vector
+
+    step = max(1, (len(messages) + len(summaries)) // _MOST_SOURCES)
+    said = [message for message in messages[::step] if message.text.strip()]
+    texts = [summary.text[:MOST_CHARACTERS] for summary in summaries[::step]]
+    if not said and not texts:
         return None
-    step = max(1, len(sources) // _MOST_SOURCES)
-    asked = [source[:_CHARACTERS] for source in sources[::step]]
-    sentences = [sentence[:_CHARACTERS] for sentence in split_sentences(text)] or [text[:_CHARACTERS]]
-    vectors = await embedder.embed([*sentences, *asked])
-    near: NDArray[np.float32] = vectors[len(sentences) :] @ vectors[: len(sentences)].T
+    sentences = [sentence[:MOST_CHARACTERS] for sentence in split_sentences(text)] or [text[:MOST_CHARACTERS]]
+    made = await vectors.embedder.embed([*sentences, *texts])
+    own, sources = made[: len(sentences)], made[len(sentences) :]
+    if said:
+        sources = np.concatenate([await vectors.of(said), sources])
+    near: NDArray[np.float32] = sources @ own.T
     return round(float(near.max(axis=1).mean()), 4)

@@ -181,7 +181,7 @@ class Extractor:
         people, owner, zone = job.people, job.owner, job.zone
         if self._judge is not None:
             try:
-                judgements = await self._judge.judge(job.scope, batch)
+                judgements = await self._judge.judge(batch)
             except ModelError as error:
                 _log.warning("messages of %s are extracted by rules: %s", job.scope.user, error)
             else:
@@ -193,9 +193,9 @@ class Extractor:
         if not candidates:
             return []
         known = comparable(job.known)
-        stored = await judge.stored_vectors(job.scope, [max(memory.sources) for memory in known])
+        stored = await judge.vectors.stored(job.scope, [max(memory.sources) for memory in known])
         made = {each.last: each.sources[-1] for each in candidates}
-        rows = await judge.vectors(job.scope, list(made.values()))
+        rows = await judge.vectors.of(list(made.values()))
         vectors = {**stored, **dict(zip(made, rows, strict=True))}
         return await asyncio.to_thread(with_outdated, candidates, known, vectors)
 

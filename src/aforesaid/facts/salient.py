@@ -10,21 +10,21 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta, tzinfo
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from aforesaid.domain.clock import to_zone
 from aforesaid.domain.literals import Category
 from aforesaid.domain.memory import Event
 from aforesaid.domain.message import Message
-from aforesaid.domain.scope import Scope
 from aforesaid.facts.candidate import Candidate, among_people, by_rules, statement_in
 from aforesaid.facts.people import Person, by_id
 from aforesaid.facts.suspicion import suspicion
 from aforesaid.models.embed import Embedder
+from aforesaid.models.embed.message_vectors import MessageVectors
 from aforesaid.models.offline import is_joke, may_hold_requests, reads_like_an_attack, third_person
 from aforesaid.models.offline.memories.extract import written_time
-from aforesaid.models.salience import CHARACTERS, ENCODER, Judgement, Kind, load_salience
-from aforesaid.store import Store, questions
+from aforesaid.models.salience import Judgement, Kind, load_salience
+from aforesaid.store import Store
 from aforesaid.text.languages import guess_language
 from aforesaid.text.openers import without_opener
 from aforesaid.text.pointing import points_elsewhere
@@ -34,10 +34,6 @@ from aforesaid.text.stop_words import stop_words
 from aforesaid.text.times.find import When, find_times
 from aforesaid.text.vocabulary import vocabulary
 from aforesaid.text.words import words_of
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 SALIENCE: Final = "salience/1"
 """The version of this extractor."""
@@ -72,10 +68,9 @@ class Judge:
 
     def __init__(self, store: Store, encoder: Embedder) -> None:
         """Make missing vectors with `encoder`, the built-in one."""
-        self._store = store
-        self._encoder = encoder
+        self.vectors = MessageVectors(store, encoder)
 
-    async def judge(self, scope: Scope, messages: Sequence[Message]) -> dict[int, Judgement]:
+    async def judge(self, messages: Sequence[Message]) -> dict[int, Judgement]:
         """Return the judgement of each message of a person, by sequence number.
 
         Raises ModelError if the encoder does not answer.
@@ -83,30 +78,10 @@ class Judge:
         said = [message for message in messages if message.role == "user" and message.text.strip()]
         if not said:
             return {}
-        vectors = await self.vectors(scope, said)
+        vectors = await self.vectors.of(said)
         # In a thread, since reading many texts would block the event loop.
         judgements = await asyncio.to_thread(lambda: load_salience().judge([each.text for each in said], vectors))
         return {message.seq: each for message, each in zip(said, judgements, strict=True)}
-
-    async def vectors(self, scope: Scope, messages: Sequence[Message]) -> NDArray[np.float32]:
-        """Return the vectors of messages, one row each. Those that are not stored yet are made here."""
-        import numpy as np  # noqa: PLC0415 - loaded with the first vector
-
-        found = await self.stored_vectors(scope, [message.seq for message in messages])
-        missing = [message for message in messages if message.seq not in found]
-        if missing:
-            made = await self._encoder.embed([message.text[:CHARACTERS] for message in missing])
-            # As precise as a stored vector, so that the judgement does not depend on what was embedded first.
-            rounded = made.astype(np.float16).astype(np.float32)
-            found |= {message.seq: row for message, row in zip(missing, rounded, strict=True)}
-        return np.stack([found[message.seq] for message in messages])
-
-    async def stored_vectors(self, scope: Scope, seqs: Sequence[int]) -> dict[int, NDArray[np.float32]]:
-        """Return the vectors that the store has of messages, by sequence number."""
-        import numpy as np  # noqa: PLC0415
-
-        stored = await self._store.read(questions.MessageVectors(scope, ENCODER, list(dict.fromkeys(seqs))))
-        return {seq: np.frombuffer(value, dtype=np.float16).astype(np.float32) for seq, value in stored.items()}
 
 
 class _Quoted(NamedTuple):

@@ -17,6 +17,7 @@ from aforesaid.domain.report import Component
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary import Summary
 from aforesaid.errors import StoreError
+from aforesaid.models.embed import CachingEmbedder
 from aforesaid.models.provider_health import models_health
 from aforesaid.profiles import Profile
 from aforesaid.profiles.effective import EffectiveSettings
@@ -185,6 +186,8 @@ class Services:
         """Clear all caches that may contain data of a deleted user."""
         self.portraitist.forget_all()
         self.recall.forget_all()
+        if isinstance(self._embedder, CachingEmbedder):
+            self._embedder.forget_all()
         self.recipes.clear()
         self.builder.forget_all()
 

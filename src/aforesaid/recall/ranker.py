@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import ModelError
 from aforesaid.models.embed import Embedder, TokenEmbedder
+from aforesaid.models.embed.message_vectors import MOST_CHARACTERS
 from aforesaid.models.embed.token_vectors import DIMENSIONS, Ranker, TokenVectors, unpacked
 from aforesaid.recall.candidates import Candidates
 from aforesaid.recall.request import SearchRequest
@@ -29,8 +30,6 @@ DEPTH: Final = 100
 """Candidates that the ranker scores: 92 of 100 answers are among the first 100."""
 _ENCODED: Final = 16
 """Maximum messages encoded during a search, because background work has not reached them yet. Each takes about 3 ms."""
-_CHARACTERS: Final = 800
-"""Maximum characters of a message that are encoded, as in the background."""
 _SHIFT: Final = 0.5
 """Standard deviations above the mean at which the ranker adds nothing. So scores are as high with it as without it, on
 average over right and wrong hits and over questions whose answer was never said."""
@@ -72,7 +71,7 @@ class TokenRanker:
         if len(missing) > _ENCODED:
             return None
         try:
-            made = await embedder.tokens([candidates.texts[place][:_CHARACTERS] for place in missing])
+            made = await embedder.tokens([candidates.texts[place][:MOST_CHARACTERS] for place in missing])
             [question] = await embedder.tokens([asked])
         except ModelError:
             # The embedder is counted and reported where it embeds the question.

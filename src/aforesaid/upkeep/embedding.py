@@ -22,6 +22,7 @@ from aforesaid.domain.scope import Scope
 from aforesaid.domain.vector import Unembedded, VectorRow
 from aforesaid.errors import ModelError, StoreError
 from aforesaid.models.embed import CachingEmbedder, Embedder, RemoteEmbedder, TokenEmbedder, Vectors
+from aforesaid.models.embed.message_vectors import MOST_CHARACTERS
 from aforesaid.models.provider_health import shown
 from aforesaid.store import questions
 from aforesaid.telemetry import Metrics
@@ -34,8 +35,6 @@ _BATCH: Final = 256
 _MOST_COUNTED: Final = 10_000
 """Maximum messages read to count those that wait: the backlog from which an alert is raised by default."""
 _DEBOUNCE_SECONDS: Final = 0.1
-_CHARACTERS: Final = 800
-"""Maximum characters of a message that are embedded; the rest is found by its words."""
 
 
 class Embedding:
@@ -104,7 +103,7 @@ class Embedding:
         async with self._one_at_a_time:
             try:
                 while notes := await self._store.read(questions.UnembeddedNotes(embedder.name, _BATCH)):
-                    made = await embedder.embed([note.text[:_CHARACTERS] for note in notes])
+                    made = await embedder.embed([note.text[:MOST_CHARACTERS] for note in notes])
                     await self._store.apply([_note_vectors(embedder.name, notes, made)])
                     done += len(notes)
                 # New messages come before old ones that have no token vectors yet, also while these catch up.
@@ -161,7 +160,7 @@ class Embedding:
 
         texts = _new_texts(due)
         self._metrics.cache_hit("embed", embedder.name, len(due) - len(texts))
-        made = await embedder.embed([text[:_CHARACTERS] for text in texts]) if texts else ()
+        made = await embedder.embed([text[:MOST_CHARACTERS] for text in texts]) if texts else ()
         if len(made) != len(texts):
             raise ModelError(f"{embedder.name} returned {len(made)} vectors for {len(texts)} texts")
         values = {text: row.astype(np.float16).tobytes() for text, row in zip(texts, made, strict=True)}
@@ -170,7 +169,7 @@ class Embedding:
 
 async def _token_rows(embedder: TokenEmbedder, due: Sequence[Unembedded]) -> tuple[VectorRow, ...]:
     texts = _new_texts(due)
-    made = await embedder.tokens([text[:_CHARACTERS] for text in texts]) if texts else []
+    made = await embedder.tokens([text[:MOST_CHARACTERS] for text in texts]) if texts else []
     values = {text: tokens.packed() for text, tokens in zip(texts, made, strict=True)}
     return _rows(due, values)
 

@@ -1,7 +1,7 @@
-"""Cache the vectors of recent texts.
+"""Cache the vectors of recent texts, and embed a text once that several callers need at the same time.
 
-What somebody asks is embedded to search by it, and once more when it is stored as a message. And a search may say early
-what it is going to need.
+A question is embedded to search by it, and once more when it is stored as a message. A memory is embedded to compare it
+with others, and once more when it is stored. Extraction and embedding read the same new messages side by side.
 """
 
 from __future__ import annotations
@@ -16,18 +16,47 @@ from aforesaid.errors import ModelError
 from aforesaid.models.embed.contract import Beginning, Embedder, TokenEmbedder, Vectors
 from aforesaid.models.embed.token_vectors import TokenVectors
 
-_KEPT: Final = 256
+_MOST_BYTES: Final = 4 * 1024 * 1024
+"""Maximum size of the cached vectors: 2,048 of the built-in encoder, several batches of upkeep."""
+
+
+class _Batch:
+    """Texts that are being embedded together, and how many callers wait for them."""
+
+    def __init__(self, texts: Sequence[str], vectors: asyncio.Future[Vectors]) -> None:
+        self.rows: Final = {text: row for row, text in enumerate(texts)}
+        self._vectors: Final = vectors
+        self._waiting = 0
+        self.abandoned = False
+        """Whether the call was cancelled. Nobody may wait for it any more."""
+
+    async def wait(self) -> Vectors:
+        """Return the vectors. If all callers are cancelled, so is the call."""
+        self._waiting += 1
+        try:
+            # One cancelled caller must not cancel the call of others.
+            return await asyncio.shield(self._vectors)
+        except asyncio.CancelledError:
+            if self._waiting == 1:
+                self.abandoned = True
+                self._vectors.cancel()
+            raise
+        finally:
+            self._waiting -= 1
 
 
 class CachingEmbedder:
     """An embedder with a cache of recent texts."""
 
-    def __init__(self, inner: Embedder) -> None:
+    def __init__(self, inner: Embedder, most_bytes: int = _MOST_BYTES) -> None:
         self.inner: Final = inner
         # Looked up once: checking against a protocol takes longer than embedding a word.
         self._begin_inner: Final = inner.begin if isinstance(inner, Beginning) else None
-        self._kept: LRUCache[str, Vectors] = LRUCache(_KEPT)
+        self._kept: LRUCache[str, Vectors] = LRUCache(most_bytes, getsizeof=lambda row: row.nbytes)
         self._coming: dict[tuple[asyncio.AbstractEventLoop, str], asyncio.Future[Vectors]] = {}
+        """Texts that are embedded alone, because somebody waits for them."""
+        self._batches: dict[tuple[asyncio.AbstractEventLoop, str], _Batch] = {}
+        """The batch of each text that is embedded with others."""
 
     @property
     def name(self) -> str:
@@ -35,17 +64,30 @@ class CachingEmbedder:
         return self.inner.name
 
     async def embed(self, texts: Sequence[str]) -> Vectors:
-        """Return one row for each text."""
+        """Return one row for each text. A single text does not wait for a batch that has it: a batch takes long."""
         import numpy as np  # noqa: PLC0415 - loaded with the first text
 
         if len(texts) == 1:
             return await self._one(texts[0])
-        new = [text for text in dict.fromkeys(texts) if text not in self._kept]
-        if len(new) == len(texts):
+        if not texts:
             return await self.inner.embed(texts)
-        known = {text: self._kept[text][0] for text in texts if text in self._kept}
-        if new:
-            known |= zip(new, await self.inner.embed(new), strict=True)
+        loop = asyncio.get_running_loop()
+        # Taken from the cache before anything is awaited: others may fill it meanwhile.
+        known = {text: row for text in texts if (row := self._kept.get(text)) is not None}
+        alone = {text: self._coming[loop, text] for text in texts if text not in known and (loop, text) in self._coming}
+        new = [text for text in dict.fromkeys(texts) if text not in known and text not in alone]
+        begun = {
+            text: batch
+            for text in new
+            if (batch := self._batches.get((loop, text))) is not None and not batch.abandoned
+        }
+        if fresh := [text for text in new if text not in begun]:
+            begun |= dict.fromkeys(fresh, self._begin_batch(loop, fresh))
+        for batch in dict.fromkeys(begun.values()):
+            vectors = await batch.wait()
+            known |= {text: vectors[row] for text, row in batch.rows.items() if begun.get(text) is batch}
+        for text, coming in alone.items():
+            known[text] = (await asyncio.shield(coming))[0]
         return np.stack([known[text] for text in texts])
 
     @property
@@ -68,10 +110,14 @@ class CachingEmbedder:
         if text not in self._kept:
             self._begin(text)
 
+    def forget_all(self) -> None:
+        """Empty the cache, because somebody was erased."""
+        self._kept.clear()
+
     async def _one(self, text: str) -> Vectors:
         kept = self._kept.get(text)
         # A cancelled caller must not cancel the call of others.
-        return kept if kept is not None else await asyncio.shield(self._begin(text))
+        return kept[None] if kept is not None else await asyncio.shield(self._begin(text))
 
     def _begin(self, text: str) -> asyncio.Future[Vectors]:
         key = asyncio.get_running_loop(), text
@@ -85,6 +131,27 @@ class CachingEmbedder:
 
     def _arrived(self, key: tuple[asyncio.AbstractEventLoop, str], ended: asyncio.Future[Vectors]) -> None:
         del self._coming[key]
-        # Callers get the exception; without a caller it is ignored.
-        if not ended.cancelled() and ended.exception() is None:
-            self._kept[key[1]] = ended.result()
+        self._keep([key[1]], ended)
+
+    def _begin_batch(self, loop: asyncio.AbstractEventLoop, texts: list[str]) -> _Batch:
+        vectors = asyncio.ensure_future(self.inner.embed(texts))
+        batch = _Batch(texts, vectors)
+        self._batches |= dict.fromkeys([(loop, text) for text in texts], batch)
+
+        def arrived(ended: asyncio.Future[Vectors]) -> None:
+            for text in texts:
+                if self._batches.get((loop, text)) is batch:
+                    del self._batches[loop, text]
+            self._keep(texts, ended)
+
+        vectors.add_done_callback(arrived)
+        return batch
+
+    def _keep(self, texts: Sequence[str], ended: asyncio.Future[Vectors]) -> None:
+        """Cache vectors. Callers get an exception; without a caller it is ignored."""
+        if ended.cancelled() or ended.exception() is not None:
+            return
+        for text, row in zip(texts, ended.result(), strict=False):
+            if row.nbytes <= self._kept.maxsize:
+                # A copy: a view would keep the vectors of the whole batch in memory.
+                self._kept[text] = row.copy()
