@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import sys
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import apsw
@@ -33,6 +34,23 @@ VALUES (1, 1, 0, 1, 1, 'user', 'written long ago', 50, 50, 3, ?);
 INSERT INTO log_index (rowid, terms) SELECT seq, terms FROM log_index_content;
 """
 """One message, in columns that every schema has."""
+
+
+def contents(path: Path) -> tuple[object, ...]:
+    """Return tables, views, indexes and rows of a new file, without the inner records of the keyword indexes."""
+    with closing(connection.connect(path, Options(), create=True)) as made:
+        migrate.migrate(made, path)
+        found = made.execute("SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY rowid").fetchall()
+        tables = [name for kind, name, *_ in found if kind == "table" and not str(name).endswith("_index_data")]
+        rows = {name: made.execute(f"SELECT * FROM {name}").fetchall() for name in tables}
+        return found, rows, made.pragma("user_version"), made.pragma("application_id")
+
+
+def test_a_new_file_has_the_schema_that_the_steps_make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    by_script = contents(tmp_path / "script.db")
+    unused = replace(migrate.whole_schema(), number=sys.maxsize)
+    monkeypatch.setattr(migrate, "whole_schema", lambda: unused)
+    assert by_script == contents(tmp_path / "steps.db"), "run tools/sqlite_schema.py"
 
 
 @pytest.mark.parametrize("schema", [step.number for step in migrations()[:-1]])

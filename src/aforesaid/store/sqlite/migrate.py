@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
@@ -19,6 +22,18 @@ def migrations() -> tuple[Migration, ...]:
     return steps_of("aforesaid.store.sqlite")
 
 
+@cache
+def whole_schema() -> Migration:
+    """Return the sum of the steps up to a number, as one script that creates it eight times as fast as they do.
+
+    `tools/sqlite_schema.py` writes it. It may be older than the newest step: later steps are applied after it.
+    """
+    sql = (files("aforesaid.store.sqlite") / "schema.sql").read_text(encoding="utf-8")
+    number = re.match(r"-- schema (\d+)", sql)
+    assert number is not None  # noqa: S101 - a file of this package
+    return Migration(int(number[1]), "schema", sql)
+
+
 def migrate(connection: apsw.Connection, path: Path) -> None:
     """Apply the steps that the file lacks, all in one transaction. Several processes may try at once."""
     newest = migrations()[-1].number
@@ -27,10 +42,14 @@ def migrate(connection: apsw.Connection, path: Path) -> None:
     connection.execute("BEGIN IMMEDIATE")
     try:
         current = schema_version(connection, path)
+        whole = whole_schema()
+        if current == 0 and whole.number <= newest:
+            connection.execute(whole.sql)
+            current = whole.number
         for step in migrations():
             if step.number > current:
                 connection.execute(step.sql)
-                connection.pragma("user_version", step.number)
+        connection.pragma("user_version", newest)
         connection.pragma("application_id", APPLICATION_ID)
         connection.execute("COMMIT")
     except BaseException:
