@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext
 from typing import Final
 
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
 from fastapi.staticfiles import StaticFiles
 from starlette.routing import Route
 
@@ -30,6 +30,18 @@ from aforesaid.tasks import beside
 _log: Final = logging.getLogger("aforesaid.server")
 
 
+def _all_routes() -> APIRouter:
+    routes = APIRouter()
+    routes.routes.append(proxy.CHAT)
+    for router in (status.router, api.router, proxy.router, signin.router, panel.router):
+        routes.include_router(router)
+    return routes
+
+
+_ROUTES: Final = _all_routes()
+"""Every route but /mcp, shared by all applications of the process: FastAPI needs 0.3 s to work them out."""
+
+
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     agents = app.state.agents
@@ -37,7 +49,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     # The embedder and the token counter take seconds to load. A stopping server does not wait for them.
     async with (
         beside(_warm_up(here.memory), "warm-up"),
-        agents.session_manager.run() if agents is not None else nullcontext(),
+        agents.run() if agents is not None else nullcontext(),
     ):
         yield
     await here.close()
@@ -54,12 +66,12 @@ def _serve_agents(app: FastAPI, memory: Memory) -> None:
     """Add MCP if the extra `mcp` is installed."""
     app.state.agents = None
     try:
-        from aforesaid.server.mcp.http import McpEndpoint, over_http  # noqa: PLC0415
+        from aforesaid.server.mcp.http import McpEndpoint  # noqa: PLC0415
     except ImportError as error:
         _log.info("MCP is not served at /mcp (missing package: %s); %s", error.name, how_to_install("mcp"))
         return
-    app.state.agents = over_http(memory)
-    app.router.routes.append(Route("/mcp", McpEndpoint(app.state.agents), name="mcp", include_in_schema=False))
+    app.state.agents = McpEndpoint(memory)
+    app.router.routes.append(Route("/mcp", app.state.agents, name="mcp", include_in_schema=False))
 
 
 def create_app(memory: Memory, options: ServerOptions | None = None) -> FastAPI:
@@ -81,9 +93,7 @@ def create_app(memory: Memory, options: ServerOptions | None = None) -> FastAPI:
     hide(app.state.served.link)
     guard_logs()
     problems.install(app)
-    app.router.routes.append(proxy.CHAT)
-    for router in (status.router, api.router, proxy.router, signin.router, panel.router):
-        app.include_router(router)
+    app.router.routes.extend(_ROUTES.routes)
     _serve_agents(app, memory)
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
     describe(app)

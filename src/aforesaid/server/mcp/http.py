@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractAsyncContextManager
+from functools import cached_property
+
 from mcp.server.mcpserver import MCPServer
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.requests import Request
@@ -14,20 +17,23 @@ from aforesaid.server.dependencies import identify
 from aforesaid.server.mcp.build import build
 
 
-def over_http(memory: Memory) -> MCPServer[None]:
-    """Make an MCP server whose requests come in by `McpEndpoint`."""
-    server = build(memory, _credential_of)
-    # Foreign names and pages are refused for all routes alike, before they get here.
-    security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
-    server.streamable_http_app(stateless_http=True, json_response=True, transport_security=security)
-    return server
-
-
 class McpEndpoint:
-    """Passes requests with a valid credential on to the MCP server."""
+    """Passes requests with a valid credential on to an MCP server, which is built when it is first needed."""
 
-    def __init__(self, server: MCPServer[None]) -> None:
-        self._server = server
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
+
+    @cached_property
+    def _server(self) -> MCPServer[None]:
+        server = build(self._memory, _credential_of)
+        # Foreign names and pages are refused for all routes alike, before they get here.
+        security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
+        server.streamable_http_app(stateless_http=True, json_response=True, transport_security=security)
+        return server
+
+    def run(self) -> AbstractAsyncContextManager[None]:
+        """Serve requests until the context ends."""
+        return self._server.session_manager.run()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Check the request, and pass it on."""
