@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from datetime import UTC, tzinfo
 from difflib import get_close_matches
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, get_args
@@ -148,6 +149,7 @@ def load_profile(profile: str | os.PathLike[str] | Mapping[str, Any]) -> Profile
     return _extend(keys, f"the profile {path}")
 
 
+@cache
 def _built_in(name: str) -> Profile:
     """Return a built-in profile. Its file contains only the differences from `default`."""
     folder = files("aforesaid.profiles")
