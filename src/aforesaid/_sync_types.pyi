@@ -13,7 +13,7 @@ from aforesaid.domain.chat_message import ChatMessage
 from aforesaid.domain.details import Part, ToolCall
 from aforesaid.domain.hit import Hit
 from aforesaid.domain.known_ids import KnownIds
-from aforesaid.domain.literals import Category, HitKind, MemoryState, Role, SettingValue, Within
+from aforesaid.domain.literals import Category, CategoryOrKind, HitKind, Kind, MemoryState, Role, SettingValue, Within
 from aforesaid.domain.memory import Facts, MemoryRecord, MemoryVersion
 from aforesaid.domain.message import Message
 from aforesaid.domain.new_message import NewMessage
@@ -115,6 +115,7 @@ class SyncMemory:
         user: str | int | None = None,
         active: bool | None = True,
         state: MemoryState | None = None,
+        kind: Kind | None = None,
         containing: str | None = None,
         before: int | None = None,
         limit: int = 50,
@@ -454,7 +455,7 @@ class SyncUserMemory:
         `by` is who says so, if not the user; what others say that is sensitive waits for approval, and so does what
         reads like an instruction to a model. `name` is what the user is called. `outcome` says what became of it.
         With `about`, the fact is about somebody else whom the memory does not know, by their name ("Tom"): it becomes a
-        memory with the tag `about tom`, and no part of the user's facts and portrait.
+        memory with `about` set to that name, and no part of the user's facts and portrait.
         """
 
     def forget(self, fact: str, *, name: str | None = None) -> ForgetResult:
@@ -483,16 +484,18 @@ class SyncUserMemory:
         active: bool | None = True,
         state: MemoryState | None = None,
         at: datetime | None = None,
+        kind: Kind | None = None,
+        about: str | None = None,
     ) -> list[MemoryRecord]:
         """Return memories, most important first.
 
         With `active=None` those in every state; with `state`, those that are `quarantined`, `superseded`, … With `at`,
-        what was believed at that moment.
+        what was believed at that moment. `kind` is finer than the category; `about` names a person by id or name.
         """
 
     def note(
         self,
-        category: Category,
+        category: CategoryOrKind,
         text: str,
         *,
         importance: int = ...,
@@ -501,11 +504,13 @@ class SyncUserMemory:
         when: datetime | str | None = None,
         expires: datetime | None = None,
         source: Message | None = None,
+        about: str | None = None,
     ) -> MemoryRecord:
-        """Store a memory. `when` is when it happens or when to remind; default: the time in the text.
+        """Store a memory of a category, or of a kind that no category names: event, relationship or instruction.
 
-        `when` is a moment, or words such as "tomorrow at 9"; without a time zone it is in the user's. `source` is the
-        user's message that asked for it.
+        `when` is when it happens or when to remind; default: the time in the text. It is a moment, or words such as
+        "tomorrow at 9"; without a time zone it is in the user's. `source` is the user's message that asked for it.
+        `about` is whom it is about, if not the user: the id of another user, or a name.
         """
 
     def edit_memory(
@@ -513,12 +518,13 @@ class SyncUserMemory:
         memory: int,
         *,
         text: str | None = None,
-        category: Category | None = None,
+        category: CategoryOrKind | None = None,
         importance: int | None = None,
         tags: Sequence[str] | None = None,
         priority: int | None = None,
         when: datetime | str | None = None,
         expires: datetime | None = None,
+        about: str | None = None,
         revision: int | None = None,
     ) -> MemoryRecord:
         """Change a memory. Arguments that are not given keep their value; the old version is kept.

@@ -130,7 +130,7 @@ async def test_what_is_said_about_a_stranger_is_not_filed_under_the_speaker(memo
     assert "I know nobody here called Zoe" in str(await say(memory, "Bot remember that Zoe is a pilot"))
     assert "pilot" not in await facts(memory, "100")
     (kept,) = await memory.user("100", space="guild").memories()
-    assert ("Zoe is a pilot" in kept.text, kept.tags, kept.speaker) == (True, ("about zoe",), "100")
+    assert ("Zoe is a pilot" in kept.text, kept.about, kept.speaker) == (True, "Zoe", "100")
     assert "Zoe is a pilot" in str(await say(memory, "Bot what do you know about Zoe?"))
 
 

@@ -24,9 +24,11 @@ from changes import Statements, fitted, pairs_of, superseded
 from linear import Floats, Inputs, Projection, linear, logistic
 from numpy.typing import NDArray
 
+from aforesaid.domain.literals import Kind
+from aforesaid.domain.memory import KINDS
 from aforesaid.evaluation.memories.transcripts import FactTranscript, load_fact_transcripts
 from aforesaid.models.embed.local import load_encoder
-from aforesaid.models.salience import CHARACTERS, KINDS, Kind, SalienceModel, read_salience, text_features
+from aforesaid.models.salience import CHARACTERS, SalienceModel, read_salience, text_features
 
 ROOT = Path(__file__).parents[2]
 CONVERSATIONS = ROOT / "bench" / "conversations"

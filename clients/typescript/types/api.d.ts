@@ -287,6 +287,10 @@ export interface Memory {
   /** The display name that the user used last. */
   name: string | null;
   category: "schedule" | "fact" | "task" | "preference" | "reminder" | "other";
+  /** What it is, finer than the category. Events are dated and do not expire. */
+  kind: "fact" | "preference" | "event" | "schedule" | "task" | "reminder" | "relationship" | "instruction";
+  /** Whom it is about, if not the user: the id of another user, or a name. */
+  about: string | null;
   content: string;
   importance: number;
   band: Band;
@@ -303,8 +307,16 @@ export interface Memory {
   event: Happening | null;
   remind_at: string | null;
   expires_at: string | null;
+  /** When it was first said. */
+  said_at: string;
+  /** Since when it is true. */
   valid_from: string;
+  /** Until when it was true. */
   valid_to: string | null;
+  /** The language of its text. */
+  language: string | null;
+  /** How sure its extractor is that it is worth remembering, 0 to 1. */
+  confidence: number | null;
   superseded_by: number | null;
   /** The messages that it was learned from, by sequence number. */
   sources: number[];
@@ -317,7 +329,7 @@ export interface Memory {
 
 /** Changes of a memory, at least one. Omitted fields stay unchanged. */
 export interface MemoryEdit {
-  category?: "schedule" | "fact" | "task" | "preference" | "reminder" | "other" | null;
+  category?: "schedule" | "fact" | "task" | "preference" | "reminder" | "other" | "event" | "relationship" | "instruction" | null;
   content?: string | null;
   importance?: number | null;
   tags?: string[] | null;
@@ -325,6 +337,8 @@ export interface MemoryEdit {
   /** When it happens or reminds: a moment, or words such as `tomorrow at 9`. Without a time zone it is in the user's (`time_zone`). A reminder cannot lie in the past. Without it, new content that names another time moves the memory as well. */
   when?: string | null;
   expires_at?: string | null;
+  /** Whom it is about, if not the user: the id of another user, or a name. */
+  about?: string | null;
   /** False deactivates it, true reactivates it. */
   active?: boolean;
 }
@@ -461,7 +475,8 @@ export interface NewKey {
 export interface NewMemory {
   /** The user. Not needed with a key for one user. */
   user_name?: string | null;
-  category: "schedule" | "fact" | "task" | "preference" | "reminder" | "other";
+  /** The category, or the kind of what no category names (an event, a relationship, an instruction). */
+  category: "schedule" | "fact" | "task" | "preference" | "reminder" | "other" | "event" | "relationship" | "instruction";
   content: string;
   importance?: number;
   tags?: string[];
@@ -469,6 +484,8 @@ export interface NewMemory {
   /** When it happens or reminds: a moment, or words such as `tomorrow at 9`. Without a time zone it is in the user's (`time_zone`). A reminder cannot lie in the past. Without it, what the content says counts. */
   when?: string | null;
   expires_at?: string | null;
+  /** Whom it is about, if not the user: the id of another user, or a name. */
+  about?: string | null;
 }
 
 /** A message to store. */
@@ -835,6 +852,8 @@ export interface Routes {
         /** The user. Not needed with a key for one user. */
         user?: string;
         category?: "schedule" | "fact" | "task" | "preference" | "reminder" | "other";
+        /** Only memories of this kind. Finer than the category. */
+        kind?: "fact" | "preference" | "event" | "schedule" | "task" | "reminder" | "relationship" | "instruction";
         /** Whether to return active or inactive ones. Default: true. */
         active?: boolean;
         /** Only memories in this state. */

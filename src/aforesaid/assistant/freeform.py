@@ -19,7 +19,7 @@ from aforesaid.domain.literals import Within
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import is_direct
 from aforesaid.errors import AforesaidError, ModelError
-from aforesaid.facts import about_tag
+from aforesaid.facts import is_about
 from aforesaid.models.offline.recognise_request import ME, may_ask, recognise_request
 from aforesaid.models.prompts import fence, lines_of, load_prompt
 from aforesaid.models.prompts.fence import Line
@@ -133,9 +133,8 @@ class FreeForm:
         """Return what people of the space said about an unknown person, by name."""
         if is_direct(turn.user.scope.thread):
             return []
-        tag = about_tag(word)
         found = await self._memory.memories(space=turn.user.scope.space, containing=word, limit=_STRANGERS)
-        return [memory.text for memory in found if tag in memory.tags]
+        return [memory.text for memory in found if is_about(memory, word)]
 
     async def _before(self, turn: Turn) -> list[Message]:
         """Return earlier messages of the thread, oldest first, without the turn itself."""

@@ -21,12 +21,15 @@ from aforesaid.cli.options import (
     note_pending_work,
 )
 from aforesaid.cli.output import harmless, local_time, print_json, say
-from aforesaid.domain.literals import Category, MemoryState
+from aforesaid.domain.literals import Category, CategoryOrKind, Kind, MemoryState
 from aforesaid.domain.memory import MemoryRecord
 from aforesaid.domain.scope import DEFAULT_SPACE
 from aforesaid.errors import InvalidInput
 from aforesaid.facts import calendar
 
+_CATEGORY = (
+    "The category: schedule, fact, task, preference, reminder or other; or the kind event, relationship or instruction."
+)
 _STYLES = {"grey": "bright_black", "blue": "blue", "orange": "yellow", "red": "red"}
 
 Name = Annotated[
@@ -112,6 +115,14 @@ def memories(
             "--category", "-c", help="Only: schedule, fact, task, preference, reminder or other. Default: all."
         ),
     ] = None,
+    kind: Annotated[
+        str | None,
+        typer.Option(
+            "--kind",
+            "-k",
+            help="Only: fact, preference, event, schedule, task, reminder, relationship or instruction. Default: all.",
+        ),
+    ] = None,
     state: Annotated[
         str | None,
         typer.Option("--state", help="active, superseded, deactivated, quarantined, expired or all. Default: active."),
@@ -156,6 +167,7 @@ def memories(
                 active=None if every else True,
                 state=None if every else cast("MemoryState | None", state),
                 at=moment(at),
+                kind=cast("Kind | None", kind),
             )
     shown = changed or found
     if as_json:
@@ -167,7 +179,7 @@ def memories(
 
 
 def note(
-    category: Annotated[str, typer.Argument(help="The category: schedule, fact, task, preference, reminder or other.")],
+    category: Annotated[str, typer.Argument(help=_CATEGORY)],
     text: Annotated[str, typer.Argument(help="The text.")],
     store: Store = None,
     user: User = ME,
@@ -185,6 +197,10 @@ def note(
     expires: Annotated[
         str | None, typer.Option("--expires", help="When it expires. Default: never. Example: 2026-12-31")
     ] = None,
+    about: Annotated[
+        str | None,
+        typer.Option("--about", help="Whom it is about, by id or name. Default: the user. Example: --about Tom"),
+    ] = None,
     space: Space = DEFAULT_SPACE,
     as_json: AsJson = False,
 ) -> None:
@@ -196,13 +212,14 @@ def note(
     announce_new_folder(store)
     with aforesaid.open(store, embedder="none") as memory:
         written = memory.user(user, space=space, actor="command line").note(
-            cast("Category", category),
+            cast("CategoryOrKind", category),
             text,
             importance=importance,
             priority=priority,
             tags=tags or (),
             when=when,
             expires=moment(expires),
+            about=about,
         )
     if as_json:
         print_json(written)

@@ -331,7 +331,7 @@ def _limited(hits: Sequence[Hit], recent: Sequence[Message], most: int) -> list[
 
 def _is_request(memory: MemoryRecord, scope: Scope) -> bool:
     """Return whether a memory is a standing request of the person themself."""
-    return INSTRUCTION in memory.tags and memory.speaker == scope.user
+    return memory.kind == INSTRUCTION and memory.speaker == scope.user
 
 
 def _name_of(user: str, messages: Sequence[Message]) -> str:

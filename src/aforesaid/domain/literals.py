@@ -11,6 +11,15 @@ Within = Literal["user", "thread", "session"]
 
 Category = Literal["schedule", "fact", "task", "preference", "reminder", "other"]
 
+Kind = Literal["fact", "preference", "event", "schedule", "task", "reminder", "relationship", "instruction"]
+"""What a memory is. `event`: something dated, past or to come, that does not expire; `schedule`: an appointment;
+`instruction`: a standing request to the assistant. The order is that of the outputs of the salience model."""
+
+CategoryOrKind = Literal[
+    "schedule", "fact", "task", "preference", "reminder", "other", "event", "relationship", "instruction"
+]
+"""What a memory that is written by hand can be called: by its category or by its kind."""
+
 MemoryState = Literal["active", "superseded", "deactivated", "quarantined", "expired"]
 """Active; superseded by a newer one; deactivated by a person; quarantined for approval; expired."""
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final, NamedTuple, get_args
+from typing import Final, NamedTuple, cast, get_args
 
 from aforesaid.domain import checks
-from aforesaid.domain.literals import Category, MemoryState, Trust
+from aforesaid.domain.literals import Category, CategoryOrKind, Kind, MemoryState, Trust
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import InvalidInput, quoted
 
 CATEGORIES: Final[tuple[Category, ...]] = get_args(Category)
+KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 STATES: Final[tuple[MemoryState, ...]] = get_args(MemoryState)
 TRUSTS: Final[tuple[Trust, ...]] = get_args(Trust)
 LEAST_IMPORTANCE: Final = 1
@@ -22,10 +24,21 @@ USUAL_PRIORITY: Final = 3
 MOST_PRIORITY: Final = 5
 BY_HAND: Final = "hand"
 """The extractor of memories written by hand."""
-INSTRUCTION: Final = "instruction"
-"""The tag of a standing request, such as "always answer in metric units". Contexts tell the model to follow it."""
-TAGGED_KINDS: Final = frozenset({INSTRUCTION, "event", "relationship"})
-"""Kinds of memories that no category names. Such a memory has its kind as a tag."""
+INSTRUCTION: Final[Kind] = "instruction"
+"""The kind of a standing request, such as "always answer in metric units". Contexts tell the model to follow it."""
+CATEGORY_OF: Final[Mapping[Kind, Category]] = {
+    "fact": "fact",
+    "preference": "preference",
+    "event": "fact",
+    "schedule": "schedule",
+    "task": "task",
+    "reminder": "reminder",
+    "relationship": "fact",
+    "instruction": "preference",
+}
+"""The category of each kind. Categories are the coarser view of kinds that the documented tables have."""
+_ABOUT: Final = "about "
+"""The beginning of the tag by which memories named the person whom they are about, before there was a field for it."""
 FORGOTTEN: Final = "forgotten"
 """The reason of memories deactivated on request."""
 TAKEN_BACK: Final = "its message was taken back"
@@ -86,15 +99,27 @@ class MemoryDraft:
     """Why it is inactive."""
     times: int = 1
     """Number of times it was stated."""
+    kind: Kind | None = None
+    """What it is; None: what its category, its tags and its event say (`kind_of`)."""
+    about: str | None = None
+    """Whom it is about: the id of a user of the space, or the name of somebody who is none; None for the user."""
+    said_at: datetime | None = None
+    """When it was first said; None: when it became true."""
+    language: str | None = None
+    """The language of its text, such as `german`; None if nobody looked."""
+    confidence: float | None = None
+    """How sure its extractor is that it is worth remembering, from 0 to 1; None if that is unknown."""
 
     def __post_init__(self) -> None:
         """Refuse an unknown category, an empty text, an importance outside 1 to 10, a priority outside 1 to 5."""
         check_words(self.category, self.state, self.trust)
+        check_kind(self.kind or "fact", self.about, self.language, self.confidence)
         checks.message_text(self.text)
         check_weights(self.importance, self.priority)
         check_tags(self.tags)
         checks.at_least(self.times, 1, "the times")
-        check_times(self.remind_at, self.expires_at, self.valid_from, self.valid_to, *(self.event or ())[:2])
+        check_times(self.remind_at, self.expires_at, self.valid_from, self.valid_to, self.said_at)
+        check_times(*(self.event or ())[:2])
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +159,21 @@ class MemoryRecord:
     """When it was last stated."""
     revision: int
     """Incremented by every change."""
+    kind: Kind = ""  # type: ignore[assignment] # set below
+    about: str | None = None
+    said_at: datetime = None  # type: ignore[assignment] # set below
+    language: str | None = None
+    confidence: float | None = None
+
+    def __post_init__(self) -> None:
+        """Derive what memories lack that were stored before they had a kind and a time at which they were said."""
+        if _is_missing(self.kind):
+            object.__setattr__(self, "kind", kind_of(self.category, self.tags, self.event, self.subject))
+            object.__setattr__(self, "about", self.about or about_in(self.tags))
+        if _is_missing(self.said_at):
+            object.__setattr__(self, "said_at", self.valid_from)
+        if self.confidence is not None:
+            object.__setattr__(self, "confidence", round(self.confidence, 2))
 
     @property
     def band(self) -> Band:
@@ -199,6 +239,55 @@ class Unextracted(NamedTuple):
     """The last processed message."""
     last: int
     """The newest message."""
+
+
+def _is_missing(value: object) -> bool:
+    """Return whether a field of a record has the default that stands for a missing one."""
+    return value in {"", None}
+
+
+def kind_of(category: Category, tags: Sequence[str], event: Event | None, subject: str | None = None) -> Kind:
+    """Return the kind of a memory of which only the category is known: a fact with a date is an event.
+
+    A tag that names a kind counts more. So did memories name theirs before there was a field for it.
+    """
+    tagged = next((kind for kind in KINDS if kind in tags and kind not in CATEGORIES), None)
+    if tagged is not None:
+        return tagged
+    if category in {"fact", "other"}:
+        related = subject is not None and (subject == "marital" or subject.endswith(": name"))
+        return "event" if event is not None else "relationship" if related else "fact"
+    return cast("Kind", category)
+
+
+def category_and_kind(called: CategoryOrKind) -> tuple[Category, Kind | None]:
+    """Return the category of what is called by its category or by its kind; and the kind, if it is called by that.
+
+    Raises InvalidInput for an unknown one.
+    """
+    if called in CATEGORIES:
+        return called, None
+    if called not in KINDS:
+        known = dict.fromkeys((*CATEGORIES, *KINDS))
+        raise InvalidInput(f"unknown category {quoted(called)}; use one of {', '.join(known)}", "category")
+    return CATEGORY_OF[called], called
+
+
+def about_in(tags: Sequence[str]) -> str | None:
+    """Return whom a memory is about by the tag that said so before there was a field for it (`about tom`)."""
+    return next((tag.removeprefix(_ABOUT) for tag in tags if tag.startswith(_ABOUT)), None)
+
+
+def check_kind(kind: object, about: object, language: object, confidence: object) -> None:
+    """Raise InvalidInput for an unknown kind, a name that cannot be stored, or a confidence outside 0 to 1."""
+    if kind not in KINDS:
+        raise InvalidInput(f"unknown kind {quoted(kind)}; use one of {', '.join(KINDS)}", "kind")
+    if about is not None:
+        checks.identifier(about, "about", "about")
+    if language is not None:
+        checks.identifier(language, "the language", "language")
+    if confidence is not None and not (isinstance(confidence, int | float) and 0 <= confidence <= 1):
+        raise InvalidInput(f"the confidence must be a number from 0 to 1, not {quoted(confidence)}", "confidence")
 
 
 def check_words(category: object, state: object, trust: object) -> None:

@@ -7,7 +7,15 @@ from datetime import datetime
 from typing import NamedTuple, TypeAlias
 
 from aforesaid.domain import checks
-from aforesaid.domain.memory import MemoryDraft, MemoryRecord, check_tags, check_times, check_weights, check_words
+from aforesaid.domain.memory import (
+    MemoryDraft,
+    MemoryRecord,
+    check_kind,
+    check_tags,
+    check_times,
+    check_weights,
+    check_words,
+)
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import InvalidInput
 
@@ -48,11 +56,12 @@ class ChangeMemory:
         """Refuse what cannot be stored."""
         memory = self.memory
         check_words(memory.category, memory.state, memory.trust)
+        check_kind(memory.kind, memory.about, memory.language, memory.confidence)
         checks.message_text(memory.text)
         check_weights(memory.importance, memory.priority)
         check_tags(memory.tags)
         check_times(memory.remind_at, memory.expires_at, memory.delivered_at, memory.valid_from, memory.valid_to)
-        check_times(*(memory.event or ())[:2])
+        check_times(memory.said_at, *(memory.event or ())[:2])
         checks.identifier(self.actor, "the actor")
         if memory.active != (memory.state == "active"):
             raise InvalidInput(f"a memory in the state {memory.state!r} cannot have active={memory.active}")

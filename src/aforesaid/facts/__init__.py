@@ -6,7 +6,7 @@ from aforesaid.facts.extractor import ExtractionResult, Extractor
 from aforesaid.facts.fact_editor import FactEditor, ForgetResult, RememberResult
 from aforesaid.facts.habits import HabitCounter, Preferences
 from aforesaid.facts.ical import calendar
-from aforesaid.facts.people import about_tag
+from aforesaid.facts.people import is_about
 from aforesaid.facts.portrait import Portraitist, as_xml
 from aforesaid.facts.zones import zone_of
 
@@ -20,10 +20,10 @@ __all__ = [
     "Portraitist",
     "Preferences",
     "RememberResult",
-    "about_tag",
     "as_xml",
     "calendar",
     "claims_of",
     "happening",
+    "is_about",
     "zone_of",
 ]

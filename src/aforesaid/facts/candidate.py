@@ -8,12 +8,11 @@ from datetime import datetime, time, timedelta, tzinfo
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from aforesaid.domain.clock import to_zone
-from aforesaid.domain.literals import Category
+from aforesaid.domain.literals import Category, Kind
 from aforesaid.domain.memory import Event, MemoryRecord
 from aforesaid.domain.message import Message
 from aforesaid.facts.people import Person, by_id, subject_of
 from aforesaid.models.offline import ExtractedMemory, Spoken, extract, recognise_request
-from aforesaid.models.salience import Kind
 from aforesaid.text.times.find import When, find_times
 from aforesaid.text.times.request import read_requested_time
 
@@ -48,9 +47,13 @@ class Candidate(NamedTuple):
     request: bool = False
     """Whether it is a standing request of the owner to the assistant."""
     kind: Kind | None = None
-    """Its kind, where that says more than the category."""
+    """Its kind; None: what its category and its event say."""
     outdates: int | None = None
     """The sequence number of an older message of the same speaker whose memory it makes outdated."""
+    about: str | None = None
+    """Whom it is about: a user's id, or the name of somebody who is no user; None: what `whom` finds."""
+    confidence: float | None = None
+    """How sure the extractor is that it is worth remembering, from 0 to 1; None if it does not say."""
 
     @property
     def has_original_words(self) -> bool:

@@ -5,11 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, tzinfo
+from typing import cast
 
 from aforesaid.domain.checks import moment
 from aforesaid.domain.clock import now, to_zone
-from aforesaid.domain.literals import Category
-from aforesaid.domain.memory import BY_HAND, Event, MemoryDraft, MemoryRecord, MemoryVersion
+from aforesaid.domain.literals import Category, CategoryOrKind
+from aforesaid.domain.memory import (
+    BY_HAND,
+    Event,
+    MemoryDraft,
+    MemoryRecord,
+    MemoryVersion,
+    category_and_kind,
+    kind_of,
+)
 from aforesaid.domain.memory_change import AddMemory, ChangeMemory
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import InvalidInput, SourcesChanged, WrongState, quoted
@@ -20,6 +29,7 @@ from aforesaid.facts.timing import timing
 from aforesaid.facts.zones import zone_of
 from aforesaid.profiles import Profile
 from aforesaid.store import Store, questions
+from aforesaid.text.languages import guess_language
 from aforesaid.text.times.request import read_requested_time
 
 CLAIM = "claim"
@@ -38,46 +48,33 @@ class Curator:
         self._store = store
         self._profile = profile
 
-    async def note(
-        self,
-        scope: Scope,
-        category: Category,
-        text: str,
-        *,
-        importance: int,
-        tags: Sequence[str],
-        priority: int,
-        when: datetime | str | None,
-        expires: datetime | None,
-        sources: Sequence[int] = (),
-        actor: str,
-    ) -> MemoryRecord:
-        """Store a memory. Without `when`, the time of a schedule, task or reminder is read from its text."""
-        at = moment(now())
+    async def note(self, draft: MemoryDraft, when: datetime | str | None, actor: str) -> MemoryRecord:
+        """Store a memory that a person wrote, or a program for them.
+
+        Without `when`, the time of a schedule, task, reminder or event is read from its text.
+        """
+        scope, category, text, at = draft.scope, draft.category, draft.text, moment(now())
         zone = await zone_of(self._store, self._profile, scope)
         event = None if when is None else _event_at(when, to_zone(at, zone), category)
-        if event is None and category in DATED:
+        if event is None and (category in DATED or draft.kind == "event"):
             event = event_in(text, to_zone(at, zone), category)
         times = timing(category, at, event, self._profile.keep_days, zone)
         if when is None and times.remind_at is not None:
             _refuse_the_past(times.remind_at, to_zone(at, zone))
         user = person_called(scope.user, None)
-        draft = MemoryDraft(
-            scope,
-            category,
-            text,
-            importance=importance,
-            tags=tuple(tags),
-            sources=tuple(sources),
-            priority=priority,
-            subject=subject_of(text, user, user) if category in {"fact", "preference"} else None,
+        keyed = category in {"fact", "preference"} and draft.about in (None, scope.user)
+        draft = replace(
+            draft,
+            subject=subject_of(text, user, user) if keyed else None,
             event=event,
             remind_at=times.remind_at,
-            expires_at=expires or times.expires_at,
+            expires_at=draft.expires_at or times.expires_at,
             valid_from=at,
+            language=guess_language(text),
+            confidence=1.0,
         )
         written = (await self._store.apply([AddMemory(draft, actor)])).memory
-        if sources and category == "reminder":
+        if draft.sources and category == "reminder":
             await self._put_learned_away(scope, written, actor)
         return written
 
@@ -107,8 +104,13 @@ class Curator:
         if not given and when is None:
             raise InvalidInput(
                 "nothing to change was given; pass at least one of text, category, importance, tags, priority, when, "
-                "expires"
+                "expires, about"
             )
+        if "category" in given:
+            category, kind = category_and_kind(cast("CategoryOrKind", given["category"]))
+            given["category"], given["kind"] = category, kind or kind_of(category, (), before.event, before.subject)
+        if "text" in given:
+            given["language"] = guess_language(str(given["text"]))
         after = replace(before, **given)  # type: ignore[arg-type] # checked by ChangeMemory
         zone = await zone_of(self._store, self._profile, scope)
         event = _moved(before, after, when, moment(now()).astimezone(zone))

@@ -21,7 +21,7 @@ from aforesaid.domain.scope import Scope
 from aforesaid.errors import ModelError, SourcesChanged, quoted
 from aforesaid.facts.admission import states
 from aforesaid.facts.candidate import DATED, event_in
-from aforesaid.facts.people import Person, about_tag, people_in, person_called, subject_of
+from aforesaid.facts.people import Person, folded_name, is_about, people_in, person_called, subject_of
 from aforesaid.facts.statement import contradicts, says_the_same
 from aforesaid.facts.suspicion import reads_like_an_order, sensitive, suspicion, tampered
 from aforesaid.facts.timing import timing
@@ -30,6 +30,7 @@ from aforesaid.models.offline import Spoken, extract, forget_fact, merge_fact, s
 from aforesaid.models.prompts import load_prompt, strip_invisible
 from aforesaid.profiles import Profile
 from aforesaid.store import Store, questions
+from aforesaid.text.languages import guess_language
 from aforesaid.text.sentences import split_sentences
 from aforesaid.text.terms import query_words
 
@@ -161,18 +162,20 @@ class FactEditor:
     async def _remember_request(self, scope: Scope, words: str, person: Person, actor: str) -> RememberResult:
         """Store a standing request to the assistant as a memory; the text of facts is unchanged."""
         facts = await self._store.read(questions.NewestFacts(scope))
-        known = [memory for memory in await self._store.read(questions.Memories(scope)) if INSTRUCTION in memory.tags]
+        known = [memory for memory in await self._store.read(questions.Memories(scope)) if memory.kind == INSTRUCTION]
         topic = topic_of(words)
         draft = MemoryDraft(
             scope,
             "preference",
             f'{person.name} asks: "{words}"',
             importance=_STATED_IMPORTANCE + 1,
-            tags=(INSTRUCTION,),
             speaker=scope.user,
             subject=f"request {topic}" if topic else None,
             valid_from=moment(now()),
             trust="stated",
+            kind=INSTRUCTION,
+            language=guess_language(words),
+            confidence=1.0,
         )
         same = next((memory for memory in known if memory.text == draft.text), None)
         if same is None:
@@ -185,16 +188,15 @@ class FactEditor:
     async def _remember_about(self, scope: Scope, words: str, about: str, actor: str) -> RememberResult:
         """Store what the user says about a person who is no user."""
         facts = await self._store.read(questions.NewestFacts(scope))
-        text, reason, tag = "" if facts is None else facts.text, suspicion(words), about_tag(about)
+        text, reason = "" if facts is None else facts.text, suspicion(words)
         stranger = person_called(about, about)
         if reason is None and sensitive(words):
             reason = "somebody else said something sensitive"
         draft = await self._draft(scope, words, scope.user, stranger, reason)
-        subject = None if draft.subject is None else f"{tag}: {draft.subject}"
-        draft = replace(draft, subject=subject, tags=(tag,))
-        known = [
-            memory for memory in await self._store.read(questions.Memories(scope, active=None)) if tag in memory.tags
-        ]
+        subject = None if draft.subject is None else f"about {folded_name(about)}: {draft.subject}"
+        draft = replace(draft, subject=subject, about=" ".join(about.split()))
+        stored = await self._store.read(questions.Memories(scope, active=None))
+        known = [memory for memory in stored if is_about(memory, about)]
         same = _first(known, draft, stranger, draft.state)
         if same is None:
             old = [memory for memory in known if memory.state == "active" and _is_superseded(memory, draft)]
@@ -254,6 +256,8 @@ class FactEditor:
             valid_from=at,
             trust="stated",
             reason=reason or "",
+            language=guess_language(words),
+            confidence=1.0,
         )
 
     async def _merged(self, scope: Scope, facts: str, words: str, person: Person) -> str:

@@ -37,7 +37,7 @@ def comparable(known: Sequence[MemoryRecord]) -> list[MemoryRecord]:
     found = [
         memory
         for memory in known
-        if memory.state == "active" and memory.sources and memory.trust != "stated" and INSTRUCTION not in memory.tags
+        if memory.state == "active" and memory.sources and memory.trust != "stated" and memory.kind != INSTRUCTION
     ]
     return sorted(found, key=lambda memory: (memory.valid_from, memory.id))[-MOST_COMPARED:]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
+from aforesaid.domain.memory import MemoryRecord
 from aforesaid.domain.message import Message
 from aforesaid.facts.statement import statement
 from aforesaid.text.folding import fold
@@ -74,19 +75,46 @@ def subject_of(text: str, speaker: Person, owner: Person) -> str | None:
     return f"{' '.join(subject[-_LONGEST_SUBJECT:])}: {claim.key}"
 
 
+def whom(text: str, subject: str | None, speaker: Person, owner: Person, people: Mapping[str, Person]) -> str | None:
+    """Return whom a statement is about: a user's id, or the name of somebody who is no user; None for the owner.
+
+    `subject` is what `subject_of` returned for it. What another person says is about them, unless it names the owner.
+    """
+    key = "" if subject is None else subject
+    if key.startswith("@"):
+        return key[1:].partition(": ")[0]
+    named, separator, _ = key.partition(": ")
+    if separator:
+        known = next((each for each in people.values() if _is(words_of(named), each)), None)
+        return None if known == owner else _as_written(named, text) if known is None else known.id
+    if speaker.id == owner.id or _mentions(text, owner):
+        return None
+    return speaker.id
+
+
+def _as_written(name: str, text: str) -> str:
+    """Return a name with the capitals that it has in a text."""
+    words = {fold(word.strip(".,;:!?\"'’")): word.strip(".,;:!?\"'’") for word in reversed(text.split())}
+    return " ".join(words.get(word, word) for word in name.split())
+
+
+def _mentions(text: str, person: Person) -> bool:
+    return not {word for name in person.names for word in words_of(name)}.isdisjoint(words_of(text))
+
+
 def _is(subject: Sequence[str], person: Person) -> bool:
     called = {word for name in person.names for word in words_of(name)}
     return set(subject) <= called
 
 
-def about_tag(name: str) -> str:
-    """Return the tag of memories about a person who is no user, by their name."""
-    return f"about {' '.join(fold(name).split())[:_LONGEST_NAME]}"
+def folded_name(name: str) -> str:
+    """Return a name without case, accents and extra spaces, to compare it with others."""
+    return " ".join(fold(name).split())[:_LONGEST_NAME]
 
 
-def is_about_a_stranger(tags: Iterable[str]) -> bool:
-    """Return whether a memory with these tags is about a person who is no user."""
-    return any(tag.startswith("about ") for tag in tags)
+def is_about(memory: MemoryRecord, name: str) -> bool:
+    """Return whether a memory is about a person, given by id or name."""
+    return memory.about is not None and folded_name(memory.about) == folded_name(name)
 
 
 def by_id(people: Mapping[str, Person], user: str) -> Person:

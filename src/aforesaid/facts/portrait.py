@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from aforesaid.background import BackgroundLoop, BackgroundLoops
 from aforesaid.domain.checks import moment
 from aforesaid.domain.clock import now
-from aforesaid.domain.memory import MemoryRecord, Tombstone
+from aforesaid.domain.memory import BY_HAND, MemoryRecord, Tombstone
 from aforesaid.domain.memory_change import PutDerived
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary import Summary
 from aforesaid.errors import ModelError
 from aforesaid.facts.fact_editor import FactEditor, trustworthy
-from aforesaid.facts.people import Person, is_about_a_stranger
+from aforesaid.facts.people import Person
 from aforesaid.facts.statement import says_the_same
 from aforesaid.facts.zones import zone_of
 from aforesaid.models.offline import forget_fact
@@ -302,5 +302,9 @@ def _hash(text: str) -> str:
 
 
 def _describes(memory: MemoryRecord) -> bool:
-    """Return whether a memory describes its user: reminders and memories about other people do not."""
-    return memory.category != "reminder" and not is_about_a_stranger(memory.tags)
+    """Return whether a memory describes its user or the people around them.
+
+    Reminders do not, nor does what somebody asked to be remembered about a person who is no user.
+    """
+    told = memory.extractor == BY_HAND and memory.about not in (None, memory.user)
+    return memory.kind != "reminder" and not told

@@ -14,7 +14,6 @@ from aforesaid.domain.memory import (
     EDITED,
     FORGOTTEN,
     INSTRUCTION,
-    TAGGED_KINDS,
     TAKEN_BACK,
     MemoryDraft,
     MemoryRecord,
@@ -25,9 +24,10 @@ from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Scope
 from aforesaid.facts.admission import admit
 from aforesaid.facts.candidate import DATED, Candidate
-from aforesaid.facts.people import Person
+from aforesaid.facts.people import Person, whom
 from aforesaid.facts.statement import contradicts, says_the_same, single, statement
 from aforesaid.facts.timing import timing
+from aforesaid.text.languages import guess_language
 
 REJECTED: Final = "rejected"
 """Why a memory is deactivated: a person did not approve it."""
@@ -130,7 +130,6 @@ def _draft(candidate: Candidate, given: ReconcileInput, quarantine: str | None) 
         category=candidate.category,
         text=candidate.text,
         importance=candidate.importance,
-        tags=_tags(candidate),
         sources=tuple(message.seq for message in candidate.sources),
         state="active" if quarantine is None else "quarantined",
         speaker=candidate.speaker.id,
@@ -142,14 +141,12 @@ def _draft(candidate: Candidate, given: ReconcileInput, quarantine: str | None) 
         extractor=candidate.extractor,
         trust="said" if own else "reported",
         reason=quarantine or "",
+        kind=INSTRUCTION if candidate.request else candidate.kind,
+        about=candidate.about or whom(candidate.text, candidate.subject, candidate.speaker, given.owner, given.people),
+        said_at=candidate.said,
+        language=guess_language(candidate.quote or candidate.text),
+        confidence=candidate.confidence,
     )
-
-
-def _tags(candidate: Candidate) -> tuple[str, ...]:
-    """Return the tag of a kind that has no category of its own."""
-    if candidate.request:
-        return (INSTRUCTION,)
-    return (candidate.kind,) if candidate.kind in TAGGED_KINDS else ()
 
 
 def _planned_before(draft: MemoryDraft, given: ReconcileInput, plan: Plan) -> bool:

@@ -13,8 +13,8 @@ from datetime import datetime, timedelta, tzinfo
 from typing import Final, NamedTuple
 
 from aforesaid.domain.clock import to_zone
-from aforesaid.domain.literals import Category
-from aforesaid.domain.memory import Event
+from aforesaid.domain.literals import Category, Kind
+from aforesaid.domain.memory import CATEGORY_OF, Event
 from aforesaid.domain.message import Message
 from aforesaid.facts.candidate import Candidate, among_people, by_rules, statement_in
 from aforesaid.facts.people import Person, by_id
@@ -23,7 +23,7 @@ from aforesaid.models.embed import Embedder
 from aforesaid.models.embed.message_vectors import MessageVectors
 from aforesaid.models.offline import is_joke, may_hold_requests, reads_like_an_attack, third_person
 from aforesaid.models.offline.memories.extract import written_time
-from aforesaid.models.salience import Judgement, Kind, load_salience
+from aforesaid.models.salience import Judgement, load_salience
 from aforesaid.store import Store
 from aforesaid.text.languages import guess_language
 from aforesaid.text.openers import without_opener
@@ -50,16 +50,7 @@ _LEAST_WORDS: Final = 2
 _COVERED: Final = 0.5
 """Share of a sentence's words in a rule's finding from which the sentence is not quoted again."""
 _DAY: Final = timedelta(days=1)
-_CATEGORIES: Final[Mapping[Kind, Category]] = {
-    "fact": "fact",
-    "preference": "preference",
-    "event": "fact",
-    "schedule": "schedule",
-    "task": "task",
-    "reminder": "task",
-    "relationship": "fact",
-    "instruction": "preference",
-}
+_CATEGORIES: Final[Mapping[Kind, Category]] = {**CATEGORY_OF, "reminder": "task"}
 """The category of each kind. Only a rule makes a reminder: one that was guessed must not ring."""
 
 
@@ -111,7 +102,7 @@ def by_salience(
         judgement = judgements.get(message.seq)
         ruled = by_message.get(message.seq, [])
         worth = judgement is not None and judgement.worth_remembering
-        kept = [each for each in ruled if _is_kept(each, worth=worth)]
+        kept = [_judged(each, judgement) for each in ruled if _is_kept(each, worth=worth)]
         found += kept
         if judgement is not None and worth:
             previous = _answered(message, last.get(message.thread))
@@ -134,6 +125,14 @@ def _is_kept(candidate: Candidate, *, worth: bool) -> bool:
     if candidate.category in {"task", "other"}:
         return worth and candidate.subject is not None
     return True
+
+
+def _judged(candidate: Candidate, judgement: Judgement | None) -> Candidate:
+    """Return a rule's finding with the confidence of the model, and as a relationship if it is one."""
+    if judgement is None:
+        return candidate
+    related = candidate.category == "fact" and candidate.event is None and judgement.kind == "relationship"
+    return candidate._replace(confidence=judgement.confidence, kind="relationship" if related else candidate.kind)
 
 
 def _quoted(message: Message, previous: Message | None, ruled: Sequence[Candidate], speaker: Person) -> list[_Quoted]:
@@ -221,6 +220,7 @@ def _candidate(
         quote=quoted.words,
         request=kind == "instruction",
         kind=kind,
+        confidence=judgement.confidence,
     )
 
 

@@ -25,7 +25,7 @@ class UserKnowledge(UserHandle):
         `by` is who says so, if not the user; what others say that is sensitive waits for approval, and so does what
         reads like an instruction to a model. `name` is what the user is called. `outcome` says what became of it.
         With `about`, the fact is about somebody else whom the memory does not know, by their name ("Tom"): it becomes a
-        memory with the tag `about tom`, and no part of the user's facts and portrait.
+        memory with `about` set to that name, and no part of the user's facts and portrait.
         """
         speaker = None if by is None else checks.identifier(by, "by", "by")
         words = checks.filled_text(fact, "the fact", "fact")

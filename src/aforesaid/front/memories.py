@@ -7,12 +7,14 @@ from datetime import UTC, datetime, tzinfo
 
 from aforesaid.domain import checks
 from aforesaid.domain.clock import to_zone
-from aforesaid.domain.literals import Category, MemoryState
+from aforesaid.domain.literals import Category, CategoryOrKind, Kind, MemoryState
 from aforesaid.domain.memory import (
     USUAL_IMPORTANCE,
     USUAL_PRIORITY,
+    MemoryDraft,
     MemoryRecord,
     MemoryVersion,
+    category_and_kind,
     in_state,
 )
 from aforesaid.domain.memory_change import AuditAccess
@@ -48,6 +50,7 @@ class AllMemories(MemoryHandle):
         user: str | int | None = None,
         active: bool | None = True,
         state: MemoryState | None = None,
+        kind: Kind | None = None,
         containing: str | None = None,
         before: int | None = None,
         limit: int = 50,
@@ -66,13 +69,17 @@ class AllMemories(MemoryHandle):
         now = datetime.now(UTC)
         found: list[MemoryRecord] = []
         while len(found) < most:
-            size = MOST_LISTED if state or words else most - len(found)
+            size = MOST_LISTED if state or words or kind else most - len(found)
             only = active if state is None else None
             page = await self._services.store.read(
                 questions.MemoriesOfSpace(where, user=whose, active=only, category=category, before=last, limit=size)
             )
-            found += [each for each in page if in_state(each, active, state, now) and words in each.text.casefold()]
-            if not page or not (state or words or active):
+            found += [
+                each
+                for each in page
+                if kind in (None, each.kind) and in_state(each, active, state, now) and words in each.text.casefold()
+            ]
+            if not page or not (state or words or kind or active):
                 break
             last = page[-1].id
         found = found[:most]
@@ -112,12 +119,16 @@ class UserMemories(UserHandle):
         active: bool | None = True,
         state: MemoryState | None = None,
         at: datetime | None = None,
+        kind: Kind | None = None,
+        about: str | None = None,
     ) -> list[MemoryRecord]:
         """Return memories, most important first.
 
         With `active=None` those in every state; with `state`, those that are `quarantined`, `superseded`, … With `at`,
-        what was believed at that moment.
+        what was believed at that moment. `kind` is finer than the category; `about` names a person by id or name.
         """
+        from aforesaid.facts.people import is_about  # noqa: PLC0415 - as all of the rules
+
         everything = state is not None or at is not None
         found = await self._services.store.read(questions.Memories(self.scope, active=None if everything else active))
         now = datetime.now(UTC)
@@ -125,6 +136,8 @@ class UserMemories(UserHandle):
             memory
             for memory in found
             if category in (None, memory.category)
+            and kind in (None, memory.kind)
+            and (about is None or is_about(memory, about))
             and in_state(memory, None if everything else active, state, now)
             and (at is None or memory.held_at(at))
         ]
@@ -132,7 +145,7 @@ class UserMemories(UserHandle):
     @public(audit=IN_METHOD, loose=("when",))
     async def note(
         self,
-        category: Category,
+        category: CategoryOrKind,
         text: str,
         *,
         importance: int = USUAL_IMPORTANCE,
@@ -141,24 +154,28 @@ class UserMemories(UserHandle):
         when: datetime | str | None = None,
         expires: datetime | None = None,
         source: Message | None = None,
+        about: str | None = None,
     ) -> MemoryRecord:
-        """Store a memory. `when` is when it happens or when to remind; default: the time in the text.
+        """Store a memory of a category, or of a kind that no category names: event, relationship or instruction.
 
-        `when` is a moment, or words such as "tomorrow at 9"; without a time zone it is in the user's. `source` is the
-        user's message that asked for it.
+        `when` is when it happens or when to remind; default: the time in the text. It is a moment, or words such as
+        "tomorrow at 9"; without a time zone it is in the user's. `source` is the user's message that asked for it.
+        `about` is whom it is about, if not the user: the id of another user, or a name.
         """
-        return await self._services.curator.note(
+        sort, kind = category_and_kind(category)
+        draft = MemoryDraft(
             self.scope,
-            category,
+            sort,
             checks.filled_text(text, "the text", "text"),
             importance=importance,
             tags=tuple(tags),
-            priority=priority,
-            when=_when(when),
-            expires=expires,
             sources=() if source is None else (source.seq,),
-            actor=self._who,
+            priority=priority,
+            expires_at=expires,
+            kind=kind,
+            about=about,
         )
+        return await self._services.curator.note(draft, _when(when), self._who)
 
     @public(audit=IN_METHOD, loose=("when",))
     async def edit_memory(
@@ -166,12 +183,13 @@ class UserMemories(UserHandle):
         memory: int,
         *,
         text: str | None = None,
-        category: Category | None = None,
+        category: CategoryOrKind | None = None,
         importance: int | None = None,
         tags: Sequence[str] | None = None,
         priority: int | None = None,
         when: datetime | str | None = None,
         expires: datetime | None = None,
+        about: str | None = None,
         revision: int | None = None,
     ) -> MemoryRecord:
         """Change a memory. Arguments that are not given keep their value; the old version is kept.
@@ -191,6 +209,7 @@ class UserMemories(UserHandle):
             priority=priority,
             when=_when(when),
             expires_at=expires,
+            about=about,
         )
 
     @public(audit=IN_METHOD)

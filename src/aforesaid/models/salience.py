@@ -13,9 +13,11 @@ from functools import cache
 from hashlib import sha256
 from importlib.resources import files
 from io import BytesIO
-from math import log1p
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, get_args
+from math import exp, log1p
+from typing import TYPE_CHECKING, Final, NamedTuple
 
+from aforesaid.domain.literals import Kind
+from aforesaid.domain.memory import KINDS
 from aforesaid.errors import ModelError
 from aforesaid.text.folding import fold
 from aforesaid.text.languages import guess_language
@@ -29,9 +31,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float32]
-
-Kind = Literal["fact", "preference", "event", "schedule", "task", "reminder", "relationship", "instruction"]
-KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 
 ENCODER: Final = "use-multilingual-3"
 """The name of the embedder whose vectors the weights fit."""
@@ -47,6 +46,8 @@ _SHORT_WORDS: Final = 4
 _MOST_WORDS: Final = 60
 _MOST_NUMBERS: Final = 5
 _NUMBER: Final = re.compile(r"\d+")
+_LARGEST_LOG_ODDS: Final = 700.0
+"""Larger ones overflow when they become probabilities."""
 _EMOJI: Final = re.compile("[\U0001f000-\U0001ffff]")
 _LEAST_IMPORTANCE: Final = 1
 _MOST_IMPORTANCE: Final = 10
@@ -71,6 +72,11 @@ class Judgement(NamedTuple):
     def kind(self) -> Kind:
         """The most likely kind."""
         return max(zip(self.kinds, KINDS, strict=True))[1]
+
+    @property
+    def confidence(self) -> float:
+        """How sure the model is that the message is worth remembering: 0.5 is just enough, 1 is certain."""
+        return 1 / (1 + exp(-max(self.margin, -_LARGEST_LOG_ODDS)))
 
     def is_likely(self, kind: Kind) -> bool:
         """Return whether a kind has a probability above one half."""

@@ -11,7 +11,20 @@ from typing import Any, Final, cast, get_args
 from aforesaid.domain.checks import storable
 from aforesaid.domain.details import canonical_details
 from aforesaid.domain.literals import Role
-from aforesaid.domain.memory import CATEGORIES, STATES, TRUSTS, Event, Facts, MemoryRecord, MemoryVersion, check_weights
+from aforesaid.domain.memory import (
+    CATEGORIES,
+    KINDS,
+    STATES,
+    TRUSTS,
+    Event,
+    Facts,
+    MemoryRecord,
+    MemoryVersion,
+    about_in,
+    check_kind,
+    check_weights,
+    kind_of,
+)
 from aforesaid.domain.message import Message, message_id, sequence_number
 from aforesaid.domain.report import AuditEntry, Setting
 from aforesaid.domain.session import Session
@@ -72,7 +85,8 @@ def decode(entry: object) -> Row:
 
 
 def _memory_as_dict(memory: MemoryRecord) -> dict[str, Any]:
-    body = {each.name: getattr(memory, each.name) for each in fields(memory)}
+    names = {"kind": "memory_kind"}  # `kind` is the kind of the row
+    body = {names.get(each.name, each.name): getattr(memory, each.name) for each in fields(memory)}
     event = memory.event
     body["event"] = None if event is None else event._asdict()
     return body
@@ -211,21 +225,22 @@ def _one_memory(found: Fields) -> MemoryRecord:
     text = found.text("text")
     if not text:
         raise InvalidInput("text is empty")
-    return MemoryRecord(
+    category, tags, subject = found.word("category", CATEGORIES), found.texts("tags"), found.optional_text("subject")
+    memory = MemoryRecord(
         id=found.number("id", 1),
         space=found.name("space"),
         user=found.name("user"),
-        category=found.word("category", CATEGORIES),
+        category=category,
         text=text,
         importance=importance,
-        tags=found.texts("tags"),
+        tags=tags,
         sources=found.numbers("sources"),
         created_at=found.moment("created_at"),
         active=state == "active",
         state=state,
         priority=priority,
         speaker=found.name("speaker"),
-        subject=found.optional_text("subject"),
+        subject=subject,
         event=event,
         remind_at=found.optional_moment("remind_at"),
         delivered_at=found.optional_moment("delivered_at"),
@@ -239,7 +254,14 @@ def _one_memory(found: Fields) -> MemoryRecord:
         times=found.number("times", 1),
         seen_at=found.moment("seen_at"),
         revision=found.number("revision", 1),
+        kind=found.word("memory_kind", KINDS) if found.has("memory_kind") else kind_of(category, tags, event, subject),
+        about=found.name("about") if found.has("about") else about_in(tags),
+        said_at=found.moment("said_at" if found.has("said_at") else "valid_from"),
+        language=found.name("language") if found.has("language") else None,
+        confidence=found.real("confidence") if found.has("confidence") else None,
     )
+    check_kind(memory.kind, memory.about, memory.language, memory.confidence)
+    return memory
 
 
 def _facts(found: Fields) -> Facts:

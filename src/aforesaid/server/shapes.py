@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from aforesaid.context import Context
 from aforesaid.domain.details import PartType
 from aforesaid.domain.hit import Hit
-from aforesaid.domain.literals import Category, HitKind, MemoryState, Role, SessionState, Trust
+from aforesaid.domain.literals import Category, HitKind, Kind, MemoryState, Role, SessionState, Trust
 from aforesaid.domain.memory import MemoryRecord
 from aforesaid.domain.receipt import BatchReceipt, Receipt
 from aforesaid.domain.session import Session
@@ -46,6 +46,10 @@ class MemoryShape(Shape):
     user_name: str = Field(description="The id of the user whom it is about.", examples=["ann"])
     name: str | None = Field(default=None, description="The display name that the user used last.", examples=["Ann"])
     category: Category
+    kind: Kind = Field(description="What it is, finer than the category. Events are dated and do not expire.")
+    about: str | None = Field(
+        description="Whom it is about, if not the user: the id of another user, or a name.", examples=["Tom"]
+    )
     content: str = Field(examples=["Dentist on Monday at 9am"])
     importance: int = Field(ge=1, le=10, examples=[8])
     band: Band
@@ -60,8 +64,11 @@ class MemoryShape(Shape):
     event: Happening | None
     remind_at: datetime | None
     expires_at: datetime | None
-    valid_from: datetime
-    valid_to: datetime | None
+    said_at: datetime = Field(description="When it was first said.")
+    valid_from: datetime = Field(description="Since when it is true.")
+    valid_to: datetime | None = Field(description="Until when it was true.")
+    language: str | None = Field(description="The language of its text.", examples=["german"])
+    confidence: float | None = Field(description="How sure its extractor is that it is worth remembering, 0 to 1.")
     superseded_by: int | None
     sources: list[int] = Field(description="The messages that it was learned from, by sequence number.")
     extractor: str
@@ -86,7 +93,8 @@ class MemoryShape(Shape):
 
 _SAME = (
     "id", "category", "importance", "active", "state", "reason", "priority", "speaker", "trust", "remind_at",
-    "expires_at", "valid_from", "valid_to", "superseded_by", "extractor", "times", "revision",
+    "expires_at", "valid_from", "valid_to", "superseded_by", "extractor", "times", "revision", "kind", "about",
+    "said_at", "language", "confidence",
 )  # fmt: skip
 
 

@@ -72,7 +72,8 @@ _TABLES: Final = {
         importance integer, tags text[], active boolean, state text, priority integer, speaker text, subject text,
         event_start bigint, event_end bigint, event_timed boolean, remind_at bigint, delivered_at bigint,
         expires_at bigint, valid_from bigint, valid_to bigint, superseded_by bigint, extractor text, trust text,
-        reason text, times bigint, seen_at bigint
+        reason text, times bigint, seen_at bigint, kind text, about text, said_at bigint, language text,
+        confidence integer
         """,
         "[[space || '/' || ]]id",
     ),

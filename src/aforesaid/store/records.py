@@ -12,7 +12,7 @@ from aforesaid.domain.agenda import Entry, Subject
 from aforesaid.domain.checks import EARLIEST, microseconds, moment
 from aforesaid.domain.details import read_details
 from aforesaid.domain.fast_constructor import fast_constructor
-from aforesaid.domain.memory import Event, MemoryRecord
+from aforesaid.domain.memory import Event, MemoryRecord, kind_of
 from aforesaid.domain.message import Message, Position, message_id
 from aforesaid.domain.report import Ledger, User
 from aforesaid.domain.session import Session
@@ -20,12 +20,14 @@ from aforesaid.domain.summary import Quality, Summary
 
 Row = tuple[Any, ...]
 
+_HUNDRED: Final = 100
+"""Confidence is stored in hundredths, since every database writes whole numbers alike."""
 _message: Final = fast_constructor(Message)
 
 MEMORY: Final = (
     "category", "text", "importance", "tags", "active", "state", "priority", "speaker", "subject", "event_start",
     "event_end", "event_timed", "remind_at", "delivered_at", "expires_at", "valid_from", "valid_to", "superseded_by",
-    "extractor", "trust", "reason", "times", "seen_at",
+    "extractor", "trust", "reason", "times", "seen_at", "kind", "about", "said_at", "language", "confidence",
 )  # fmt: skip
 """The columns of a memory that a change may set, and that are kept of what was before it."""
 
@@ -253,6 +255,12 @@ def memory(
         times=it["times"],
         seen_at=moment(it["seen_at"]),
         revision=revision,
+        # Versions that were kept before there were kinds have none of these.
+        kind=it.get("kind") or kind_of(it["category"], it["tags"], event, it["subject"]),
+        about=it.get("about"),
+        said_at=moment(it["valid_from"] if it.get("said_at") is None else it["said_at"]),
+        language=it.get("language"),
+        confidence=None if it.get("confidence") is None else it["confidence"] / _HUNDRED,
     )
 
 
@@ -280,6 +288,11 @@ def memory_values(memory: MemoryRecord, tags: object, speaker: object) -> Row:
         memory.reason,
         memory.times,
         number_of(memory.seen_at),
+        memory.kind,
+        memory.about,
+        number_of(memory.said_at),
+        memory.language,
+        None if memory.confidence is None else round(memory.confidence * _HUNDRED),
     )
 
 

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Depends, Header, Query, Response
 from pydantic import ConfigDict, Field
 from pydantic.json_schema import SkipJsonSchema
 
-from aforesaid.domain.literals import Category, MemoryState
+from aforesaid.domain.literals import Category, CategoryOrKind, Kind, MemoryState
 from aforesaid.domain.memory import LEAST_IMPORTANCE, MOST_IMPORTANCE, USUAL_IMPORTANCE, USUAL_PRIORITY, MemoryRecord
 from aforesaid.errors import InvalidInput, NotFound
 from aforesaid.memory import Memory as TheWhole
@@ -46,6 +46,7 @@ _WHEN = (
     "When it happens or reminds: a moment, or words such as `tomorrow at 9`. Without a time zone it is in the user's "
     "(`time_zone`). A reminder cannot lie in the past."
 )
+_ABOUT = "Whom it is about, if not the user: the id of another user, or a name."
 Content = Annotated[
     str,
     # For the description only: `checks.filled_text` refuses NUL characters and blanks.
@@ -59,13 +60,17 @@ class NewMemory(Body):
     user_name: Identifier | None = Field(
         default=None, description="The user. Not needed with a key for one user.", examples=["ann"]
     )
-    category: Category = Field(examples=["schedule"])
+    category: CategoryOrKind = Field(
+        description="The category, or the kind of what no category names (an event, a relationship, an instruction).",
+        examples=["schedule"],
+    )
     content: Content
     importance: Importance = USUAL_IMPORTANCE
     tags: list[Identifier] = Field(default=[], max_length=100)
     priority: Priority = USUAL_PRIORITY
     when: When | None = Field(default=None, description=f"{_WHEN} Without it, what the content says counts.")
     expires_at: Moment | None = None
+    about: Identifier | None = Field(default=None, description=_ABOUT, examples=["Tom"])
 
 
 class MemoryEdit(Body):
@@ -73,7 +78,7 @@ class MemoryEdit(Body):
 
     model_config = ConfigDict(json_schema_extra={"minProperties": 1})
 
-    category: Category | None = None
+    category: CategoryOrKind | None = None
     content: Content | None = None
     importance: Importance | None = None
     tags: list[Identifier] | None = Field(default=None, max_length=100)
@@ -82,6 +87,7 @@ class MemoryEdit(Body):
         default=None, description=f"{_WHEN} Without it, new content that names another time moves the memory as well."
     )
     expires_at: Moment | None = None
+    about: Identifier | None = Field(default=None, description=_ABOUT)
     active: bool | SkipJsonSchema[None] = Field(default=None, description="False deactivates it, true reactivates it.")
 
 
@@ -91,6 +97,7 @@ async def list_memories(
     memory: MemoryDep,
     user: UserQuery = None,
     category: Category | None = None,
+    kind: Annotated[Kind | None, Query(description="Only memories of this kind. Finer than the category.")] = None,
     active: Annotated[
         bool | None, Query(description="Whether to return active or inactive ones. Default: true.")
     ] = None,
@@ -108,6 +115,7 @@ async def list_memories(
         user=who.user_of(user),
         active=None if every else active is not False,
         state=state,
+        kind=kind,
         containing=q,
         before=number_of(cursor),
         limit=limit,
@@ -138,6 +146,7 @@ async def create_memory(
             priority=new.priority,
             when=new.when,
             expires=new.expires_at,
+            about=new.about,
         )
         return await shown(memory, written)
 
@@ -198,6 +207,7 @@ async def edit_memory(
                 priority=edit.priority,
                 when=edit.when,
                 expires=edit.expires_at,
+                about=edit.about,
                 revision=revision,
             )
             revision = made.revision

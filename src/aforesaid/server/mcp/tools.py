@@ -11,7 +11,7 @@ from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import AwareDatetime, BaseModel, Field
 
-from aforesaid.domain.literals import Category, MemoryState, Role
+from aforesaid.domain.literals import Category, CategoryOrKind, Kind, MemoryState, Role
 from aforesaid.domain.memory import MemoryRecord
 from aforesaid.errors import AforesaidError, NotFound
 from aforesaid.memory import UserMemory
@@ -52,6 +52,8 @@ class MemoryItem(BaseModel):
     id: int
     content: str
     category: Category
+    kind: Kind
+    about: str | None = Field(description="Whom it is about, if not the user.")
     importance: int
     state: MemoryState
     tags: list[str]
@@ -66,6 +68,8 @@ class MemoryItem(BaseModel):
             id=memory.id,
             content=memory.text,
             category=memory.category,
+            kind=memory.kind,
+            about=memory.about,
             importance=memory.importance,
             state=memory.state,
             tags=list(memory.tags),
@@ -187,7 +191,8 @@ class Tools(AgentAccess):
     async def get_memories(
         self,
         ctx: Context[Any, Any],
-        category: Annotated[Category | None, Field(description="Only memories of this kind.")] = None,
+        category: Annotated[Category | None, Field(description="Only memories of this category.")] = None,
+        kind: Annotated[Kind | None, Field(description="Only memories of this kind, finer than the category.")] = None,
         state: Annotated[
             MemoryState | None, Field(description="Only memories in this state; 'quarantined' ones wait for approval.")
         ] = None,
@@ -197,7 +202,7 @@ class Tools(AgentAccess):
     ) -> MemoryList:
         """List single remembered things about a user, newest first, with their ids, a page at a time.
 
-        They are appointments, facts, tasks, preferences and reminders.
+        They are facts, preferences, events, appointments, tasks, reminders, relationships and standing requests.
         """
         who = self._who(ctx)
         person = self._person(ctx, user)
@@ -206,6 +211,7 @@ class Tools(AgentAccess):
             space=person.scope.space,
             user=person.scope.user,
             state=state,
+            kind=kind,
             limit=limit,
             before=before,
             actor=who.actor,
@@ -237,7 +243,7 @@ class Tools(AgentAccess):
         self,
         ctx: Context[Any, Any],
         content: Annotated[str, Field(min_length=1, description="The text, such as: Dentist on Monday at 9am.")],
-        category: Annotated[Category, Field(description="The category.")] = "fact",
+        category: Annotated[CategoryOrKind, Field(description="What it is.")] = "fact",
         importance: Importance = 5,
         tags: Annotated[list[str], Field(max_length=20, description="Topics.")] = [],  # noqa: B006 - never changed
         user: User = None,
@@ -255,7 +261,7 @@ class Tools(AgentAccess):
         ctx: Context[Any, Any],
         id: Number,  # noqa: A002 - the name that agents know
         content: str | None = None,
-        category: Category | None = None,
+        category: CategoryOrKind | None = None,
         importance: Importance | None = None,
         tags: list[str] | None = None,
         when: Annotated[str | None, Field(description="When it happens or reminds: 'tomorrow at 9'.")] = None,

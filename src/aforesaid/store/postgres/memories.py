@@ -92,7 +92,9 @@ async def versions(queries: Queries, question: questions.MemoryVersions) -> list
     newest = await find(queries, questions.MemoryById(question.scope, question.memory))
     head = (newest.id, newest.space, newest.user, newest.sources, records.number_of(newest.created_at))
     return [
-        MemoryVersion(_memory((*head, revision, *(was[name] for name in records.MEMORY))), action, actor, moment(at))
+        MemoryVersion(
+            _memory((*head, revision, *(was.get(name) for name in records.MEMORY))), action, actor, moment(at)
+        )
         for revision, at, actor, action, was in await queries.rows(_VERSIONS, question.scope.space, question.memory)
     ]
 

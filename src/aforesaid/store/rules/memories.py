@@ -7,7 +7,7 @@ from datetime import datetime
 
 from aforesaid.domain.checks import microseconds, moment
 from aforesaid.domain.clock import now
-from aforesaid.domain.memory import MemoryDraft, MemoryRecord, MemoryVersion
+from aforesaid.domain.memory import MemoryDraft, MemoryRecord, MemoryVersion, about_in, kind_of
 from aforesaid.domain.memory_change import SOURCES_KEPT, AddMemory, ChangeMemory, CountMemory
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.transfer import MemoryRow, Restored, SuccessorRow
@@ -160,4 +160,9 @@ def _drafted(draft: MemoryDraft, sources: tuple[int, ...], created: datetime) ->
         times=draft.times,
         seen_at=since,
         revision=1,
+        kind=draft.kind or kind_of(draft.category, draft.tags, draft.event, draft.subject),
+        about=draft.about or about_in(draft.tags),
+        said_at=draft.said_at or since,
+        language=draft.language,
+        confidence=draft.confidence,
     )

@@ -98,7 +98,7 @@ def versions(connection: apsw.Connection, question: questions.MemoryVersions) ->
             records.number_of(newest.created_at),
             revision,
         )
-        before = _memory((*head, speaker, *(values[name] for name in records.MEMORY)))
+        before = _memory((*head, speaker, *(values.get(name) for name in records.MEMORY)))
         found.append(MemoryVersion(before, action, actor, moment(at)))
     return found
 

@@ -1,0 +1,157 @@
+"""Kinds of memories in stores, and in what was stored before memories had kinds."""
+
+from __future__ import annotations
+
+import re
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import apsw
+import psycopg
+import pytest
+
+import aforesaid
+from aforesaid.domain.memory import Event, MemoryDraft, MemoryRecord
+from aforesaid.domain.memory_change import AddMemory
+from aforesaid.domain.scope import Scope
+from aforesaid.domain.transfer import MemoryRow
+from aforesaid.errors import InvalidInput
+from aforesaid.portability.row_codec import decode as decode_row
+from aforesaid.portability.row_codec import encode as encode_row
+from aforesaid.store import open_store, questions
+from aforesaid.store.journalled import codec
+from aforesaid.store.sqlite import Options, connection
+from making import NOON, minutes
+from pg import shared_server
+
+ANN = Scope.of("ann")
+FIELDS = ("kind", "about", "said_at", "language", "confidence")
+OLD = (
+    MemoryDraft(ANN, "preference", 'ann asks: "always answer in metric"', tags=("instruction",)),
+    MemoryDraft(ANN, "fact", "ann moved to Berlin (2020-05).", event=Event(NOON, minutes(60), timed=False)),
+    MemoryDraft(ANN, "fact", "ann and Levin are siblings.", tags=("relationship",)),
+    MemoryDraft(ANN, "fact", "ann's sister is called Carol.", subject="sister: name"),
+    MemoryDraft(ANN, "fact", "Tom is a pilot.", tags=("trusted", "about tom")),
+    MemoryDraft(ANN, "other", "ann collects stamps."),
+    MemoryDraft(ANN, "schedule", "Dentist", event=Event(NOON, minutes(60), timed=True)),
+)
+"""Memories as older versions stored them: kinds and people were tags."""
+KINDS = ["instruction", "event", "relationship", "relationship", "fact", "fact", "schedule"]
+
+
+async def old_store(place: str) -> None:
+    """Make a store with the memories of OLD, one of them edited."""
+    store = await open_store(place)
+    for draft in OLD:
+        await store.apply([AddMemory(draft)])
+    await store.close()
+    async with aforesaid.connect(place, embedder="none") as memory:
+        await memory.user("ann").edit_memory(6, text="ann collects coins.")
+
+
+def statement(folder: str, name: str) -> str:
+    """Return how the step before computed the checksums of memories."""
+    steps = Path(aforesaid.__file__).parent / "store" / folder / "migrations" / name
+    found = re.search(r"^UPDATE memory SET.*?;", steps.read_text(), re.MULTILINE | re.DOTALL)
+    assert found is not None
+    return found[0]
+
+
+def step_back_in_sqlite(path: Path) -> None:
+    keys = ", ".join(f"'$.{name}'" for name in FIELDS)
+    with closing(connection.connect(path, Options(), create=False)) as database:
+        for name in FIELDS:
+            database.execute(f"ALTER TABLE memory DROP COLUMN {name}")
+        database.execute(f"UPDATE memory_version SET was = json_remove(was, {keys})")
+        database.execute("UPDATE memory_version SET checksum = row_checksum(memory, revision, at, actor, action, was)")
+        database.execute(statement("sqlite", "0014_checksums.sql"))
+        database.pragma("user_version", 14)
+
+
+def step_back_in_postgres(dsn: str) -> None:
+    with psycopg.connect(dsn) as database:
+        database.execute("SET LOCAL aforesaid.reach = 'all'")
+        for name in FIELDS:
+            database.execute(f"ALTER TABLE memory DROP COLUMN {name}")
+        without = " - ".join(("was::jsonb", *(f"'{name}'" for name in FIELDS)))
+        database.execute(f"UPDATE memory_version SET was = ({without})::json")
+        database.execute(
+            "UPDATE memory_version SET checksum = hash_array_extended(ARRAY[space, memory::text, revision::text, "
+            'at::text, actor, action, was::text] COLLATE "C", 0)'
+        )
+        database.execute(statement("postgres", "0010_checksums.sql"))
+        database.execute("DELETE FROM aforesaid_schema WHERE step > 10")
+
+
+def spoil(place: str) -> None:
+    """Change a memory in the way that no program of ours would."""
+    if place.startswith("postgresql:"):
+        with psycopg.connect(place) as database:
+            database.execute("SET LOCAL aforesaid.reach = 'all'")
+            database.execute("UPDATE memory SET importance = 10 WHERE id = 1")
+    else:
+        with closing(apsw.Connection(place)) as database:
+            database.execute("UPDATE memory SET importance = 10 WHERE id = 1")
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+async def old(request: pytest.FixtureRequest, path: Path) -> str:
+    """Where a store is that was written before memories had kinds."""
+    place = str(path) if request.param == "sqlite" else shared_server().create("before_kinds")
+    await old_store(place)
+    step_back_in_sqlite(path) if request.param == "sqlite" else step_back_in_postgres(place)
+    return place
+
+
+async def test_old_memories_get_a_kind_a_person_and_the_time_at_which_they_were_said(old: str) -> None:
+    store = await open_store(old)
+    found = sorted(await store.read(questions.Memories(ANN)), key=lambda memory: memory.id)
+    assert [memory.kind for memory in found] == KINDS
+    assert [memory.about for memory in found] == [None, None, None, None, "tom", None, None]
+    assert all(memory.said_at == memory.valid_from for memory in found)
+    assert (await store.verify()).ok
+    (version,) = await store.read(questions.MemoryVersions(ANN, 6))
+    assert (version.before.kind, version.before.text) == ("fact", "ann collects stamps.")
+    await store.close()
+
+
+async def test_a_memory_that_was_changed_behind_our_back_is_still_found_afterwards(old: str) -> None:
+    spoil(old)
+    store = await open_store(old)
+    report = await store.verify()
+    assert not report.ok
+    assert "memory" in str(report)
+    await store.close()
+
+
+@pytest.mark.parametrize(("draft", "kind"), list(zip(OLD, KINDS, strict=True)))
+async def test_old_records_and_exports_get_their_kind_when_they_are_read(draft: MemoryDraft, kind: str) -> None:
+    store = await open_store(":memory:")
+    memory = (await store.apply([AddMemory(draft)])).memory
+    await store.close()
+    plain = codec.encode(memory)
+    assert codec.decode(MemoryRecord, {name: plain[name] for name in plain if name not in FIELDS}).kind == kind
+    row = encode_row(MemoryRow(memory, ()))
+    assert decode_row(row) == MemoryRow(memory, ())
+    lacking = {name: value for name, value in row.items() if name not in {*FIELDS[1:], "memory_kind"}}
+    assert decode_row(lacking) == MemoryRow(memory, ())
+
+
+async def test_all_fields_come_back(location: str) -> None:
+    more: dict[str, Any] = {"about": "Sinéad", "said_at": minutes(-5), "language": "german", "confidence": 0.873}
+    store = await open_store(location)
+    made = (await store.apply([AddMemory(MemoryDraft(ANN, "fact", "x is y", kind="relationship", **more))])).memory
+    (found,) = await store.read(questions.Memories(ANN))
+    assert found == made
+    assert (found.kind, found.about, found.language) == ("relationship", "Sinéad", "german")
+    assert (found.said_at, found.confidence) == (minutes(-5), 0.87)
+    await store.close()
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"kind": "rumour"}, {"about": ""}, {"confidence": 1.5}, {"confidence": "high"}, {"language": ""}]
+)
+def test_what_no_memory_can_be_is_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(InvalidInput):
+        MemoryDraft(ANN, "fact", "x is y", **wrong)
