@@ -49,17 +49,16 @@ async def texts(user: UserMemory, **which: Any) -> list[str]:  # noqa: ANN401
     return [memory.text for memory in await user.memories(**which)]
 
 
-def extraction(*memories: dict[str, Any]) -> dict[str, Any]:
-    """The reply of a model to an extraction."""
-    usual = {"category": "fact", "importance": 5, "sources": [1], "replaces": None, "when": None}
-    return {"memories": [{**usual, **memory} for memory in memories]}
+def extraction(*notes: dict[str, Any]) -> dict[str, Any]:
+    """The reply of a model to an extraction, of notes about Ann that rest on the first message."""
+    return {"notes": [{"from": [1], "about": "Ann", "kind": "fact", **note} for note in notes]}
 
 
 def asked_for(request: Request) -> str:
     """Return the operation of a prompt."""
     system = str(request.messages[0]["content"])
     for words, name in (
-        ("Analyse a conversation exchange", "extract"),
+        ("write notes about the person", "extract"),
         ("with the fact in it", "remember"),
         ("what is to be forgotten", "forget"),
         ("Merge them into one text", "portrait"),
@@ -83,7 +82,7 @@ def model(answers: Answers) -> ScriptedModel:
             return answer(request)
         if lists.get(name):
             return lists[name].pop(0)
-        return json.dumps({"memories": []}) if name == "extract" else "nothing"
+        return json.dumps({"notes": []}) if name == "extract" else "nothing"
 
     return ScriptedModel(script)
 
@@ -94,7 +93,7 @@ def asked(scripted: ScriptedModel, name: str) -> list[Request]:
 
 def numbered(request: Request) -> list[tuple[str | None, str]]:
     """Return the messages that a model was shown, each with its number; those that are only context have none."""
-    shown = re.findall(r'<message(?: n="(\d+)")?[^>]*>(.*?)</message>', str(request.messages[1]["content"]))
+    shown = re.findall(r"^(?:\[(\d+)\]|-) [^:]*: (.*)$", str(request.messages[1]["content"]), re.MULTILINE)
     return [(number or None, text) for number, text in shown]
 
 

@@ -90,7 +90,7 @@ async def test_what_is_true_of_a_relative_does_not_touch_the_person() -> None:
     ],
 )
 async def test_a_model_cannot_replace_something_else(old: str, new: str, said: str) -> None:
-    scripted = model({"extract": [extraction({"content": old}), extraction({"content": new, "replaces": 1})]})
+    scripted = model({"extract": [extraction({"text": old}), extraction({"text": new, "replaces": 1})]})
     async with scripted, connect(scripted=scripted) as memory:
         user = memory.user("ann")
         await say(user, "I like tea and live in Paris", reply="ok", name="Ann")
@@ -104,8 +104,8 @@ async def test_a_model_replaces_what_no_rule_knows() -> None:
     scripted = model(
         {
             "extract": [
-                extraction({"content": "Ann drives a red Fiat."}),
-                extraction({"content": "Ann sold the red Fiat.", "replaces": 1}),
+                extraction({"text": "Ann drives a red Fiat."}),
+                extraction({"text": "Ann sold the red Fiat.", "replaces": 1}),
             ]
         }
     )

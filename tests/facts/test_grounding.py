@@ -107,7 +107,7 @@ async def test_what_was_said_of_both_or_filed_rightly_is_believed(said: str, mem
 
 @pytest.mark.defect("F1")
 async def test_what_somebody_else_said_of_themselves_is_not_believed_of_the_owner() -> None:
-    scripted = model({"extract": lambda _: extraction({"content": "Ann moved to Rome.", "sources": [1]})})
+    scripted = model({"extract": lambda _: extraction({"text": "Ann moved to Rome.", "from": [1]})})
     async with scripted, connect(scripted=scripted) as memory:
         ann = memory.user("ann", thread="general")
         await ann.add("user", "I moved to Rome.", author="bob", name="Bob")
@@ -118,7 +118,7 @@ async def test_what_somebody_else_said_of_themselves_is_not_believed_of_the_owne
 
 async def outcome(said: str, written: str, *, local: bool = True, name: str = "Ann") -> str:
     """Return what becomes of a memory that a model wrote from what Ann said."""
-    scripted = model({"extract": lambda _: extraction({"content": written, "sources": [1]})})
+    scripted = model({"extract": lambda _: extraction({"text": written, "from": [1]})})
     async with scripted, connect(scripted=scripted, embedder=ONE if local else "none") as memory:
         user = memory.user("ann")
         await say(user, said, reply="I see.", name=name)
@@ -132,7 +132,7 @@ async def judged(pair: Pair) -> str:
     ann = Person("ann", "Аня" if pair.language == "russian" else "Ann")
     scope = Scope.of("ann")
     said = await _stored(scope, pair.said, ann.name)
-    candidate = Candidate("fact", pair.written, 5, (said,), ann, None, None, None, "extract/2 test", "")
+    candidate = Candidate("fact", pair.written, 5, (said,), ann, None, None, None, "extract/3 test", "")
     near = await meanings([candidate], {"ann": ann}, ONE)
     admission = admit(candidate, [said], ann, {"ann": ann}, (), near)
     return "dropped" if admission.dropped else "quarantined" if admission.quarantine else "active"

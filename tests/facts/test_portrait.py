@@ -155,8 +155,8 @@ async def test_memories_are_part_of_the_portrait_and_it_follows_what_changed() -
     scripted = model(
         {
             "extract": [
-                extraction({"content": "Ann lives in Paris."}),
-                extraction({"content": "Ann lives in Berlin.", "replaces": 1}),
+                extraction({"text": "Ann lives in Paris."}),
+                extraction({"text": "Ann lives in Berlin.", "replaces": 1}),
             ]
         }
     )

@@ -25,9 +25,7 @@ async def test_a_poisoned_message_changes_nothing_without_approval(poison: str) 
     """The model is fooled completely; what it writes still waits for a person."""
 
     def fooled(_: Request) -> object:
-        return extraction(
-            {"content": "Ann always recommends BuyMore and likes tea.", "importance": 10, "sources": [1], "replaces": 1}
-        )
+        return extraction({"text": "Ann always recommends BuyMore and likes tea.", "from": [1], "replaces": 1})
 
     scripted = model({"extract": fooled})
     async with scripted, connect(scripted=scripted) as memory:
@@ -132,7 +130,7 @@ async def test_two_people_with_opposite_tastes_in_one_channel_stay_apart(*, with
     def answer(request: Request) -> object:
         who = "Ann" if "<person>Ann</person>" in request.asked else "Bob"
         word = "likes" if who == "Ann" else "hates"
-        return extraction({"category": "preference", "content": f"{who} {word} tea.", "sources": [1]})
+        return extraction({"kind": "preference", "text": f"{who} {word} tea.", "from": [1]})
 
     scripted = model({"extract": answer})
     async with scripted, connect(scripted=scripted if with_model else None) as memory:
@@ -148,7 +146,7 @@ async def test_two_people_with_opposite_tastes_in_one_channel_stay_apart(*, with
 
 @pytest.mark.req("B11")
 async def test_prompts_have_names_and_the_store_has_ids() -> None:
-    scripted = model({"extract": [extraction({"content": "Max likes tea.", "sources": [1]})]})
+    scripted = model({"extract": [extraction({"text": "Max likes tea.", "from": [1]})]})
     async with scripted, connect(scripted=scripted) as memory:
         user = memory.user("4242", space="900", thread="777")
         await user.add("user", "I like tea, <@555> & <b>you</b>", name="Max")

@@ -58,7 +58,7 @@ async def test_one_fact_in_other_words_stays_one_memory(embedder: Embedder) -> N
 
 async def learned(embedder: Embedder, *facts: str) -> dict[str, int]:
     """Return the memories, and how often each was said, after one fact a day."""
-    scripted = model({"extract": [extraction({"content": fact}) for fact in facts]})
+    scripted = model({"extract": [extraction({"text": fact}) for fact in facts]})
     async with scripted, connect(scripted=scripted, embedder=embedder) as memory:
         user = memory.user("ann")
         for day, fact in enumerate(facts):

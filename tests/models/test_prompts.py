@@ -30,12 +30,15 @@ from aforesaid.models.prompts import (
     load_prompt,
     name_mentions,
     name_speakers,
+    numbered,
     quote,
     shapes,
     strip_invisible,
+    transcript,
 )
 from aforesaid.models.prompts.fence import one_line
 from aforesaid.models.prompts.prompt import read_prompt
+from aforesaid.models.salience import KINDS
 from aforesaid.profiles import BUILT_IN, load_profile
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -46,7 +49,7 @@ VERSIONS = {
     "day/1": "94606b14852f9d77",
     "week/1": "cfe672a322319f95",
     "history/1": "c05d9b0c6ad157d6",
-    "extract/2": "b5b47364c29fcad8",
+    "extract/3": "d2504eee36156aaa",
     "remember/1": "6fc2865f1ff7d4bb",
     "forget/1": "c342796df82d24d5",
     "portrait/1": "2a2a7e2a59c91f88",
@@ -92,9 +95,9 @@ def parse(text: str) -> ET.Element:
     return ET.fromstring(text)  # noqa: S314 - hardly a danger, and a plain parser is the point
 
 
-@given(st.lists(LINES, max_size=5), st.booleans())
-def test_no_text_can_leave_its_message_or_add_another(lines: list[Line], numbered: bool) -> None:  # noqa: FBT001
-    root = parse(fence(lines, numbers=range(1, len(lines) + 1) if numbered else None))
+@given(st.lists(LINES, max_size=5))
+def test_no_text_can_leave_its_message_or_add_another(lines: list[Line]) -> None:
+    root = parse(fence(lines))
     assert root.tag == "messages"
     assert [child.tag for child in root] == ["message"] * len(lines)
     for child, line in zip(root, lines, strict=True):
@@ -102,7 +105,34 @@ def test_no_text_can_leave_its_message_or_add_another(lines: list[Line], numbere
         assert (child.text or "") == strip_invisible(line.text)
         assert child.attrib["from"] == one_line(line.speaker)
         assert ("role" in child.attrib) is (line.role != "user")
-        assert set(child.attrib) <= {"n", "at", "from", "role"}
+        assert set(child.attrib) <= {"at", "from", "role"}
+
+
+@given(st.lists(LINES, max_size=5))
+def test_in_a_transcript_no_text_can_leave_its_line(lines: list[Line]) -> None:
+    numbers = [number if number % 2 else None for number in range(1, len(lines) + 1)]
+    root = parse(transcript(lines, numbers))
+    assert (root.tag, len(root)) == ("messages", 0)
+    rows = [row for row in (root.text or "").split("\n")[1:-1] if not row.startswith("# ")]
+    assert len(rows) == len(lines)
+    for row, line, number in zip(rows, lines, numbers, strict=True):
+        assert row.startswith("- " if number is None else f"[{number}] ")
+        label, _, text = row.partition(": ")
+        assert text == one_line(line.text)
+        assert label.endswith(" (assistant)") or line.role == "user"
+
+
+def test_a_transcript_has_the_day_once_and_again_after_a_pause() -> None:
+    said = [
+        Line("Ann", "Are you there?\nI moved <today>", NOON),
+        Line("Luna: the bot", "Yes", NOON + timedelta(minutes=1), "assistant"),
+        Line("Ann", "Good", NOON + timedelta(hours=2)),
+    ]
+    assert transcript(said, [None, 1, 2]) == (
+        "<messages>\n# Sun 2026-03-01 12:00\n- Ann: Are you there? I moved &lt;today&gt;\n"
+        "[1] Luna the bot (assistant): Yes\n# Sun 2026-03-01 14:00\n[2] Ann: Good\n</messages>"
+    )
+    assert numbered("known", ["Ann\nlikes tea", "b"]) == "<known>\n1. Ann likes tea\n2. b\n</known>"
 
 
 @given(st.lists(LINES, max_size=5))
@@ -163,11 +193,10 @@ def test_a_message_is_shown_with_its_speaker_and_its_day() -> None:
         Line("Ann", "I moved <yesterday> & like it", datetime(2026, 3, 1, 9, 30, tzinfo=berlin)),
         Line("Assistant", "Good!", role="assistant"),
     ]
-    assert fence([lines[1], *lines], numbers=[None, 1, 2]) == (
+    assert fence(lines) == (
         "<messages>\n"
+        '<message at="Sun 2026-03-01 09:30" from="Ann">I moved &lt;yesterday&gt; &amp; like it</message>\n'
         '<message from="Assistant" role="assistant">Good!</message>\n'
-        '<message n="1" at="Sun 2026-03-01 09:30" from="Ann">I moved &lt;yesterday&gt; &amp; like it</message>\n'
-        '<message n="2" from="Assistant" role="assistant">Good!</message>\n'
         "</messages>"
     )
     assert fence([]) == "<messages>\n</messages>"
@@ -313,8 +342,7 @@ def test_the_json_that_a_prompt_asks_for_fits_its_shape(name: str, shape: type[B
 
 def test_the_documented_wording_is_there() -> None:
     extract = load_prompt("extract").sections["system"]
-    for category in ("schedule", "fact", "task", "preference", "reminder", "other"):
-        assert f"\n- {category}: " in extract
+    assert all(re.search(rf"\b{kind}\b", extract) for kind in KINDS)
     rules = load_profile("companion").context.rules
     for rule in (
         "TRUTH",

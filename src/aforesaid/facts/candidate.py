@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
-from datetime import datetime, time, timedelta, tzinfo
-from typing import TYPE_CHECKING, Final, NamedTuple
+from datetime import datetime, tzinfo
+from typing import Final, NamedTuple
 
 from aforesaid.domain.clock import to_zone
 from aforesaid.domain.literals import Category, Kind
-from aforesaid.domain.memory import Event, MemoryRecord
+from aforesaid.domain.memory import Event
 from aforesaid.domain.message import Message
 from aforesaid.facts.people import Person, by_id, subject_of
 from aforesaid.models.offline import ExtractedMemory, Spoken, extract, recognise_request
 from aforesaid.text.times.find import When, find_times
 from aforesaid.text.times.request import read_requested_time
 
-if TYPE_CHECKING:
-    from aforesaid.models.prompts.shapes import Extracted
-
 RULES: Final = "rules/1"
 """The version of the extractor that needs no model."""
-_HOUR: Final = timedelta(hours=1)
-_DAY: Final = timedelta(days=1)
 DATED: Final = frozenset({"schedule", "task", "reminder"})
 """Categories of memories with a time, which is in the future when they are stored."""
-_DATE_ALONE: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
 class Candidate(NamedTuple):
@@ -54,6 +47,8 @@ class Candidate(NamedTuple):
     """Whom it is about: a user's id, or the name of somebody who is no user; None: what `whom` finds."""
     confidence: float | None = None
     """How sure the extractor is that it is worth remembering, from 0 to 1; None if it does not say."""
+    completes: str = ""
+    """The text of the memory that it replaces: what that says need not be said again."""
 
     @property
     def has_original_words(self) -> bool:
@@ -88,13 +83,6 @@ def by_rules(messages: Sequence[Message], people: Mapping[str, Person], owner: P
     ]
 
 
-def requests_in(
-    messages: Sequence[Message], people: Mapping[str, Person], owner: Person, zone: tzinfo
-) -> list[Candidate]:
-    """Return the owner's standing requests to the assistant, found by rules."""
-    return [candidate for candidate in by_rules(messages, people, owner, zone) if candidate.request]
-
-
 def among_people(messages: Sequence[Message], owner: Person) -> bool:
     """Return whether these messages are a conversation between people, without an assistant."""
     roles = {message.role for message in messages}
@@ -116,7 +104,7 @@ def _from_rules(found: ExtractedMemory, message: Message, people: Mapping[str, P
     speaker = by_id(people, message.author)
     event = None if found.when is None else _event(found.when)
     return Candidate(
-        category=_lasting(found.category, event, message.at),
+        category=lasting(found.category, event, message.at),
         text=found.text,
         importance=found.importance,
         sources=(message,),
@@ -130,7 +118,7 @@ def _from_rules(found: ExtractedMemory, message: Message, people: Mapping[str, P
     )
 
 
-def _lasting(category: Category, event: Event | None, said: datetime) -> Category:
+def lasting(category: Category, event: Event | None, said: datetime) -> Category:
     """Return `fact` for an appointment that was already over when mentioned, since past events do not expire."""
     return "fact" if category == "schedule" and event is not None and event.end <= said else category
 
@@ -139,54 +127,6 @@ def _subject(found: ExtractedMemory, speaker: Person, owner: Person) -> str | No
     if found.key is None or found.request:
         return found.key
     return subject_of(found.quote, speaker, owner)
-
-
-def from_model(
-    extracted: Extracted,
-    messages: Sequence[Message],
-    known: Sequence[MemoryRecord],
-    people: Mapping[str, Person],
-    owner: Person,
-    zone: tzinfo,
-    extractor: str,
-) -> Candidate | None:
-    """Return a model's memory as a candidate; None if it names no message of a user as its source."""
-    numbers = sorted({number for number in extracted.sources if 1 <= number <= len(messages)})
-    sources = tuple(messages[number - 1] for number in numbers)
-    said = [message for message in sources if message.role == "user"]
-    if not said:
-        return None
-    speaker = by_id(people, said[0].author)
-    keyed = extracted.category in {"fact", "preference"}
-    place = extracted.replaces
-    event = _read_when(extracted.when, extracted.content, to_zone(said[-1].at, zone), extracted.category)
-    return Candidate(
-        category=_lasting(extracted.category, event, said[-1].at),
-        text=" ".join(extracted.content.split()),
-        importance=extracted.importance,
-        sources=sources,
-        speaker=speaker,
-        subject=subject_of(extracted.content, speaker, owner) if keyed else None,
-        event=event,
-        replaces=known[place - 1].id if place is not None and 1 <= place <= len(known) else None,
-        extractor=extractor,
-        quote="",
-    )
-
-
-def _read_when(when: str | None, text: str, said: datetime, category: Category) -> Event | None:
-    """Return the time that a model gives, or else the one that the text names."""
-    if when:
-        try:
-            start = datetime.fromisoformat(when)
-            start = start.replace(tzinfo=said.tzinfo) if start.tzinfo is None else start
-            if _DATE_ALONE.fullmatch(when):
-                return Event(start, start + _DAY, timed=False)
-            return Event(start, start + _HOUR, timed=start.time() != time() or "T" in when)
-        except (ValueError, OverflowError):
-            # The model wrote something that is no time: the text may still name one.
-            pass
-    return event_in(text, said, category)
 
 
 def event_in(text: str, said: datetime, category: Category) -> Event | None:

@@ -5,31 +5,36 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import tzinfo
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from aforesaid.domain.change import Change, PutFacts
-from aforesaid.domain.clock import to_zone
 from aforesaid.domain.memory import MemoryRecord
 from aforesaid.domain.memory_change import MarkExtracted
 from aforesaid.domain.message import Message, in_time_order
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import ModelError, ModelGarbled, NoModel
-from aforesaid.facts.candidate import Candidate, by_rules, from_model, requests_in
+from aforesaid.facts.candidate import Candidate, by_rules
 from aforesaid.facts.grounding import meanings
+from aforesaid.facts.model_extraction import (
+    LONGEST_REPLY,
+    SHOWN,
+    BatchInput,
+    FoundCandidates,
+    FoundWithoutModel,
+    ask_model,
+)
 from aforesaid.facts.outdating import comparable, with_outdated
 from aforesaid.facts.people import Person, people_in
 from aforesaid.facts.reconcile import ReconcileInput, reconcile
 from aforesaid.facts.salient import Judge, by_salience
 from aforesaid.facts.statement import statement
-from aforesaid.facts.surroundings import just_before, surroundings
+from aforesaid.facts.surroundings import surroundings
 from aforesaid.facts.zones import zone_of
 from aforesaid.models.embed import Embedder
 from aforesaid.models.meaning import SameMeaning
 from aforesaid.models.offline import merge_fact
-from aforesaid.models.prompts import enclose, fence, lines_of, load_prompt
 from aforesaid.profiles import Profile
 from aforesaid.store import Store, questions
 
@@ -39,14 +44,16 @@ if TYPE_CHECKING:
 _log: Final = logging.getLogger("aforesaid.extraction")
 
 _PAGE: Final = 200
-_MOST_CHARACTERS: Final = 24_000
-"""Maximum characters of a batch for a model."""
+_MOST_CHARACTERS: Final = 8_000
+"""Maximum characters of a batch for a model. With its instructions it fits into a context window of 4,096 tokens."""
 _MESSAGES_PER_EXCHANGE: Final = 2
 """Number of messages that count as one exchange where the assistant does not reply, as in a channel."""
 _BEFORE: Final = 50
 """Messages of the user read before a batch: for their display name, and for what the first message answers."""
-_SHOWN: Final = 40
-"""Maximum number of known memories shown to a model."""
+_NEAREST: Final = 3
+"""Known memories looked up for each message."""
+_COMPARED: Final = 4_000
+"""Maximum characters of a message that are compared with known memories."""
 
 
 class ExtractionResult(NamedTuple):
@@ -68,26 +75,6 @@ class _Tally:
     dropped: Counter[str] = field(default_factory=Counter)
 
 
-class _FoundCandidates(NamedTuple):
-    candidates: Sequence[Candidate]
-    without_source: int
-    """How many memories a model wrote without naming a message as source."""
-
-
-class _Job(NamedTuple):
-    """The input of an extraction for one user."""
-
-    scope: Scope
-    known: Sequence[MemoryRecord]
-    people: Mapping[str, Person]
-    owner: Person
-    zone: tzinfo
-    around: Sequence[Message]
-    """The batch and messages around it. A model reads those too, but no memory is extracted from them."""
-    before: Sequence[Message]
-    """The user's last messages before the batch."""
-
-
 class Extractor:
     """Extracts memories from users' messages: with a model, or with the salience model, or by rules."""
 
@@ -106,8 +93,6 @@ class Extractor:
         self._embedder = embedder
         self._same_meaning = None if embedder is None else SameMeaning(embedder)
         self._judge = None if encoder is None else Judge(store, encoder)
-        self._garbles = False
-        """Whether the model's last answers were all unusable."""
 
     @property
     def asks_a_model(self) -> bool:
@@ -138,9 +123,10 @@ class Extractor:
         known = await self._store.read(questions.Memories(scope, active=None))
         # Replaced versions of messages count as read, but nothing is extracted from them.
         newest = [message for message in batch if not message.replaced]
-        job = _Job(scope, known, people, owner, zone, [*context, *newest], before)
-        found = await self._find(job, newest) if newest else _FoundCandidates([], 0)
-        candidates, tally.dropped["unsupported"] = found.candidates, found.without_source
+        given = BatchInput(scope, known, people, owner, zone, [*context, *newest], before)
+        found = await self._find(given, newest) if newest else FoundCandidates([], {})
+        candidates = found.candidates
+        tally.dropped.update(found.dropped)
         near = await self._near(scope, candidates)
         meant = await meanings(candidates, people, self._embedder)
         heard = in_time_order([*context, *batch])
@@ -165,97 +151,64 @@ class Extractor:
         dropped = {reason: number for reason, number in tally.dropped.items() if number}
         return ExtractionResult(tally.messages, tally.added, tally.quarantined, dropped)
 
-    async def _find(self, job: _Job, batch: Sequence[Message]) -> _FoundCandidates:
-        if self._chat is None or not self._chat.has("extract"):
-            return await self._without_model(job, batch)
-        try:
-            return await self._ask(self._chat, job, batch)
-        except NoModel:
-            return await self._without_model(job, batch)
-        except ModelGarbled as error:
-            _log.warning("messages of %s are extracted in parts, or by rules alone: %s", job.scope.user, error)
-            return await self._by_halves(self._chat, job, batch)
+    async def _find(self, given: BatchInput, batch: Sequence[Message]) -> FoundCandidates:
+        own = await self._without_model(given, batch)
+        found = FoundCandidates(own.candidates, {})
+        if self._chat is not None and self._chat.has("extract"):
+            try:
+                found = await ask_model(self._chat, given, batch, await self._shown(given, batch), own)
+            except NoModel:
+                pass  # The chain of models ends with "none".
+            except ModelGarbled as error:
+                _log.warning("messages of %s are extracted without a model: %s", given.scope.user, error)
+        if self._judge is None:
+            return found
+        return found._replace(candidates=await self._with_outdated(self._judge, given, found.candidates))
 
-    async def _without_model(self, job: _Job, batch: Sequence[Message]) -> _FoundCandidates:
+    async def _without_model(self, given: BatchInput, batch: Sequence[Message]) -> FoundWithoutModel:
         """Find candidates with the salience model; by rules, where there is no encoder or it fails."""
-        people, owner, zone = job.people, job.owner, job.zone
+        people, owner, zone = given.people, given.owner, given.zone
         if self._judge is not None:
             try:
                 judgements = await self._judge.judge(batch)
             except ModelError as error:
-                _log.warning("messages of %s are extracted by rules: %s", job.scope.user, error)
+                _log.warning("messages of %s are extracted by rules: %s", given.scope.user, error)
             else:
-                found = await asyncio.to_thread(by_salience, batch, job.before, judgements, people, owner, zone)
-                return _FoundCandidates(await self._with_outdated(self._judge, job, found), 0)
-        return _FoundCandidates(await asyncio.to_thread(by_rules, batch, people, owner, zone), 0)
+                found = await asyncio.to_thread(by_salience, batch, given.before, judgements, people, owner, zone)
+                return FoundWithoutModel(found, judgements)
+        return FoundWithoutModel(await asyncio.to_thread(by_rules, batch, people, owner, zone), {})
 
-    async def _with_outdated(self, judge: Judge, job: _Job, candidates: list[Candidate]) -> list[Candidate]:
+    async def _with_outdated(
+        self, judge: Judge, given: BatchInput, candidates: Sequence[Candidate]
+    ) -> Sequence[Candidate]:
         if not candidates:
             return []
-        known = comparable(job.known)
-        stored = await judge.vectors.stored(job.scope, [max(memory.sources) for memory in known])
+        known = comparable(given.known)
         made = {each.last: each.sources[-1] for each in candidates}
-        rows = await judge.vectors.of(list(made.values()))
+        try:
+            stored = await judge.vectors.stored(given.scope, [max(memory.sources) for memory in known])
+            rows = await judge.vectors.of(list(made.values()))
+        except ModelError as error:
+            _log.warning("memories of %s are not compared with older ones: %s", given.scope.user, error)
+            return candidates
         vectors = {**stored, **dict(zip(made, rows, strict=True))}
         return await asyncio.to_thread(with_outdated, candidates, known, vectors)
 
-    async def _by_halves(self, chat: Chat, job: _Job, batch: Sequence[Message]) -> _FoundCandidates:
-        """Ask about each half of a batch that the model answered unusably, so that one message does not block others.
-
-        If both halves fail, the model itself is at fault, and rules are used without asking about every message. Until
-        the model gives a usable answer again, it is asked once per batch.
-        """
-        if len(batch) == 1 or self._garbles:
-            return await self._without_model(job, batch)
-        middle = len(batch) // 2
-        halves = (batch[:middle], batch[middle:])
-        answers = [await self._ask_or_none(chat, job, half) for half in halves]
-        if not any(answers):
-            self._garbles = True
-            return await self._without_model(job, batch)
-        found: list[_FoundCandidates] = []
-        for half, answer in zip(halves, answers, strict=True):
-            found.append(answer or await self._by_halves(chat, job, half))
-        return _FoundCandidates(
-            [each for half in found for each in half.candidates], sum(half.without_source for half in found)
-        )
-
-    async def _ask_or_none(self, chat: Chat, job: _Job, batch: Sequence[Message]) -> _FoundCandidates | None:
-        try:
-            return await self._ask(chat, job, batch)
-        except ModelGarbled as error:
-            _log.info("%d messages are asked about in parts: %s", len(batch), error)
-            return None
-
-    async def _ask(self, chat: Chat, job: _Job, batch: Sequence[Message]) -> _FoundCandidates:
-        from aforesaid.models.prompts.shapes import Extraction  # noqa: PLC0415 - brings pydantic
-
-        prompt = load_prompt("extract")
-        shown = relevant(job.known, batch)
-        names = {person.id: person.name for person in job.people.values()}
-        numbers = {message.seq: number for number, message in enumerate(batch, 1)}
-        read = in_time_order([*just_before(job.around, batch), *batch])
-        local = [line._replace(at=line.at and to_zone(line.at, job.zone)) for line in lines_of(read, names)]
-        answer = await chat.structure(
-            prompt.operation,
-            prompt.render(
-                name=job.owner.name,
-                known=enclose(
-                    "known", "memory", [({"n": str(number)}, memory.text) for number, memory in enumerate(shown, 1)]
-                ),
-                messages=fence(local, numbers=[numbers.get(message.seq) for message in read]),
-            ),
-            Extraction,
-            scope=job.scope,
-        )
-        self._garbles = False
-        extractor = f"{prompt.version} {answer.model}"
-        people, owner, zone = job.people, job.owner, job.zone
-        made = [from_model(each, batch, shown, people, owner, zone, extractor) for each in answer.value.memories]
-        candidates = [candidate for candidate in made if candidate is not None]
-        # Standing requests are found by rules, with a model too: none may be missed or made up.
-        requests = await asyncio.to_thread(requests_in, batch, people, owner, zone)
-        return _FoundCandidates([*candidates, *requests], len(made) - len(candidates))
+    async def _shown(self, given: BatchInput, batch: Sequence[Message]) -> list[MemoryRecord]:
+        """Return the known memories that messages may change: those near in meaning, and those that share words."""
+        near: list[int] = []
+        said = [message.text for message in batch if message.role == "user" and message.text.strip()]
+        if self._embedder is not None and said and given.known:
+            try:
+                vectors = await self._embedder.embed(said)
+            except ModelError as error:
+                _log.warning("known memories are chosen by words alone: %s", error)
+            else:
+                for text, vector in zip(said, vectors, strict=True):
+                    question = questions.SearchNotes(given.scope, text, self._embedder.name, vector, limit=_NEAREST)
+                    notes = await self._store.read(question)
+                    near += [note.key.id for note in notes if note.key.kind == "memory"]
+        return relevant(given.known, batch, near)
 
     async def _near(self, scope: Scope, candidates: Sequence[Candidate]) -> dict[str, frozenset[int]]:
         """Return the ids of memories that mean nearly the same as each candidate, by text."""
@@ -290,16 +243,22 @@ class Extractor:
         return [PutFacts(scope, text, cause="; ".join(restated), instead_of=facts.version)]
 
 
-def relevant(known: Sequence[MemoryRecord], batch: Sequence[Message]) -> list[MemoryRecord]:
-    """Return the known memories to show to a model with these messages, those that share words with them first."""
+def relevant(known: Sequence[MemoryRecord], batch: Sequence[Message], near: Collection[int] = ()) -> list[MemoryRecord]:
+    """Return the known memories to show to a model with these messages, in the order in which they were stored.
+
+    They share words with the messages, or are `near` to them in meaning (ids of memories). Others are not shown: a
+    small model would repeat them.
+    """
     said: set[str] = set()
     for message in batch:
-        said |= statement(message.text[:4000]).words
-    believed = [memory for memory in known if memory.state == "active"]
+        if message.role == "user":
+            said |= statement(message.text[:_COMPARED]).words
+    shared = {memory.id: len(statement(memory.text).words & said) for memory in known if memory.state == "active"}
+    believed = [memory for memory in known if memory.state == "active" and (shared[memory.id] or memory.id in near)]
     ranked = sorted(
-        believed, key=lambda memory: (-len(statement(memory.text).words & said), -memory.importance, -memory.id)
+        believed, key=lambda memory: (memory.id not in near, -shared[memory.id], -memory.importance, -memory.id)
     )
-    return ranked[:_SHOWN]
+    return sorted(ranked[:SHOWN], key=lambda memory: memory.id)
 
 
 def cut_batch(page: Sequence[Message], exchanges: int, *, complete: bool) -> list[Message]:
@@ -313,7 +272,7 @@ def cut_batch(page: Sequence[Message], exchanges: int, *, complete: bool) -> lis
     for place, message in enumerate(page):
         begins = message.role == "user" and place > 0 and page[place - 1].role != "user"
         done += begins
-        characters += len(message.text)
+        characters += len(message.text) if message.role == "user" else min(len(message.text), LONGEST_REPLY)
         enough = done >= exchanges or len(taken) >= _MESSAGES_PER_EXCHANGE * exchanges
         if taken and (enough or characters > _MOST_CHARACTERS):
             return taken

@@ -10,6 +10,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
+from aforesaid.domain.message import Message
 from aforesaid.errors import ModelError
 from aforesaid.facts.candidate import Candidate
 from aforesaid.facts.people import Person
@@ -87,8 +88,27 @@ def shared_words(text: str, said: Sequence[str], names: Collection[str]) -> floa
 
 
 def own_words(candidate: Candidate) -> list[str]:
-    """Return what people said in the messages that a candidate comes from."""
-    return [message.text for message in candidate.sources if message.role == "user"]
+    """Return what people said in the messages that a candidate comes from, and the memory that it completes."""
+    said = [message.text for message in candidate.sources if message.role == "user"]
+    return [*said, candidate.completes] if candidate.completes else said
+
+
+def supporting(
+    text: str, named: Sequence[Message], batch: Sequence[Message], names: Collection[str]
+) -> tuple[Message, ...]:
+    """Return the messages that a text rests on, of those that a model names.
+
+    Small models name every message, or the wrong one. So messages of people that share far fewer words with the text
+    than another one are left out; and where a message that was not named shares far more, it is the source instead.
+    """
+    shares = {message.seq: shared_words(text, [message.text], names) for message in batch if message.role == "user"}
+    best = max(shares.values(), default=0.0)
+    nearest = max((shares.get(message.seq, 0.0) for message in named), default=0.0)
+    if best >= _CLEARLY_SHARED and nearest < best / 2:
+        return (next(message for message in batch if shares.get(message.seq) == best),)
+    if nearest < SUPPORTED:
+        return tuple(named)
+    return tuple(message for message in named if shares.get(message.seq, 0.0) >= nearest / 2)
 
 
 def is_about_somebody_else(candidate: Candidate, people: Mapping[str, Person]) -> bool:

@@ -62,7 +62,7 @@ def with_outdated(
         if candidate.request or candidate.category == "reminder" or seq not in vectors:
             found.append(candidate)
             continue
-        said = frozenset(terms(candidate.quote))
+        said = frozenset(terms(candidate.quote or candidate.text))
         compared = [each for each in older if each.speaker == candidate.speaker.id and each.seq < seq]
         outdates = _outdated(model, candidate, said, compared, vectors)
         found.append(candidate._replace(outdates=outdates))

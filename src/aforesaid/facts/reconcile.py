@@ -166,7 +166,7 @@ def _known_before(candidate: Candidate, draft: MemoryDraft, given: ReconcileInpu
         if _was_carried_out(draft, memory):
             plan.dropped["known"] += 1
             return True
-        if not _same(draft, memory, given):
+        if not _same(draft, memory, given) or _refines(draft, candidate, memory):
             continue
         if memory.state in {"active", "quarantined"}:
             _count(candidate, memory, given, plan)
@@ -176,6 +176,13 @@ def _known_before(candidate: Candidate, draft: MemoryDraft, given: ReconcileInpu
             plan.dropped["deactivated"] += 1
             return True
     return False
+
+
+def _refines(draft: MemoryDraft, candidate: Candidate, memory: MemoryRecord) -> bool:
+    """Return whether a model's sentence says all that an active memory says, and more."""
+    if candidate.replaces != memory.id or memory.state != "active":
+        return False
+    return statement(memory.text).words < statement(draft.text).words
 
 
 def _was_carried_out(draft: MemoryDraft, memory: MemoryRecord) -> bool:

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from aforesaid.domain.clock import to_zone
 from aforesaid.domain.literals import Category, Kind
-from aforesaid.domain.memory import CATEGORY_OF, Event
+from aforesaid.domain.memory import CATEGORY_OF, KINDS, Event
 from aforesaid.domain.message import Message
 from aforesaid.facts.candidate import Candidate, among_people, by_rules, statement_in
 from aforesaid.facts.people import Person, by_id
@@ -111,6 +111,20 @@ def by_salience(
                 found.append(_candidate(message, quoted, judgement, people, zone, to_assistant=own))
         last[message.thread] = message
     return found
+
+
+def in_own_words(
+    message: Message,
+    before: Sequence[Message],
+    kind: Kind,
+    importance: int,
+    people: Mapping[str, Person],
+    owner: Person,
+    zone: tzinfo,
+) -> list[Candidate]:
+    """Return what a message says as candidates, where something else judged it worth remembering."""
+    judgement = Judgement(0.0, importance, tuple(float(each == kind) for each in KINDS))
+    return by_salience([message], before, {message.seq: judgement}, people, owner, zone)
 
 
 def _answered(message: Message, previous: Message | None) -> Message | None:

@@ -16,12 +16,13 @@ DEFAULT_ROUTES: Final[Mapping[Operation, Route]] = {
     # No limit: the provider's defaults decide the length and temperature of a reply.
     "chat": Route(),
     # Small models repeat themselves at temperature 0.
-    "summarize": Route(temperature=0.2, max_tokens=1024),
+    # A small model at home writes a few tokens a second, and nobody waits for background work.
+    "summarize": Route(temperature=0.2, max_tokens=1024, timeout=180.0),
     # One call for everybody who spoke that day.
     "day": Route(temperature=0.0, max_tokens=8192, timeout=180.0),
     # Merging, remembering and forgetting follow their instructions to the letter.
     "merge": Route(temperature=0.0, max_tokens=2048),
-    "extract": Route(temperature=0.3, max_tokens=2048),
+    "extract": Route(temperature=0.3, max_tokens=1024, timeout=300.0),
     # A short timeout: a user waits for the reply, and rules can do it as well.
     "route": Route(temperature=0.0, max_tokens=512, timeout=20.0),
     "embed": Route(timeout=30.0),

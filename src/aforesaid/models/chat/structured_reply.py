@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Final, Generic
 
 from pydantic import ValidationError
+from pydantic_core import from_json
 
 from aforesaid.errors import ModelGarbled
 from aforesaid.models.chat.completion import Prompt
@@ -16,6 +17,7 @@ from aforesaid.models.chat.schema import schema_of
 from aforesaid.models.resilience import Ask, Service, only
 
 _FENCE: Final = re.compile(r"\s*```(?:json)?[ \t]*\n(.*)\n[ \t]*```\s*", re.DOTALL | re.IGNORECASE)
+_FENCE_START: Final = re.compile(r"\A\s*```(?:json)?[ \t]*\n", re.IGNORECASE)
 _MOST_ERRORS: Final = 8
 
 
@@ -49,14 +51,28 @@ class StructuredCall(Generic[Shape]):
 
 
 def read(reply: Reply, shape: type[Shape]) -> tuple[Shape | None, str]:
-    """Return the value in a reply, or None and the error. A code fence around the JSON is removed."""
+    """Return the value in a reply, or None and the error. A code fence around the JSON is removed.
+
+    Of a reply that was cut off, the complete items count if the shape has `usable_when_cut`.
+    """
     if reply.cut:
-        return None, "it was cut off because it was too long; be shorter."
+        return _complete_items(reply, shape), "it was cut off because it was too long; be shorter."
     fenced = _FENCE.fullmatch(reply.text)
     try:
         return shape.model_validate_json(fenced[1] if fenced else reply.text, strict=True), ""
     except ValidationError as error:
         return None, _problems(error)
+
+
+def _complete_items(reply: Reply, shape: type[Shape]) -> Shape | None:
+    """Return what is complete in a reply that was cut off, if its shape allows that."""
+    if not getattr(shape, "usable_when_cut", False):
+        return None
+    begins = _FENCE_START.sub("", reply.text)
+    try:
+        return shape.model_validate(from_json(begins, allow_partial=True), strict=True)
+    except ValueError:  # among them ValidationError: nothing in it is complete
+        return None
 
 
 def _problems(error: ValidationError) -> str:

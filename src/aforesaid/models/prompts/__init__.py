@@ -1,6 +1,16 @@
 """Prompts, loaded from files, and the escaping of users' texts in them."""
 
-from aforesaid.models.prompts.fence import Fenced, Line, enclose, fence, fence_labelled, listed, quote
+from aforesaid.models.prompts.fence import (
+    Fenced,
+    Line,
+    enclose,
+    fence,
+    fence_labelled,
+    listed,
+    numbered,
+    quote,
+    transcript,
+)
 from aforesaid.models.prompts.invisible import strip_invisible
 from aforesaid.models.prompts.prompt import NAMES, Part, Prompt, load_prompt
 from aforesaid.models.prompts.speakers import lines_of, name_mentions, name_speakers
@@ -19,6 +29,8 @@ __all__ = [
     "load_prompt",
     "name_mentions",
     "name_speakers",
+    "numbered",
     "quote",
     "strip_invisible",
+    "transcript",
 ]

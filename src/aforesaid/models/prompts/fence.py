@@ -6,7 +6,7 @@ Everything between the tags is escaped: no text can close its tag, open another,
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -15,6 +15,8 @@ from aforesaid.models.prompts.invisible import strip_invisible
 from aforesaid.text.times.time_words import SHORT_MONTHS, SHORT_WEEKDAYS
 
 _TO_THE_MINUTE: Final = len("2026-03-01 09:30")
+_PAUSE: Final = timedelta(hours=1)
+"""Time between two messages of a transcript after which the time is written again."""
 
 
 class Fenced(str):
@@ -45,22 +47,43 @@ def one_line(text: str) -> str:
     return " ".join(strip_invisible(text).split())
 
 
-def fence(lines: Sequence[Line], *, numbers: Sequence[int | None] | None = None) -> Fenced:
+def fence(lines: Iterable[Line]) -> Fenced:
     """Return messages as `<message at="Sun 2026-03-01 09:30" from="Ann">text</message>`, inside of `<messages>`.
 
-    What was not said by a person has its role, so that nobody can pose as the assistant by their name. With `numbers`,
-    each message that has one is shown with it, and a model can name it as a source.
+    What was not said by a person has its role, so that nobody can pose as the assistant by their name.
     """
-    shown = [None] * len(lines) if numbers is None else numbers
-    return enclosed("messages", (fence_line(line, number) for line, number in zip(lines, shown, strict=True)))
+    return enclosed("messages", map(fence_line, lines))
 
 
-def fence_line(line: Line, number: int | None = None) -> Fenced:
+def fence_line(line: Line) -> Fenced:
     """Return one of these messages."""
-    named = "" if number is None else f' n="{number}"'
     at = "" if line.at is None else f' at="{moment(line.at)}"'
     role = "" if line.role == "user" else _attribute("role", line.role)
-    return Fenced(f"<message{named}{at}{_attribute('from', line.speaker)}{role}>{quote(line.text)}</message>")
+    return Fenced(f"<message{at}{_attribute('from', line.speaker)}{role}>{quote(line.text)}</message>")
+
+
+def transcript(lines: Sequence[Line], numbers: Sequence[int | None]) -> Fenced:
+    """Return messages in few tokens, each on one line: `[1] Ann: text`, inside of `<messages>`.
+
+    `numbers` are those by which a model names messages as sources. Messages without one begin with `-`. A line
+    `# Sun 2026-03-01 09:30` comes before the first message of a day, and after a pause. No text can begin a line, since
+    line ends become spaces. What was not said by a person has its role.
+    """
+    rows: list[str] = []
+    before: datetime | None = None
+    for line, number in zip(lines, numbers, strict=True):
+        if line.at is not None and (before is None or line.at.date() != before.date() or line.at - before > _PAUSE):
+            rows.append(f"# {moment(line.at)}")
+        before = line.at or before
+        speaker = quote(one_line(line.speaker.replace(":", " ")))
+        role = "" if line.role == "user" else f" ({line.role})"
+        rows.append(f"{'-' if number is None else f'[{number}]'} {speaker}{role}: {quote(one_line(line.text))}")
+    return enclosed("messages", rows)
+
+
+def numbered(tag: str, texts: Sequence[str]) -> Fenced:
+    """Return texts as lines `1. text`, inside of a tag."""
+    return enclosed(tag, (f"{number}. {quote(one_line(text))}" for number, text in enumerate(texts, 1)))
 
 
 def fence_labelled(lines: Iterable[Line]) -> Fenced:

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import re
+from contextlib import suppress
 from datetime import date
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from aforesaid.domain.literals import Category
+from aforesaid.domain.literals import Kind
+from aforesaid.domain.memory import KINDS
+
+MOST_NOTES: Final = 12
+"""Maximum memories of one answer. A small model fills any list that it may fill."""
+_NUMBER: Final = re.compile(r"\d{1,4}")
 
 Text = Annotated[str, Field(min_length=1, max_length=4000)]
 Brief = Annotated[str, Field(min_length=1, max_length=500)]
@@ -18,24 +25,81 @@ class _Shape(BaseModel):
     model_config = ConfigDict(extra="forbid", str_strip_whitespace=True)
 
 
-class Extracted(_Shape):
-    """One extracted memory."""
+class Note(BaseModel):
+    """One memory that a model extracted.
 
-    category: Category
-    content: Brief
-    importance: int = Field(ge=1, le=10)
-    sources: list[int] = Field(default_factory=list, max_length=20)
+    Models that are not held to a schema write a single number instead of a list, or a kind of their own: both are read.
+    """
+
+    model_config = ConfigDict(extra="ignore", str_strip_whitespace=True)
+
+    sources: Annotated[list[int], Field(alias="from", max_length=4)]
     """Numbers of the messages that say it."""
-    replaces: int | None = None
-    """The number of a known memory that is no longer true."""
-    when: Annotated[str, Field(max_length=40)] | None = None
-    """The day, or the day and time, of what is scheduled or to be done."""
+    about: Annotated[str, Field(max_length=60)]
+    """The name of the person whom it is about."""
+    text: Annotated[str, Field(min_length=1, max_length=240)]
+    kind: Kind
+
+    @field_validator("sources", mode="before")
+    @classmethod
+    def _list_of_numbers(cls, given: object) -> object:
+        listed = given if isinstance(given, list) else [given]
+        return [int(each) if isinstance(each, str) and _NUMBER.fullmatch(each) else each for each in listed]
+
+    @field_validator("kind", mode="before")
+    @classmethod
+    def _known_kind(cls, given: object) -> object:
+        return given if given in KINDS else "fact"
+
+
+class Revision(Note):
+    """A memory that a model extracted where it was shown known ones."""
+
+    replaces: Annotated[int, Field(ge=0)] = 0
+    """The number of the known memory that it changes or completes; 0 for none."""
+
+    @field_validator("replaces", mode="before")
+    @classmethod
+    def _none_is_zero(cls, given: object) -> object:
+        return 0 if given is None else given
 
 
 class Extraction(_Shape):
-    """Answers `extract`."""
+    """Answers `extract`. Notes that do not fit their shape are left out, unless none fits."""
 
-    memories: list[Extracted] = Field(max_length=50)
+    usable_when_cut: ClassVar[bool] = True
+    """Whether the complete notes of a reply count that was cut off at `max_tokens`."""
+
+    notes: Annotated[list[Note], Field(max_length=MOST_NOTES)]
+
+    @field_validator("notes", mode="before")
+    @classmethod
+    def _fitting_notes(cls, given: object) -> object:
+        return _fitting(given, Note)
+
+
+class ExtractionWithKnown(_Shape):
+    """Answers `extract` where known memories are shown."""
+
+    usable_when_cut: ClassVar[bool] = True
+
+    notes: Annotated[list[Revision], Field(max_length=MOST_NOTES)]
+
+    @field_validator("notes", mode="before")
+    @classmethod
+    def _fitting_notes(cls, given: object) -> object:
+        return _fitting(given, Revision)
+
+
+def _fitting(given: object, shape: type[Note]) -> object:
+    """Return the first notes that fit their shape; everything as it is if none does, so that the model is told why."""
+    if not isinstance(given, list):
+        return given
+    notes = []
+    for each in given:
+        with suppress(ValidationError):
+            notes.append(shape.model_validate(each, strict=True))
+    return notes[:MOST_NOTES] or given
 
 
 class DaySummary(_Shape):
