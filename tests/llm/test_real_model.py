@@ -1,7 +1,4 @@
-"""The same flows as against the scripted model, against a real one: what comes back has the right shape.
-
-The model is tiny. What it writes is nonsense as often as not, and nothing here looks at that.
-"""
+"""The same flows as against the scripted model, against a real one: what comes back has the right shape."""
 
 from __future__ import annotations
 
@@ -19,7 +16,7 @@ from aforesaid.models.embed import choose_embedder
 from aforesaid.settings import OPERATIONS, Choice, Provider, Resilience, Route, Settings
 from aforesaid.telemetry import Key
 
-MODEL = "llama:smollm2"
+MODEL = "llama:qwen"
 QUESTION = [
     Said("system", "You help to remember things about people."),
     Said("user", "Ann is 36 years old, lives in Berlin and has a cat. Who is Ann?"),
@@ -35,7 +32,7 @@ class Person(BaseModel):
 
 @pytest.fixture
 def settings(base_url: str) -> Settings:
-    route = Route((Choice("llama", "smollm2"),), temperature=0.0, max_tokens=200, timeout=300)
+    route = Route((Choice("llama", "qwen"),), temperature=0.0, max_tokens=200, timeout=300)
     return Settings(
         providers={"llama": Provider("llama", base_url, concurrency=1)},
         routes=dict.fromkeys(OPERATIONS, route),
@@ -108,7 +105,7 @@ async def test_it_is_told_what_was_wrong_and_writes_again(chat: RoutedChat) -> N
     assert calls(chat) == Stubborn.seen == 2
 
 
-async def test_asked_in_words_it_writes_what_fits_or_that_is_told(settings: Settings) -> None:
+async def test_asked_in_words_it_writes_what_fits_or_that_is_reported(settings: Settings) -> None:
     provider = replace(settings.providers["llama"], structured="instructed")
     chat = open_chat(replace(settings, providers={"llama": provider}))
     try:

@@ -43,8 +43,8 @@ from aforesaid.profiles import BUILT_IN, load_profile
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 VERSIONS = {
-    "summarize/1": "1d87345e03ed618f",
-    "fold/2": "5cee93c58c9bbb7e",
+    "summarize/2": "c2bac8d7025d91af",
+    "fold/3": "65767ea616e35b2a",
     "roll/1": "137fece8542e4e40",
     "day/1": "94606b14852f9d77",
     "week/1": "cfe672a322319f95",
@@ -292,10 +292,10 @@ def test_a_part_may_look_like_a_place_and_is_not_filled_again() -> None:
 
 def test_a_missing_or_a_superfluous_part_is_an_error() -> None:
     prompt = load_prompt("summarize")
-    with pytest.raises(InvalidInput, match="summarize/1 needs characters"):
-        prompt.render(messages="x")
+    with pytest.raises(InvalidInput, match="summarize/2 needs characters"):
+        prompt.render(messages="x", important="")
     with pytest.raises(InvalidInput, match="has no place for colour"):
-        prompt.render(messages="x", characters=1, colour="red")
+        prompt.render(messages="x", important="", characters=1, colour="red")
     with pytest.raises(InvalidInput, match="no section 'nonsense'; it has background"):
         load_prompt("chat").section("nonsense")
     with pytest.raises(InvalidInput, match="rendered section by section"):

@@ -11,6 +11,7 @@ from dataclasses import replace
 from datetime import date
 from typing import TYPE_CHECKING, Any, Final
 
+from aforesaid.digest.important import ImportantMemory, important_memories
 from aforesaid.digest.leases import Leases
 from aforesaid.digest.material import shown_numbers
 from aforesaid.digest.quality import measure
@@ -67,7 +68,8 @@ class Executor:
     async def archive_messages(self, scope: Scope, messages: Sequence[Message]) -> Summary:
         """Archive messages under a level 1 summary."""
         room = self._room(sum(len(message.text) for message in messages), _LEAST_OF_MESSAGES, _PART_OF_MESSAGES)
-        written = await self.writer.of_messages(scope, messages, room)
+        important = await self.important(scope, messages[0].seq, messages[-1].seq)
+        written = await self.writer.of_messages(scope, messages, room, important)
         sources = tuple(message.seq for message in messages)
         draft = SummaryDraft(
             scope,
@@ -82,10 +84,17 @@ class Executor:
     async def archive_summaries(self, scope: Scope, summaries: Sequence[Summary]) -> Summary:
         """Archive summaries under one of the next level."""
         room = self._room(sum(len(summary.text) for summary in summaries), _LEAST_OF_SUMMARIES, _PART_OF_SUMMARIES)
-        written = await self.writer.of_summaries(scope, summaries, room)
+        important = await self.important(
+            scope, min(summary.first for summary in summaries), max(summary.last for summary in summaries)
+        )
+        written = await self.writer.of_summaries(scope, summaries, room, important)
         sources = tuple(summary.id for summary in summaries)
         draft = SummaryDraft(scope, written.text, summaries=sources, model=written.model, prompt=written.prompt)
         return await self._archive(draft, await self.quality(written, (), summaries))
+
+    async def important(self, scope: Scope, first: int, last: int) -> list[ImportantMemory]:
+        """Return the important memories that rest on a user's messages from `first` to `last`."""
+        return await important_memories(self.store, scope, first, last, self.writer.zone(scope.space))
 
     async def roll(self, scope: Scope, previous: Summary | None, messages: Sequence[Message]) -> Summary:
         """Extend the rolling summary of a thread."""

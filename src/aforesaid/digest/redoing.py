@@ -53,10 +53,12 @@ async def redo(digest: Digest, summary: Summary) -> Summary | None:
         written = await executor.writer.onwards(scope, below[0] if below else None, messages, characters)
     elif summary.kind == "day":
         written = await executor.writer.of_messages(scope, messages, executor.profile.day_characters)
-    elif below:
-        written = await executor.writer.of_summaries(scope, below, characters)
     else:
-        written = await executor.writer.of_messages(scope, messages, characters)
+        important = await executor.important(scope, summary.first, summary.last)
+        if below:
+            written = await executor.writer.of_summaries(scope, below, characters, important)
+        else:
+            written = await executor.writer.of_messages(scope, messages, characters, important)
     if written.model is None:
         return None
     change = Revise(

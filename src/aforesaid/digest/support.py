@@ -62,7 +62,7 @@ async def is_supported(text: str, sources: Sequence[str], names: Sequence[str], 
     """Return whether a text is supported by its sources: by its words, or else by its meaning."""
     if is_junk(text):
         return False
-    words, shared = _shared_words(text, sources, names)
+    words, shared = shared_words(text, sources, names)
     if shared >= _ENOUGH_SHARED * words and (shared >= _ENOUGH_WORDS or shared == words):
         return True
     if embedder is not None:
@@ -94,7 +94,7 @@ def is_junk(text: str) -> bool:
     return len(different) * (3 if len(said) < _SHORT else 10) <= len(said) or 2 * most > len(said)
 
 
-def _shared_words(text: str, sources: Sequence[str], names: Sequence[str]) -> tuple[int, int]:
+def shared_words(text: str, sources: Sequence[str], names: Sequence[str]) -> tuple[int, int]:
     """Return the number of distinct content words of a text, and how many of them its sources contain."""
     language = guess_language(text)
     own = set(stems([word for word in words_of(text) if _tells(word, language)], language))

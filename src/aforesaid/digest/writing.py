@@ -11,6 +11,7 @@ from datetime import date, tzinfo
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from aforesaid.digest import material
+from aforesaid.digest.important import ImportantMemory, with_important
 from aforesaid.digest.material import DayTalk
 from aforesaid.digest.support import is_supported, require_support
 from aforesaid.domain.message import Message
@@ -19,7 +20,7 @@ from aforesaid.domain.summary import NOTHING_SAID, Summary
 from aforesaid.errors import InvalidInput, ModelError, ModelGarbled, NoModel
 from aforesaid.models import offline
 from aforesaid.models.embed import Embedder
-from aforesaid.models.prompts import Part, enclose, fence_labelled, load_prompt
+from aforesaid.models.prompts import Fenced, Part, enclose, enclosed, fence_labelled, load_prompt, quote
 from aforesaid.settings import Operation, Route
 
 if TYPE_CHECKING:
@@ -77,16 +78,19 @@ class Writer:
         self._chat = chat
         self._embedder = embedder
         self._route = route
-        self._zone = zone
+        self.zone = zone
 
     def has_model(self, operation: Operation = "summarize") -> bool:
         """Return whether a model is configured, even if it does not answer."""
         return self._chat is not None and self._chat.has(operation)
 
-    async def of_messages(self, scope: Scope, messages: Sequence[Message], characters: int) -> Written:
-        """Summarise messages."""
-        zone, messages = self._zone(scope.space), material.newest(messages)
-        return await self._either(
+    async def of_messages(
+        self, scope: Scope, messages: Sequence[Message], characters: int, important: Sequence[ImportantMemory] = ()
+    ) -> Written:
+        """Summarise messages. The summary states the important memories that come from them."""
+        zone, messages = self.zone(scope.space), material.newest(messages)
+        spoken = material.spoken(messages, zone)
+        written = await self._either(
             "summarize",
             lambda: self._text(
                 "summarize",
@@ -94,16 +98,21 @@ class Writer:
                 characters,
                 _Sources(messages),
                 messages=material.fenced(messages, zone),
+                important=_fenced(important),
                 characters=characters,
             ),
-            lambda: offline.summarise(material.spoken(messages, zone), characters),
+            lambda: offline.summarise(spoken, characters),
             material=bool(messages),
         )
+        return await _completed(written, important, characters, lambda room: offline.summarise(spoken, room))
 
-    async def of_summaries(self, scope: Scope, summaries: Sequence[Summary], characters: int) -> Written:
-        """Summarise summaries, oldest first."""
-        zone, summaries = self._zone(scope.space), [summary for summary in summaries if summary.valid]
-        return await self._either(
+    async def of_summaries(
+        self, scope: Scope, summaries: Sequence[Summary], characters: int, important: Sequence[ImportantMemory] = ()
+    ) -> Written:
+        """Summarise summaries, oldest first. The summary states the important memories of the time that they cover."""
+        zone, summaries = self.zone(scope.space), [summary for summary in summaries if summary.valid]
+        parts = material.summarised(summaries, zone)
+        written = await self._either(
             "summarize",
             lambda: self._text(
                 "fold",
@@ -111,11 +120,13 @@ class Writer:
                 characters,
                 _Sources((), summaries),
                 summaries=material.fenced_summaries(summaries, zone),
+                important=_fenced(important),
                 characters=characters,
             ),
-            lambda: offline.summarise_summaries(material.summarised(summaries, zone), characters),
+            lambda: offline.summarise_summaries(parts, characters),
             material=bool(summaries),
         )
+        return await _completed(written, important, characters, lambda room: offline.summarise_summaries(parts, room))
 
     async def onwards(
         self, scope: Scope, previous: Summary | None, messages: Sequence[Message], characters: int
@@ -123,7 +134,7 @@ class Writer:
         """Extend a summary with newer messages. Older ones are not read again."""
         if previous is None or not previous.valid:
             return await self.of_messages(scope, messages, characters)
-        zone, messages = self._zone(scope.space), material.newest(messages)
+        zone, messages = self.zone(scope.space), material.newest(messages)
         return await self._either(
             "summarize",
             lambda: self._text(
@@ -143,7 +154,7 @@ class Writer:
         """Summarise several days of a person."""
         dated = [(each.day or each.began_at.date(), each) for each in days]
         first, last = dated[0][0], dated[-1][0]
-        zone = self._zone(scope.space)
+        zone = self.zone(scope.space)
         fenced = enclose("days", "day", (({"date": day.isoformat()}, each.text) for day, each in dated))
         return await self._either(
             "summarize",
@@ -172,7 +183,7 @@ class Writer:
             except ModelError:
                 if not self._route(operation).without:
                     raise
-        zone = self._zone(scope.space)
+        zone = self.zone(scope.space)
         for person in talk.people:
             if person.user not in written:
                 # The model returned nothing for this participant.
@@ -194,7 +205,7 @@ class Writer:
                 if not self._route("summarize").without:
                     raise
         before = previous.text if previous is not None else ""
-        said = material.spoken(messages, self._zone(scope.space))
+        said = material.spoken(messages, self.zone(scope.space))
         text = await asyncio.to_thread(offline.roll, before, said, characters)
         return Written(text or NOTHING_SAID, None, WITHOUT_MODEL, None if previous is None else previous.details)
 
@@ -229,7 +240,7 @@ class Writer:
         labels = {person.user: str(number) for number, person in enumerate(talk.people, 1)}
         lines = [
             line._replace(label=labels.get(message.author))
-            for line, message in zip(material.shown(talk.messages, self._zone(scope.space)), talk.messages, strict=True)
+            for line, message in zip(material.shown(talk.messages, self.zone(scope.space)), talk.messages, strict=True)
         ]
         people = enclose("people", "person", (({"id": labels[each.user]}, each.name) for each in talk.people))
         said = prompt.render(date=talk.day, people=people, messages=fence_labelled(lines), characters=characters)
@@ -254,7 +265,7 @@ class Writer:
         said = prompt.render(
             today=today,
             previous="" if previous is None else _analysis(previous),
-            material=material.fenced(messages, self._zone(scope.space)),
+            material=material.fenced(messages, self.zone(scope.space)),
             characters=characters,
         )
         answer = await self._asking().structure(prompt.operation, said, History, scope=scope)
@@ -268,6 +279,25 @@ class Writer:
         if self._chat is None:
             raise NoModel("no model is configured for summaries")
         return self._chat
+
+
+def _fenced(important: Sequence[ImportantMemory]) -> Fenced:
+    """Return important memories for a prompt."""
+    return enclosed("important", [quote(each.line) for each in important]) if important else Fenced()
+
+
+async def _completed(
+    written: Written, important: Sequence[ImportantMemory], characters: int, by_rules: Callable[[int], str]
+) -> Written:
+    """Return a summary that states important memories. A model's text is cut to make room, others are made anew."""
+    if not important or written.text == NOTHING_SAID:
+        return written
+
+    def shorten(room: int) -> str:
+        return by_rules(room) if written.model is None else shortened(written.text, room)
+
+    text = await asyncio.to_thread(with_important, written.text, important, characters, shorten)
+    return written._replace(text=text)
 
 
 def _analysis(previous: Summary) -> str:
