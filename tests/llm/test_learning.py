@@ -9,6 +9,17 @@ import pytest
 import aforesaid
 
 NOON = datetime(2026, 3, 5, 12, 0, tzinfo=UTC)
+SCRIPT = """Sure! Here it is:
+```python
+import os
+for name in os.listdir("photos"):
+    made = os.path.getmtime(name)
+    os.rename(name, f"{made}.jpg")
+```
+It goes through the folder, reads when each photo was taken, and renames it. Make a copy of the folder first, so that
+nothing is lost if two photos were taken at the same moment. Shall I explain how it works, line by line?"""
+RECIPE = """How about a tomato risotto? Fry an onion in olive oil, add the rice, then the chopped tomatoes and the broth,
+little by little, and stir for twenty minutes. At the end add the cheese, salt and pepper."""
 CHAT = (
     ("Hi! I need some help today.", "Hello Ann! Of course. What can I do for you?"),
     (
@@ -17,9 +28,7 @@ CHAT = (
     ),
     (
         "It rains a lot. Can you write a small script that renames my photos by date?",
-        "Sure! Here it is:\n```python\nimport os\nfor name in os.listdir('photos'):\n    made = os.path.getmtime(name)\n"
-        "    os.rename(name, f'{made}.jpg')\n```\nIt goes through the folder, reads when each photo was taken, and renames"
-        " it. Make a copy of the folder first. Shall I explain how it works, line by line?",
+        SCRIPT,
     ),
     (
         "Thanks, that works! Now dinner. I'm allergic to peanuts, by the way.",
@@ -27,8 +36,7 @@ CHAT = (
     ),
     (
         "Rice, tomatoes and a bit of cheese. What could I cook?",
-        "How about a tomato risotto? Fry an onion in olive oil, add the rice, then the chopped tomatoes and broth, little"
-        " by little, and stir for twenty minutes. At the end add the cheese, salt and pepper.",
+        RECIPE,
     ),
     (
         "Great. My sister Lea is a doctor and has a dog called Bruno.",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from aforesaid.digest.material import local
 from aforesaid.digest.support import shared_words
+from aforesaid.domain.literals import Kind
 from aforesaid.domain.memory import MemoryRecord
 from aforesaid.domain.scope import Scope
 from aforesaid.models.prompts import name_speakers
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 _IMPORTANT: Final = 7
 """Importance from which a memory is stated: high and critical."""
-_ALWAYS: Final = frozenset({"instruction", "relationship"})
+_ALWAYS: Final[frozenset[Kind]] = frozenset({"instruction", "relationship"})
 """Kinds of memories that are stated whatever their importance is."""
 _STATED: Final = 0.75
 """Share of a memory's words that a summary has to contain to state it."""
@@ -83,7 +84,7 @@ def with_important(text: str, memories: Sequence[ImportantMemory], limit: int, s
 
 
 def _matters(memory: MemoryRecord) -> bool:
-    return memory.importance >= _IMPORTANT or not _ALWAYS.isdisjoint(memory.tags)
+    return memory.importance >= _IMPORTANT or memory.kind in _ALWAYS
 
 
 def _fitting(memories: Sequence[ImportantMemory], characters: int) -> list[ImportantMemory]:

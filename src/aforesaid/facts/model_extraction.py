@@ -257,13 +257,13 @@ class _NoteReader(NamedTuple):
         return kind
 
     def _about(self, name: str, text: str) -> str | None:
-        """Return the person whom a model names, if the text does too: the id of a user, or the name of somebody else."""
+        """Return whom a model names if the text does too: the id of another user, or a name; None for the owner."""
         words = set(words_of(name))
         if not words or not mentions(text, name):
             return None
         for person in self.given.people.values():
             if words <= {word for each in person.names for word in words_of(each)}:
-                return person.id
+                return None if person == self.given.owner else person.id
         return " ".join(name.split())
 
     def _replaced(self, note: Note) -> MemoryRecord | None:
