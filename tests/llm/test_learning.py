@@ -18,7 +18,7 @@ for name in os.listdir("photos"):
 ```
 It goes through the folder, reads when each photo was taken, and renames it. Make a copy of the folder first, so that
 nothing is lost if two photos were taken at the same moment. Shall I explain how it works, line by line?"""
-RECIPE = """How about a tomato risotto? Fry an onion in olive oil, add the rice, then the chopped tomatoes and the broth,
+RECIPE = """How about a tomato risotto? Fry an onion in olive oil, add the rice, then chopped tomatoes and broth,
 little by little, and stir for twenty minutes. At the end add the cheese, salt and pepper."""
 CHAT = (
     ("Hi! I need some help today.", "Hello Ann! Of course. What can I do for you?"),
