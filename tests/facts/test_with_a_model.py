@@ -189,9 +189,9 @@ async def test_events_do_not_expire_and_instructions_are_followed() -> None:
             await say(ann, "Answers with metric units are the ones I want.", reply="Noted.", name="Ann")
         await memory.upkeep()
         found = {each.text: each for each in await ann.memories()}
-        assert found[wedding["text"]].kind == "event"
-        assert found[wedding["text"]].expires_at is None
-        assert found[metric["text"]].kind == "instruction"
+        married, asked_for = found[str(wedding["text"])], found[str(metric["text"])]
+        assert (married.kind, married.expires_at) == ("event", None)
+        assert asked_for.kind == "instruction"
 
 
 async def test_an_instruction_of_somebody_else_or_of_an_attacker_is_not_followed() -> None:

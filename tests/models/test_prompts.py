@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
+from aforesaid.domain.memory import KINDS
 from aforesaid.domain.message import Message
 from aforesaid.errors import InvalidInput
 from aforesaid.models.prompts import (
@@ -38,7 +39,6 @@ from aforesaid.models.prompts import (
 )
 from aforesaid.models.prompts.fence import one_line
 from aforesaid.models.prompts.prompt import read_prompt
-from aforesaid.models.salience import KINDS
 from aforesaid.profiles import BUILT_IN, load_profile
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)

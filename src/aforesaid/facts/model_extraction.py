@@ -114,15 +114,15 @@ async def ask_model(
         line._replace(at=line.at and to_zone(line.at, given.zone), text=_shortened(line.text, message))
         for line, message in zip(lines_of(read, names), read, strict=True)
     ]
-    answer = await chat.structure(
-        prompt.operation,
-        prompt.render(
-            name=given.owner.name,
-            known=numbered("known", [memory.text for memory in shown]) if shown else Fenced(),
-            messages=transcript(lines, [places.get(message.seq) for message in read]),
-        ),
-        ExtractionWithKnown if shown else Extraction,
-        scope=given.scope,
+    question = prompt.render(
+        name=given.owner.name,
+        known=numbered("known", [memory.text for memory in shown]) if shown else Fenced(),
+        messages=transcript(lines, [places.get(message.seq) for message in read]),
+    )
+    answer = await (
+        chat.structure(prompt.operation, question, ExtractionWithKnown, scope=given.scope)
+        if shown
+        else chat.structure(prompt.operation, question, Extraction, scope=given.scope)
     )
     reader = _NoteReader(given, batch, read, shown, own.judgements, f"{prompt.version} {answer.model}")
     return _with_own_words(reader, answer.value.notes, own.candidates)
