@@ -28,6 +28,7 @@ _REASONS: Final = {
     "length": "its length",
     "recency": "its age",
     "ranker": "it answers the question word by word",
+    "role": "the question asks for what the assistant said, or for what people said",
     "rerank": "the reranker's order",
     "own": "a person said it, not the assistant",
 }

@@ -48,6 +48,8 @@ class Candidates:
     dense: Numbers
     """How many standard deviations a message is nearer in meaning than unrelated ones; zero where that is not known."""
     background: Background
+    asks_assistant: float = 0.0
+    """Log-odds that the question is about what the assistant said, above those of an average question."""
     ranker: Numbers | None = None
     """How much better than most candidates each one answers the question, as the ranker sees it. None: it does
     not take part."""

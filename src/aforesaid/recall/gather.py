@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -13,7 +14,9 @@ from aforesaid.domain.literals import Within
 from aforesaid.domain.message import Message
 from aforesaid.domain.message_filter import EVERY_MESSAGE, MessageFilter
 from aforesaid.domain.scope import Scope
+from aforesaid.models.asked_role import load_role_model
 from aforesaid.models.embed import Embedder, Vectors
+from aforesaid.models.salience import ENCODER
 from aforesaid.recall.background import Background
 from aforesaid.recall.candidates import Candidates, candidates_of, neighbours
 from aforesaid.recall.question import Question, without
@@ -123,6 +126,8 @@ class Gatherer:
         if vector is not None:
             rows, background = await self._compare(scope, request, vector, many, matches, rows, dense)
         candidates = candidates_of(begun.question, matches, rows, np.append(scores, 0.0), dense, background)
+        if vector is not None and self._questions.name == ENCODER and matches.columns.assistant[rows].any():
+            candidates = replace(candidates, asks_assistant=load_role_model().log_odds(asked, vector))
         return FoundCandidates(candidates, vector, matches.notes, asked)
 
     async def read(

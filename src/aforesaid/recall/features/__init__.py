@@ -9,6 +9,7 @@ from aforesaid.recall.candidates import Candidates
 from aforesaid.recall.features.about import asked_in_return, asks_when_and_tells_when, length, own_words, recency
 from aforesaid.recall.features.arms import coverage, dense, keyword, ranker
 from aforesaid.recall.features.neighbours import after_dense, after_keyword, before_dense, before_keyword, together
+from aforesaid.recall.features.role import asked_role
 from aforesaid.recall.features.sessions import session_coverage, session_dense, session_keyword
 from aforesaid.recall.features.speaker import speaker
 from aforesaid.recall.features.time import period
@@ -37,6 +38,7 @@ FEATURES: Final[dict[str, Feature]] = {
     "length": length,
     "recency": recency,
     "own": own_words,
+    "role": asked_role,
     "ranker": ranker,
 }
 
