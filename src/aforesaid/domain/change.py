@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import NamedTuple, TypeAlias
+from itertools import repeat
+from typing import NamedTuple, TypeAlias, overload
 
 from aforesaid.domain import checks
 from aforesaid.domain.literals import SettingValue
@@ -32,6 +34,31 @@ class AddMessage(NamedTuple):
     draft: Draft
     silence: int = SESSION_SILENCE
     """The silence that closes a session, in microseconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class AddMessages(Sequence[AddMessage]):
+    """The change set of a batch: many messages of one scope. Each `AddMessage` is made when it is read."""
+
+    drafts: Sequence[Draft]
+    silence: int = SESSION_SILENCE
+
+    def __len__(self) -> int:
+        return len(self.drafts)
+
+    def __iter__(self) -> Iterator[AddMessage]:
+        return map(AddMessage, self.drafts, repeat(self.silence))
+
+    @overload
+    def __getitem__(self, index: int) -> AddMessage: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> AddMessages: ...
+
+    def __getitem__(self, index: int | slice) -> AddMessage | AddMessages:
+        if isinstance(index, slice):
+            return AddMessages(self.drafts[index], self.silence)
+        return AddMessage(self.drafts[index], self.silence)
 
 
 @dataclass(frozen=True, slots=True)

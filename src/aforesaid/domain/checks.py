@@ -56,6 +56,17 @@ def storable(value: object, what: str, field: str | None = None) -> str:
     return text
 
 
+def _is_unicode(text: str) -> bool:
+    """Return whether a text has no half of a surrogate pair."""
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def identifier(value: object, what: str, field: str | None = None) -> str:
     """Return an id as a string; integers, which some platforms use, are converted. Raises InvalidInput."""
     if isinstance(value, int) and not isinstance(value, bool):
@@ -86,6 +97,8 @@ def display_name(value: object) -> str | None:
 
 def message_text(value: object, limit: int = MESSAGE_BYTES, *, field: str = "text") -> str:
     """Return the text of a message. Raises InvalidInput if it is empty or too long."""
+    if type(value) is str and 0 < len(value) * 4 <= limit and "\0" not in value and _is_unicode(value):
+        return value  # as most texts are, in one step
     text = storable(value, "the text", field)
     if not text:
         raise InvalidInput("the text is empty", field)
@@ -126,6 +139,8 @@ def file_path(value: object, what: str) -> Path:
 
 def role(value: object) -> Role:
     """Return a valid role. Raises InvalidInput."""
+    if type(value) is str and value in _ROLES:
+        return cast("Role", value)
     if not isinstance(value, str) or value not in _ROLES:
         raise InvalidInput(f"unknown role {quoted(value)}; use one of {', '.join(sorted(_ROLES))}", "role")
     return cast("Role", str.__str__(value))

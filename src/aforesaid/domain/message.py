@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import blake2b
@@ -222,6 +222,23 @@ def draft(
     )
 
 
+def plain_draft(scope: Scope, role: object, text: object, at: object, given_id: object, limit: int) -> Draft:
+    """Return the draft of a message that has no other field, as `draft` does in twice the time. Raises InvalidInput."""
+    checked_role = checks.role(role)
+    stored_at = clock.now()
+    return Draft(
+        scope,
+        checked_role,
+        checks.message_text(text, limit),
+        scope.user if checked_role == "user" else checked_role,
+        None,
+        stored_at if at is None else checks.microseconds(at, "at", "at"),
+        at is not None,
+        stored_at,
+        None if given_id is None else platform_id(given_id),
+    )
+
+
 def edited(before: Message, text: str | None, changes: dict[str, Any]) -> str:
     """Return the text of a new version, and add to `changes` the details that stay as they were."""
     old = before.all_details
@@ -375,3 +392,13 @@ def message_hash(  # noqa: PLR0913, PLR0917 - all that must not change
     if details is not None:
         whole = f"{whole}\0{details}"
     return blake2b(whole.encode(), digest_size=16).digest()
+
+
+def message_hashes(drafts: Iterable[Draft], scope: Scope) -> Iterator[bytes]:
+    """Return the hashes of messages of one scope, in half the time that `message_hash` needs for each."""
+    of_scope = blake2b(f"{scope.space}\0{scope.user}\0{scope.thread}\0".encode(), digest_size=16)
+    for _, role, text, author, name, at, _, stored_at, given_id, _, details in drafts:
+        rest = f"{given_id or ''}\0{role}\0{author}\0{name or ''}\0{at}\0{stored_at}\0{text}"
+        digest = of_scope.copy()
+        digest.update((rest if details is None else f"{rest}\0{details}").encode())
+        yield digest.digest()

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any, Final, cast
 
+from aforesaid.collector import collector_paused
 from aforesaid.domain import checks
-from aforesaid.domain.change import AddMessage
+from aforesaid.domain.change import AddMessages
 from aforesaid.domain.literals import Role, Within
 from aforesaid.domain.message import Draft
 from aforesaid.domain.message_filter import message_filter
@@ -42,11 +43,12 @@ class UserConversations(UserHandle):
         and the number of all; it may be called from another thread, and nothing is stored if it raises. Cancelling
         this call before the messages are handed to the store stores nothing; afterwards all of them are stored.
         """
-        drafts = await self._drafts(messages)
+        with collector_paused():
+            drafts = await self._drafts(messages)
         if not drafts:
             return BatchReceipt(durable=True, results=())
         silence = await self._services.effective.silence(self.scope.space)
-        receipt = await self._services.store.apply([AddMessage(each, silence) for each in drafts], progress)
+        receipt = await self._services.store.apply(AddMessages(drafts, silence), progress)
         self._services.upkeep.nudge()
         self._services.watch.start()
         self._services.sessions.record(receipt)
@@ -89,7 +91,7 @@ class UserConversations(UserHandle):
         """Check the messages of a batch. Raises InvalidInput with the index of the first one that is not valid."""
         limit, ids = self._services.profile.message_bytes, self._services.ids
         drafts: list[Draft] = []
-        characters = 0
+        characters = last_at = 0
         for index, new in enumerate(messages):
             if index == MOST_IN_BATCH:
                 raise TooLarge(
@@ -109,5 +111,10 @@ class UserConversations(UserHandle):
                     f"the texts of a batch have at most {BATCH_BYTES:,} characters; pass more in several batches",
                     "messages",
                 )
+            if not draft.at_given:
+                if draft.at <= last_at:
+                    # Equal texts of the same moment are taken for one message when an export is loaded.
+                    draft = draft._replace(at=last_at + 1, stored_at=last_at + 1)
+                last_at = draft.at
             drafts.append(draft)
         return drafts

@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 MANY: Final = 200
 """From this number of changes on they are prepared in another thread, so that the event loop goes on."""
-_EVERY: Final = 1_000
+EVERY: Final = 1_000
 """Changes between two reports."""
 
 
@@ -23,5 +23,5 @@ def reporting(items: Sequence[T], what: str, progress: Progress | None) -> Itera
 def _reporting(items: Sequence[T], what: str, progress: Progress) -> Iterator[T]:
     for place, item in enumerate(items, 1):
         yield item
-        if place % _EVERY == 0 or place == len(items):
+        if place % EVERY == 0 or place == len(items):
             progress(what, place, len(items))

@@ -82,9 +82,9 @@ class Failover:
 
     async def apply(self, changes: Sequence[Change], progress: Progress | None = None) -> Receipt:
         """Store all changes; where only messages or settings are to be stored, keep them until they can be."""
-        for change in changes:
-            if isinstance(change, AddMessage):
-                self._silence = change.silence
+        last = changes[-1] if changes else None
+        if isinstance(last, AddMessage):
+            self._silence = last.silence
         if self._failure is None:
             try:
                 return await self._opened.apply(changes, progress)

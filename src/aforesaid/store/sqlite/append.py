@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from aforesaid.domain.change import AddMessage
 from aforesaid.domain.message import Draft, Message, Position, new_version, no_such_version, repeats
@@ -15,6 +15,7 @@ from aforesaid.errors import NotFound
 from aforesaid.store import records
 from aforesaid.store.sqlite import rows
 from aforesaid.store.sqlite.connection import prefixed_terms
+from aforesaid.store.sqlite.indexing import INDEX
 from aforesaid.store.sqlite.names import find_person, find_thread
 from aforesaid.store.sqlite.sessions import Sessions
 from aforesaid.store.sqlite.unit import Unit
@@ -39,7 +40,6 @@ WITH RECURSIVE version (at, seq) AS (
     UNION ALL SELECT log.at, log.seq FROM version JOIN log ON log.replaces = version.seq
 ) SELECT at, seq FROM version ORDER BY seq DESC LIMIT 1
 """
-_INDEX: Final = "INSERT INTO log_index (rowid, terms) VALUES (?, ?)"
 
 
 class Prepared(NamedTuple):
@@ -49,8 +49,9 @@ class Prepared(NamedTuple):
     silence: int
     words: int
     """Number of its index terms."""
-    terms: str
-    """Its index terms, one after the other: a list would be one more object for the garbage collector."""
+    terms: str | None
+    """Its index terms, one after the other: a list would be one more object for the garbage collector. None for a
+    message of a batch, which is indexed later."""
     hash: bytes
 
     @property
@@ -81,12 +82,15 @@ class _Version(NamedTuple):
         return new_version(self.named, self.position, self.role, self.newest)
 
 
+_Count: TypeAlias = tuple[int, int, int, int, int]
+"""Messages, user turns, words, last sequence number and last time of an owner."""
+
+
 @dataclass(slots=True)
 class _Counts:
     """What was appended since the stored counts were last brought up to date."""
 
-    people: dict[int, tuple[int, int, int, int, int]] = field(default_factory=dict)
-    """Messages, user turns, words, last sequence number and last time, for each owner."""
+    people: dict[int, _Count] = field(default_factory=dict)
     threads: dict[int, tuple[int, int]] = field(default_factory=dict)
     """Messages and words, for each shared thread."""
 
@@ -112,13 +116,14 @@ class Appender:
     def __init__(self, unit: Unit) -> None:
         """Start where the log ends."""
         self._unit = unit
-        self._sessions = Sessions(unit, before_change=self._write_messages)
+        self.sessions = Sessions(unit, before_change=self.write_messages)
         self._messages: list[tuple[object, ...]] = []
         self._index: list[tuple[int, str]] = []
         self._waiting: set[tuple[int, int | str | None]] = set()
         """The times and the ids, with their threads, of messages that are not written yet."""
         self._counts = _Counts()
-        self._next_seq = self._read_next_seq()
+        self.next_seq = self._read_next_seq()
+        """The number of the next message."""
 
     def take_back(self) -> None:
         """Forget what was collected, after the changes themselves have been taken back."""
@@ -126,8 +131,8 @@ class Appender:
         self._index.clear()
         self._waiting.clear()
         self._counts = _Counts()
-        self._sessions.take_back()
-        self._next_seq = self._read_next_seq()
+        self.sessions.take_back()
+        self.next_seq = self._read_next_seq()
 
     def append(self, step: Prepared) -> Stored | Repeated:
         """Store a message, or return the one it repeats."""
@@ -147,8 +152,8 @@ class Appender:
             draft = version.checked()
             step = step._replace(draft=draft, hash=draft.hash)
         owner, thread = names.place(scope, draft.stored_at)
-        seq = self._next_seq
-        session, session_name = self._sessions.place(draft, step.silence, thread, owner, seq)
+        seq = self.next_seq
+        session, session_name = self.sessions.place(draft, step.silence, thread, owner, seq)
         self._collect(step, owner, thread, session, seq)
         if version is not None:
             self._replace(draft, owner, thread)
@@ -168,9 +173,9 @@ class Appender:
         if isinstance(version, _Version):
             draft = version.checked()
         owner, thread = names.place(scope, draft.stored_at)
-        seq = max(self._next_seq, step.seq)
+        seq = max(self.next_seq, step.seq)
         name = automatic_name(seq) if opening_message(step.session) == step.seq else step.session
-        session = self._sessions.enter(draft, step.message.silence, thread, owner, seq, name)
+        session = self.sessions.enter(draft, step.message.silence, thread, owner, seq, name)
         self._collect(step.message._replace(draft=draft), owner, thread, session, seq)
         if isinstance(version, _Version):
             self._replace(draft, owner, thread)
@@ -178,7 +183,7 @@ class Appender:
 
     def _version(self, draft: Draft) -> _Version | NotFound:
         """Find the message that a draft replaces, and the newest version of that one."""
-        self._write_messages()
+        self.write_messages()
         scope, execute = draft.scope, self._unit.connection.execute
         thread = find_thread(self._unit.connection, scope.space, scope.thread)
         owner = find_person(self._unit.connection, scope.space, scope.user)
@@ -192,7 +197,7 @@ class Appender:
 
     def _replace(self, draft: Draft, owner: int, thread: int) -> None:
         """Mark the version before a new one. What searches keep in memory is read again."""
-        self._write_messages()
+        self.write_messages()
         execute = self._unit.connection.execute
         execute("UPDATE log SET replaced = 1 WHERE seq = ?", (draft.replaces,))
         execute("UPDATE person SET revision = revision + 1 WHERE id = ?", (owner,))
@@ -211,35 +216,37 @@ class Appender:
             (*row, draft.at, draft.stored_at, draft.id, words, step.hash)
             + (draft.replaces, draft.is_tombstone, draft.details)
         )
-        self._index.append((seq, prefixed_terms(owner, shared_thread, step.terms)))
+        if step.terms is not None:
+            self._index.append((seq, prefixed_terms(owner, shared_thread, step.terms)))
         self._waiting.add((thread, draft.at))
         if draft.id is not None:
             self._waiting.add((thread, draft.id))
-        self._next_seq = seq + 1
-        self._count(owner, shared_thread, seq, draft, words)
+        self.next_seq = seq + 1
+        self.count(owner, shared_thread, (1, int(draft.role == "user"), words, seq, draft.at))
 
     def write(self) -> None:
         """Write all that was collected: messages, index, sessions and counts."""
-        self._write_messages()
-        self._sessions.write()
+        self.write_messages()
+        self.sessions.write()
         if self._counts.people:
             many = self._unit.connection.executemany
             many(_COUNT_PERSON, [(owner, *count) for owner, count in self._counts.people.items()])
             many(_COUNT_THREAD, [(thread, *count) for thread, count in self._counts.threads.items()])
             self._counts = _Counts()
 
-    def _write_messages(self) -> None:
+    def write_messages(self) -> None:
+        """Write the messages that were collected, and their index."""
         if self._messages:
             many = self._unit.connection.executemany
             many(_NEW_MESSAGE, self._messages)
-            many(_INDEX, self._index)
+            many(INDEX, self._index)
             self._messages.clear()
             self._index.clear()
             self._waiting.clear()
 
     def _delivered_before(self, draft: Draft, thread: int) -> Message | None:
         if (thread, draft.at) in self._waiting or (thread, draft.id) in self._waiting:
-            self._write_messages()
+            self.write_messages()
         execute = self._unit.connection.execute
         if draft.id is not None:
             seq = execute(_BY_GIVEN_ID, (thread, draft.id)).get
@@ -255,17 +262,20 @@ class Appender:
     def _message(self, seq: int) -> Message:
         return records.message(rows.one(self._unit.connection.execute(f"{rows.MESSAGE} WHERE log.seq = ?", (seq,))))
 
-    def _count(self, owner: int, shared_thread: int | None, seq: int, draft: Draft, words: int) -> None:
+    def count(self, owner: int, shared_thread: int | None, added: _Count) -> None:
+        """Count messages that were collected or written."""
         people, threads = self._counts.people, self._counts.threads
+        messages, turns, words, last_seq, last_at = added
         if owner in people:
-            messages, turns, counted, _, last_at = people[owner]
-            turns += draft.role == "user"
-            people[owner] = messages + 1, turns, counted + words, seq, max(last_at, draft.at)
+            earlier = people[owner]
+            people[owner] = (
+                earlier[0] + messages, earlier[1] + turns, earlier[2] + words, last_seq, max(earlier[4], last_at)
+            )  # fmt: skip
         else:
-            people[owner] = 1, int(draft.role == "user"), words, seq, draft.at
+            people[owner] = added
         if shared_thread is not None:
-            messages, counted = threads.get(shared_thread, (0, 0))
-            threads[shared_thread] = messages + 1, counted + words
+            in_thread, counted = threads.get(shared_thread, (0, 0))
+            threads[shared_thread] = in_thread + messages, counted + words
 
     def _read_next_seq(self) -> int:
         # Numbers are taken from the table that AUTOINCREMENT keeps, so that none is ever given twice.

@@ -25,8 +25,8 @@ from aforesaid.store.columns import ColumnRow, Columns, Roll
 from aforesaid.store.matrix import Few, Matrix
 from aforesaid.store.sized_cache import SizedCache
 from aforesaid.store.sqlite import reads, rows
-from aforesaid.store.sqlite.connection import owner_prefix, thread_prefix
 from aforesaid.store.sqlite.filters import conditions
+from aforesaid.store.sqlite.indexing import Place, require_index
 from aforesaid.store.sqlite.names import find_person, find_thread
 
 if TYPE_CHECKING:
@@ -56,28 +56,6 @@ SELECT v.n, v.seq, v.value FROM vector v CROSS JOIN log ON log.seq = v.seq
  WHERE v.embedder = ? AND v.n > ? AND log.shared = 1 AND log.thread = ? AND log.replaced = 0
  ORDER BY v.n
 """
-
-
-class Place(NamedTuple):
-    """Whose messages are searched: all of a person's, or all of a shared thread's."""
-
-    shared: bool
-    number: int
-
-    @property
-    def prefix(self) -> str:
-        """What the terms of its posting lists begin with."""
-        return (thread_prefix if self.shared else owner_prefix)(self.number)
-
-    @property
-    def limit(self) -> str:
-        """The condition on the log."""
-        return "log.shared = 1 AND log.thread = ?" if self.shared else "log.owner = ?"
-
-    @property
-    def table(self) -> str:
-        """Where its counts are."""
-        return "thread" if self.shared else "person"
 
 
 class Found(NamedTuple):
@@ -121,10 +99,11 @@ class Caches:
         return place is not None and (place, None) in self._kept
 
     def find(self, connection: apsw.Connection, scope: Scope, within: Within, where: MessageFilter) -> Found | None:
-        """Return the messages of a scope as columns; None when nobody has heard of it."""
+        """Return the messages of a scope as columns; None when nobody has heard of it. Raises IndexIncomplete."""
         place = place_of(connection, scope, within)
         if place is None:
             return None
+        require_index(connection, place)
         documents, words, revision = rows.one(
             connection.execute(f"SELECT messages, words, revision FROM {place.table} WHERE id = ?", (place.number,))
         )

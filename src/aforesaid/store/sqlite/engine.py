@@ -8,8 +8,9 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar, cast
+from typing import Any, Final, TypeAlias, TypeVar, cast
 
 import apsw
 
@@ -20,12 +21,15 @@ from aforesaid.store.groups import GroupCommitQueue, Job, deliver
 from aforesaid.store.rules.driving import Rule
 from aforesaid.store.sqlite.caches import Caches
 from aforesaid.store.sqlite.connection import Options, identity, index_is_damaged
+from aforesaid.store.sqlite.indexing import IndexIncomplete, Place, index_step
 from aforesaid.store.sqlite.readers import Readers
 from aforesaid.store.sqlite.transaction import ChangeSet
 from aforesaid.store.sqlite.writer import Writer
 
 T = TypeVar("T")
 
+_PAUSE_SECONDS: Final = 0.05
+"""Seconds without other work before each step of indexing a batch, in which other processes can write too."""
 _Work: TypeAlias = ChangeSet | Callable[[apsw.Connection], Any]
 """A change set, or something that needs the writing connection for itself."""
 
@@ -85,15 +89,33 @@ class Engine:
         transaction of its own.
         """
         self._check_open()
-        try:
-            result: T = await self._readers.read(work, short=short)
-        except StoreDamaged as error:
-            if not index_is_damaged(error):
-                raise
-            found = error
-            await self.alone(lambda _: self.writer.rebuild_index(found))
-            result = await self._readers.read(work, short=short)
-        return result
+        rebuilt = False
+        while True:
+            try:
+                return await self._read(work, short=short)
+            except StoreDamaged as error:
+                if rebuilt or not index_is_damaged(error):
+                    raise
+                await self.alone(partial(self._rebuild_index, error))
+                rebuilt = True
+
+    async def _read(self, work: Callable[[apsw.Connection], T], *, short: bool) -> T:
+        """Read, after messages that are looked through have been indexed."""
+        while True:
+            try:
+                found: T = await self._readers.read(work, short=short)
+            except IndexIncomplete as error:
+                await self._complete_index(error.place)
+            else:
+                return found
+
+    async def _complete_index(self, place: Place) -> None:
+        """Index all messages of a place that are not indexed yet. Between two steps, others can write."""
+        while await self.alone(lambda connection: index_step(connection, place)):
+            pass
+
+    def _rebuild_index(self, error: StoreDamaged, _: apsw.Connection) -> None:
+        self.writer.rebuild_index(error)
 
     def hand_over(self) -> None:
         """Give the threads what this loop's tasks have handed in so far, without waiting for the loop's next turn."""
@@ -118,7 +140,7 @@ class Engine:
         return self._groups.submit(work)
 
     def _run(self) -> None:
-        while jobs := self._groups.take():
+        while jobs := self._next_jobs():
             # Whatever happens, the callers hear of it, and the thread goes on: without it they would wait forever.
             try:
                 outcomes = self._carry_out(jobs)
@@ -126,10 +148,20 @@ class Engine:
                 self.writer.note(error)
                 outcomes = [error] * len(jobs)
             deliver(jobs, outcomes)
-            try:
-                self.writer.checkpoint_when_due(waiting=bool(self.waiting), quiet=self._readers.gate.closed)
-            except Exception as error:
-                self.writer.note(error)
+            self._checkpoint()
+
+    def _next_jobs(self) -> list[Job[_Work]]:
+        """Wait for work, and index batches until it comes. Returns nothing only when the engine is closed."""
+        while self.writer.index_is_incomplete and not self._groups.wait(_PAUSE_SECONDS):
+            self.writer.index_next()
+            self._checkpoint()
+        return self._groups.take()
+
+    def _checkpoint(self) -> None:
+        try:
+            self.writer.checkpoint_when_due(waiting=bool(self.waiting), quiet=self._readers.gate.closed)
+        except Exception as error:
+            self.writer.note(error)
 
     def _carry_out(self, jobs: list[Job[_Work]]) -> Sequence[Any]:
         if callable(jobs[0].work):

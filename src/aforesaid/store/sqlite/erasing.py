@@ -21,7 +21,7 @@ from aforesaid.store.sqlite.unit import Unit
 _GONE: Final = "(SELECT value FROM json_each(:gone))"
 _UNINDEX_MESSAGES: Final = f"""
 INSERT INTO log_index (log_index, rowid, terms)
-    SELECT 'delete', seq, index_terms(owner, thread, shared, text) FROM log WHERE seq IN {_GONE};
+    SELECT 'delete', seq, terms FROM log_index_content WHERE seq IN {_GONE};
 """
 _NEWEST: Final = """
 UPDATE person SET last_seq = coalesce((SELECT max(seq) FROM log WHERE owner = :owner), 0),

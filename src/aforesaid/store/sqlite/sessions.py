@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from aforesaid.domain.message import Draft
@@ -94,6 +94,20 @@ class Sessions:
             return latest.key, latest.name
         self._settle(thread)
         return self._automatic(draft, silence, thread, owner, seq)
+
+    def newest_for(self, times: Sequence[int], silence: int, thread: int) -> LatestSession | None:
+        """Return the newest session of a thread if messages of these times surely belong to it; otherwise None."""
+        self._write_entered()
+        latest = self._latest(thread)
+        surely = latest is not None and all(_surely_in(latest, at, silence) for at in (min(times), max(times)))
+        return latest if surely else None
+
+    def extend(self, latest: LatestSession, thread: int, times: Sequence[int], last_seq: int) -> None:
+        """Note messages that belong to the newest session of a thread."""
+        latest.last = max(latest.last, *times)
+        latest.last_seq = last_seq
+        latest.grown_by += len(times)
+        self._grown.add(thread)
 
     def enter(self, draft: Draft, silence: int, thread: int, owner: int, seq: int, name: str) -> int:
         """Put a message into the session of its thread that has a name, whatever the silences say."""

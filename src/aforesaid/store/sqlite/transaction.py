@@ -7,7 +7,8 @@ from typing import Any, Final, NamedTuple, TypeVar, cast
 
 import apsw
 
-from aforesaid.domain.change import AddMessage, AddNoteVectors, AddVectors, Change
+from aforesaid.collector import collector_paused
+from aforesaid.domain.change import AddMessage, AddMessages, AddNoteVectors, AddVectors, Change
 from aforesaid.domain.message import Message
 from aforesaid.domain.receipt import Result, Stored
 from aforesaid.domain.transfer import Restore, as_expected
@@ -19,6 +20,7 @@ from aforesaid.store.rules.driving import Operation, Rule, run
 from aforesaid.store.rules.purging import replace_version
 from aforesaid.store.sqlite import append, note_search, vectors
 from aforesaid.store.sqlite.answers import ANSWERS
+from aforesaid.store.sqlite.batch import Batch, BatchAppender, is_batch, prepare_batch
 from aforesaid.store.sqlite.lookups import LOOKUPS
 from aforesaid.store.sqlite.names import Names
 from aforesaid.store.sqlite.unit import Unit
@@ -34,12 +36,15 @@ _READS: Final = {**ANSWERS, **LOOKUPS}
 class ChangeSet(NamedTuple):
     """A prepared change set."""
 
-    steps: Sequence[Step]
+    steps: Sequence[Step] | Batch
     progress: Progress | None = None
 
 
 def prepare(changes: Sequence[Change], progress: Progress | None = None) -> ChangeSet:
     """Compute what a change set needs that needs no file, before the write lock is held."""
+    if isinstance(changes, AddMessages) and is_batch(changes):
+        with collector_paused():
+            return ChangeSet(prepare_batch(changes, progress), progress)
     return ChangeSet([_prepared(change) for change in reporting(changes, "prepared", progress)], progress)
 
 
@@ -58,6 +63,8 @@ class Transaction:
         """Start on a connection that holds the write lock."""
         self._unit = Unit(connection, names)
         self._appender = append.Appender(self._unit)
+        self.left_unindexed = False
+        """Whether there was a batch, whose messages are indexed after the commit."""
 
     def carry_out(self, change_set: ChangeSet) -> tuple[Result, ...]:
         """Carry out one change set. When it raises, the transaction is as it was before."""
@@ -70,7 +77,7 @@ class Transaction:
         self._appender.write()
         connection.execute("SAVEPOINT change_set")
         try:
-            results = tuple([self._step(step) for step in reporting(steps, "stored", progress)])
+            results = self._carry_out(steps, progress)
             self._appender.write()
         except BaseException:
             self._unit.names.forget()
@@ -81,6 +88,13 @@ class Transaction:
             raise
         connection.execute("RELEASE change_set")
         return results
+
+    def _carry_out(self, steps: Sequence[Step] | Batch, progress: Progress | None) -> tuple[Result, ...]:
+        if isinstance(steps, Batch):
+            self.left_unindexed = True
+            with collector_paused():
+                return tuple(BatchAppender(self._unit, self._appender, steps).append(progress))
+        return tuple([self._step(step) for step in reporting(steps, "stored", progress)])
 
     def finish(self) -> None:
         """Write what was only counted so far. Comes before the commit."""

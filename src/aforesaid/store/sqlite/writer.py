@@ -17,6 +17,7 @@ from aforesaid.errors import AforesaidError, InvalidInput, NotFound, SourcesChan
 from aforesaid.store.rules.driving import Rule
 from aforesaid.store.sqlite.connection import Identity, Options, connect, identity, patience, translated
 from aforesaid.store.sqlite.encryption import configured_key
+from aforesaid.store.sqlite.indexing import index_step, is_incomplete
 from aforesaid.store.sqlite.migrate import migrate
 from aforesaid.store.sqlite.names import Names
 from aforesaid.store.sqlite.purging import erase, wipe, wipe_is_due
@@ -51,6 +52,8 @@ class Writer:
         self.last_error: str | None = None
         self.rebuilt_at: int | None = None
         """When the keyword index was last made again because it was damaged."""
+        self.index_is_incomplete = False
+        """Whether batches were stored that have not been indexed yet."""
         self._path = path
         self._options = options
         self._data_version = 0
@@ -60,6 +63,7 @@ class Writer:
         with translated(path, "opening"):
             self._connection, self._names = self._open(create=True)
             self._finish_purge()
+            self.index_is_incomplete = is_incomplete(self._connection)
 
     def commit(self, change_sets: Sequence[ChangeSet]) -> list[Receipt | Exception]:
         """Store change sets in one transaction and sync. Each has its own outcome; a failing disk fails them all."""
@@ -82,7 +86,17 @@ class Writer:
             self._take_back(bury=committing and self._lost is None)
             return [error] * len(change_sets)
         self.last_commit, self.last_error = now(), None
+        self.index_is_incomplete |= transaction.left_unindexed
         return outcomes
+
+    def index_next(self) -> None:
+        """Index the next messages of batches. After a failure, the next batch or search tries again."""
+        try:
+            with translated(self._path, "indexing"):
+                self.index_is_incomplete = self._lost is None and index_step(self._connection)
+        except Exception as error:
+            self.index_is_incomplete = False
+            self.note(error)
 
     def alone(self, work: Callable[[apsw.Connection], T]) -> T:
         """Run something that needs the connection for itself."""

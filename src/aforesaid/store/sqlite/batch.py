@@ -1,0 +1,143 @@
+"""Storing a batch: many messages of one owner and thread, with few statements. They are indexed after the commit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cache
+from itertools import chain, count, repeat
+from operator import lt
+from typing import Final, NamedTuple
+
+import apsw
+
+from aforesaid.domain.change import AddMessages
+from aforesaid.domain.checks import EARLIEST
+from aforesaid.domain.message import Draft, message_hashes
+from aforesaid.domain.receipt import Repeated, Stored
+from aforesaid.domain.scope import is_direct
+from aforesaid.store.contract import Progress
+from aforesaid.store.reporting import EVERY, MANY, reporting
+from aforesaid.store.sqlite.append import Appender, Prepared
+from aforesaid.store.sqlite.unit import Unit
+
+_NEW_MESSAGES: Final = """
+INSERT INTO log (owner, thread, shared, session, words, seq, author, role, name, text, at, stored_at, given_id, hash,
+                 details)
+VALUES """
+_ROW: Final = f"(?1, ?2, ?3, ?4, 0{', ?' * 10})"
+_ROWS: Final = 64
+"""Messages that one statement stores. With more, SQLite needs more time for binding than the statements take."""
+_UNINDEXED: Final = "INSERT INTO unindexed (first_seq, last_seq, owner, thread) VALUES (?, ?, ?, ?)"
+
+
+class Batch(NamedTuple):
+    """Many messages of one owner and thread, none of which replaces another."""
+
+    drafts: Sequence[Draft]
+    silence: int
+    hashes: Sequence[bytes]
+
+
+def is_batch(changes: AddMessages) -> bool:
+    """Return whether messages are stored as a batch: there are many, and none replaces another."""
+    return len(changes) >= MANY and all(draft.replaces is None for draft in changes.drafts)
+
+
+def prepare_batch(changes: AddMessages, progress: Progress | None) -> Batch:
+    """Compute what a batch needs that needs no file."""
+    drafts = changes.drafts
+    hashes = message_hashes(reporting(drafts, "prepared", progress), drafts[0].scope)
+    return Batch(drafts, changes.silence, list(hashes))
+
+
+class BatchAppender:
+    """Appends one batch within a write transaction."""
+
+    def __init__(self, unit: Unit, appender: Appender, batch: Batch) -> None:
+        """Use what appends single messages for those that have to be looked at one by one."""
+        self._unit = unit
+        self._appender = appender
+        self._batch = batch
+        self._scope = batch.drafts[0].scope
+
+    def append(self, progress: Progress | None) -> list[Stored | Repeated]:
+        """Store the messages, or return those that they repeat."""
+        drafts, _, hashes = self._batch
+        results: list[Stored | Repeated] = []
+        first_seq = self._appender.next_seq
+        for start in range(0, len(drafts), EVERY):
+            # The first one may open a session, which the others then belong to.
+            first, others = slice(start, start + 1), slice(start + 1, start + EVERY)
+            results += self._one_by_one(drafts[first], hashes[first])
+            results += self._together(drafts[others], hashes[others]) or self._one_by_one(
+                drafts[others], hashes[others]
+            )
+            if progress is not None:
+                progress("stored", len(results), len(drafts))
+        if self._appender.next_seq > first_seq:
+            owner, thread = self._unit.names.place(self._scope, drafts[0].stored_at)
+            self._unit.connection.execute(_UNINDEXED, (first_seq, self._appender.next_seq - 1, owner, thread))
+        return results
+
+    def _one_by_one(self, drafts: Sequence[Draft], hashes: Sequence[bytes]) -> Iterator[Stored | Repeated]:
+        silence, append = self._batch.silence, self._appender.append
+        return (append(Prepared(draft, silence, 0, None, digest)) for draft, digest in zip(drafts, hashes, strict=True))
+
+    def _together(self, drafts: Sequence[Draft], hashes: Sequence[bytes]) -> list[Stored] | None:
+        """Store messages that are surely new and of one session; None, and store nothing, if that is not sure."""
+        if not drafts or self._scope.session is not None:
+            return None
+        appender, unit, scope = self._appender, self._unit, self._scope
+        appender.write_messages()
+        owner, thread = unit.names.place(scope, drafts[0].stored_at)
+        times = [draft.at for draft in drafts]
+        if any(draft.at_given for draft in drafts) and not self._are_later(times, thread):
+            return None
+        session = appender.sessions.newest_for(times, self._batch.silence, thread)
+        if session is None:
+            return None
+        shared_thread = None if is_direct(scope.thread) else thread
+        first_seq = appender.next_seq
+        messages = self._rows(first_seq, drafts, hashes)
+        if not self._insert((owner, thread, shared_thread is not None, session.key), messages):
+            return None
+        last_seq = first_seq + len(drafts) - 1
+        turns = sum(draft.role == "user" for draft in drafts)
+        appender.sessions.extend(session, thread, times, last_seq)
+        appender.count(owner, shared_thread, (len(drafts), turns, 0, last_seq, max(times)))
+        appender.next_seq = last_seq + 1
+        return [*map(Stored._make, zip(drafts, count(first_seq), repeat(session.name), hashes, strict=False))]
+
+    def _rows(self, first_seq: int, drafts: Sequence[Draft], hashes: Sequence[bytes]) -> list[tuple[object, ...]]:
+        space, now = self._scope.space, drafts[0].stored_at
+        authors = {name: self._unit.names.author(space, name, now) for name in {draft.author for draft in drafts}}
+        return [
+            (seq, authors[author], role, name, text, at, stored_at, given_id, digest, details)
+            for seq, (_, role, text, author, name, at, _, stored_at, given_id, _, details), digest in zip(
+                count(first_seq), drafts, hashes, strict=False
+            )
+        ]
+
+    def _are_later(self, times: Sequence[int], thread: int) -> bool:
+        """Return whether each time is later than the one before it, and than all messages of the thread."""
+        last = self._unit.connection.execute("SELECT max(at) FROM log WHERE thread = ?", (thread,)).get
+        return all(map(lt, [EARLIEST - 1 if last is None else last, *times], times))
+
+    def _insert(self, common: tuple[int, int, bool, int], messages: Sequence[tuple[object, ...]]) -> bool:
+        """Insert rows; return False, and insert none, if one has the id of another message."""
+        execute = self._unit.connection.execute
+        execute("SAVEPOINT together")
+        try:
+            for start in range(0, len(messages), _ROWS):
+                some = messages[start : start + _ROWS]
+                execute(_insert(len(some)), (*common, *chain.from_iterable(some)))
+        except apsw.ConstraintError:
+            execute("ROLLBACK TO together; RELEASE together")
+            return False
+        execute("RELEASE together")
+        return True
+
+
+@cache
+def _insert(rows: int) -> str:
+    return _NEW_MESSAGES + ", ".join([_ROW] * rows)

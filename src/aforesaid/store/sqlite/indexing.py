@@ -1,0 +1,109 @@
+"""The keyword index of batches, which is written after the batch is stored, one step at a time.
+
+Table `unindexed` has the ranges of messages that are not in the index yet. The writer thread indexes them while nothing
+else is to be written, and a search first has the messages indexed that it looks through.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import apsw
+
+from aforesaid.store.sqlite import rows
+from aforesaid.store.sqlite.connection import owner_prefix, prefixed_terms, thread_prefix
+from aforesaid.text.terms import terms
+
+STEP: Final = 1_000
+"""Maximum messages that are indexed in one transaction. It takes about 40 ms, in which nothing else can be written."""
+INDEX: Final = "INSERT INTO log_index (rowid, terms) VALUES (?, ?)"
+
+_RANGE: Final = "SELECT first_seq, last_seq FROM unindexed {where} ORDER BY first_seq LIMIT 1"
+_OF_PLACE: Final = "SELECT EXISTS (SELECT 1 FROM unindexed WHERE {column} = ?)"
+_MESSAGES: Final = "SELECT seq, owner, thread, shared, text FROM log WHERE seq BETWEEN ? AND ? ORDER BY seq LIMIT ?"
+_SET_WORDS: Final = "UPDATE log SET words = ? WHERE seq = ?"
+_SHORTEN: Final = "UPDATE unindexed SET first_seq = ? WHERE first_seq = ?"
+
+
+class Place(NamedTuple):
+    """Whose messages are searched: all of a person's, or all of a shared thread's."""
+
+    shared: bool
+    number: int
+
+    @property
+    def prefix(self) -> str:
+        """What the terms of its posting lists begin with."""
+        return (thread_prefix if self.shared else owner_prefix)(self.number)
+
+    @property
+    def limit(self) -> str:
+        """The condition on the log."""
+        return "log.shared = 1 AND log.thread = ?" if self.shared else "log.owner = ?"
+
+    @property
+    def table(self) -> str:
+        """Where its counts are."""
+        return "thread" if self.shared else "person"
+
+    @property
+    def column(self) -> str:
+        """The column of `unindexed` with its number."""
+        return "thread" if self.shared else "owner"
+
+
+class IndexIncomplete(Exception):
+    """Messages that a search looks through are not in the keyword index yet. The search is made again once they are."""
+
+    def __init__(self, place: Place) -> None:
+        super().__init__(f"the messages of {place.table} {place.number} are not all indexed")
+        self.place = place
+
+
+def require_index(connection: apsw.Connection, place: Place) -> None:
+    """Raise IndexIncomplete if messages of a place are not in the keyword index yet."""
+    if connection.execute(_OF_PLACE.format(column=place.column), (place.number,)).get:
+        raise IndexIncomplete(place)
+
+
+def is_incomplete(connection: apsw.Connection) -> bool:
+    """Return whether any messages are not in the keyword index yet."""
+    return bool(connection.execute("SELECT EXISTS (SELECT 1 FROM unindexed)").get)
+
+
+def index_step(connection: apsw.Connection, place: Place | None = None) -> bool:
+    """Index the next messages, of one place or of all, in a transaction. Return whether there were any."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        where, values = ("", ()) if place is None else (f"WHERE {place.column} = ?", (place.number,))
+        waiting = connection.execute(_RANGE.format(where=where), values).fetchone()
+        if waiting is not None:
+            _index(connection, *waiting)
+        connection.execute("COMMIT")
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+    return waiting is not None
+
+
+def _index(connection: apsw.Connection, first: int, last: int) -> None:
+    """Index the first messages of a range. They may be fewer than its numbers: some may have been erased."""
+    found = rows.every(connection.execute(_MESSAGES, (first, last, STEP)))
+    index, counts, total = [], [], 0
+    for seq, owner, thread, shared, text in found:
+        # A row that was damaged has no words; verify finds it.
+        words = terms(text) if isinstance(text, str) else []
+        index.append((seq, prefixed_terms(owner, thread if shared else None, " ".join(words))))
+        counts.append((len(words), seq))
+        total += len(words)
+    connection.executemany(INDEX, index)
+    connection.executemany(_SET_WORDS, counts)
+    if found:
+        _, owner, thread, shared, _ = found[0]
+        connection.execute("UPDATE person SET words = words + ? WHERE id = ?", (total, owner))
+        if shared:
+            connection.execute("UPDATE thread SET words = words + ? WHERE id = ?", (total, thread))
+    if len(found) < STEP or found[-1][0] == last:
+        connection.execute("DELETE FROM unindexed WHERE first_seq = ?", (first,))
+    else:
+        connection.execute(_SHORTEN, (found[-1][0] + 1, first))
