@@ -13,7 +13,7 @@ import pytest
 
 import aforesaid
 from aforesaid import NewMessage, Part
-from aforesaid.domain import new_message
+from aforesaid.domain import clock, new_message
 from aforesaid.errors import InvalidInput, TooLarge
 from aforesaid.front import conversations
 
@@ -146,6 +146,19 @@ def test_the_blocking_api_reads_a_generator_in_the_callers_thread(tmp_path: Path
         assert ann.add_many(copied(), progress=lambda *report: reports.append(report)).stored == 1
         assert reports[-1] == ("stored", 1, 1)
         assert [each.text for each in ann.history()] == ["hello"]
+
+
+async def test_equal_texts_of_a_batch_stay_apart_when_it_is_exported_and_loaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clock, "now", lambda: 1_772_352_000_000_000)
+    async with aforesaid.connect(tmp_path / "m.db", embedder="none", settings=QUIET) as memory:
+        receipt = await memory.user("ann").add_many([NewMessage("user", "ok")] * 300)
+        assert receipt.stored == 300
+        await memory.export(tmp_path / "export.jsonl")
+    async with aforesaid.connect(tmp_path / "other.db", embedder="none", settings=QUIET) as memory:
+        await memory.load(tmp_path / "export.jsonl")
+        assert await memory.user("ann").count() == 300
 
 
 def test_a_new_message_has_the_arguments_of_add() -> None:

@@ -22,7 +22,8 @@ asyncio.run(main())
 
 async def run_program(program: str, path: Path) -> subprocess.CompletedProcess[bytes]:
     """Run a program that may use the tests' helpers."""
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)}
+    folders = [str(Path(__file__).parent.parent), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(folders)}
     command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", program, str(path)]
     return await asyncio.to_thread(
         subprocess.run, command, check=False, env=environment, capture_output=True, timeout=60

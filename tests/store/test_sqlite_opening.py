@@ -15,6 +15,7 @@ from aforesaid.domain.message import message_hash
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import InvalidInput, StoreRefused, StoreTooNew, StoreUnavailable
 from aforesaid.store import default_location, locate, open_store, questions, sqlite_path
+from aforesaid.store.checksums import SQLITE as CHECKSUMS
 from aforesaid.store.sqlite import Options, SqliteStore, connection, migrate, sharing
 from aforesaid.store.sqlite.connection import file_system_of, refuse_unsafe_places
 from aforesaid.store.sqlite.migrate import APPLICATION_ID, migrations
@@ -34,6 +35,8 @@ VALUES (1, 1, 0, 1, 1, 'user', 'written long ago', 50, 50, 3, ?);
 INSERT INTO log_index (rowid, terms) SELECT seq, terms FROM log_index_content;
 """
 """One message, in columns that every schema has."""
+_WITH_CHECKSUMS = 14
+"""The first schema whose rows have checksums."""
 
 
 def contents(path: Path) -> tuple[object, ...]:
@@ -62,6 +65,10 @@ async def test_a_file_of_an_earlier_version_is_brought_up_to_date(
         migrate.migrate(old, path)
         stored = message_hash("default", "ann", "direct:ann", None, "user", "ann", None, "written long ago", 50, 50)
         old.execute(_FIRST_ROWS, (stored,))
+        if schema >= _WITH_CHECKSUMS:
+            for table in ("person", "thread", "session"):
+                checksum = CHECKSUMS.of(table, {name: name for name in CHECKSUMS.columns[table]})
+                old.execute(f"UPDATE {table} SET checksum = {checksum}")
     store = await open_store(path)
     assert [hit.text for hit in await store.read(questions.SearchText(ANN, "written"))] == ["written long ago"]
     assert [due.text for due in await store.read(questions.UnembeddedMessages("any", 10))] == ["written long ago"]

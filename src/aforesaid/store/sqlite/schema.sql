@@ -1,4 +1,4 @@
--- schema 14
+-- schema 16
 -- The sum of the steps in migrations/ up to this number, for files that are created. tools/sqlite_schema.py writes it.
 CREATE TABLE person (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -67,8 +67,6 @@ CREATE INDEX log_by_time ON log (thread, at);
 CREATE INDEX log_by_other_author ON log (author, at) WHERE author != owner;
 CREATE INDEX log_by_chunk ON log (chunk, owner) WHERE chunk IS NOT NULL;
 CREATE UNIQUE INDEX log_by_given_id ON log (given_id, thread) WHERE given_id IS NOT NULL;
-CREATE VIEW log_index_content AS
-    SELECT seq, index_terms(owner, thread, shared, text) AS terms FROM log;
 CREATE VIRTUAL TABLE log_index USING fts5(
     terms, content = 'log_index_content', content_rowid = 'seq', columnsize = 0, tokenize = "ascii tokenchars '._'"
 );
@@ -106,7 +104,7 @@ CREATE TABLE memory (
     tags TEXT NOT NULL,                        -- a JSON array
     created_at INTEGER NOT NULL,
     active INTEGER NOT NULL DEFAULT 1
-, state TEXT NOT NULL DEFAULT 'active', priority INTEGER NOT NULL DEFAULT 3, speaker INTEGER REFERENCES person (id), subject TEXT, event_start INTEGER, event_end INTEGER, event_timed INTEGER NOT NULL DEFAULT 0, remind_at INTEGER, delivered_at INTEGER, expires_at INTEGER, valid_from INTEGER NOT NULL DEFAULT 0, valid_to INTEGER, superseded_by INTEGER REFERENCES memory (id), extractor TEXT NOT NULL DEFAULT 'hand', trust TEXT NOT NULL DEFAULT 'stated', reason TEXT NOT NULL DEFAULT '', times INTEGER NOT NULL DEFAULT 1, seen_at INTEGER NOT NULL DEFAULT 0, revision INTEGER NOT NULL DEFAULT 1, checksum INTEGER);
+, state TEXT NOT NULL DEFAULT 'active', priority INTEGER NOT NULL DEFAULT 3, speaker INTEGER REFERENCES person (id), subject TEXT, event_start INTEGER, event_end INTEGER, event_timed INTEGER NOT NULL DEFAULT 0, remind_at INTEGER, delivered_at INTEGER, expires_at INTEGER, valid_from INTEGER NOT NULL DEFAULT 0, valid_to INTEGER, superseded_by INTEGER REFERENCES memory (id), extractor TEXT NOT NULL DEFAULT 'hand', trust TEXT NOT NULL DEFAULT 'stated', reason TEXT NOT NULL DEFAULT '', times INTEGER NOT NULL DEFAULT 1, seen_at INTEGER NOT NULL DEFAULT 0, revision INTEGER NOT NULL DEFAULT 1, checksum INTEGER, kind TEXT NOT NULL DEFAULT 'fact', about TEXT, said_at INTEGER, language TEXT, confidence INTEGER);
 CREATE INDEX memory_by_owner ON memory (owner, active, importance, id);
 CREATE TABLE memory_source (
     memory INTEGER NOT NULL REFERENCES memory (id),
@@ -361,3 +359,12 @@ CREATE VIEW conversation_history AS
       -- The thread and the times say nothing new, but they let an index find a session's messages.
       JOIN session s ON s.id = l.session AND s.thread = l.thread AND l.at BETWEEN s.started_at AND s.last_at;
 CREATE INDEX log_with_details ON log (owner, seq) WHERE details IS NOT NULL;
+CREATE TABLE unindexed (
+    first_seq INTEGER PRIMARY KEY,
+    last_seq INTEGER NOT NULL,
+    owner INTEGER NOT NULL,
+    thread INTEGER NOT NULL
+);
+CREATE VIEW log_index_content AS
+    SELECT seq, index_terms(owner, thread, shared, text) AS terms FROM log
+     WHERE NOT EXISTS (SELECT 1 FROM unindexed WHERE log.seq BETWEEN first_seq AND last_seq);
