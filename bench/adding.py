@@ -21,6 +21,7 @@ from aforesaid.memory import connect
 from aforesaid.store.sqlite import append, sessions
 from aforesaid.store.sqlite.connection import Options, prefixed_terms
 from aforesaid.store.sqlite.connection import connect as connect_file
+from aforesaid.store.sqlite.indexing import INDEX
 from aforesaid.store.sqlite.migrate import migrate
 
 USERS = 64
@@ -79,7 +80,7 @@ def raw(path: Path, group: int, texts: Sequence[str], *, beforehand: bool) -> fl
         for seq, text in enumerate(texts, 1):
             owner = seq % USERS + 1
             step = append.prepare(AddMessage(draft(scopes[owner - 1], "user", text)))
-            yield seq, owner, step, prefixed_terms(owner, None, step.terms)
+            yield seq, owner, step, prefixed_terms(owner, None, step.terms or "")
 
     made = iter(list(rows())) if beforehand else rows()
     with stopwatch() as seconds:
@@ -94,9 +95,9 @@ def raw(path: Path, group: int, texts: Sequence[str], *, beforehand: bool) -> fl
                 execute(
                     append._NEW_MESSAGE,
                     (seq, owner, owner, 0, owner, owner, new.role, None, new.text, new.at)
-                    + (new.stored_at, None, step.words, step.hash),
+                    + (new.stored_at, None, step.words, step.hash, None, False, None),
                 )
-                execute(append._INDEX, (seq, terms))
+                execute(INDEX, (seq, terms))
                 execute(sessions.GROW, (owner, new.at, new.at, seq, 1))
                 execute(append._COUNT_PERSON, (owner, 1, 1, step.words, seq, new.at))
             execute("COMMIT")
