@@ -57,7 +57,7 @@ def drive(task: str, key: str, folder: Path, prepared: Path, *rest: object, pref
     return found
 
 
-def cold_start(key: str, folder: Path, prepared: Path, rounds: int = 3) -> float | None:
+def cold_start(key: str, folder: Path, prepared: Path, rounds: int) -> float | None:
     """Return the median time from starting a process to its first answer, in milliseconds."""
     taken = []
     for _ in range(rounds):
@@ -74,7 +74,7 @@ def cold_start(key: str, folder: Path, prepared: Path, rounds: int = 3) -> float
     return statistics.median(taken)
 
 
-def import_times(abouts: list[About], rounds: int = 5) -> dict[str, float]:
+def import_times(abouts: list[About], rounds: int) -> dict[str, float]:
     """Return the import time of each library in milliseconds, without Python's own start, measured in turns."""
     programs = {"": "pass"} | {about.key: about.imports for about in abouts}
     taken: dict[str, list[float]] = {key: [] for key in programs}
@@ -115,7 +115,7 @@ def measure(about: About, folder: Path, options: argparse.Namespace) -> Results:
         home.mkdir()
         found = drive("speed", about.key, home, spoken, size, options.seconds, options.calls)
         if about.no_disk is None and "over" not in found and "failed" not in found:
-            found["cold_ms"] = cold_start(about.key, home, spoken)
+            found["cold_ms"] = cold_start(about.key, home, spoken, options.rounds)
         result["speed"][str(size)] = found
         line(f"{about.name}, {size:,}", json.dumps(found, default=str)[:400])
         shutil.rmtree(home)
@@ -175,7 +175,7 @@ async def run(options: argparse.Namespace) -> Results:
             "seconds": options.seconds,
         }
         results |= {"locomo": data, "peers": found}
-        imports = import_times(there)
+        imports = import_times(there, options.rounds)
         for each in there:
             found[each.key] = measure(each, folder, options)
             found[each.key] |= {"version": versions[each.key], "import_ms": imports[each.key]}
@@ -192,6 +192,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--sizes", type=int, nargs="+", default=[1_000, 10_000, 100_000])
     parser.add_argument("--seconds", type=float, default=120, help="maximum seconds to fill a memory, and to query it")
     parser.add_argument("--calls", type=int, default=200, help="number of single adds, searches and contexts")
+    parser.add_argument("--rounds", type=int, default=5, help="number of imports and cold starts")
     parser.add_argument("--data", type=Path, help="folder with LoCoMo, to measure recall")
     parser.add_argument("--questions", type=int, help="maximum questions per conversation")
     parser.add_argument("--only", nargs="+", choices=EVERYBODY)

@@ -58,31 +58,31 @@ def conversation(path: Path) -> Path:
 def test_aforesaid_is_measured_beside_those_that_are_installed(tmp_path: Path) -> None:
     printed = run(
         "beside_others.py",
-        *("--sizes", 100, 200, "--calls", 5, "--embedder", "deterministic", "--embedded", 20, "--seconds", 60),
+        *("--sizes", 50, 100, "--calls", 5, "--rounds", 1, "--embedder", "deterministic", "--embedded", 20),
         *("--only", "aforesaid", "--folder", tmp_path, "--results", tmp_path / "results"),
-        *("--data", conversation(tmp_path / "chat.json")),
+        *("--data", conversation(tmp_path / "chat.json"), "--seconds", 60),
     )
     found = json.loads((tmp_path / "results/comparison.json").read_text(encoding="utf-8"))
     ours = found["peers"]["aforesaid"]
-    assert ours["speed"]["200"]["stored"] == 200
-    assert ours["speed"]["200"]["context_items"] > 10
-    assert ours["speed"]["200"]["cold_ms"] > 0
+    assert ours["speed"]["100"]["stored"] == 100
+    assert ours["speed"]["100"]["context_items"] > 10
+    assert ours["speed"]["100"]["cold_ms"] > 0
     assert ours["recall"]["text"]["recall_at_10"] == 1
-    assert ours["speed"]["200"]["unknown"] == 0, "a text was embedded that the others were not given"
-    assert "| search of 200: p50 / p99 ms |" in printed
+    assert ours["speed"]["100"]["unknown"] == 0, "a text was embedded that the others were not given"
+    assert "| search of 100: p50 / p99 ms |" in printed
     ET.parse(tmp_path / "results/comparison-search.svg")  # noqa: S314 - written a moment ago
 
 
 def test_growth_is_measured(tmp_path: Path) -> None:
     printed = run(
         "growing.py",
-        *("--sizes", 100, 1_000, "--calls", 5, "--ways", "one", "many"),
+        *("--sizes", 50, 100, "--calls", 5, "--ways", "one", "many"),
         *("--folder", tmp_path, "--results", tmp_path / "results"),
     )
     found = json.loads((tmp_path / "results/scaling.json").read_text(encoding="utf-8"))
     for way in ("one", "many"):
-        assert found["ways"][way]["1000"]["search"]["p50"] > 0
-        assert set(found["ways"][way]["1000"]) >= {"fill", "add", "context", "upkeep", "open", "verify"}
+        assert found["ways"][way]["100"]["search"]["p50"] > 0
+        assert set(found["ways"][way]["100"]) >= {"fill", "add", "context", "upkeep", "open", "verify"}
     assert "slope" in printed
     ET.parse(tmp_path / "results/scaling-one.svg")  # noqa: S314
 
