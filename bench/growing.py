@@ -43,6 +43,7 @@ EACH = 1_000
 """Messages per user, if there are many users."""
 SESSION = 50
 WARM = 20
+"""Maximum calls before those that are measured."""
 BEGIN = datetime(2020, 1, 1, tzinfo=UTC)
 
 PLAIN = {"summaries": "none", "extract": False}
@@ -144,23 +145,24 @@ async def upkeep(memory: Memory, user: UserMemory, texts: list[str]) -> float:
 async def ask(path: Path, size: int, way: Way, calls: int) -> Figures:
     """Measure everything on a file that is filled."""
     found: Figures = {"open": await opening(path)}
-    talk, asked = SyntheticChat(seed=9), questions(calls + WARM)
+    warm = min(WARM, calls)
+    talk, asked = SyntheticChat(seed=9), questions(calls + warm)
     people = 1 if way.alone else max(size // EACH, 1)
     embedder, profile = Scattered() if way.meaning else "none", PLAIN if way.plain else None
     # Upkeep is called explicitly, so that no background work runs during a measurement.
     async with connect(path, embedder=embedder, profile=profile, settings={"background": False}) as memory:
-        users = [memory.user(f"user{number * 7919 % people}") for number in range(calls + WARM)]
+        users = [memory.user(f"user{number * 7919 % people}") for number in range(calls + warm)]
         start = time.perf_counter()
         await memory.upkeep()
         found["first_upkeep"] = (time.perf_counter() - start) * 1000 / size
-        texts = list(talk.texts(calls + WARM))
-        found["add"] = _spread(await latencies(lambda n: users[n].add("user", texts[n]), calls, WARM))
+        texts = list(talk.texts(calls + warm))
+        found["add"] = _spread(await latencies(lambda n: users[n].add("user", texts[n]), calls, warm))
         await memory.upkeep()
         found["upkeep"] = statistics.median([await upkeep(memory, users[n], texts[:20]) for n in range(5)])
         found["nothing_due"] = statistics.median([await once(memory.upkeep) for _ in range(5)])
         found["first_search"] = await once(lambda: users[0].search(asked[0]))
-        found["search"] = _spread(await latencies(lambda n: users[n].search(asked[n]), calls, WARM))
-        found["context"] = _spread(await latencies(lambda n: users[n].context(asked[n]), calls, WARM))
+        found["search"] = _spread(await latencies(lambda n: users[n].search(asked[n]), calls, warm))
+        found["context"] = _spread(await latencies(lambda n: users[n].context(asked[n]), calls, warm))
         found["memory_mb"] = memory_used()
         if size <= MOST_VERIFIED:
             start = time.perf_counter()

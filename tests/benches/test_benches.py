@@ -76,7 +76,7 @@ def test_aforesaid_is_measured_beside_those_that_are_installed(tmp_path: Path) -
 def test_growth_is_measured(tmp_path: Path) -> None:
     printed = run(
         "growing.py",
-        *("--sizes", 50, 100, "--calls", 5, "--ways", "one", "many"),
+        *("--sizes", 10, 100, "--calls", 3, "--ways", "one", "many"),
         *("--folder", tmp_path, "--results", tmp_path / "results"),
     )
     found = json.loads((tmp_path / "results/scaling.json").read_text(encoding="utf-8"))
