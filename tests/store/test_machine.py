@@ -207,6 +207,13 @@ async def kept(store: Store, scope: Scope) -> tuple[str, str] | None:
     return None if found is None else (found.key, found.value)
 
 
+async def answer(asked: Awaitable[Any]) -> Any:  # noqa: ANN401
+    try:
+        return comparable(await asked)
+    except AforesaidError as error:
+        return f"{type(error).__name__}: {error}"
+
+
 class BothStores(RuleBasedStateMachine):
     """Every operation goes to both stores, and both must answer alike."""
 
@@ -233,17 +240,18 @@ class BothStores(RuleBasedStateMachine):
             self.folder.cleanup()
 
     def both(self, ask: Callable[[Store], Awaitable[Any]]) -> None:
-        answers = []
-        for store in (self.tested, self.plain):
+        tested, plain = (self.loop.run_until_complete(answer(ask(store))) for store in (self.tested, self.plain))
+        assert tested == plain
 
-            async def call(store: Store = store) -> Any:  # noqa: ANN401
-                try:
-                    return await ask(store)
-                except AforesaidError as error:
-                    return f"{type(error).__name__}: {error}"
+    def both_answer(self, asked: list[questions.Question[Any]]) -> None:
+        """Ask everything at once, which takes a third of the time that one question after another does."""
 
-            answers.append(comparable(self.loop.run_until_complete(call())))
-        assert answers[0] == answers[1]
+        async def answers(store: Store) -> list[Any]:
+            return await asyncio.gather(*(answer(store.read(question)) for question in asked))
+
+        tested, plain = (self.loop.run_until_complete(answers(store)) for store in (self.tested, self.plain))
+        for question, found, expected in zip(asked, tested, plain, strict=True):
+            assert found == expected, question
 
     @rule(change_set=st.lists(changes, min_size=1, max_size=4))
     def change(self, change_set: list[Change]) -> None:
@@ -349,29 +357,34 @@ class BothStores(RuleBasedStateMachine):
     def everything_else_agrees(self) -> None:
         if not hasattr(self, "tested"):
             return
-        self.both(lambda store: store.read(questions.Users()))
-        self.both(lambda store: store.read(questions.DisplayNames("home")))
-        self.both(lambda store: store.read(questions.Totals()))
-        self.both(lambda store: store.read(questions.UnextractedUsers(10)))
-        self.both(lambda store: store.read(questions.Unprocessed("test", 5)))
-        self.both(lambda store: store.read(questions.DueEntries("test", 10, 5, failing=True)))
-        self.both(lambda store: store.read(questions.PolicyBacklog("test", 10)))
-        self.both(lambda store: store.read(questions.MessagesBetween("home", 0, LATEST)))
-        self.both(lambda store: store.read(questions.ActivityPerDay("home", 0, LATEST)))
-        self.both(lambda store: store.read(questions.DueMemories("reminder", minutes(10), 5)))
-        self.both(lambda store: store.read(questions.DueMemories("expiry", minutes(90), 5)))
+        asked: list[questions.Question[Any]] = [
+            questions.Users(),
+            questions.DisplayNames("home"),
+            questions.Totals(),
+            questions.UnextractedUsers(10),
+            questions.Unprocessed("test", 5),
+            questions.DueEntries("test", 10, 5, failing=True),
+            questions.PolicyBacklog("test", 10),
+            questions.MessagesBetween("home", 0, LATEST),
+            questions.ActivityPerDay("home", 0, LATEST),
+            questions.DueMemories("reminder", minutes(10), 5),
+            questions.DueMemories("expiry", minutes(90), 5),
+        ]
         for scope in (SCOPES[0], SCOPES[-1]):
-            self.both(lambda store, scope=scope: store.read(questions.UserLedger(scope)))  # type: ignore[misc]
-            self.both(lambda store, scope=scope: store.read(questions.UserLedger(scope, here=True)))  # type: ignore[misc]
-            self.both(lambda store, scope=scope: store.read(questions.Summaries(scope, active=None)))  # type: ignore[misc]
-            self.both(lambda store, scope=scope: store.read(questions.Memories(scope, active=None)))  # type: ignore[misc]
-            self.both(lambda store, scope=scope: store.read(questions.Tombstones(scope)))  # type: ignore[misc]
+            asked += [
+                questions.UserLedger(scope),
+                questions.UserLedger(scope, here=True),
+                questions.Summaries(scope, active=None),
+                questions.Memories(scope, active=None),
+                questions.Tombstones(scope),
+                questions.FactsVersions(scope),
+                questions.SearchNotes(scope, "tea Berlin", "m", None),
+                questions.NewestFacts(scope),
+                questions.Settings(scope),
+                questions.AuditRows(scope),
+            ]
             self.both(lambda store, scope=scope: kept(store, scope))  # type: ignore[misc]
-            self.both(lambda store, scope=scope: store.read(questions.FactsVersions(scope)))  # type: ignore[misc]
-            self.both(lambda store, scope=scope: store.read(questions.SearchNotes(scope, "tea Berlin", "m", None)))  # type: ignore[misc]
-            self.both(lambda store, scope=scope: store.read(questions.NewestFacts(scope)))  # type: ignore[misc]
-            self.both(lambda store, scope=scope: store.read(questions.Settings(scope)))  # type: ignore[misc]
-            self.both(lambda store, scope=scope: store.read(questions.AuditRows(scope)))  # type: ignore[misc]
+        self.both_answer(asked)
 
 
 class Sqlite(BothStores):
