@@ -10,6 +10,8 @@ INTEGRATIONS := .cache/integrations
 CREWAI := .cache/crewai
 # One more than there are cores: tests wait for disks, servers and browsers a quarter of the time.
 WORKERS := $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
+# Where it is set, each of the many processes that tests start would compile all modules again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test programs test-citus test-llm test-integrations test-client check pyright format stubs tables rest store-errors requirements prove mutants docs bench bench-postgres bench-citus torture eval build clean bench-server bench-proxy bench-peers bench-growth pictures
@@ -21,7 +23,7 @@ demo: $(READY)  ## run a demonstration: store, search and summarise eight weeks 
 	$(BIN)/aforesaid demo $(ARGS)
 
 test: $(READY) programs check  ## run lint, type and import checks, then all tests
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 programs:  ## install the Debian packages that some tests need (as root), or list the missing ones
 	@sh tools/system_packages.sh

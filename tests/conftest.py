@@ -10,6 +10,7 @@ from hypothesis import settings
 
 from aforesaid.store import Store, open_store
 from citus import clean_distributed_database, reason_to_leave_out, refuse_several_shards
+from ordering import place
 from pg import clean_database
 
 
@@ -40,7 +41,7 @@ def pytest_report_header() -> str | None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out combinations of tests and stores that are not worth their time.
+    """Leave out combinations of tests and stores that are not worth their time, and begin with the slowest files.
 
     On Citus, tests with the marker `distributed` run where a cluster can be had; with --citus all tests of a store do.
     Tests of the rooms above the store run on PostgreSQL and JSON files only at full size, because they do not depend on
@@ -62,7 +63,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         ]
     if left_out:
         config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if item not in set(left_out)]
+        removed = set(left_out)
+        items[:] = [item for item in items if item not in removed]
+    items.sort(key=place)
 
 
 class TidyLoop(asyncio.SelectorEventLoop):

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import aforesaid
+import ordering
 from aforesaid import errors
 
 ROOT = Path(__file__).parent.parent.parent
@@ -108,3 +109,7 @@ def test_no_migration_was_edited() -> None:
         assert found == known
         numbers = sorted(int(name.partition("_")[0]) for name in found)
         assert numbers == list(range(1, len(numbers) + 1))
+
+
+def test_the_test_files_that_run_first_exist() -> None:
+    assert [name for name in ordering.SLOWEST if not (ordering.TESTS / name).is_file()] == []
