@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-import subprocess
-import sys
+from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from aforesaid import errors
 from aforesaid.cli import app
 from aforesaid.memory import Memory, UserMemory
 from aforesaid.profiles import BUILT_IN, Profile
+from project.programs import Programs, programs
 
 ROOT = Path(__file__).parent.parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -27,16 +27,19 @@ def page_name(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
+@pytest.fixture(scope="module")
+def running() -> Iterator[Programs]:
+    with programs() as ready:
+        yield ready
+
+
 @pytest.mark.parametrize("page", [page for page in PAGES if page.stem not in ELSEWHERE], ids=page_name)
-def test_every_example_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_example_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, running: Programs) -> None:
     monkeypatch.setenv("AFORESAID_STORE", str(tmp_path / "default.db"))
-    command = Path(sys.executable).with_name("aforesaid")
     for language, code in BLOCK.findall(page.read_text(encoding="utf-8")):
         if language == "python":
-            ran = subprocess.run(
-                [sys.executable, "-W", "error", "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
-            )
-            assert ran.returncode == 0, f"{code}\n{ran.stderr}"
+            ran = running.code(code, tmp_path)
+            assert ran.status == 0, f"{code}\n{ran.err}"
             continue
         if language == "ts":
             continue  # clients/typescript/test/readme.test.js runs them
@@ -44,8 +47,8 @@ def test_every_example_runs(page: Path, tmp_path: Path, monkeypatch: pytest.Monk
         for line in code.splitlines():
             words = shlex.split(line, comments=True)
             if words[:1] == ["aforesaid"]:
-                ran = subprocess.run([command, *words[1:]], cwd=tmp_path, capture_output=True, text=True, check=False)
-                assert ran.returncode == 0, f"{line}\n{ran.stderr}"
+                ran = running.command(words[1:], tmp_path)
+                assert ran.status == 0, f"{line}\n{ran.err}"
             else:
                 recipe = re.compile(rf"^{words[1]}:.*##", re.MULTILINE)
                 assert words[0] == "make", line

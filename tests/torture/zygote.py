@@ -32,11 +32,11 @@ _LONGEST_COMPLAINT: Final = 2_000
 class Zygote:
     """The test's side: starts children and hears what they say."""
 
-    def __init__(self, module: str) -> None:
-        """Prepare children that run functions of a module: `function(tell, options)`."""
+    def __init__(self, module: str, warnings: str = "") -> None:
+        """Prepare children that run functions of a module: `function(tell, options)`. `warnings` is Python's `-W`."""
         paths = [str(_TESTS), *filter(None, [os.environ.get("PYTHONPATH")])]
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "torture.zygote", module],
+            [sys.executable, *(["-W", warnings] if warnings else []), "-m", "torture.zygote", module],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
