@@ -26,6 +26,7 @@ from aforesaid.domain.summary import Summary, SummaryKind
 from aforesaid.domain.thread import Thread
 from aforesaid.domain.transfer import Purged
 from aforesaid.facts import ForgetResult, Preferences, RememberResult
+from aforesaid.facts.known_people import KnownPerson
 from aforesaid.models.chat import Chat
 from aforesaid.portability.exporting import Exported
 from aforesaid.portability.import_report import Loaded
@@ -578,6 +579,30 @@ class SyncUserMemory:
 
     def read_memory(self, memory: int) -> MemoryRecord:
         """Return one memory of the user, in any state."""
+
+    def timeline(
+        self,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        *,
+        about: str | None = None,
+        query: str | None = None,
+        limit: int = 100,
+        at: datetime | None = None,
+    ) -> list[MemoryRecord]:
+        """Return what happened and what is to come, in the order in which it happened: dated memories, with sources.
+
+        `memory.happened` is when. `since` and `until` limit the time. `about` names a person by id or name. `query` is
+        a topic or a question: "the kitchen", "what happened in May?"; periods in it are relative to `at` (default:
+        now). Of more than `limit`, the first from `since` on are returned; without `since`, the last ones.
+        """
+
+    def people(self, name: str | None = None) -> list[KnownPerson]:
+        """Return the people whom the memories of the user mention, those with most memories first.
+
+        Each has a `name`, a `relation` to the user, `memories`, and when they were first and last mentioned. With
+        `name`, only those who are called so: by name, first name, id or relation ("my sister").
+        """
 
     def summarize(self) -> list[Summary]:
         """Summarise now, even if there is little to summarise; return the new summaries.

@@ -25,6 +25,7 @@ from aforesaid.front.messages import UserMessages
 from aforesaid.front.operations import MemoryOperations, UserOperations
 from aforesaid.front.services import Services
 from aforesaid.front.summaries import UserSummaries
+from aforesaid.front.timeline import UserTimeline
 from aforesaid.front.transfer import MemoryTransfer
 from aforesaid.models.embed import CachingEmbedder, Embedder, choose_embedder
 from aforesaid.profiles import Profile, load_profile
@@ -234,7 +235,14 @@ class Memory(AllMemories, MemoryOperations, MemoryTransfer):
 
 
 class UserMemory(
-    UserMessages, UserConversations, UserKnowledge, UserMemories, UserSummaries, UserContexts, UserOperations
+    UserMessages,
+    UserConversations,
+    UserKnowledge,
+    UserMemories,
+    UserTimeline,
+    UserSummaries,
+    UserContexts,
+    UserOperations,
 ):
     """The memory of one user."""
 

@@ -423,3 +423,17 @@ async def test_an_analysis_quotes_no_questions_that_nobody_answered(tmp_path: Pa
         assert "I moved to Berlin" in analysis
         assert "What is my cat called" not in analysis
         assert "Where do I live" not in analysis
+
+
+async def test_the_timeline_and_the_people_around_somebody_can_be_asked_for(memory: aforesaid.Memory) -> None:
+    ann = memory.user("ann")
+    assert "no dated events" in (await ask(ann, "/timeline")).text
+    assert "not told me about anybody" in (await ask(ann, "/people")).text
+    await ann.note("event", "Moved to Berlin", when="2020-05-01")
+    await ann.note("event", "Finished school", when="2010-06-30")
+    await ann.note("relationship", "My sister Sinéad lives in Cork")
+    assert (await ask(ann, "/timeline")).text == "2010-06-30  Finished school\n2020-05-01  Moved to Berlin"
+    assert (await ask(ann, "/timeline Berlin")).text == "2020-05-01  Moved to Berlin"
+    assert (await ask(ann, "/people")).text == "Sinéad, your sister"
+    assert "My sister Sinéad lives in Cork\nFirst mentioned on" in (await ask(ann, "/people my sister")).text
+    assert (await ask(ann, "/people Zoe")).text == "I know nobody called Zoe."

@@ -48,6 +48,8 @@ READS = (
     ("memories",),
     ("portrait",),
     ("reminders",),
+    ("timeline",),
+    ("people",),
 )
 
 

@@ -39,6 +39,7 @@ WRONG_USE = {
     "memories": ["memories", "--category", "gossip"],
     "migrate": ["migrate", "missing.db", "other.db"],
     "note": ["note", "gossip", "hello"],
+    "people": ["people", "--store", "missing/typo.db"],
     "portrait": ["portrait", "--store", "missing/typo.db"],
     "purge": ["purge", "ann"],
     "remember": ["remember", ""],
@@ -52,6 +53,7 @@ WRONG_USE = {
     "summarize": ["summarize", "--store", "missing/typo.db"],
     "take-back": ["take-back", "#1", "--store", "missing/typo.db"],
     "threads": ["threads", "--limit", "0"],
+    "timeline": ["timeline", "--since", "some day"],
     "upkeep": ["upkeep", "--store", "missing/typo.db"],
     "users": ["users", "--store", "missing/typo.db"],
     "verify": ["verify", "--store", "missing/typo.db"],
@@ -70,7 +72,19 @@ FAILURES = [
     ["status", "--store", "not-a-database.db"],
     ["verify", "--store", "not-a-database.db"],
 ]
-READING = ["history", "search x", "context x", "portrait", "memories", "reminders", "summaries", "status", "users"]
+READING = [
+    "history",
+    "search x",
+    "context x",
+    "portrait",
+    "memories",
+    "timeline",
+    "people",
+    "reminders",
+    "summaries",
+    "status",
+    "users",
+]
 
 
 @pytest.fixture

@@ -74,3 +74,19 @@ def test_reminders_are_listed_delivered_and_exported(run: Run, tmp_path: Path) -
     assert "BEGIN:VALARM" not in calendar.split("SUMMARY:Dentist")[1]
     assert "Call mum" in run("reminders", "--deliver").output
     assert run("reminders").output == "no reminders\n"
+
+
+def test_events_and_people_are_printed(run: Run) -> None:
+    assert run("note", "fact", "x y").exit_code == 0
+    assert run("timeline").output == "no dated events found\n"
+    assert run("people").output == "nobody found\n"
+    run("note", "event", "Moved to Berlin", "--when", "2020-05-01")
+    run("note", "event", "Finished school", "--when", "2010-06-30", "--about", "Tom")
+    run("note", "relationship", "My sister Sinéad lives in Cork")
+    assert [line.split()[-1] for line in run("timeline").output.splitlines()] == ["school", "Berlin"]
+    assert run("timeline", "--since", "2015-01-01").output.split() == ["2020-05-01", "Moved", "to", "Berlin"]
+    assert "school" in run("timeline", "--about", "tom").output
+    assert "Sinéad (sister)" in run("people").output
+    assert json.loads(run("people", "my sister", "--json").output)[0]["name"] == "Sinéad"
+    assert "Berlin" in run("memories", "--kind", "event").output
+    assert "Cork" not in run("memories", "--kind", "event").output

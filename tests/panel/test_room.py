@@ -16,7 +16,18 @@ pytestmark = needs_chromium
 
 LONG = "x" * 120
 ARABIC = "دانة الخطيب"
-TABS = ("", "/memories?state=all", "/timeline", "/summaries", "/sessions", "/reminders", "/settings", "/audit")
+TABS = (
+    "",
+    "/memories?state=all",
+    "/events",
+    "/people",
+    "/timeline",
+    "/summaries",
+    "/sessions",
+    "/reminders",
+    "/settings",
+    "/audit",
+)
 OVERFLOW = "document.scrollingElement.scrollWidth - innerWidth"
 
 

@@ -75,7 +75,7 @@ def addresses() -> list[str]:
     return found
 
 
-TABS = ("memories", "timeline", "summaries", "sessions", "reminders", "settings", "audit")
+TABS = ("memories", "events", "people", "timeline", "summaries", "sessions", "reminders", "settings", "audit")
 QUIET = ".htmx-request"
 
 

@@ -30,6 +30,8 @@ TOOLS = {
     "remember",
     "forget",
     "portrait",
+    "get_timeline",
+    "get_people",
     "get_messages",
     "count_messages",
     "list_threads",
@@ -97,6 +99,8 @@ async def use_everything(client: Client) -> None:
     assert (changed["importance"], changed["content"]) == (10, "Dentist on Monday at 9am")
     memories = (await call(client, "get_memories", category="schedule"))["memories"]
     assert [each["id"] for each in memories] == [made["id"]]
+    assert [each["memory"] for each in (await call(client, "get_timeline"))["events"]] == [made["id"]]
+    assert (await call(client, "get_people", name="Tom"))["people"] == []
     assert "tea" in (await call(client, "portrait"))["portrait"]
     hits = (await call(client, "search_memories", query="dentist"))["hits"]
     assert "Dentist on Monday at 9am" in {hit["text"] for hit in hits}
@@ -138,7 +142,7 @@ async def test_an_agent_that_may_only_read_changes_nothing(tmp_path: Path) -> No
 
 @pytest.mark.defect("P11")
 async def test_an_agent_that_may_only_read_is_not_offered_what_it_cannot_do(tmp_path: Path, server: Live) -> None:
-    reading = {"get_context", "search_memories", "get_memories", "portrait"}
+    reading = {"get_context", "search_memories", "get_memories", "portrait", "get_timeline", "get_people"}
     reading |= {"get_messages", "count_messages", "list_threads"}
     async with over_stdio(tmp_path / "memory.db", "--user", "ann", "--read-only") as client:
         assert {tool.name for tool in (await client.list_tools()).tools} == reading

@@ -250,6 +250,25 @@ export interface Key {
   expires_at: string | null;
 }
 
+/** The people whom the memories of a user mention, those with most memories first. */
+export interface KnownPeople {
+  people: KnownPerson[];
+}
+
+/** A person around a user. */
+export interface KnownPerson {
+  /** The name; of somebody of whom only the relation is known, that. */
+  name: string;
+  /** The id, if the person is a user of the same space. */
+  id: string | null;
+  /** To the user. */
+  relation: string | null;
+  first_mentioned: string;
+  last_mentioned: string;
+  /** What is known: active memories, those about the person first. */
+  memories: Memory[];
+}
+
 /** The result of an import. */
 export interface Loaded {
   format: string;
@@ -771,6 +790,17 @@ export interface Thread {
 /** Threads, the one with the newest message first. */
 export interface ThreadList {
   threads: Thread[];
+}
+
+/** What happened and what is to come, in the order in which it happened. */
+export interface Timeline {
+  events: TimelineEntry[];
+}
+
+/** Something that happened, or is to come. */
+export interface TimelineEntry {
+  at: Happening;
+  memory: Memory;
 }
 
 /** A tool that the model asked for. */
@@ -1456,6 +1486,52 @@ export interface Routes {
       body: FactRequest;
     };
     result: ForgetResult;
+  };
+  /** Read the timeline */
+  "GET /api/timeline": {
+    options: {
+      query?: {
+        /** Only what happened at this time or later. */
+        since?: string;
+        /** Only what happened before this time. */
+        until?: string;
+        /** Only what mentions this person, by id or name. */
+        about?: string;
+        /** A topic or a question, such as `what happened in May?`. */
+        q?: string;
+        /** Maximum number of results. */
+        limit?: number;
+        /** The user. Not needed with a key for one user. */
+        user?: string;
+        /** The space. Only for keys for all spaces; other keys have their own. */
+        space?: string;
+        /** A channel or conversation. Default: the direct chat. */
+        thread?: string;
+        /** A session by name. */
+        session?: string;
+      };
+    };
+    result: Timeline;
+  };
+  /** Read who is around a user */
+  "GET /api/people": {
+    options: {
+      query?: {
+        /** Only people called so: by name, id or relation. */
+        name?: string;
+        /** Maximum number of results. */
+        limit?: number;
+        /** The user. Not needed with a key for one user. */
+        user?: string;
+        /** The space. Only for keys for all spaces; other keys have their own. */
+        space?: string;
+        /** A channel or conversation. Default: the direct chat. */
+        thread?: string;
+        /** A session by name. */
+        session?: string;
+      };
+    };
+    result: KnownPeople;
   };
   /** How much is remembered */
   "GET /api/stats": {

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from datetime import tzinfo
 from typing import TYPE_CHECKING, Final
 
+from aforesaid.domain.clock import to_zone
 from aforesaid.domain.hit import Hit
 from aforesaid.domain.memory import MemoryRecord
 from aforesaid.domain.report import MemoryStatus
@@ -21,6 +23,7 @@ from aforesaid.errors import (
 
 if TYPE_CHECKING:
     from aforesaid.facts import ForgetResult, RememberResult
+    from aforesaid.facts.known_people import KnownPerson
 
 _SHOWN: Final = 20
 _STORAGES: Final = {"sqlite": "SQLite", "json": "JSON file", "files": "account folders", "postgresql": "PostgreSQL"}
@@ -102,6 +105,36 @@ def memories(found: Sequence[MemoryRecord]) -> str:
     lines = [f"[{memory.category.upper()}] {memory.text} ({memory.importance}/10)" for memory in found[:_SHOWN]]
     more = len(found) - _SHOWN
     return "\n".join([*lines, *([f"… and {more} more"] if more > 0 else [])])
+
+
+def timeline(found: Sequence[MemoryRecord], zone: tzinfo) -> str:
+    """Return what happened, one event per line; of many, the last ones."""
+    if not found:
+        return "I know of no dated events. Tell me when something happens: We moved to Berlin on 3 May."
+    lines = [f"… {len(found) - _SHOWN} earlier"] if len(found) > _SHOWN else []
+    for memory in found[-_SHOWN:]:
+        happened = memory.happened
+        day = "" if happened is None else f"{to_zone(happened.start, zone):%Y-%m-%d}  "
+        lines.append(f"{day}{memory.text}")
+    return "\n".join(lines)
+
+
+def people(found: Sequence[KnownPerson], asked: str) -> str:
+    """Return people, one per line; what is known about one person, if one was asked for."""
+    if not found:
+        return f"I know nobody called {asked}." if asked else "You have not told me about anybody yet."
+    if not asked:
+        return "\n".join(_named(person) for person in found[:_SHOWN])
+    blocks = []
+    for person in found[:_SHOWN]:
+        first, last = person.first_mentioned, person.last_mentioned
+        seen = f"First mentioned on {first:%Y-%m-%d}, last on {last:%Y-%m-%d}."
+        blocks.append("\n".join([_named(person), *(memory.text for memory in person.memories[:_SHOWN]), seen]))
+    return "\n\n".join(blocks)
+
+
+def _named(person: KnownPerson) -> str:
+    return person.name if person.relation in (None, person.name) else f"{person.name}, your {person.relation}"
 
 
 def hits(found: Sequence[Hit], *, explained: bool = False) -> str:

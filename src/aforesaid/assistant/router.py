@@ -48,6 +48,8 @@ class Router:
             "forget": (_forget, "forget a fact: /forget tea"),
             "portrait": (_portrait, "what is known about you, in one text"),
             "memories": (_memories, "what is remembered, most important first"),
+            "timeline": (_timeline, "what happened and what is to come: /timeline what happened in May?"),
+            "people": (_people, "who is around you, and what is known of them: /people Sinéad"),
             "search": (_search, "find something: /search Berlin flat"),
             "remind": (_remind, "remind you of something: /remind call mum tomorrow at 9"),
             "reminders": (reminders.manage, "list reminders; cancel or move one: /reminders cancel 12"),
@@ -213,6 +215,15 @@ async def _portrait(user: UserMemory, rest: str) -> Answer:  # noqa: ARG001
 
 async def _memories(user: UserMemory, rest: str) -> Answer:  # noqa: ARG001
     return Answer(chat_texts.memories(await user.memories()))
+
+
+async def _timeline(user: UserMemory, rest: str) -> Answer:
+    found = await user.timeline(query=rest or None)
+    return Answer(chat_texts.timeline(found, await user.time_zone()))
+
+
+async def _people(user: UserMemory, rest: str) -> Answer:
+    return Answer(chat_texts.people(await user.people(rest or None), rest))
 
 
 async def _search(user: UserMemory, rest: str) -> Answer:

@@ -93,6 +93,8 @@ COMMANDS: Final = {
     "forget": Listed("memories", "forget", _MEMORIES),
     "portrait": Listed("memories", "portrait", _MEMORIES),
     "memories": Listed("memories", "memories", _MEMORIES),
+    "timeline": Listed("timeline", "timeline", _MEMORIES),
+    "people": Listed("timeline", "people", _MEMORIES),
     "note": Listed("memories", "note", _MEMORIES),
     "reminders": Listed("memories", "reminders", _MEMORIES),
     "summarize": Listed("summaries", "summarize", _SUMMARIES),

@@ -16,6 +16,7 @@ from aforesaid.context.reads import ContextReads, Conversation, People, Sources,
 from aforesaid.context.relevant import TermCache, found_memories
 from aforesaid.context.render import as_messages, as_text, block
 from aforesaid.context.sections import Offers, RenderCache, speaker
+from aforesaid.context.timeline_slice import timeline_slice
 from aforesaid.domain.chat_message import ChatMessage
 from aforesaid.domain.checks import query_text
 from aforesaid.domain.clock import to_zone
@@ -29,6 +30,7 @@ from aforesaid.models.tokens import TokenCounter
 from aforesaid.profiles.recipe import Recipe, SectionName, Wording
 from aforesaid.recall import Recall, SearchRequest
 from aforesaid.store import Store, questions
+from aforesaid.text.order_questions import asks_for_order
 
 _PER_BLOCK: Final = 4
 """Tokens of a blank line and of the message around a section."""
@@ -91,12 +93,13 @@ class Builder:
         self._sources = Sources(store, recall, people)
         self._rendered: dict[str, RenderCache] = {}
         """By the name of the token counter."""
-        self._terms: TermCache = TwoGenerationCache(_RENDERED)
+        self.terms: TermCache = TwoGenerationCache(_RENDERED)
+        """The index terms of memories."""
 
     def forget_all(self) -> None:
         """Empty all caches, after a user was erased."""
         self._rendered.clear()
-        self._terms = TwoGenerationCache(_RENDERED)
+        self.terms = TwoGenerationCache(_RENDERED)
 
     def prefetch(self, scope: Scope, text: str, at: datetime | None, recipe: Recipe) -> ContextReads:
         """Start the reads of a context that is about to be built. Close them if it is not."""
@@ -139,11 +142,12 @@ class Builder:
         requests = [memory for memory in known if _is_request(memory, scope)]
         others = [memory for memory in known if not _is_request(memory, scope)]
         found = self._memories(others, request.query, hits, recipe)
+        events = await self._events(scope, request, recipe, hits, at)
         offered |= {
             "instructions": offers.instructions(requests),
             "portrait": offers.portrait(portrait, {memory.text: memory.id for memory in known}),
             "habits": offers.habits(habits),
-            "memories": offers.memories(found),
+            "memories": offers.memories(found, events),
             "snippets": offers.snippets(hits, 1.0 if recipe.around else _FOLLOWING_VALUE),
         }
         return await _assembled(offered, request, recipe, counter, person, at)
@@ -174,11 +178,23 @@ class Builder:
         """
         if "memories" not in recipe.order or not recipe.memories:
             return []
-        found: list[tuple[MemoryRecord, float | None]] = list(found_memories(known, question, hits, self._terms))
+        found: list[tuple[MemoryRecord, float | None]] = list(found_memories(known, question, hits, self.terms))
         if "portrait" not in recipe.order:
             there = {memory.id for memory, _ in found}
             found += [(memory, None) for memory in known if memory.id not in there]
         return found[: recipe.memories]
+
+    async def _events(
+        self, scope: Scope, request: ContextRequest, recipe: Recipe, hits: Sequence[Hit], at: datetime
+    ) -> list[MemoryRecord]:
+        """Return the part of the timeline that a question about the course of events is about; else nothing."""
+        if "memories" not in recipe.order or not asks_for_order(request.query):
+            return []
+        from aforesaid.facts.timeline import timeline  # noqa: PLC0415 - brings all of the facts
+
+        # Appointments that are over have expired, but they took place.
+        known = await self._sources.store.read(questions.Memories(scope, active=None))
+        return timeline_slice(timeline(known), request.query, hits, at, self.terms)[-recipe.memories or None :]
 
     async def account(self, scope: Scope, request: ContextRequest, recipe: Recipe) -> AccountContext:
         """Return the parts of an account's context, without a budget."""

@@ -134,13 +134,20 @@ class Offers:
         """Offer the habits of the user."""
         return [] if not text else [self._item("habits", "habits", quote(text))]
 
-    def memories(self, found: Iterable[tuple[MemoryRecord, float | None]]) -> list[Item]:
-        """Offer memories, each with its relevance to the question; None: its importance counts."""
+    def memories(
+        self, found: Iterable[tuple[MemoryRecord, float | None]], events: Sequence[MemoryRecord] = ()
+    ) -> list[Item]:
+        """Offer memories, each with its relevance to the question; None: its importance counts.
+
+        `events` come first, in their order, each with its day.
+        """
+        there = {memory.id for memory in events}
+        others = [(memory, relevance) for memory, relevance in found if memory.id not in there]
         return [
             self._item(
                 "memories",
                 f"memory {memory.id}",
-                f"[{memory.category.upper()}] {quote(one_line(memory.text))}",
+                f"[{self._label(memory, memory.id in there)}] {quote(one_line(memory.text))}",
                 place=number,
                 relevance=memory.importance / _IMPORTANT if relevance is None else relevance,
                 priority=memory.priority,
@@ -149,8 +156,12 @@ class Offers:
                 expires=memory.expires_at,
                 covers=frozenset(memory.sources),
             )
-            for number, (memory, relevance) in enumerate(found)
+            for number, (memory, relevance) in enumerate([*((event, 1.0) for event in events), *others])
         ]
+
+    def _label(self, memory: MemoryRecord, dated: bool) -> str:  # noqa: FBT001
+        happened = memory.happened if dated else None
+        return memory.category.upper() if happened is None else written_day(to_zone(happened.start, self.zone).date())
 
     def summaries(self, found: Sequence[Summary], covered: dict[int, frozenset[int]]) -> list[Item]:
         """Offer summaries: newest first, since the oldest are trimmed first; shown with the highest level first."""

@@ -180,6 +180,13 @@ class MemoryRecord:
         """The band of its importance."""
         return band(self.importance)
 
+    @property
+    def happened(self) -> Event | None:
+        """When what it tells happened or will happen; an event without a date happened on the day it was told."""
+        if self.event is not None or self.kind != "event":
+            return self.event
+        return Event(self.said_at, self.said_at, timed=False)
+
     def held_at(self, moment: datetime) -> bool:
         """Return whether it was true at a time. Quarantined and forgotten memories never were."""
         if self.state == "quarantined" or self.reason == FORGOTTEN:

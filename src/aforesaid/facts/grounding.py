@@ -18,6 +18,7 @@ from aforesaid.facts.statement import support
 from aforesaid.models.embed import Embedder
 from aforesaid.models.meaning import nearness
 from aforesaid.text.languages import guess_language
+from aforesaid.text.relations import relation_called
 from aforesaid.text.scripts import UNSPACED_LANGUAGES
 from aforesaid.text.sentences import split_sentences
 from aforesaid.text.vocabulary import vocabulary
@@ -40,18 +41,6 @@ but more similar to an unrelated sentence.
 _MY: Final = re.compile(
     r"\W*(?:my|mein|meine|mon|ma|mi|mio|mia|il mio|la mia|meu|minha|o meu|a minha|мой|моя)\s+(\w+)", re.IGNORECASE
 )
-_RELATIVES: Final = frozenset({
-    "sister", "brother", "mother", "father", "mum", "mom", "mama", "dad", "papa", "wife", "husband", "son",
-    "daughter", "friend", "boss", "neighbour", "neighbor", "colleague", "roommate", "flatmate", "girlfriend",
-    "boyfriend", "partner", "uncle", "aunt", "cousin", "grandma", "grandpa", "grandmother", "grandfather",
-    "schwester", "bruder", "mutter", "vater", "frau", "mann", "sohn", "tochter", "freund", "freundin", "chef",
-    "chefin", "nachbar", "nachbarin", "kollege", "kollegin", "oma", "opa", "soeur", "frere", "mere", "pere",
-    "maman", "femme", "mari", "fils", "fille", "ami", "amie", "copain", "copine", "voisin", "voisine", "collegue",
-    "hermana", "hermano", "madre", "padre", "esposa", "esposo", "marido", "mujer", "hijo", "hija", "amigo", "amiga",
-    "jefe", "jefa", "novio", "novia", "vecino", "vecina", "sorella", "fratello", "moglie", "marito", "figlio",
-    "figlia", "amico", "amica", "irma", "irmao", "mae", "pai", "filho", "filha", "сестра", "брат", "мама", "папа",
-    "муж", "жена", "сын", "дочь", "друг", "подруга",
-})  # fmt: skip
 
 
 async def meanings(
@@ -135,7 +124,7 @@ def _said_of_a_relative(candidate: Candidate, named: Collection[str]) -> bool:
     for sentence in (each for source in own_words(candidate) for each in split_sentences(source)):
         begins = _MY.match(sentence)
         relative = words_of(begins[1]) if begins else []
-        if begins is None or _RELATIVES.isdisjoint(relative) or not set(relative).isdisjoint(named):
+        if begins is None or not any(map(relation_called, relative)) or not set(relative).isdisjoint(named):
             continue
         rest = words_of(sentence[begins.end() :])
         spoken = vocabulary(guess_language(sentence)).first_person

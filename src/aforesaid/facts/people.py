@@ -10,6 +10,7 @@ from aforesaid.domain.message import Message
 from aforesaid.facts.statement import statement
 from aforesaid.text.folding import fold
 from aforesaid.text.languages import guess_language
+from aforesaid.text.relations import mentioned_people
 from aforesaid.text.scripts import UNSPACED_LANGUAGES
 from aforesaid.text.stop_words import stop_words
 from aforesaid.text.vocabulary import vocabulary
@@ -17,6 +18,7 @@ from aforesaid.text.words import words_of
 
 NAMELESS: Final = "The user"
 _LONGEST_NAME: Final = 100
+_QUOTATION: Final = len(': "')
 _LONGEST_SUBJECT: Final = 4
 """Maximum words of a subject. More words are a description, not a name."""
 
@@ -83,6 +85,9 @@ def whom(text: str, subject: str | None, speaker: Person, owner: Person, people:
     key = "" if subject is None else subject
     if key.startswith("@"):
         return key[1:].partition(": ")[0]
+    mentions = mentioned_people(text, speaker.names) if speaker.id == owner.id else []
+    if mentions and mentions[0].start <= _opening(text, speaker):
+        return mentions[0].name or mentions[0].relation
     named, separator, _ = key.partition(": ")
     if separator:
         known = next((each for each in people.values() if _is(words_of(named), each)), None)
@@ -90,6 +95,11 @@ def whom(text: str, subject: str | None, speaker: Person, owner: Person, people:
     if speaker.id == owner.id or _mentions(text, owner):
         return None
     return speaker.id
+
+
+def _opening(text: str, speaker: Person) -> int:
+    """Return where a statement begins: behind the name of the speaker and a quotation mark."""
+    return len(speaker.name) + _QUOTATION if text.startswith(f'{speaker.name}: "') else 0
 
 
 def _as_written(name: str, text: str) -> str:

@@ -19,6 +19,7 @@ from aforesaid.server.api import (
     stats,
     summaries,
     threads,
+    timeline,
     transfer,
     users,
 )
@@ -36,6 +37,7 @@ for _resource in (
     threads,
     sessions,
     facts,
+    timeline,
     stats,
     settings,
     audit,

@@ -98,6 +98,8 @@ def build(memory: Memory, credential_of: CredentialOf) -> MCPServer[None]:
         (tools.get_context, "Get context", _READS),
         (tools.search_memories, "Search", _READS),
         (tools.get_memories, "List memories", _READS),
+        (tools.get_timeline, "Timeline", _READS),
+        (tools.get_people, "People", _READS),
         (tools.portrait, "Portrait", _READS),
         (messages.get_messages, "Read messages", _READS),
         (messages.count_messages, "Count messages", _READS),

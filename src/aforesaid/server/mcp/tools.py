@@ -85,6 +85,36 @@ class MemoryList(BaseModel):
     next: int | None = Field(description="Pass it as `before` to get the next page; null on the last one.")
 
 
+class TimelineEvent(BaseModel):
+    """Something that happened, or is to come."""
+
+    memory: int = Field(description="The id of the memory that tells it.")
+    when: datetime
+    content: str
+
+
+class TimelineList(BaseModel):
+    """What happened and what is to come, in the order in which it happened."""
+
+    events: list[TimelineEvent]
+
+
+class PersonItem(BaseModel):
+    """A person around the user."""
+
+    name: str
+    relation: str | None = Field(description="To the user, such as sister or boss.")
+    first_mentioned: datetime
+    last_mentioned: datetime
+    known: list[str] = Field(description="What is known about the person.")
+
+
+class PeopleList(BaseModel):
+    """The people whom the memories of a user mention."""
+
+    people: list[PersonItem]
+
+
 class ContextText(BaseModel):
     """What should be known to answer a message."""
 
@@ -218,6 +248,58 @@ class Tools(AgentAccess):
         )
         more = found[-1].id if len(found) == limit else None
         return MemoryList(memories=[MemoryItem.of(each) for each in found], next=more)
+
+    @errors_told
+    async def get_timeline(
+        self,
+        ctx: Context[Any, Any],
+        query: Annotated[
+            str | None, Field(description="A topic or a question: 'the kitchen', 'what happened in May?'.")
+        ] = None,
+        about: Annotated[str | None, Field(description="Only what mentions this person, by name.")] = None,
+        since: Annotated[AwareDatetime | None, Field(description="Only what happened at this time or later.")] = None,
+        until: Annotated[AwareDatetime | None, Field(description="Only what happened before this time.")] = None,
+        limit: Annotated[int, Field(ge=1, le=200)] = 50,
+        user: User = None,
+    ) -> TimelineList:
+        """Get what happened in the user's life and what is to come, in order, each with its date.
+
+        Use it for questions about the order of events, a period, or how something went.
+        """
+        found = await self._person(ctx, user).timeline(since, until, about=about, query=query, limit=limit)
+        dated = [(each, each.happened) for each in found]
+        return TimelineList(
+            events=[
+                TimelineEvent(memory=each.id, when=when.start, content=each.text)
+                for each, when in dated
+                if when is not None
+            ]
+        )
+
+    @errors_told
+    async def get_people(
+        self,
+        ctx: Context[Any, Any],
+        name: Annotated[
+            str | None, Field(description="Only people called so: a name, or a relation such as 'sister'.")
+        ] = None,
+        limit: Annotated[int, Field(ge=1, le=100)] = 20,
+        user: User = None,
+    ) -> PeopleList:
+        """Get the people around the user: family, friends, colleagues, and what is known about each."""
+        found = (await self._person(ctx, user).people(name))[:limit]
+        return PeopleList(
+            people=[
+                PersonItem(
+                    name=each.name,
+                    relation=each.relation,
+                    first_mentioned=each.first_mentioned,
+                    last_mentioned=each.last_mentioned,
+                    known=[memory.text for memory in each.memories[:_PAGE]],
+                )
+                for each in found
+            ]
+        )
 
     @errors_told
     async def portrait(self, ctx: Context[Any, Any], user: User = None) -> PortraitText:

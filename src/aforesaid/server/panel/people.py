@@ -100,6 +100,22 @@ async def reminders(person: Person) -> Response:
     )
 
 
+@router.get("/person/events")
+async def events(person: Person, text: str = "") -> Response:
+    """Show what happened in a person's life and what is to come, in order."""
+    found = await person.memory.timeline(query=text.strip() or None)
+    await person.view.look_up(memory.speaker for memory in found)
+    return await person.page("person/events.html", tab="events", events=found, text=text.strip())
+
+
+@router.get("/person/people")
+async def around(person: Person) -> Response:
+    """Show the people around a person, and what is known about each."""
+    found = await person.memory.people()
+    await person.view.look_up(memory.speaker for known in found for memory in known.memories)
+    return await person.page("person/people.html", tab="people", people=found[:_PAGE])
+
+
 class Changed(NamedTuple):
     """A stretch of words, and whether a version added it or dropped it."""
 

@@ -1,0 +1,186 @@
+"""Finds the people whom a text mentions: relatives, friends and colleagues of its speaker, and their names.
+
+A name is recognised by what stands beside it: a word for a relation ("my sister Carol", "Carol is my sister"), or a
+verb that only people are the subject or object of ("Carol said", "I met Carol"). A capital letter alone shows nothing:
+places and products have one too.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Collection, Iterator, Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Final, NamedTuple
+
+from aforesaid.text.folding import fold
+from aforesaid.text.languages import guess_language
+from aforesaid.text.scripts import UNSPACED_LANGUAGES
+from aforesaid.text.stop_words import stop_words
+from aforesaid.text.times.time_words import plain_calendar_words
+from aforesaid.text.words import words_of
+
+_OWN_SUFFIX: Final = frozenset({"arabic", "korean"})
+"""Languages in which the possessive is part of the word, or left out."""
+_NAME: Final = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
+_SENTENCE_MARKS: Final = frozenset('.!?:"“„«\n')
+_BETWEEN: Final = 2
+"""Words between "my" and the relation: "my little sister", "my best friend"."""
+_MOST_CHARACTERS: Final = 4_000
+_POSSESSIVE: Final = re.compile(r"['’]s$")
+
+
+class _Lists(NamedTuple):
+    """The word lists of relations.toml."""
+
+    relations: dict[str, str]
+    """The relation of each word."""
+    my: frozenset[str]
+    without_my: frozenset[str]
+    is_: frozenset[str]
+    called: frozenset[str]
+    says: frozenset[str]
+    to_whom: frozenset[str]
+    of_people: frozenset[str]
+    determiners: frozenset[str]
+
+
+class Mention(NamedTuple):
+    """A person whom a text mentions."""
+
+    name: str | None
+    """As it is written; None if only the relation is known."""
+    relation: str | None
+    """To the speaker of the text, such as `sister`; None if unknown."""
+    start: int
+    """Position in the text."""
+
+
+class _Word(NamedTuple):
+    text: str
+    folded: str
+    start: int
+    joined: bool
+    """Whether nothing but a space or a comma separates it from the word before."""
+    begins: bool
+    """Whether it begins a sentence."""
+
+
+def mentioned_people(text: str, speakers: Collection[str] = ()) -> list[Mention]:
+    """Return the people whom a text mentions, in order. `speakers` are names of its speaker, who is not one of them.
+
+    "Ann's sister" is a sister of the speaker, if Ann is the speaker.
+    """
+    text = text[:_MOST_CHARACTERS]
+    language = guess_language(text)
+    if language in UNSPACED_LANGUAGES:
+        return _by_parts(text)
+    own = {word for name in speakers for word in words_of(name)}
+    words = list(_words(text))
+    found: list[Mention] = []
+    for place in range(len(words)):
+        mention = _related(words, place, own, language) or _by_verb(words, place, own, language)
+        if mention is not None:
+            found.append(mention)
+    related = {mention.name for mention in found if mention.relation is not None}
+    return [each for each in found if each.relation is not None or each.name not in related]
+
+
+@cache
+def relation_called(word: str) -> str | None:
+    """Return the relation that a word names, in any of the languages; None if it names none."""
+    return _lists().relations.get(fold(word).strip())
+
+
+@cache
+def _lists() -> _Lists:
+    table = tomllib.loads((files("aforesaid.text") / "relations.toml").read_text(encoding="utf-8"))
+    relations = {fold(word): relation for relation, words in table["relations"].items() for word in words.split()}
+    return _Lists(relations, *(frozenset(map(fold, words.split())) for words in table["words"].values()))
+
+
+def _words(text: str) -> Iterator[_Word]:
+    end = 0
+    for match in _NAME.finditer(text):
+        between = text[end : match.start()]
+        begins = end == 0 or any(mark in between for mark in '.!?:"“„«\n')
+        yield _Word(match[0], fold(match[0]), match.start(), between.strip() in {"", ","} and end > 0, begins)
+        end = match.end()
+
+
+def _related(words: Sequence[_Word], place: int, own: Collection[str], language: str) -> Mention | None:
+    """Return the person whom a word for a relation names: "my sister", with the name beside it."""
+    relation = _lists().relations.get(_POSSESSIVE.sub("", words[place].folded))
+    if relation is None:
+        return None
+    first = _possessive(words, place, own, language)
+    if first is None:
+        return None
+    after = place + 1
+    while after < len(words) and words[after].folded in _lists().called and after < place + 4:
+        after += 1
+    called = after > place + 1
+    name = _name_at(words, after, own, language) if after < len(words) and (called or words[after].joined) else None
+    if name is None:
+        before = first - 1
+        linked = before >= 0 and words[before].folded in _lists().is_
+        before -= linked
+        if before >= 0 and (linked or words[first].joined) and not words[first].begins:
+            name = _name_at(words, before, own, language)
+    return Mention(name, relation, words[first].start)
+
+
+def _possessive(words: Sequence[_Word], place: int, own: Collection[str], language: str) -> int | None:
+    """Return the place where the phrase of a relation begins, if it is one of the speaker's."""
+    for before in range(place - 1, max(place - 2 - _BETWEEN, -1), -1):
+        folded = words[before].folded
+        if folded in _lists().my or (_POSSESSIVE.search(folded) and _POSSESSIVE.sub("", folded) in own):
+            return before
+        if _POSSESSIVE.search(folded) or not words[before + 1].joined:
+            return None
+    plain = words[place].folded in _lists().without_my or language in _OWN_SUFFIX
+    alone = place == 0 or words[place - 1].folded not in _lists().determiners | {"her", "his", "their", "your"}
+    return place if plain and alone else None
+
+
+def _by_verb(words: Sequence[_Word], place: int, own: Collection[str], language: str) -> Mention | None:
+    """Return the person whose name a verb or a possessive shows: "Carol said", "I met Carol", "Carol's birthday"."""
+    following = words[place + 1].folded if place + 1 < len(words) and words[place + 1].joined else ""
+    before = words[place - 1].folded if place and words[place].joined else ""
+    possessed = _POSSESSIVE.search(words[place].text) is not None
+    shown = (
+        (possessed and following in _lists().of_people)
+        or following in _lists().says
+        or (language == "english" and before in _lists().to_whom and not possessed)
+    )
+    if not shown or before in _lists().determiners | _lists().my:
+        return None
+    name = _name_at(words, place, own, language)
+    return None if name is None else Mention(name, None, words[place].start)
+
+
+def _name_at(words: Sequence[_Word], place: int, own: Collection[str], language: str) -> str | None:
+    """Return the name at a place: a word with a capital that is no common one."""
+    text = _POSSESSIVE.sub("", words[place].text)
+    folded = fold(text)
+    common = folded in stop_words(language) or folded in plain_calendar_words() or folded in _lists().relations
+    if (
+        not text[:1].isupper()
+        or text.isupper()
+        or common
+        or folded in own
+        or folded in _lists().my | _lists().is_ | _lists().determiners
+    ):
+        return None
+    return text
+
+
+def _by_parts(text: str) -> list[Mention]:
+    """Return the relations that a text without spaces names."""
+    folded, found = fold(text), dict[str, Mention]()
+    for word, relation in _lists().relations.items():
+        place = -1 if word.isascii() else folded.find(word)
+        if place >= 0 and relation not in found:
+            found[relation] = Mention(None, relation, place)
+    return sorted(found.values(), key=lambda mention: mention.start)

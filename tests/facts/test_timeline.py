@@ -1,0 +1,163 @@
+"""What happened in a user's life, in order, and the people around them."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+import aforesaid
+from aforesaid.domain.memory import MemoryRecord
+from aforesaid.memory import Memory, UserMemory
+from aforesaid.models.embed import LocalEmbedder
+from facts.talking import connect
+
+SAID = [
+    (3, 5, "My sister Sinéad lives in Cork and works as a nurse."),
+    (4, 2, "We finally ordered the new kitchen today, it cost 9,000 euros."),
+    (4, 20, "The electrician came on 18 April to move the sockets in the kitchen."),
+    (5, 3, "On 2 May the kitchen was delivered, but the worktop was scratched."),
+    (5, 11, "Sinéad had her baby on 9 May! A boy called Finn."),
+    (5, 20, "Yesterday the new worktop was fitted and the kitchen is finished."),
+    (6, 1, "I have a dentist appointment on 12 June at 9am."),
+    (6, 2, "My boss Karen wants me to lead the Lisbon project from July."),
+    (6, 4, "Please always answer in metric units."),
+]
+ASKED = datetime(2026, 6, 10, 12, tzinfo=UTC)
+
+
+@pytest.fixture(scope="module")
+def learned(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store that has learned from a few months of talk."""
+    path = tmp_path_factory.mktemp("learned") / "memory.db"
+    profile = {"summaries": "none"}
+    with aforesaid.open(path, profile=profile, embedder="local", settings={"background": False}) as memory:
+        ann = memory.user("ann")
+        for month, day, text in SAID:
+            at = datetime(2026, month, day, 12, tzinfo=UTC)
+            ann.add("user", text, at=at)
+            ann.add("assistant", "I see.", at=at + timedelta(minutes=1))
+        memory.upkeep()
+    return path
+
+
+@pytest.fixture
+async def memory(learned: Path, tmp_path: Path) -> AsyncIterator[Memory]:
+    async with connect(str(shutil.copy(learned, tmp_path / "memory.db"))) as opened:
+        yield opened
+
+
+@pytest.fixture
+def ann(memory: Memory) -> UserMemory:
+    return memory.user("ann")
+
+
+def days(found: list[MemoryRecord]) -> list[str]:
+    return [each.happened.start.strftime("%m-%d") for each in found if each.happened is not None]
+
+
+async def test_the_timeline_has_what_happened_in_order_with_its_sources(ann: UserMemory) -> None:
+    found = await ann.timeline()
+    assert days(found) == ["04-02", "04-18", "05-02", "05-09", "05-19", "06-12", "07-01"]
+    said = {message.seq: message.text for message in await ann.history()}
+    assert all("kitchen" in said[each.sources[0]] for each in found[:3])
+
+
+async def test_an_appointment_stays_on_the_timeline_when_it_has_expired(ann: UserMemory) -> None:
+    (visit,) = await ann.timeline(query="dentist")
+    assert (visit.kind, visit.expires_at is not None) == ("schedule", True)
+    assert visit.expires_at is not None
+    assert visit.expires_at < datetime.now(UTC)
+
+
+async def test_the_timeline_can_be_limited_in_time_and_number(ann: UserMemory) -> None:
+    may, june = datetime(2026, 5, 1, tzinfo=UTC), datetime(2026, 6, 1, tzinfo=UTC)
+    assert days(await ann.timeline(may, june)) == ["05-02", "05-09", "05-19"]
+    assert days(await ann.timeline(since=may, limit=1)) == ["05-02"]
+    assert days(await ann.timeline(until=june, limit=1)) == ["05-19"]
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("What happened in May?", ["05-02", "05-09", "05-19"]),
+        ("Was ist im Mai passiert?", ["05-02", "05-09", "05-19"]),
+        ("How did the kitchen project go?", ["04-02", "04-18", "05-02", "05-19"]),
+        ("What came first, the dentist or the baby?", ["05-09", "06-12"]),
+    ],
+)
+async def test_a_question_about_the_course_of_events_gets_its_part_of_the_timeline(
+    ann: UserMemory, question: str, answer: list[str]
+) -> None:
+    assert days(await ann.timeline(query=question, at=ASKED)) == answer
+
+
+async def test_what_was_forgotten_or_deactivated_did_not_happen(ann: UserMemory) -> None:
+    (baby,) = await ann.timeline(query="the baby", at=ASKED)
+    await ann.deactivate(baby.id)
+    assert "05-09" not in days(await ann.timeline())
+    await ann.reactivate(baby.id)
+    assert "05-09" in days(await ann.timeline())
+
+
+async def test_people_are_known_by_name_and_relation_with_what_was_said_about_them(ann: UserMemory) -> None:
+    people = {person.name: person for person in await ann.people()}
+    assert {name: person.relation for name, person in people.items()} == {
+        "Sinéad": "sister",
+        "Karen": "boss",
+        "Finn": None,
+    }
+    sister = people["Sinéad"]
+    assert [sister.first_mentioned.month, sister.last_mentioned.month] == [3, 5]
+    assert "Cork" in sister.memories[0].text, "what is about a person comes first"
+    assert len(sister.memories) == 2
+
+
+@pytest.mark.parametrize("asked", ["Sinéad", "sinead", "my sister", "Schwester"])
+async def test_one_person_is_found_by_any_name(ann: UserMemory, asked: str) -> None:
+    assert [person.name for person in await ann.people(asked)] == ["Sinéad"]
+
+
+async def test_nobody_is_found_who_was_not_mentioned(ann: UserMemory) -> None:
+    assert await ann.people("Zoe") == []
+    assert await ann.timeline(about="Zoe") == []
+
+
+async def test_the_timeline_of_a_person_is_what_mentions_them(ann: UserMemory) -> None:
+    assert days(await ann.timeline(about="Sinéad")) == ["05-09"]
+
+
+async def test_other_users_and_spaces_share_nothing(memory: Memory) -> None:
+    for stranger in (memory.user("bob"), memory.user("ann", space="other")):
+        assert await stranger.timeline() == []
+        assert await stranger.people() == []
+
+
+async def test_another_speaker_is_one_of_the_people_and_has_their_display_name() -> None:
+    async with connect(embedder=LocalEmbedder(ranker=False)) as memory:
+        chat = memory.user("ann", thread="family")
+        text = "I moved to Lisbon in May and work as a nurse at the Santa Maria hospital now."
+        await chat.add("user", text, at=ASKED, author="u-7", name="Bob")
+        await memory.upkeep()
+        (bob,) = await chat.people()
+    assert (bob.name, bob.id) == ("Bob", "u-7")
+
+
+async def test_a_context_has_the_part_of_the_timeline_that_the_question_is_about(ann: UserMemory) -> None:
+    context = await ann.context("How did the kitchen project go?", 1_000, at=ASKED, without=["recent", "snippets"])
+    lines = [item.text for item in context.items if item.section == "memories"]
+    assert [line.split("]")[0] for line in lines[:4]] == [
+        "[Thu 2 Apr 2026",
+        "[Sat 18 Apr 2026",
+        "[Sat 2 May 2026",
+        "[Tue 19 May 2026",
+    ]
+    assert any(item.section == "instructions" and "metric" in item.text for item in context.items)
+
+
+async def test_a_context_for_another_question_is_not_dated(ann: UserMemory) -> None:
+    context = await ann.context("Where does my sister live?", 1_000, at=ASKED, without=["recent", "snippets"])
+    assert not any(item.text.startswith("[Thu") for item in context.items)
