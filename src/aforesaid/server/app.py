@@ -9,6 +9,7 @@ from typing import Final
 
 from fastapi import APIRouter, FastAPI
 from fastapi.staticfiles import StaticFiles
+from starlette.middleware.cors import CORSMiddleware
 from starlette.routing import Route
 
 from aforesaid import __version__
@@ -20,10 +21,12 @@ from aforesaid.server.auth import Keys, Sessions
 from aforesaid.server.authentication import Authentication
 from aforesaid.server.describe import describe
 from aforesaid.server.guard import Access, Bodies, Headers, Hosts, Rates
+from aforesaid.server.guard.cors import cors
 from aforesaid.server.metrics import HttpMetrics
 from aforesaid.server.options import ServerOptions
 from aforesaid.server.pages import STATIC
-from aforesaid.server.proxy import routes as proxy
+from aforesaid.server.proxy import pass_through
+from aforesaid.server.proxy.routes import CHATS
 from aforesaid.server.state import AppState
 from aforesaid.tasks import beside
 
@@ -32,9 +35,11 @@ _log: Final = logging.getLogger("aforesaid.server")
 
 def _all_routes() -> APIRouter:
     routes = APIRouter()
-    routes.routes.append(proxy.CHAT)
-    for router in (status.router, api.router, proxy.router, signin.router, panel.router):
+    # They are tried in this order. Somebody waits for the first word of a chat.
+    routes.routes.extend(CHATS)
+    for router in (status.router, api.router, signin.router, panel.router):
         routes.include_router(router)
+    routes.routes.extend(pass_through.ROUTES)
     return routes
 
 
@@ -100,7 +105,9 @@ def create_app(memory: Memory, options: ServerOptions | None = None) -> FastAPI:
     # The middleware added last sees a request first.
     app.add_middleware(Bodies, most_bytes=chosen.serving.body_bytes, seconds=chosen.serving.body_seconds)
     app.add_middleware(Authentication, state=app.state.served)
-    app.add_middleware(Hosts, names=chosen.names)
+    if chosen.serving.origins:
+        app.add_middleware(CORSMiddleware, **cors(chosen.serving.origins))
+    app.add_middleware(Hosts, names=chosen.names, origins=chosen.serving.origins)
     app.add_middleware(Headers)
     app.add_middleware(Access, metrics=http)
     return app

@@ -55,9 +55,12 @@ class Authentication:
 
 
 def authenticate(request: Request, state: AppState) -> Credential:
-    """Return the credential of a request, by its key or by the cookie of a signed-in browser. Raises 401 or 429."""
+    """Return the credential of a request, by its key or by the cookie of a signed-in browser. Raises 401 or 429.
+
+    Clients of Anthropic's API send the key as `x-api-key`.
+    """
     scheme, _, rest = request.headers.get("authorization", "").partition(" ")
-    token = rest.strip() if scheme.lower() == "bearer" else ""
+    token = rest.strip() if scheme.lower() == "bearer" else request.headers.get("x-api-key", "").strip()
     who = state.credential_of(token) if token else state.sessions.find(request.cookies.get(state.cookie, ""))
     if who is not None:
         return who
@@ -66,7 +69,7 @@ def authenticate(request: Request, state: AppState) -> Credential:
     if token:
         count_failure(request, state, token)
         raise _unauthorized("The key is unknown or has expired.")
-    raise _unauthorized("A key is needed: Authorization: Bearer …")
+    raise _unauthorized("A key is needed: Authorization: Bearer …, or x-api-key: …")
 
 
 def credential_of(request: Request) -> Credential:

@@ -11,6 +11,7 @@ from aforesaid.errors import InvalidInput
 from aforesaid.settings import Serving, Settings
 
 _LOOPBACK_NAMES: Final = ("localhost", "127.0.0.1", "[::1]")
+ANY_ORIGIN: Final = "*"
 _EVERYWHERE: Final = ("0.0.0.0", "::", "")  # noqa: S104 - compared with, never bound to
 
 
@@ -31,6 +32,11 @@ class ServerOptions:
             raise InvalidInput(
                 f"{self.serving.host} can be reached by other machines, and without keys everybody there could read "
                 "all memories; leave authentication on, or listen on 127.0.0.1"
+            )
+        if not self.auth and ANY_ORIGIN in self.serving.origins:
+            raise InvalidInput(
+                "server.origins is * and authentication is off, so every web page that is opened on this machine could "
+                "read all memories; leave authentication on, or name the origins"
             )
 
     @property

@@ -18,6 +18,7 @@ from starlette.routing import BaseRoute, Match
 
 from aforesaid import errors
 from aforesaid.models.redact import redact
+from aforesaid.server.error_formats import error_body
 from aforesaid.server.form_again import form_again
 from aforesaid.server.pages import page
 from aforesaid.server.request_fields import field_of_request
@@ -90,17 +91,16 @@ def _answer(
     wrong: Sequence[Wrong] = (),
     headers: Mapping[str, str] | None = None,
 ) -> Response:
-    """Return a problem as a page, as OpenAI's error format, or as problem details."""
+    """Return a problem as a page, in the format of the proxy's clients, or as problem details."""
     if _wants_page(request):
         title = HTTPStatus(status).phrase
         shown = page(request, "problem.html", status=status, title=title, detail=detail)
         shown.headers.update(headers or {})
         return shown
-    if not request.url.path.startswith("/v1/"):
+    body = error_body(request.url.path, request.headers, status, kind, detail)
+    if body is None:
         return problem(status, kind, detail, wrong=wrong, headers=headers)
-    # OpenAI's error format, whose message its clients show.
-    error = {"message": detail, "type": kind.replace("-", "_"), "param": None, "code": kind.replace("-", "_")}
-    return JSONResponse({"error": error}, status, headers=headers)
+    return JSONResponse(body, status, headers=headers)
 
 
 async def _refused(

@@ -35,7 +35,8 @@ def load_settings(
     """Return the configuration. A value set in several places is taken from the first of these layers.
 
     `overrides` (dotted keys, as `{"models.default": "ollama:llama3.2"}`), variables AFORESAID_…, the file, variables of
-    other programs (OPENAI_API_KEY, OPENAI_BASE_URL, OLLAMA_HOST, GEMINI_API_KEY), defaults.
+    other programs (OPENAI_API_KEY, OPENAI_BASE_URL, OLLAMA_HOST, ANTHROPIC_API_KEY, GEMINI_API_KEY),
+    defaults.
 
     The file is `path`, or the one that AFORESAID_CONFIG names, or `aforesaid.toml` in the current folder or in the
     platform's folder for configuration. Without any, defaults hold. Raises InvalidInput, which says what to change.

@@ -31,6 +31,8 @@ def read_providers(
     used |= {choice.provider: ("speech", "hear") for choice in speech.hear}
     if rerank.model is not None:
         used.setdefault(rerank.model.provider, ("rerank", "model"))
+    if (upstreams := sources.given("server", "upstreams")) is not None:
+        used |= {choice.provider: ("server", "upstreams") for choice in upstreams.value if choice.provider not in used}
     names = sources.providers() | (set(used) & set(KNOWN_PROVIDERS))
     providers = {name: _provider(sources, name) for name in sorted(names)}
     for name, key in used.items():

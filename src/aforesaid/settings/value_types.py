@@ -136,11 +136,32 @@ def _model(value: object) -> Choice | None:
     return None if name == WITHOUT else _choice(name)
 
 
+def choices() -> ValueType:
+    """Return the type of lists of `provider:model`; a single one needs no list."""
+    words = '"provider:model" or a list of them, where the model may be a pattern such as claude-*'
+    return ValueType(words, lambda value: tuple(map(_choice, _texts(value))), lambda given: given.split(","))
+
+
+def origins() -> ValueType:
+    """Return the type of lists of origins of web pages; a single one needs no list."""
+    words = 'an origin such as https://app.example.com, a list of them, or "*" for every page'
+    return ValueType(words, _origins, lambda given: given.split(","))
+
+
 def _networks(value: object) -> tuple[str, ...]:
     found = _texts(value)
     for each in found:
         ip_network(each)
     return found
+
+
+def _origins(value: object) -> tuple[str, ...]:
+    found = _texts(value)
+    for each in found:
+        parts = urlsplit(each)
+        if each != "*" and (not parts.scheme or not parts.netloc or f"{parts.scheme}://{parts.netloc}" != each):
+            raise ValueError(each)
+    return tuple(each.lower() for each in found)
 
 
 def _text(value: object) -> str:

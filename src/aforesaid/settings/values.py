@@ -110,6 +110,10 @@ class Serving:
     """The file with the hashes of the keys. None: next to the store."""
     upstream: str | None = setting(None, value_types.text())
     """The provider that the proxy forwards requests to. None: the first provider of `models.chat`."""
+    upstreams: tuple[Choice, ...] = setting((), value_types.choices())
+    """Providers of the proxy by model: `provider:pattern`, such as `anthropic:claude-*`. The first that fits counts."""
+    origins: tuple[str, ...] = setting((), value_types.origins())
+    """Web pages of other servers that may call the API and the proxy from a browser (CORS). `*` allows all of them."""
     requests_per_second: float = setting(50.0, value_types.number(0.01, 1_000_000))
     """Average requests per second per key."""
     burst: int = setting(200, value_types.whole(1, 1_000_000))

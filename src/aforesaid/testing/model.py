@@ -5,20 +5,28 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from itertools import count
 from types import TracebackType
-from typing import Literal, Self
+from typing import Final, Literal, Self
 
 from aforesaid.settings import OPERATIONS, Choice, Provider, Resilience, Route, Secret, Settings, Speech
-from aforesaid.testing import openai_responses
+from aforesaid.testing import messages_protocol, ollama_protocol, openai_responses, responses_protocol
 from aforesaid.testing.faults import Fault
 from aforesaid.testing.http_connection import HttpConnection, HttpResponse, failure
 from aforesaid.testing.script import Play, Request, Said, Script, ScriptEnded, Writes
 
+_SCRIPTED: Final = frozenset(
+    {"/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/messages", "/api/chat", "/api/generate"}
+)
+"""Paths whose replies the script decides."""
+
 
 class ScriptedModel:
-    """An OpenAI-compatible server on loopback that writes what its script says, and fails on demand.
+    """A server on loopback that writes what its script says, and fails on demand.
+
+    It speaks OpenAI's Chat Completions, Responses and Completions, Anthropic's Messages, and Ollama's API.
 
     Use it with `with` or `async with`. It runs in a thread of its own, so a test may block its event loop. Without a
     script it repeats what it was told, and fills in schemas by example. A script of a fixed number of replies that are
@@ -33,6 +41,7 @@ class ScriptedModel:
         """The API key that clients must send; None accepts any."""
         self.requests: list[Request] = []
         """All requests so far, including those that a fault applied to."""
+        self._numbers = count(1)
         self._play = Play(script)
         self._fault: Fault | None = None
         self._times: int | None = None
@@ -180,9 +189,9 @@ class ScriptedModel:
                 self._times = None if self._times is None else self._times - 1
                 said: Said = Writes("Struck by a fault, and hardly readable.")
                 return self._ordinary(request, said), self._fault
-            if self.api_key is not None and request.headers.get("authorization") != f"Bearer {self.api_key}":
+            if self.api_key is not None and not self._has_key(request):
                 return failure(401, "Incorrect API key provided", "invalid_api_key"), None
-            if request.path != "/v1/chat/completions":
+            if request.path not in _SCRIPTED:
                 return self._ordinary(request, ""), None
             try:
                 said = self._play.next(request)
@@ -192,20 +201,39 @@ class ScriptedModel:
             return self._ordinary(request, Writes("Struck by a fault, and hardly readable.")), said
         return self._ordinary(request, said), None
 
+    def _has_key(self, request: Request) -> bool:
+        """Return whether a request has the key in the header of its protocol."""
+        if "anthropic-version" in request.headers:
+            return request.headers.get("x-api-key") == self.api_key
+        return request.headers.get("authorization") == f"Bearer {self.api_key}"
+
     def _ordinary(self, request: Request, said: Said) -> HttpResponse:
-        if request.path == "/v1/chat/completions":
-            return openai_responses.chat(request, _written(said))
-        if request.path == "/v1/embeddings":
-            return openai_responses.embeddings(request)
-        if request.path in {"/rerank", "/v1/rerank"}:
-            return openai_responses.rerank(request)
-        if request.path == "/v1/models":
-            return openai_responses.models(self.models)
-        if request.path == "/v1/audio/speech":
-            return openai_responses.speech(request)
-        if request.path == "/v1/audio/transcriptions":
-            return openai_responses.transcription(request)
+        writes, number = _written(said), next(self._numbers)
+        answers: dict[str, Callable[[], HttpResponse]] = {
+            "/v1/chat/completions": lambda: openai_responses.chat(request, writes),
+            "/v1/completions": lambda: openai_responses.completion(request, writes),
+            "/v1/responses": lambda: responses_protocol.response(request, writes, number),
+            "/v1/embeddings": lambda: openai_responses.embeddings(request),
+            "/rerank": lambda: openai_responses.rerank(request),
+            "/v1/rerank": lambda: openai_responses.rerank(request),
+            "/v1/models": lambda: self._list(request),
+            "/v1/audio/speech": lambda: openai_responses.speech(request),
+            "/v1/audio/transcriptions": lambda: openai_responses.transcription(request),
+            "/v1/messages": lambda: messages_protocol.message(request, writes, number),
+            "/v1/messages/count_tokens": lambda: messages_protocol.count(request),
+            "/api/chat": lambda: ollama_protocol.chat(request, writes),
+            "/api/generate": lambda: ollama_protocol.generate(request, writes, number),
+            "/api/tags": lambda: ollama_protocol.tags(self.models),
+            "/api/show": lambda: ollama_protocol.show(request, self.models),
+            "/api/version": ollama_protocol.version,
+        }
+        if request.path in answers:
+            return answers[request.path]()
         return failure(404, f"{request.method} {request.path} does not exist", "not_found")
+
+    def _list(self, request: Request) -> HttpResponse:
+        asks_anthropic = "anthropic-version" in request.headers
+        return (messages_protocol if asks_anthropic else openai_responses).models(self.models)
 
 
 def _written(said: Said) -> Writes:

@@ -17,7 +17,7 @@ from typing import Any, Final
 from aforesaid.testing.http_connection import HttpResponse, answer_json
 from aforesaid.testing.script import Request, Writes
 
-_CREATED: Final = 1_767_225_600
+CREATED: Final = 1_767_225_600
 _DIMENSIONS: Final = 32
 _RATE: Final = 16_000
 _SPOKEN: Final = b"said"
@@ -27,6 +27,11 @@ _SPOKEN: Final = b"said"
 def tokens(text: str) -> int:
     """Count about four characters as one token."""
     return -(-len(text) // 4)
+
+
+def words_of(text: str) -> list[str]:
+    """Return the pieces that a streamed text comes in: its words, with the white space before them."""
+    return re.findall(r"\s*\S+|\s+$", text)
 
 
 def chat(request: Request, writes: Writes) -> HttpResponse:
@@ -51,7 +56,7 @@ def chat(request: Request, writes: Writes) -> HttpResponse:
 def _streamed(request: Request, writes: Writes, usage: Mapping[str, int]) -> HttpResponse:
     frame = _frame(request, "chat.completion.chunk")
     deltas: list[tuple[int, dict[str, Any], str | None]] = [(0, {"role": "assistant", "content": ""}, None)]
-    words = [re.findall(r"\s*\S+|\s+$", text) for text in (writes.text, *writes.more)]
+    words = [words_of(text) for text in (writes.text, *writes.more)]
     # The choices come in turns, as from a provider.
     for spoken in zip_longest(*words):
         deltas += [(choice, {"content": word}, None) for choice, word in enumerate(spoken) if word is not None]
@@ -70,6 +75,32 @@ def _streamed(request: Request, writes: Writes, usage: Mapping[str, int]) -> Htt
     return HttpResponse(tuple(parts), content_type="text/event-stream", streamed=True)
 
 
+def completion(request: Request, writes: Writes) -> HttpResponse:
+    """Return the completion of a prompt, whole or streamed word by word."""
+    frame = _frame(request, "text_completion")
+    prompt, reply = tokens(str(request.body.get("prompt", ""))), tokens(writes.text)
+    usage = {"prompt_tokens": prompt, "completion_tokens": reply, "total_tokens": prompt + reply}
+    texts = (writes.text, *writes.more)
+    if not request.body.get("stream"):
+        choices = [
+            {"index": at, "text": text, "finish_reason": writes.finish, "logprobs": None}
+            for at, text in enumerate(texts)
+        ]
+        return answer_json({**frame, "choices": choices, "usage": usage})
+    pieces = [(at, word, None) for at, text in enumerate(texts) for word in words_of(text)]
+    ends = [] if writes.finish is None else [(at, "", writes.finish) for at in range(len(texts))]
+    events: list[dict[str, Any]] = [
+        {**frame, "choices": [{"index": at, "text": text, "finish_reason": finish, "logprobs": None}]}
+        for at, text, finish in (*pieces, *ends)
+    ]
+    if request.body.get("stream_options", {}).get("include_usage"):
+        events.append({**frame, "choices": [], "usage": usage})
+    parts = [b"data: " + json.dumps(event).encode() + b"\n\n" for event in events]
+    if writes.finish is not None:
+        parts.append(b"data: [DONE]\n\n")
+    return HttpResponse(tuple(parts), content_type="text/event-stream", streamed=True)
+
+
 def _calls(writes: Writes) -> list[dict[str, Any]]:
     return [
         {"id": f"call_{at}", "type": "function", "function": {"name": name, "arguments": json.dumps(dict(arguments))}}
@@ -82,7 +113,7 @@ def _finish(writes: Writes) -> str | None:
 
 
 def _frame(request: Request, kind: str) -> dict[str, Any]:
-    return {"id": "scripted", "object": kind, "created": _CREATED, "model": request.body.get("model", "")}
+    return {"id": "scripted", "object": kind, "created": CREATED, "model": request.body.get("model", "")}
 
 
 def embeddings(request: Request) -> HttpResponse:
@@ -115,7 +146,7 @@ def _packed(values: list[float]) -> str:
 
 def models(names: tuple[str, ...]) -> HttpResponse:
     """Return the list of models."""
-    data = [{"id": name, "object": "model", "created": _CREATED, "owned_by": "scripted"} for name in names]
+    data = [{"id": name, "object": "model", "created": CREATED, "owned_by": "scripted"} for name in names]
     return answer_json({"object": "list", "data": data})
 
 

@@ -25,13 +25,19 @@ class Request:
 
     @property
     def messages(self) -> list[dict[str, Any]]:
-        """The messages of a chat."""
-        return list(self.body.get("messages", ()))
+        """The messages of a chat: the items of a Responses request, and a prompt as a message of the user."""
+        given = next((self.body[name] for name in ("messages", "input", "prompt") if name in self.body), ())
+        if isinstance(given, str):
+            return [{"role": "user", "content": given}]
+        return [each for each in given if isinstance(each, dict)] if isinstance(given, list) else []
 
     @property
     def asked(self) -> str:
         """The text of the last message."""
-        return str(self.messages[-1].get("content", "")) if self.messages else ""
+        content = self.messages[-1].get("content", "") if self.messages else ""
+        if not isinstance(content, list):
+            return str(content)
+        return "\n\n".join(str(part["text"]) for part in content if isinstance(part, dict) and "text" in part)
 
     @property
     def question(self) -> str:

@@ -1,4 +1,4 @@
-"""Only pages of our own may call, and only by our own name.
+"""Only pages of our own, and those of `server.origins`, may call, and only by our own name.
 
 A page somewhere in the web can make a browser send requests to this machine, under a name of its own that leads here
 (DNS rebinding) or across sites. The Host header shows the first, Origin the second.
@@ -6,12 +6,14 @@ A page somewhere in the web can make a browser send requests to this machine, un
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from aforesaid.server.guard.cors import may_call
 from aforesaid.server.problems import problem
 
 UNGUARDED: Final = ("/healthz", "/readyz")
@@ -21,9 +23,11 @@ UNGUARDED: Final = ("/healthz", "/readyz")
 class Hosts:
     """Refuses requests under a foreign name, and from foreign pages."""
 
-    def __init__(self, app: ASGIApp, names: frozenset[str]) -> None:
+    def __init__(self, app: ASGIApp, names: frozenset[str], origins: Sequence[str] = ()) -> None:
         self._app = app
         self._names = names
+        self._origins = origins
+        """Origins of other servers' pages that may call the API."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or refuse it."""
@@ -38,7 +42,7 @@ class Hosts:
                 "wrong-host",
                 "This server is not called that. If it should be, add the name to server.hosts.",
             )
-        elif not _own_page(headers, host):
+        elif not _own_page(headers, host) and not may_call(scope["path"], headers.get("origin", ""), self._origins):
             answer = problem(403, "wrong-origin", "Requests from pages of other sites are refused.")
         else:
             await self._app(scope, receive, send)

@@ -1,13 +1,14 @@
 """Deciding whose memory a chat request is about. No other module reads names out of requests.
 
-The names come from Aforesaid's own headers, the headers of Open WebUI and LibreChat, the `user` field of OpenAI's API,
-or the key. A key that many people use, with a request that names nobody, gets no memory: sharing one memory between
-people would show one of them what another said.
+The names come from Aforesaid's own headers, the headers of Open WebUI and LibreChat, the field of the request that the
+protocol has for it (`user` in OpenAI's), or the key. A key that many people use, with a request that names nobody, gets
+no memory: sharing one memory between people would show one of them what another said.
 """
 
 from __future__ import annotations
 
 import binascii
+import re
 from base64 import b64decode
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -26,12 +27,16 @@ SPACE: Final = "x-aforesaid-space"
 _USERS: Final = (USER, "x-openwebui-user-id", "x-librechat-user-id")
 _NAMES: Final = ("x-openwebui-user-name", "x-librechat-user-name")
 _CHATS: Final = ("x-openwebui-chat-id", "x-librechat-conversation-id")
+USER_FIELDS: Final = ("user", "safety_identifier")
+"""Fields of OpenAI's requests that name the user."""
 PRIVATE_HEADERS: Final = ("x-aforesaid-", "x-openwebui-", "x-librechat-")
 """Prefixes of the headers that say who somebody is. They do not go to the provider."""
 _NO_CHAT: Final = frozenset({"new", "null", "none", "undefined"})
 """What apps send as the id of a chat that has none yet."""
 _TEMPORARY: Final = "local"
 """Open WebUI calls temporary chats, which it does not store either, `local:…`."""
+_INSTALLATION: Final = re.compile(r'user_[0-9a-f]{16,}_account_|\{\s*"')
+"""How the user ids of Claude Code begin. They name an installation and a session of it, not a person."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,13 +86,23 @@ TEMPORARY_CHAT: Final = NoMemory("temporary chat")
 
 
 def caller_of(
-    headers: Mapping[str, str], body: Mapping[str, Any], credential: Credential, memory: Memory
+    headers: Mapping[str, str],
+    body: Mapping[str, Any],
+    credential: Credential,
+    memory: Memory,
+    *,
+    user_fields: Iterable[str] = USER_FIELDS,
+    chat_field: str | None = None,
 ) -> Caller | NoMemory:
     """Return whose memory a request is about, or why it is about nobody's.
 
-    Raises NotFound if the key is for one person and the request names another, InvalidInput if a name cannot be used.
+    `user_fields` are the fields of the body that name the user. `chat_field` is the one that names a chat of which the
+    provider has the history. Raises NotFound if the key is for one person and the request names another, InvalidInput
+    if a name cannot be used.
     """
-    named = _first(headers.get(name) for name in _USERS) or _first((body.get("user"), body.get("safety_identifier")))
+    named = _first(headers.get(name) for name in _USERS) or _first(
+        _person(value_at(body, field)) for field in user_fields
+    )
     user = named or credential.user or credential.default_user
     if user is None:
         return NOBODY_NAMED
@@ -104,11 +119,33 @@ def caller_of(
     by_app = thread is None and chat is not None and chat.lower() not in _NO_CHAT
     if by_app:
         thread = chat_thread(checks.identifier(user, "the user id"), str(chat))
+    elif thread is None and chat_field is not None:
+        thread = _stored_chat(user, value_at(body, chat_field))
     name = _first(headers.get(name) for name in _NAMES)
     space = _first((headers.get(SPACE),))
     caller = Caller(memory, credential, user, space, thread, by_app, None if name is None else _display(name))
     caller.person(thread)  # Names that cannot be used are refused before anything is done.
     return caller
+
+
+def value_at(body: Mapping[str, Any], field: str) -> object:
+    """Return the value of a field; a dot in its name leads into an object. None if there is none."""
+    if "." not in field:
+        return body.get(field)
+    outer, _, inner = field.partition(".")
+    value = body.get(outer)
+    return value.get(inner) if isinstance(value, Mapping) else None
+
+
+def _person(value: object) -> object:
+    """Return the name of a user; None for one that names an installation of a program."""
+    return None if isinstance(value, str) and _INSTALLATION.match(value) else value
+
+
+def _stored_chat(user: str, chat: object) -> str | None:
+    """Return the thread of a chat that the provider stores: its id, or an object with the id."""
+    name = _first((chat.get("id") if isinstance(chat, Mapping) else chat,))
+    return None if name is None else chat_thread(checks.identifier(user, "the user id"), name)
 
 
 def _first(values: Iterable[object]) -> str | None:

@@ -7,6 +7,9 @@ prompts are no part of it either.
 
 An id is `turn:PARENT:NODE` for a question and `reply:NODE:HASH` for an answer, where NODE is the hash of the questions
 up to this one and PARENT that of the questions before it. Two questions with one parent are versions of one turn.
+
+A client whose provider stores the history sends the id of the reply that it goes on from. The reply is stored with that
+id as metadata, so the place in the chain is found again too.
 """
 
 from __future__ import annotations
@@ -17,7 +20,10 @@ from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 from typing import Final, NamedTuple
 
+from cachetools import LRUCache
+
 from aforesaid.domain.message import Message
+from aforesaid.domain.message_filter import MessageFilter
 from aforesaid.domain.scope import Scope, chat_thread
 from aforesaid.errors import NotFound
 from aforesaid.memory import Memory
@@ -31,6 +37,12 @@ _PART: Final = "part:"
 _COMPARED: Final = 12
 _MOST_COMPARED: Final = 400
 """Messages of a thread that are compared with a request: twice as many as it has turns and 12 more, at most 400."""
+_HISTORY: Final = 40
+"""Turns that a request is taken to have when the provider has its history: as many messages are not repeated to it."""
+_REPLIES: Final = 100_000
+"""Replies of which the place in a conversation is held in memory. Others are looked up in the store."""
+REPLY_ID: Final = "response"
+"""The metadata key of a stored reply that has the id by which the provider and the client know it."""
 _SENT_AGAIN: Final = timedelta(minutes=30)
 """A single message that is sent again within this time is taken for a new try at its answer, as the profiles' sessions
 end after this silence; later it begins a new chat."""
@@ -56,6 +68,13 @@ class NewTurn(NamedTuple):
     id: str
     replaces: str | None = None
     """The id of the earlier version of this turn."""
+
+
+class Place(NamedTuple):
+    """A place in a conversation, after the question with this hash."""
+
+    thread: str
+    node: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,13 +124,19 @@ class Conversations:
 
     def __init__(self, memory: Memory) -> None:
         self._memory = memory
+        self._replies: LRUCache[tuple[str, str, str], Place] = LRUCache(_REPLIES)
 
-    async def find(self, caller: Caller, turns: Sequence[Turn], *, asks: bool) -> Conversation:
+    async def find(
+        self, caller: Caller, turns: Sequence[Turn], *, asks: bool, previous: str | None = None
+    ) -> Conversation:
         """Return the conversation that a request goes on with, or a new one.
 
         `asks` says whether the last message of the request is a question; otherwise it is the result of a tool.
+        `previous` is the id of the reply that the request goes on from, if the provider has the history.
         """
         scope = caller.person(caller.thread).scope
+        if previous is not None and (place := await self._place_of(scope, previous, caller.thread)) is not None:
+            return await self._after_reply(scope, place, turns, asks=asks)
         if caller.thread is not None and not caller.sends_history and len(turns) == 1:
             return await self._next_message(scope, turns[0])
         links = chain(root_of(scope.user), turns)
@@ -135,6 +160,39 @@ class Conversations:
         # A chat that begins as an earlier one did gets another thread; two servers that store it choose the same one.
         thread = chat_thread(scope.user, begin if last is None else f"{begin}-{last.seq}")
         return _continued(links, -1, (), thread, asks=asks)
+
+    def note_reply(self, scope: Scope, reply: str, there: Conversation) -> None:
+        """Remember to which place of a conversation a reply belongs, by the id that the provider gave it.
+
+        A reply that only calls tools is not stored, so this is the only record of it.
+        """
+        self._replies[scope.space, scope.user, reply] = Place(there.thread, there.node)
+
+    async def _place_of(self, scope: Scope, reply: str, thread: str | None) -> Place | None:
+        """Return the place of a reply; None if the request names another thread than that of the reply."""
+        place = self._replies.get((scope.space, scope.user, reply))
+        if place is None:
+            with_id = MessageFilter(role="assistant", metadata=((REPLY_ID, reply),))
+            found = await self._memory.store.read(questions.Messages(scope, limit=1, versions=True, where=with_id))
+            if found and found[0].id.startswith("reply:"):
+                place = Place(found[0].thread, found[0].id.split(":")[1])
+        if thread is not None:
+            return place if place is not None and place.thread == scope.thread else None
+        # A chat that was begun without this server goes on in a thread of its own.
+        unknown = _hash(root_of(scope.user), reply)
+        return place or Place(chat_thread(scope.user, unknown), unknown)
+
+    async def _after_reply(self, scope: Scope, place: Place, turns: Sequence[Turn], *, asks: bool) -> Conversation:
+        """Return the conversation of a request that goes on from a reply.
+
+        Another question after the same reply is a version of the one that was asked there before.
+        """
+        tail = await self._tail(scope, place.thread, _HISTORY)
+        links = chain(place.node, turns)
+        if links:
+            return _continued(links, _last_stored(links, -1, tail), tail, place.thread, asks=asks)
+        seqs = frozenset(message.seq for message in tail)
+        return Conversation(place.thread, place.node, (), seqs, seqs)
 
     async def _next_message(self, scope: Scope, turn: Turn) -> Conversation:
         """Return the conversation of a client that names a thread and sends one message at a time."""

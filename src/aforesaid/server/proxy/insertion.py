@@ -27,6 +27,8 @@ _TURNS: Final = ("recent", "current")
 """Sections that are written apart from the others, and not at all."""
 _HERE: Final = "What was said last in this conversation, before the messages of this request:"
 _ELSEWHERE: Final = "What was said last in other conversations:"
+TEXT_PART: Final = "text"
+"""The type of a part of a message that has a text, in Chat Completions and in Messages."""
 _SYSTEM_ROLES: Final = ("system", "developer")
 
 Front: TypeAlias = tuple[tuple[SectionName, str], ...]
@@ -94,7 +96,7 @@ def write(
         while costs and over > 0:
             over -= costs.pop(0)
             del lines[0]
-        text = _joined(known, lines)
+        text = _with_lines(known, lines)
         tokens = before + counter.count(text)
         over = tokens - most
         if over <= 0:
@@ -105,9 +107,12 @@ def write(
             return MemoryText(first, text, counter.count(first) + counter.count(text))
 
 
-def insert(messages: Sequence[object], memory: MemoryText) -> list[object]:
-    """Return the messages of a request with what is remembered. The client's own messages stay as they are."""
-    changed = _with_system(messages, memory.stable) if memory.stable else list(messages)
+def insert(messages: Sequence[object], memory: MemoryText, part: str = TEXT_PART) -> list[object]:
+    """Return the messages of a request with what is remembered. The client's own messages stay as they are.
+
+    `part` is the type that the protocol gives a part of a message which has a text.
+    """
+    changed = _with_system(messages, memory.stable, part) if memory.stable else list(messages)
     if not memory.for_question:
         return changed
     place = max((number for number, each in enumerate(changed) if _role(each) == "user"), default=len(changed))
@@ -115,21 +120,36 @@ def insert(messages: Sequence[object], memory: MemoryText) -> list[object]:
     return [*changed[:place], {"role": role, "content": memory.for_question}, *changed[place:]]
 
 
-def insert_in_question(messages: Sequence[object], memory: MemoryText) -> list[object]:
+def insert_in_question(messages: Sequence[object], memory: MemoryText, part: str = TEXT_PART) -> list[object]:
     """Return the same without a further system message, for models that accept one at the beginning alone, or none.
 
     What was chosen for the question goes into the question's own message, above the question. Without a system prompt
     of the client, all of it does.
     """
-    prompted = any(_role(each) in _SYSTEM_ROLES for each in messages)
-    changed = _with_system(messages, memory.stable) if memory.stable and prompted else list(messages)
-    above = "\n\n".join(text for text in ("" if prompted else memory.stable, memory.for_question) if text)
+    prompted = has_system(messages)
+    changed = _with_system(messages, memory.stable, part) if memory.stable and prompted else list(messages)
+    return above_question(changed, joined("" if prompted else memory.stable, memory.for_question), part)
+
+
+def above_question(messages: Sequence[object], text: str, part: str = TEXT_PART) -> list[object]:
+    """Return the messages with a text above the question, in the question's own message."""
+    changed = list(messages)
     for place in reversed(range(len(changed))):
         message = changed[place]
-        if above and isinstance(message, Mapping) and message.get("role") == "user":
-            changed[place] = _with(message, above, before=True)
+        if text and isinstance(message, Mapping) and message.get("role") == "user":
+            changed[place] = _with(message, text, part, before=True)
             break
     return changed
+
+
+def has_system(messages: Sequence[object]) -> bool:
+    """Return whether there is a system prompt among the messages."""
+    return any(_role(each) in _SYSTEM_ROLES for each in messages)
+
+
+def joined(*texts: object) -> str:
+    """Return those of the texts that say something, with an empty line between them."""
+    return "\n\n".join(text for text in texts if isinstance(text, str) and text)
 
 
 def _to_write(items: Iterable[Item], client: ClientHas) -> tuple[list[Item], list[Item]]:
@@ -161,13 +181,13 @@ def _blocks(items: Iterable[Item], user: str) -> str:
     return "\n\n".join(block(name, sections[name], user) for name in names)
 
 
-def _joined(known: str, lines: Sequence[tuple[bool, str]]) -> str:
+def _with_lines(known: str, lines: Sequence[tuple[bool, str]]) -> str:
     parts = [known]
     for title, here in ((_ELSEWHERE, False), (_HERE, True)):
         said = [line for place, line in lines if place == here]
         if said:
             parts.append(f"{title}\n{enclosed('messages', said)}")
-    return "\n\n".join(part for part in parts if part)
+    return joined(*parts)
 
 
 def _line(item: Item, user: str) -> Line:
@@ -178,20 +198,20 @@ def _role(message: object) -> object:
     return message.get("role") if isinstance(message, Mapping) else None
 
 
-def _with_system(messages: Sequence[object], added: str) -> list[object]:
+def _with_system(messages: Sequence[object], added: str, part: str) -> list[object]:
     """Return the messages with a text added to their first system prompt, or with one of its own."""
     for place, message in enumerate(messages):
         if isinstance(message, Mapping) and message.get("role") in _SYSTEM_ROLES:
-            return [*messages[:place], _with(message, added), *messages[place + 1 :]]
+            return [*messages[:place], _with(message, added, part), *messages[place + 1 :]]
     return [{"role": "system", "content": added}, *messages]
 
 
-def _with(message: Mapping[str, Any], added: str, *, before: bool = False) -> dict[str, Any]:
-    """Return a message with a text after its content, or before it."""
+def _with(message: Mapping[str, Any], added: str, part: str, *, before: bool = False) -> dict[str, Any]:
+    """Return a message with a text after its content, or before it. `part` is the type of a part with a text."""
     content = message.get("content")
     if not content:
         return {**message, "content": added}
     if isinstance(content, str):
-        return {**message, "content": f"{added}\n\n{content}" if before else f"{content}\n\n{added}"}
-    part = {"type": "text", "text": added}
-    return {**message, "content": [part, *content] if before else [*content, part]}
+        return {**message, "content": joined(added, content) if before else joined(content, added)}
+    new = {"type": part, "text": added}
+    return {**message, "content": [new, *content] if before else [*content, new]}

@@ -12,7 +12,7 @@ import logging
 import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 from weakref import WeakValueDictionary
 
 from cachetools import LRUCache
@@ -26,8 +26,8 @@ from aforesaid.memory import Memory
 from aforesaid.models.tokens import TokenCounter, counter_for
 from aforesaid.profiles.recipe import LEAST_BUDGET
 from aforesaid.server.proxy.caller import Caller
-from aforesaid.server.proxy.conversations import Conversation, Conversations, NewTurn, reply_id, version_id
-from aforesaid.server.proxy.insertion import NOT_ADDED, ClientHas, Front, MemoryText, write
+from aforesaid.server.proxy.conversations import REPLY_ID, Conversation, Conversations, NewTurn, reply_id, version_id
+from aforesaid.server.proxy.insertion import NOT_ADDED, ClientHas, MemoryText, write
 from aforesaid.server.proxy.turns import Turn, text_of, turns_of
 from aforesaid.settings import Serving
 from aforesaid.tasks import begin
@@ -43,12 +43,23 @@ _REPLY_TOKENS: Final = 1_024
 """Tokens left free for the reply if the client does not limit it."""
 _AT_ONCE: Final = 500
 """Turns of a client's history that are stored in one transaction."""
-_FRONTS: Final = 10_000
-"""Conversations of which the stable text of the last request is remembered."""
-_FRONT_SECONDS: Final = 600.0
-"""After this silence a stable text is written anew: by then providers have dropped the prompt from their caches."""
+_CONVERSATIONS: Final = 10_000
+"""Conversations of which the text that was written for the last request is held in memory."""
+_CACHE_SECONDS: Final = 600.0
+"""After this silence a text is written anew: by then providers have dropped the prompt from their caches."""
 
 Work: TypeAlias = Coroutine[Any, Any, None]
+
+
+class TokenLimits(NamedTuple):
+    """Limits that a request sets itself, in tokens. None: the request sets none."""
+
+    reply: int | None = None
+    window: int | None = None
+    """Of the request and the reply together."""
+
+
+NO_LIMITS: Final = TokenLimits()
 
 
 @dataclass(slots=True)
@@ -59,6 +70,8 @@ class MemoryOutcome:
     turns: Sequence[Turn] = ()
     asks: bool = True
     """Whether the last message of the request is a question, not the result of a tool."""
+    previous: str | None = None
+    """The id of the reply that the request goes on from, if the provider has the history."""
     failures: dict[str, str] = field(default_factory=dict)
     """What failed, by operation."""
     text: MemoryText | None = None
@@ -75,6 +88,15 @@ class MemoryOutcome:
         return "failed" if self.failures else "on"
 
 
+class _Written(NamedTuple):
+    """What was written for a request."""
+
+    text: MemoryText
+    node: str
+    """The question in the hash chain of its conversation."""
+    at: float
+
+
 class ProxyMemory:
     """Stores and recalls for the requests of one server."""
 
@@ -84,23 +106,31 @@ class ProxyMemory:
         self._most = serving.budget
         self._conversations = Conversations(memory)
         self._locks: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
-        self._fronts: LRUCache[tuple[str, str, str], tuple[Front, float]] = LRUCache(_FRONTS)
+        self._written_last: LRUCache[tuple[str, str, str], _Written] = LRUCache(_CONVERSATIONS)
 
     async def before(
-        self, caller: Caller, body: dict[str, Any], model: str | None, finish: Callable[[Work], None]
+        self,
+        caller: Caller,
+        messages: Sequence[object],
+        model: str | None,
+        finish: Callable[[Work], None],
+        *,
+        limits: TokenLimits = NO_LIMITS,
+        previous: str | None = None,
     ) -> MemoryOutcome:
         """Find what should be known to answer a request, and begin to store what is new in it.
 
+        `messages` are those of Chat Completions. `previous` is the id of the reply that the request goes on from.
         Storing is work that `finish` sees to the end, whatever becomes of the request. Recall that fails or takes too
         long is noted in the outcome and raises nothing.
         """
-        messages: Sequence[object] = body["messages"]
         last = messages[-1] if messages else None
         asks = isinstance(last, dict) and last.get("role") == "user"
-        outcome = MemoryOutcome(caller, turns_of(messages, MESSAGE_BYTES), asks)
+        outcome = MemoryOutcome(caller, turns_of(messages, MESSAGE_BYTES), asks, previous)
         question = next((turn.text for turn in reversed(outcome.turns) if turn.role == "user"), "")
         counter = counter_for(model)
-        room = self._window - _size(counter, messages) - _reply_tokens(body)
+        window = self._window if limits.window is None else min(self._window, limits.window)
+        room = window - _size(counter, messages) - (_REPLY_TOKENS if limits.reply is None else limits.reply)
         if not question or room < LEAST_BUDGET:
             _log.debug("no question, or no room for memory, beside %d messages", len(messages))
             finish(self._store_request(outcome, looks=False))
@@ -131,12 +161,16 @@ class ProxyMemory:
         except TimeoutError:
             outcome.failures[PROXY_STORE] = f"not stored within {STORE_SECONDS:g} s"
 
-    async def after(self, outcome: MemoryOutcome, replies: Sequence[str], *, partial: bool = False) -> None:
+    async def after(
+        self, outcome: MemoryOutcome, replies: Sequence[str], *, partial: bool = False, reply: str | None = None
+    ) -> None:
         """Store what the assistant said; and before it what was asked, if that failed. Raises nothing.
 
         Several replies are choices for one turn: they are versions of it, and the first one counts. One that was broken
-        off (`partial`) has the metadata `{"partial": true}`.
+        off (`partial`) has the metadata `{"partial": true}`. `reply` is the id by which a later request can go on from
+        this one.
         """
+        metadata = ({"partial": True} if partial else {}) | ({} if reply is None else {REPLY_ID: reply})
         said = turns_of([{"role": "assistant", "content": reply} for reply in replies], MESSAGE_BYTES)
         await outcome.stored.wait()
         began = time.perf_counter()
@@ -145,11 +179,13 @@ class ProxyMemory:
                 if outcome.conversation is None:
                     await self._store_turns(outcome, looks=False)
                 if (there := outcome.conversation) is not None:
+                    if reply is not None:
+                        self._conversations.note_reply(outcome.caller.person(there.thread).scope, reply, there)
                     replaced = there.answered_by
                     for turn in reversed(list(dict.fromkeys(said))):
                         name = reply_id(there.node, turn)
                         new = NewTurn(turn, name, replaced)
-                        await self._add(outcome.caller, there.thread, new, {"partial": True} if partial else None)
+                        await self._add(outcome.caller, there.thread, new, metadata or None)
                         replaced = name
         except Exception as error:
             self._note(PROXY_STORE, outcome, began, error)
@@ -172,11 +208,12 @@ class ProxyMemory:
             outcome.stored.set()
 
     async def _store_turns(self, outcome: MemoryOutcome, *, looks: bool) -> None:
-        there = await self._conversations.find(outcome.caller, outcome.turns, asks=outcome.asks)
+        caller, turns = outcome.caller, outcome.turns
+        there = await self._conversations.find(caller, turns, asks=outcome.asks, previous=outcome.previous)
         outcome.conversation = there
         outcome.recognised.set()
         # Beside one another, so that the store commits both at once.
-        work = [self._add_all(outcome.caller, there), *([self._note_access(outcome.caller)] if looks else [])]
+        work = [self._add_all(caller, there), *([self._note_access(caller)] if looks else [])]
         for result in await asyncio.gather(*work, return_exceptions=True):
             if isinstance(result, BaseException):
                 raise result
@@ -227,12 +264,17 @@ class ProxyMemory:
         client = ClientHas(question=words) if there is None else ClientHas(there.known, there.here, words)
         scope = outcome.caller.reads.scope
         key = scope.space, scope.user, "" if there is None else there.thread
-        front, at = self._fronts.get(key, (None, 0.0))
+        node = "" if there is None else there.node
+        last = self._written_last.get(key)
         now = time.monotonic()
-        if now - at > _FRONT_SECONDS:
-            front = None
-        text = write(context, client, scope.user, counter, min(room, context.budget), front)
-        self._fronts[key] = text.front, now
+        if last is not None and now - last.at > _CACHE_SECONDS:
+            last = None
+        if last is not None and node and last.node == node and not outcome.asks and last.text.tokens <= room:
+            text = last.text  # results of tools for the same question: the provider has cached this prompt
+        else:
+            front = None if last is None else last.text.front
+            text = write(context, client, scope.user, counter, min(room, context.budget), front)
+        self._written_last[key] = _Written(text, node, now)
         return text
 
     def _note(self, operation: str, outcome: MemoryOutcome, began: float, error: Exception | None = None) -> None:
@@ -263,10 +305,3 @@ class ProxyMemory:
 def _size(counter: TokenCounter, messages: Sequence[object]) -> int:
     texts = [text_of(message.get("content")) for message in messages if isinstance(message, dict)]
     return counter.count_messages([{"role": "user", "content": text} for text in texts])
-
-
-def _reply_tokens(body: dict[str, Any]) -> int:
-    for name in ("max_completion_tokens", "max_tokens"):
-        if isinstance(body.get(name), int):
-            return int(body[name])
-    return _REPLY_TOKENS

@@ -1,4 +1,4 @@
-"""Reading along in an answer, to know what the assistant said."""
+"""Reading a provider's reply while it is passed on, to know what the assistant said."""
 
 from __future__ import annotations
 
@@ -6,28 +6,42 @@ import json
 from typing import Final
 
 _MOST: Final = 8 * 1024 * 1024
-"""What is longer is passed on and not read along in."""
+"""Bytes of a reply that are read. A longer one is passed on all the same."""
+_EVENTS: Final = "text/event-stream"
+_LINES: Final = "application/x-ndjson"
+
+
+def is_stream(content_type: str) -> bool:
+    """Return whether a reply of this type comes word by word."""
+    return content_type.startswith((_EVENTS, _LINES))
 
 
 class Reply:
-    """What the assistant said, as far as the answer has come."""
+    """What the assistant said, as far as the reply has come.
+
+    Splits a reply into JSON values: the events of a stream (server-sent events, or one value per line), or the whole
+    body. Each protocol reads the text out of them.
+    """
 
     def __init__(self, content_type: str) -> None:
-        self.streams = content_type.startswith("text/event-stream")
+        self.streams = is_stream(content_type)
         """Whether it comes word by word."""
-        self._rest = b""
-        self._pieces: dict[int, list[str]] = {}
-        """The pieces of each choice."""
-        self._read = 0
+        self.id: str | None = None
+        """The id by which a later request can go on from this reply."""
         self.ended = False
         """Whether a stream has said that it is complete."""
         self._finished = False
-        """Whether a choice has a reason why it is complete. Some providers end their streams without a last word."""
+        """Whether a stop reason was given. Some providers end their streams without a last event."""
+        self._plain_lines = content_type.startswith(_LINES)
+        self._pieces: dict[int, list[str]] = {}
+        """The pieces of each choice, or of each part of a reply."""
+        self._rest = b""
+        self._bytes_read = 0
 
     def feed(self, data: bytes) -> None:
         """Read the next bytes."""
-        self._read += len(data)
-        if self._read > _MOST:
+        self._bytes_read += len(data)
+        if self._bytes_read > _MOST:
             self._rest = b""
             return
         self._rest += data
@@ -35,14 +49,17 @@ class Reply:
             return
         *lines, self._rest = self._rest.split(b"\n")
         for line in lines:
+            if self._plain_lines:
+                self._read_event(_loaded(line))
+                continue
             name, _, value = line.strip().partition(b":")
             if name == b"data":
-                self._event(value.strip())
+                self._read_data(value.strip())
 
     def texts(self) -> list[str]:
         """Return what was said so far: one text, or several if the client asked for several choices (`n`)."""
         if not self.streams and self._rest:
-            self._add(_loaded(self._rest), "message")
+            self._read_whole(_loaded(self._rest))
             self._rest = b""
         return ["".join(pieces) for _, pieces in sorted(self._pieces.items())]
 
@@ -51,21 +68,24 @@ class Reply:
         """Whether it is a stream that was broken off."""
         return self.streams and not self.ended and not self._finished
 
-    def _event(self, value: bytes) -> None:
+    def _read_data(self, value: bytes) -> None:
         if value == b"[DONE]":
             self.ended = True
-            return
-        self._add(_loaded(value), "delta")
+        else:
+            self._read_event(_loaded(value))
 
-    def _add(self, answer: object, name: str) -> None:
-        choices = answer.get("choices") if isinstance(answer, dict) else None
-        for choice in choices if isinstance(choices, list) else ():
-            said = choice.get(name) if isinstance(choice, dict) else None
-            piece = said.get("content") if isinstance(said, dict) else None
-            index = choice.get("index", 0) if isinstance(choice, dict) else 0
-            self._finished = self._finished or (isinstance(choice, dict) and bool(choice.get("finish_reason")))
-            if isinstance(piece, str) and isinstance(index, int):
-                self._pieces.setdefault(index, []).append(piece)
+    def _read_event(self, event: object) -> None:
+        """Read an event of a stream."""
+        raise NotImplementedError
+
+    def _read_whole(self, answer: object) -> None:
+        """Read a reply that came at once."""
+        raise NotImplementedError
+
+    def _add(self, place: object, piece: object) -> None:
+        """Add a piece of text to the choice, or the part of the reply, at a place."""
+        if isinstance(piece, str) and isinstance(place, int):
+            self._pieces.setdefault(place, []).append(piece)
 
 
 def _loaded(data: bytes) -> object:

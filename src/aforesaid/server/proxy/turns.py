@@ -16,9 +16,11 @@ from aforesaid.server.proxy.app_prompts import without_documents
 
 _SPOKEN: Final = ("user", "assistant")
 _NOT_TEXT: Final = {
+    "image": "[image]",
     "image_url": "[image]",
     "input_image": "[image]",
     "input_audio": "[audio]",
+    "document": "[file]",
     "file": "[file]",
     "input_file": "[file]",
 }

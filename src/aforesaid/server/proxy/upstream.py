@@ -1,7 +1,8 @@
-"""Passing requests on to the provider, and its answers back."""
+"""Sends requests to the providers, and chooses the provider by the model."""
 
 from __future__ import annotations
 
+from fnmatch import fnmatchcase
 from io import BytesIO
 from typing import Final
 from urllib.parse import urlsplit, urlunsplit
@@ -15,6 +16,7 @@ from yarl import URL
 from aforesaid.errors import NoModel
 from aforesaid.models.redact import hide, hide_address
 from aforesaid.server.proxy.caller import PRIVATE_HEADERS
+from aforesaid.server.proxy.protocols.protocol import BEARER, Endpoint
 from aforesaid.settings import Provider, Settings
 
 _TIMEOUT: Final = ClientTimeout(total=None, sock_connect=10.0, sock_read=600.0)
@@ -24,8 +26,8 @@ _LARGE: Final = 1024 * 1024
 """What has more bytes is sent piece by piece."""
 _KEPT_BACK: Final = frozenset(
     {
-        "authorization", "cookie", "host", "origin", "referer", "content-length", "connection", "keep-alive",
-        "transfer-encoding", "upgrade", "te", "trailer", "accept-encoding", "expect", "x-csrf-token",
+        "authorization", "x-api-key", "cookie", "host", "origin", "referer", "content-length", "connection",
+        "keep-alive", "transfer-encoding", "upgrade", "te", "trailer", "accept-encoding", "expect", "x-csrf-token",
         "proxy-authorization", "proxy-connection", "forwarded",
     }
 )  # fmt: skip
@@ -50,24 +52,39 @@ class Upstream:
             hide(provider.api_key)
             hide_address(provider.base_url)
 
-    def choose(self, model: object) -> tuple[Provider, str | None]:
-        """Return the provider for a model, and the name that it knows the model by. `PROVIDER:MODEL` names both."""
+    def choose(self, model: object, preferred: str | None = None) -> tuple[Provider, str | None]:
+        """Return the provider for a model, and the name that it knows the model by. `PROVIDER:MODEL` names both.
+
+        Otherwise the first pattern of `server.upstreams` that fits the model decides; then `preferred`, the provider
+        that a protocol is usually spoken with, if it is configured; then `server.upstream`; then `models.chat`.
+        """
         providers = self._settings.providers
-        if isinstance(model, str):
-            name, colon, rest = model.partition(":")
+        wanted = model if isinstance(model, str) and model else None
+        if wanted is not None:
+            name, colon, rest = wanted.partition(":")
             if colon and name in providers:
                 return providers[name], rest
         chain = self._settings.route("chat").chain
-        chosen = self._settings.server.upstream or (chain[0].provider if chain else None)
+        chosen = None if wanted is None else self._routed(wanted)
+        if chosen is None and preferred in providers:
+            chosen = preferred
+        if chosen is None:
+            chosen = self._settings.server.upstream or (chain[0].provider if chain else None)
         if chosen is None or chosen not in providers:
             raise NoModel(
                 "there is no model behind this proxy; name one in aforesaid.toml, such as "
                 'models.default = "ollama:llama3.2", or set server.upstream to one of the providers'
             )
-        wanted = model if isinstance(model, str) and model else None
         return providers[chosen], wanted or (chain[0].model if chain else None)
 
-    async def send(self, request: Request, provider: Provider, path: str, body: bytes | None) -> ClientResponse:
+    def _routed(self, model: str) -> str | None:
+        """Return the provider that `server.upstreams` names for a model."""
+        routes = self._settings.server.upstreams
+        return next((each.provider for each in routes if fnmatchcase(model, each.model)), None)
+
+    async def send(
+        self, request: Request, provider: Provider, endpoint: Endpoint, body: bytes | None
+    ) -> ClientResponse:
         """Send a request on. Its answer is read by whoever gets it, and has to be closed."""
         if self._client is None:
             # Nothing of the environment, where a proxy may be set that is not meant for this; and nothing of one
@@ -81,16 +98,20 @@ class Upstream:
             )
         parts = urlsplit(provider.base_url)
         query = "&".join(each for each in (parts.query, request.url.query) if each)
-        address = urlunsplit((parts.scheme, parts.netloc, parts.path.rstrip("/") + path, query, ""))
+        below = parts.path.rstrip("/")
+        if endpoint.at_root:
+            below = below.removesuffix("/v1")
+        address = urlunsplit((parts.scheme, parts.netloc, below + endpoint.path, query, ""))
         headers = {
             name: value
             for name, value in request.headers.items()
             if name not in _KEPT_BACK and not name.startswith((*PRIVATE_HEADERS, "x-forwarded-", "sec-"))
         }
-        # What is read along in must not be packed.
+        # The proxy reads the reply while it passes it on, so it must not be compressed.
         headers["accept-encoding"] = "identity"
         if provider.api_key is not None:
-            headers["authorization"] = f"Bearer {str.__str__(provider.api_key)}"
+            key = str.__str__(provider.api_key)
+            headers[endpoint.key_header] = f"Bearer {key}" if endpoint.key_header == BEARER else key
         return await self._client.request(
             request.method,
             URL(address, encoded=True),

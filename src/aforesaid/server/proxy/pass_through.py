@@ -1,0 +1,96 @@
+"""Routes of the proxied APIs that have nothing to do with memory. Their requests are passed on unchanged."""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+from typing import Final, NamedTuple
+from urllib.parse import quote
+
+from fastapi import HTTPException, Request, Response
+from starlette.routing import Route
+
+from aforesaid.server.auth import Role
+from aforesaid.server.dependencies import admitted, state_of
+from aforesaid.server.proxy.body import dumped, read_object
+from aforesaid.server.proxy.protocols import messages, ollama
+from aforesaid.server.proxy.protocols.protocol import X_API_KEY, Endpoint
+from aforesaid.server.proxy.relay import Exchange, relayed, send
+
+_ID_CHARACTERS: Final = 255
+_ID: Final = re.compile(r"[\w.:-]{1,255}", re.ASCII)
+_NATIVE: Final = partial(Endpoint, at_root=True, provider=ollama.PROVIDER)
+_ANTHROPIC: Final = partial(Endpoint, key_header=X_API_KEY, provider=messages.PROVIDER)
+_MODELS: Final = "/models"
+
+
+class PassThrough(NamedTuple):
+    """A route that is passed on."""
+
+    method: str
+    route: str
+    endpoint: Endpoint
+    """`{id}` in its path is taken from the request."""
+    role: Role = "app"
+
+
+_ROUTES: Final = (
+    PassThrough("POST", "/v1/embeddings", Endpoint("/embeddings")),
+    PassThrough("GET", "/v1/models", Endpoint(_MODELS), "reader"),
+    PassThrough("GET", "/v1/models/{model:path}", Endpoint(_MODELS), "reader"),
+    PassThrough("POST", "/v1/responses/input_tokens", Endpoint("/responses/input_tokens")),
+    PassThrough("POST", "/v1/responses/compact", Endpoint("/responses/compact")),
+    PassThrough("GET", "/v1/responses/{id}", Endpoint("/responses/{id}")),
+    PassThrough("DELETE", "/v1/responses/{id}", Endpoint("/responses/{id}")),
+    PassThrough("POST", "/v1/responses/{id}/cancel", Endpoint("/responses/{id}/cancel")),
+    PassThrough("GET", "/v1/responses/{id}/input_items", Endpoint("/responses/{id}/input_items")),
+    PassThrough("POST", "/v1/messages/count_tokens", _ANTHROPIC("/messages/count_tokens")),
+    PassThrough("GET", "/api/tags", _NATIVE("/api/tags"), "reader"),
+    PassThrough("GET", "/api/ps", _NATIVE("/api/ps"), "reader"),
+    PassThrough("GET", "/api/version", _NATIVE("/api/version"), "reader"),
+    PassThrough("POST", "/api/show", _NATIVE("/api/show"), "reader"),
+    PassThrough("POST", "/api/embed", _NATIVE("/api/embed")),
+    PassThrough("POST", "/api/embeddings", _NATIVE("/api/embeddings")),
+)
+
+
+async def pass_on(what: PassThrough, request: Request) -> Response:
+    """Pass a request on, to the provider of the model that it names."""
+    here, _ = state_of(request), await admitted(request, what.role)
+    raw = await request.body()
+    body = read_object(raw) if what.method == "POST" and "id" not in request.path_params else {}
+    endpoint = _endpoint(what.endpoint, request)
+    provider, model = here.upstream.choose(body.get("model"), endpoint.provider)
+    exchange = Exchange(here, request, provider, endpoint)
+    if body and model is not None and model != body.get("model"):
+        raw = dumped({**body, "model": model})
+    return await relayed(exchange, await send(exchange, raw or None))
+
+
+def _endpoint(endpoint: Endpoint, request: Request) -> Endpoint:
+    """Return where the provider answers a request. Ids that could lead elsewhere on its server are refused."""
+    if "id" in request.path_params:
+        name = request.path_params["id"]
+        if _ID.fullmatch(name) is None:
+            raise HTTPException(404, "There is no response with this id.")
+        return endpoint._replace(path=endpoint.path.replace("{id}", name))
+    if endpoint.path != _MODELS:
+        return endpoint
+    model = request.path_params.get("model")
+    path = _MODELS if model is None else f"{_MODELS}/{_model_id(model)}"
+    return _ANTHROPIC(path) if "anthropic-version" in request.headers else Endpoint(path)
+
+
+def _model_id(model: str) -> str:
+    """Return a model's id, quoted for an address, or refuse what could lead elsewhere on the provider's server."""
+    parts = model.split("/")
+    if len(model) > _ID_CHARACTERS or not model.isprintable() or any(part in {"", ".", ".."} for part in parts):
+        raise HTTPException(404, "There is no model with this id.")
+    if any(sign in model for sign in "?#%\\"):
+        raise HTTPException(404, "There is no model with this id: it has a character that no id has.")
+    return "/".join(quote(part, safe=":@+,=~") for part in parts)
+
+
+ROUTES: Final = tuple(
+    Route(each.route, partial(pass_on, each), methods=[each.method], include_in_schema=False) for each in _ROUTES
+)

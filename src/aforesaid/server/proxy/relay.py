@@ -1,0 +1,119 @@
+"""Passing a request on to its provider and the reply back, byte for byte."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from typing import Final
+
+from aiohttp import ClientError, ClientResponse
+from fastapi import Request, Response
+from starlette.responses import StreamingResponse
+
+from aforesaid.errors import ModelUnavailable
+from aforesaid.models.redact import redact
+from aforesaid.server.proxy.caller import NoMemory
+from aforesaid.server.proxy.protocols.protocol import Endpoint
+from aforesaid.server.proxy.proxy_memory import MemoryOutcome
+from aforesaid.server.proxy.reply import Reply, is_stream
+from aforesaid.server.proxy.upstream import returned
+from aforesaid.server.state import AppState
+from aforesaid.settings import Provider
+
+_AT_ONCE: Final = 1024 * 1024
+"""Replies below this many bytes that are no streams are read as a whole before they are passed back."""
+
+
+@dataclass(slots=True)
+class Exchange:
+    """One request that is passed on."""
+
+    here: AppState
+    request: Request
+    provider: Provider
+    endpoint: Endpoint
+    memory: MemoryOutcome | NoMemory | None = None
+    """What the memory did; None for requests that are no chats."""
+    reads: Callable[[str], Reply] | None = None
+    """Makes a reader of the reply, by its content type."""
+
+    @property
+    def outcome(self) -> MemoryOutcome | None:
+        """What the memory did, where it did something."""
+        return self.memory if isinstance(self.memory, MemoryOutcome) else None
+
+
+async def send(exchange: Exchange, body: bytes | None) -> ClientResponse:
+    """Send a request to its provider. Raises ModelUnavailable if that cannot be reached."""
+    try:
+        return await exchange.here.upstream.send(exchange.request, exchange.provider, exchange.endpoint, body)
+    except ClientError as error:
+        raise _unreachable(exchange, error) from error
+
+
+async def read(exchange: Exchange, answer: ClientResponse) -> bytes:
+    """Return a whole reply. Raises ModelUnavailable if its connection breaks."""
+    try:
+        return await answer.read()
+    except ClientError as error:
+        raise _unreachable(exchange, error) from error
+
+
+def _unreachable(exchange: Exchange, error: ClientError) -> ModelUnavailable:
+    return ModelUnavailable(redact(f"{exchange.provider.name} cannot be reached: {type(error).__name__} {error}"))
+
+
+async def relayed(exchange: Exchange, answer: ClientResponse | Response) -> Response:
+    """Pass an answer back as it comes, and store what the assistant says in it."""
+    if isinstance(answer, Response):
+        answer.headers.update(_headers(exchange))
+        return answer
+    headers = returned(answer.headers) | _headers(exchange)
+    kind = answer.headers.get("content-type", "")
+    reply = None if exchange.outcome is None or exchange.reads is None or not answer.ok else exchange.reads(kind)
+    if is_stream(kind) or (answer.content_length or _AT_ONCE) >= _AT_ONCE:
+        return StreamingResponse(_relay(exchange, answer, reply), answer.status, headers)
+    content = await read(exchange, answer)
+    if reply is not None:
+        reply.feed(content)
+        _store_reply(exchange, reply)
+    return Response(content, answer.status, headers)
+
+
+def _store_reply(exchange: Exchange, reply: Reply) -> None:
+    """Begin to store what the assistant said. The client's next request waits until that is done."""
+    if exchange.outcome is not None:
+        texts = reply.texts()
+        work = exchange.here.proxy_memory.after(exchange.outcome, texts, partial=reply.partial, reply=reply.id)
+        exchange.here.finish(work)
+
+
+def _headers(exchange: Exchange) -> dict[str, str]:
+    """Return the headers that say what the memory did, and why it did nothing."""
+    memory = exchange.memory
+    if memory is None:
+        return {}
+    if isinstance(memory, NoMemory):
+        return {"X-Aforesaid-Memory": "off", "X-Aforesaid-Reason": memory.reason}
+    tokens = 0 if memory.text is None else memory.text.tokens
+    headers = {"X-Aforesaid-Memory": memory.state, "X-Aforesaid-Tokens": str(tokens)}
+    if memory.failures:
+        headers["X-Aforesaid-Reason"] = "; ".join(memory.failures.values())
+    return headers
+
+
+async def _relay(exchange: Exchange, answer: ClientResponse, reply: Reply | None) -> AsyncIterator[bytes]:
+    stored = reply is None
+    try:
+        async for data in answer.content.iter_any():
+            if reply is not None:
+                reply.feed(data)
+                if reply.ended and not stored:
+                    _store_reply(exchange, reply)
+                    stored = True
+            yield data
+    finally:
+        # Also when the client or the provider hung up: what had come until then was heard.
+        if reply is not None and not stored:
+            _store_reply(exchange, reply)
+        answer.close()

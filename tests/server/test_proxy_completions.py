@@ -1,0 +1,73 @@
+"""OpenAI's legacy Completions with the official client, through the proxy to a scripted model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx2
+import openai
+import pytest
+
+from aforesaid.testing import Writes, faults
+from server.talking import Talk, log_of
+
+
+@pytest.fixture(autouse=True)
+def _repeat_the_question(talk: Talk) -> None:
+    talk.model.say(lambda asked: f"You said: {asked.question}")
+
+
+def complete(talk: Talk, prompt: Any, **more: Any) -> Any:  # noqa: ANN401
+    with talk.client() as client:
+        return client.completions.create(model="m", prompt=prompt, user="ann", **more)
+
+
+def test_a_prompt_is_stored_and_the_next_one_knows_it(talk: Talk, request: pytest.FixtureRequest) -> None:
+    reply = complete(talk, "My dog is called Bella.")
+    assert reply.choices[0].text == "You said: My dog is called Bella."
+    assert reply.usage.total_tokens > 0
+    complete(talk, ["What is my dog called?"])
+    sent = talk.model.requests[-1]
+    assert sent.path == "/v1/completions"
+    assert "Bella" in sent.body["prompt"]
+    assert sent.body["prompt"].endswith("\n\nWhat is my dog called?")
+    assert log_of(talk, request)[:2] == [
+        "user: My dog is called Bella.",
+        "assistant: You said: My dog is called Bella.",
+    ]
+
+
+def test_a_stream_comes_back_and_is_stored(talk: Talk, request: pytest.FixtureRequest) -> None:
+    talk.model.say(lambda _: "The cat sat on the mat. 🐈")
+    with talk.client() as client:
+        stream = client.completions.create(model="m", prompt="Tell me.", user="ann", stream=True)
+        pieces = [chunk.choices[0].text for chunk in stream]
+    assert "".join(pieces) == "The cat sat on the mat. 🐈"
+    assert len(pieces) > 5
+    assert log_of(talk, request) == ["user: Tell me.", "assistant: The cat sat on the mat. 🐈"]
+
+
+def test_several_choices_are_versions_of_one_turn(talk: Talk, request: pytest.FixtureRequest) -> None:
+    talk.model.say(lambda _: Writes("Heads.", more=("Tails.",)))
+    assert len(complete(talk, "Toss a coin.", n=2).choices) == 2
+    assert log_of(talk, request) == ["user: Toss a coin.", "assistant: Heads."]
+    assert "assistant: Tails." in talk.versions(request)
+
+
+@pytest.mark.parametrize(
+    "more", [{"suffix": "return c"}, {"echo": True}, {"prompt": [1, 2, 3]}, {"prompt": ["one", "two"]}, {"prompt": ""}]
+)
+def test_what_is_no_question_has_no_memory(talk: Talk, request: pytest.FixtureRequest, more: dict[str, Any]) -> None:
+    body = {"prompt": "def add("} | more
+    complete(talk, **body)
+    assert talk.model.requests[-1].body["prompt"] == body["prompt"]
+    assert log_of(talk, request) == []
+
+
+def test_errors_come_as_they_are_or_in_the_form_of_the_protocol(talk: Talk) -> None:
+    talk.model.fail(faults.TooManyRequests(7))
+    with pytest.raises(openai.RateLimitError, match="Rate limit reached"):
+        complete(talk, "hi")
+    headers = {"Authorization": f"Bearer {talk.key}"}
+    answer = httpx2.post(f"{talk.server.address}/v1/completions", content=b"{", headers=headers)
+    assert (answer.status_code, answer.json()["error"]["message"]) == (400, "The request is no JSON.")
