@@ -14,7 +14,7 @@ WORKERS := $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test programs test-citus test-llm test-integrations test-client check pyright format stubs tables rest store-errors requirements prove mutants docs bench bench-postgres bench-citus torture eval build clean bench-server bench-proxy bench-peers bench-growth pictures
+.PHONY: help demo test programs test-citus test-llm test-integrations test-client check pyright format stubs tables rest clients store-errors requirements prove mutants docs bench bench-postgres bench-citus torture eval build clean bench-server bench-proxy bench-peers bench-growth pictures
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -68,6 +68,9 @@ tables: $(READY)  ## regenerate docs/reference/model-failures.md
 
 rest: $(READY)  ## regenerate docs/reference/rest.md and the types of the TypeScript client
 	$(BIN)/python tools/rest_reference.py
+
+clients: $(READY)  ## regenerate docs/reference/clients.md
+	$(BIN)/python tools/client_matrix.py
 
 store-errors: $(READY)  ## regenerate docs/reference/store-errors.md
 	$(BIN)/python tools/store_errors.py

@@ -17,6 +17,7 @@ from server.serving import live
 from server.talking import Talk, ask, eventually, hang_up_after_two_words, log_of, talking
 
 
+@pytest.mark.client("Chat Completions", "openai (Python)", "memory")
 def test_the_second_conversation_knows_what_the_first_one_said(talk: Talk) -> None:
     with talk.client() as client:
         assert ask(client, "My dog is called Bella and she is afraid of thunder.") == (
@@ -54,6 +55,7 @@ def test_what_a_client_resends_is_stored_once(talk: Talk, request: pytest.Fixtur
     assert not [each for each in added if "line 0" in each["content"]], "what the client has is not added again"
 
 
+@pytest.mark.client("Chat Completions", "openai (Python)", "streaming", "usage")
 def test_a_stream_comes_back_byte_for_byte_and_is_stored(talk: Talk, request: pytest.FixtureRequest) -> None:
     talk.model.say(lambda _: "The cat sat on the mat. 🐈 Ähem.")
     body = {"model": "m", "stream": True, "stream_options": {"include_usage": True}, "user": "ann"}
@@ -81,6 +83,7 @@ def test_a_stream_comes_back_byte_for_byte_and_is_stored(talk: Talk, request: py
     assert log_of(talk, request)[1::2] == ["assistant: The cat sat on the mat. 🐈 Ähem."] * 2
 
 
+@pytest.mark.client("Chat Completions", "openai (Python)", "hang-up")
 def test_a_client_that_hangs_up_has_heard_what_it_heard(talk: Talk, request: pytest.FixtureRequest) -> None:
     talk.model.fail(faults.Stalls(after=3))
     with talk.client() as client:
@@ -110,6 +113,7 @@ def test_an_answer_that_was_broken_off_is_marked_and_a_whole_one_is_not(
     assert [dict(message.metadata) for message in answers] == [{}, {"partial": True}]
 
 
+@pytest.mark.client("Chat Completions", "openai (Python)", "tools")
 def test_calls_of_tools_pass_through_untouched(talk: Talk, request: pytest.FixtureRequest) -> None:
     def script(asked: Request) -> Any:  # noqa: ANN401
         return (
@@ -140,6 +144,7 @@ def test_calls_of_tools_pass_through_untouched(talk: Talk, request: pytest.Fixtu
     assert log_of(talk, request)[:2] == ["user: How warm is it in Berlin?", "assistant: It is 21 degrees."]
 
 
+@pytest.mark.client("Chat Completions", "openai (Python)", "images")
 def test_images_pass_through_untouched(talk: Talk, request: pytest.FixtureRequest) -> None:
     content = [
         {"type": "text", "text": "What is this?"},
@@ -151,6 +156,7 @@ def test_images_pass_through_untouched(talk: Talk, request: pytest.FixtureReques
     assert log_of(talk, request)[0] == "user: What is this?\n[image]"
 
 
+@pytest.mark.client("Chat Completions", "openai (Python)", "provider's errors")
 @pytest.mark.parametrize(
     ("fault", "error"),
     [
@@ -309,6 +315,7 @@ def test_the_user_and_the_thread_come_from_headers_fields_and_the_key(
     assert log_of(talk, request, "ann") == []
 
 
+@pytest.mark.client("Chat Completions", "openai (Python)", "model list")
 def test_embeddings_and_models_pass_through(talk: Talk) -> None:
     with talk.client() as client:
         assert [model.id for model in client.models.list()] == ["scripted"]
@@ -317,6 +324,7 @@ def test_embeddings_and_models_pass_through(talk: Talk) -> None:
     assert talk.model.requests[-1].body["model"] == "tiny"
 
 
+@pytest.mark.client("Chat Completions", "openai (Python)", "own errors")
 def test_wrong_keys_roles_and_requests_are_told_in_the_clients_own_form(talk: Talk) -> None:
     with talk.client("rk_wrong") as client, pytest.raises(openai.AuthenticationError, match="unknown"):
         ask(client, "hi")

@@ -9,7 +9,7 @@ import openai
 import pytest
 
 from aforesaid.testing import Writes, faults
-from server.talking import Talk, log_of
+from server.talking import Talk, eventually, log_of
 
 
 @pytest.fixture(autouse=True)
@@ -22,6 +22,7 @@ def complete(talk: Talk, prompt: Any, **more: Any) -> Any:  # noqa: ANN401
         return client.completions.create(model="m", prompt=prompt, user="ann", **more)
 
 
+@pytest.mark.client("Completions", "openai (Python)", "memory", "usage")
 def test_a_prompt_is_stored_and_the_next_one_knows_it(talk: Talk, request: pytest.FixtureRequest) -> None:
     reply = complete(talk, "My dog is called Bella.")
     assert reply.choices[0].text == "You said: My dog is called Bella."
@@ -37,6 +38,7 @@ def test_a_prompt_is_stored_and_the_next_one_knows_it(talk: Talk, request: pytes
     ]
 
 
+@pytest.mark.client("Completions", "openai (Python)", "streaming")
 def test_a_stream_comes_back_and_is_stored(talk: Talk, request: pytest.FixtureRequest) -> None:
     talk.model.say(lambda _: "The cat sat on the mat. 🐈")
     with talk.client() as client:
@@ -47,6 +49,18 @@ def test_a_stream_comes_back_and_is_stored(talk: Talk, request: pytest.FixtureRe
     assert log_of(talk, request) == ["user: Tell me.", "assistant: The cat sat on the mat. 🐈"]
 
 
+@pytest.mark.client("Completions", "openai (Python)", "hang-up")
+def test_a_client_that_hangs_up_has_heard_what_it_heard(talk: Talk, request: pytest.FixtureRequest) -> None:
+    talk.model.fail(faults.Stalls(after=2))
+    with talk.client() as client:
+        stream = client.completions.create(model="m", prompt="Tell me a story.", user="ann", stream=True)
+        next(iter(stream))
+        stream.close()
+    eventually(lambda: len(log_of(talk, request)) == 2)
+    assert talk.stored(space=request.node.name[:200])[1].metadata["partial"] is True
+
+
+@pytest.mark.client("Completions", "openai (Python)", "versions")
 def test_several_choices_are_versions_of_one_turn(talk: Talk, request: pytest.FixtureRequest) -> None:
     talk.model.say(lambda _: Writes("Heads.", more=("Tails.",)))
     assert len(complete(talk, "Toss a coin.", n=2).choices) == 2
@@ -64,6 +78,7 @@ def test_what_is_no_question_has_no_memory(talk: Talk, request: pytest.FixtureRe
     assert log_of(talk, request) == []
 
 
+@pytest.mark.client("Completions", "openai (Python)", "provider's errors", "own errors")
 def test_errors_come_as_they_are_or_in_the_form_of_the_protocol(talk: Talk) -> None:
     talk.model.fail(faults.TooManyRequests(7))
     with pytest.raises(openai.RateLimitError, match="Rate limit reached"):

@@ -54,6 +54,7 @@ def teach(talk: Talk, request: pytest.FixtureRequest) -> None:
     talk.server.run(talk.server.served.memory.upkeep())
 
 
+@pytest.mark.client("Messages", "anthropic (Python)", "memory", "usage")
 def test_a_message_is_stored_and_the_next_conversation_knows_it(talk: Talk, request: pytest.FixtureRequest) -> None:
     with connected(talk) as client:
         reply = say(client, "My dog is called Bella.")
@@ -119,6 +120,7 @@ def test_what_changes_comes_after_the_block_that_the_client_marks(talk: Talk) ->
         assert "cache_control" not in sent(talk)
 
 
+@pytest.mark.client("Messages", "anthropic (Python)", "streaming", "usage")
 def test_a_stream_comes_back_and_is_stored(talk: Talk, request: pytest.FixtureRequest) -> None:
     talk.model.say(lambda _: "The cat sat on the mat. 🐈")
     asked: Any = {"model": "m", "max_tokens": 100, "metadata": {"user_id": "ann"}}
@@ -135,6 +137,7 @@ def test_a_stream_comes_back_and_is_stored(talk: Talk, request: pytest.FixtureRe
     assert log_of(talk, request) == ["user: Tell me.", "assistant: The cat sat on the mat. 🐈"]
 
 
+@pytest.mark.client("Messages", "anthropic (Python)", "hang-up")
 def test_a_client_that_hangs_up_has_heard_what_it_heard(talk: Talk, request: pytest.FixtureRequest) -> None:
     talk.model.fail(faults.Stalls(after=5))
     with connected(talk) as client:
@@ -147,6 +150,7 @@ def test_a_client_that_hangs_up_has_heard_what_it_heard(talk: Talk, request: pyt
     assert answer.metadata["partial"] is True
 
 
+@pytest.mark.client("Messages", "anthropic (Python)", "tools")
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 def test_uses_of_tools_and_their_results_pass_through(
     talk: Talk,
@@ -184,6 +188,7 @@ def test_uses_of_tools_and_their_results_pass_through(
     ]
 
 
+@pytest.mark.client("Messages", "anthropic (Python)", "images")
 def test_images_and_documents_are_passed_on_and_leave_a_word(talk: Talk, request: pytest.FixtureRequest) -> None:
     image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PNG}}
     paper = {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "About birds."}}
@@ -201,6 +206,7 @@ def test_an_answer_that_the_client_began_is_stored_as_a_whole(talk: Talk, reques
     assert log_of(talk, request) == ["user: The Greek name for the sun?", "assistant: The answer is (B) Helios."]
 
 
+@pytest.mark.client("Messages", "anthropic (Python)", "versions")
 def test_a_chat_that_is_sent_again_is_stored_once(talk: Talk, request: pytest.FixtureRequest) -> None:
     history: list[Any] = []
     with connected(talk) as client:
@@ -225,6 +231,7 @@ def test_the_program_claude_code_names_no_person(talk: Talk, request: pytest.Fix
     assert log_of(talk, request, "dora")[0] == "user: Fix the test."
 
 
+@pytest.mark.client("Messages", "anthropic (Python)", "provider's errors")
 def test_errors_of_the_provider_come_as_they_are(talk: Talk) -> None:
     talk.model.fail(faults.TooManyRequests(7))
     with connected(talk) as client, pytest.raises(anthropic.RateLimitError) as caught:
@@ -233,6 +240,7 @@ def test_errors_of_the_provider_come_as_they_are(talk: Talk) -> None:
     assert caught.value.response.json()["error"]["code"] == "rate_limit_exceeded"
 
 
+@pytest.mark.client("Messages", "anthropic (Python)", "own errors")
 def test_own_errors_have_the_form_of_the_protocol(talk: Talk) -> None:
     with connected(talk, "rk_wrong") as client, pytest.raises(anthropic.AuthenticationError, match="unknown") as caught:
         say(client, "hi")
@@ -255,6 +263,7 @@ def test_a_request_that_is_too_long_with_memories_is_sent_without(talk: Talk) ->
         assert say(client, "What is my dog called?").content[0].text == "Yes."
 
 
+@pytest.mark.client("Messages", "anthropic (Python)", "model list")
 def test_tokens_and_models_are_passed_through(talk: Talk) -> None:
     with connected(talk) as client:
         counted = client.messages.count_tokens(model="m", messages=[message("user", "Hello.")])

@@ -44,6 +44,7 @@ def sent(talk: Talk) -> Any:  # noqa: ANN401
     return talk.model.requests[-1].body
 
 
+@pytest.mark.client("Ollama", "ollama (Python)", "memory", "usage")
 def test_a_chat_is_stored_and_the_next_one_knows_it(talk: Talk, request: pytest.FixtureRequest) -> None:
     with connected(talk) as client:
         reply = say(client, "My dog is called Bella.")
@@ -67,6 +68,7 @@ def test_a_chat_is_stored_and_the_next_one_knows_it(talk: Talk, request: pytest.
     ]
 
 
+@pytest.mark.client("Ollama", "ollama (Python)", "streaming", "usage")
 def test_a_stream_comes_back_line_by_line_and_is_stored(talk: Talk, request: pytest.FixtureRequest) -> None:
     talk.model.say(lambda _: "The cat sat on the mat. 🐈")
     with connected(talk) as client:
@@ -87,6 +89,7 @@ def test_without_a_word_about_it_a_reply_is_streamed(talk: Talk, request: pytest
     assert log_of(talk, request) == ["user: Hello.", "assistant: You said: Hello."]
 
 
+@pytest.mark.client("Ollama", "ollama (Python)", "hang-up")
 def test_a_client_that_hangs_up_has_heard_what_it_heard(talk: Talk, request: pytest.FixtureRequest) -> None:
     talk.model.fail(faults.Stalls(after=2))
     with connected(talk) as client:
@@ -97,6 +100,7 @@ def test_a_client_that_hangs_up_has_heard_what_it_heard(talk: Talk, request: pyt
     assert answer.metadata["partial"] is True
 
 
+@pytest.mark.client("Ollama", "ollama (Python)", "tools")
 def test_calls_of_tools_and_their_results_pass_through(talk: Talk, request: pytest.FixtureRequest) -> None:
     def script(asked: Request) -> Any:  # noqa: ANN401
         last = asked.messages[-1]["role"]
@@ -115,6 +119,7 @@ def test_calls_of_tools_and_their_results_pass_through(talk: Talk, request: pyte
     assert log_of(talk, request) == ["user: How warm is it?", "assistant: It is 21 degrees."]
 
 
+@pytest.mark.client("Ollama", "ollama (Python)", "images")
 def test_images_are_passed_on_and_leave_a_word(talk: Talk, request: pytest.FixtureRequest) -> None:
     with connected(talk) as client:
         say(client, message("user", "Which bird?", images=[PNG]))
@@ -124,6 +129,7 @@ def test_images_are_passed_on_and_leave_a_word(talk: Talk, request: pytest.Fixtu
     assert log_of(talk, request)[::2] == ["user: Which bird?\n[image]", "user: And this?\n[image]\n[image]"]
 
 
+@pytest.mark.client("Ollama", "ollama (Python)", "memory", "streaming", "stored history")
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 def test_completions_have_a_memory_too(talk: Talk, request: pytest.FixtureRequest, stream: bool) -> None:  # noqa: FBT001
     def generate(client: Any, prompt: str, **more: Any) -> Any:  # noqa: ANN401
@@ -167,6 +173,7 @@ def test_the_window_that_a_request_sets_is_kept(talk: Talk) -> None:
         assert "Bella" in sent(talk)["messages"][0]["content"]
 
 
+@pytest.mark.client("Ollama", "ollama (Python)", "model list", "provider's errors")
 def test_models_and_versions_are_passed_through(talk: Talk) -> None:
     with connected(talk) as client:
         assert [model.model for model in client.list().models] == ["scripted"]
@@ -178,6 +185,7 @@ def test_models_and_versions_are_passed_through(talk: Talk) -> None:
     assert httpx2.get(f"{talk.server.address}/api/version", headers=headers).json() == {"version": "0.12.0"}
 
 
+@pytest.mark.client("Ollama", "ollama (Python)", "provider's errors")
 def test_errors_of_the_provider_come_as_they_are(talk: Talk) -> None:
     talk.model.fail(faults.ServerError(500, "the model runner has stopped"))
     for stream in (False, True):
@@ -186,6 +194,7 @@ def test_errors_of_the_provider_come_as_they_are(talk: Talk) -> None:
         assert caught.value.status_code == 500
 
 
+@pytest.mark.client("Ollama", "ollama (Python)", "own errors")
 def test_own_errors_have_the_form_of_the_protocol(talk: Talk) -> None:
     with connected(talk, "rk_wrong") as client, pytest.raises(ollama.ResponseError) as caught:
         say(client, "hi")

@@ -21,6 +21,7 @@ def message(role: str, text: str) -> dict[str, Any]:
     return {"role": role, "content": text}
 
 
+@pytest.mark.client("Chat Completions", "openai (Python)", "versions")
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 def test_several_choices_are_versions_of_one_turn(talk: Talk, request: pytest.FixtureRequest, stream: bool) -> None:  # noqa: FBT001
     talk.model.say(lambda _: CHOICES)
@@ -50,6 +51,7 @@ def test_a_chat_that_goes_on_with_another_choice_stores_that_choice(talk: Talk, 
     assert log_of(talk, request) == chat.lines
 
 
+@pytest.mark.client("Chat Completions", "openai (Python)", "versions")
 def test_a_chat_that_goes_on_with_an_earlier_answer_stores_that_answer(
     talk: Talk, request: pytest.FixtureRequest
 ) -> None:

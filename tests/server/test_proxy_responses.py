@@ -30,6 +30,7 @@ def sent(talk: Talk) -> Any:  # noqa: ANN401
     return talk.model.requests[-1].body
 
 
+@pytest.mark.client("Responses", "openai (Python)", "memory", "usage")
 def test_a_text_is_stored_and_the_next_conversation_knows_it(talk: Talk, request: pytest.FixtureRequest) -> None:
     with talk.client() as client:
         reply = say(client, "My dog is called Bella.")
@@ -93,6 +94,7 @@ def test_a_system_prompt_among_the_items_gets_the_stable_part(talk: Talk, reques
     assert not sent(talk).get("instructions")
 
 
+@pytest.mark.client("Responses", "openai (Python)", "stored history")
 def test_a_request_that_goes_on_from_a_response_is_stored_in_its_conversation(
     talk: Talk, request: pytest.FixtureRequest
 ) -> None:
@@ -121,6 +123,7 @@ def test_a_request_that_goes_on_from_a_response_is_stored_in_its_conversation(
     ]
 
 
+@pytest.mark.client("Responses", "openai (Python)", "versions", "stored history")
 def test_another_question_after_the_same_response_is_a_version_of_the_first_one(
     talk: Talk, request: pytest.FixtureRequest
 ) -> None:
@@ -151,6 +154,7 @@ def test_a_response_is_found_again_by_a_server_that_did_not_make_it(talk: Talk, 
     assert stored[4].thread != stored[0].thread
 
 
+@pytest.mark.client("Responses", "openai (Python)", "stored history")
 def test_a_conversation_of_the_provider_is_one_thread(talk: Talk, request: pytest.FixtureRequest) -> None:
     with talk.client() as client:
         for text in ("One.", "Two.", "Three."):
@@ -161,6 +165,7 @@ def test_a_conversation_of_the_provider_is_one_thread(talk: Talk, request: pytes
     assert len(log_of(talk, request)) == 6
 
 
+@pytest.mark.client("Responses", "openai (Python)", "streaming", "usage")
 def test_a_stream_comes_back_byte_for_byte_and_is_stored(talk: Talk, request: pytest.FixtureRequest) -> None:
     talk.model.say(lambda _: "The cat sat on the mat. 🐈")
     with (
@@ -176,6 +181,7 @@ def test_a_stream_comes_back_byte_for_byte_and_is_stored(talk: Talk, request: py
     assert log_of(talk, request) == ["user: Tell me.", "assistant: The cat sat on the mat. 🐈"]
 
 
+@pytest.mark.client("Responses", "openai (Python)", "hang-up")
 def test_a_client_that_hangs_up_has_heard_what_it_heard(talk: Talk, request: pytest.FixtureRequest) -> None:
     talk.model.fail(faults.Stalls(after=6))
     with talk.client() as client:
@@ -190,6 +196,7 @@ def test_a_client_that_hangs_up_has_heard_what_it_heard(talk: Talk, request: pyt
     assert answer.metadata["partial"] is True
 
 
+@pytest.mark.client("Responses", "openai (Python)", "tools")
 def test_calls_of_tools_and_their_results_pass_through(talk: Talk, request: pytest.FixtureRequest) -> None:
     def script(asked: Request) -> Any:  # noqa: ANN401
         last = asked.messages[-1]
@@ -210,6 +217,7 @@ def test_calls_of_tools_and_their_results_pass_through(talk: Talk, request: pyte
     assert log_of(talk, request) == ["user: How warm is it?", "assistant: It is 21 degrees."]
 
 
+@pytest.mark.client("Responses", "openai (Python)", "images")
 def test_images_are_passed_on_and_leave_a_word(talk: Talk, request: pytest.FixtureRequest) -> None:
     image = {"type": "input_image", "image_url": "data:image/png;base64,iVBORw0KGgo=", "detail": "auto"}
     question = {"role": "user", "content": [{"type": "input_text", "text": "Which bird?"}, image]}
@@ -219,12 +227,20 @@ def test_images_are_passed_on_and_leave_a_word(talk: Talk, request: pytest.Fixtu
     assert log_of(talk, request)[0] == "user: Which bird?\n[image]"
 
 
+@pytest.mark.client("Responses", "openai (Python)", "provider's errors")
 def test_errors_of_the_provider_come_as_they_are(talk: Talk) -> None:
     talk.model.fail(faults.TooManyRequests(7))
     with talk.client() as client, pytest.raises(openai.RateLimitError) as caught:
         say(client, "hi")
     assert caught.value.response.headers["retry-after"] == "7"
     assert caught.value.response.json()["error"]["code"] == "rate_limit_exceeded"
+
+
+@pytest.mark.client("Responses", "openai (Python)", "own errors")
+def test_own_errors_have_the_form_of_the_protocol(talk: Talk) -> None:
+    with talk.client("rk_wrong") as client, pytest.raises(openai.AuthenticationError, match="unknown") as caught:
+        say(client, "hi")
+    assert caught.value.code == "unauthorized"
 
 
 def test_a_request_that_is_too_long_with_memories_is_sent_without(talk: Talk) -> None:

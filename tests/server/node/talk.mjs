@@ -1,7 +1,8 @@
 // The official OpenAI client for JavaScript, unmodified, through the proxy. Prints what it saw as JSON.
 import OpenAI from "openai";
 
-const [, , baseURL, apiKey, wrongKey] = process.argv;
+const [, , address, apiKey, wrongKey] = process.argv;
+const baseURL = `${address}/v1`;
 const client = new OpenAI({ baseURL, apiKey, maxRetries: 0 });
 const ask = (content) => ({ model: "m", user: "ann", messages: [{ role: "user", content }] });
 const seen = {};
