@@ -211,7 +211,7 @@ def test_a_chat_that_is_sent_again_is_stored_once(talk: Talk, request: pytest.Fi
     history: list[Any] = []
     with connected(talk) as client:
         for number in range(3):
-            talk.model.say(lambda _, number=number: f"answer {number}")
+            talk.model.say([f"answer {number}"])
             history.append(message("user", f"line {number}"))
             history.append(message("assistant", say(client, *history).content[0].text))
         del history[-1]

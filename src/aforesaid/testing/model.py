@@ -232,8 +232,9 @@ class ScriptedModel:
         return failure(404, f"{request.method} {request.path} does not exist", "not_found")
 
     def _list(self, request: Request) -> HttpResponse:
-        asks_anthropic = "anthropic-version" in request.headers
-        return (messages_protocol if asks_anthropic else openai_responses).models(self.models)
+        if "anthropic-version" in request.headers:
+            return messages_protocol.models(self.models)
+        return openai_responses.models(self.models)
 
 
 def _written(said: Said) -> Writes:

@@ -23,10 +23,12 @@ _DETAILS: Final = {
 def chat(request: Request, writes: Writes) -> HttpResponse:
     """Return the reply to a chat: word by word, unless the request says otherwise."""
     calls = [{"function": {"name": name, "arguments": dict(made)}} for name, made in writes.tools.items()]
-    said = [{"message": {"role": "assistant", "content": word}} for word in words_of(writes.text)]
+    said: list[dict[str, Any]] = [{"message": {"role": "assistant", "content": word}} for word in words_of(writes.text)]
     if calls:
         said.append({"message": {"role": "assistant", "content": "", "tool_calls": calls}})
-    whole = {"role": "assistant", "content": writes.text} | ({"tool_calls": calls} if calls else {})
+    whole: dict[str, Any] = {"role": "assistant", "content": writes.text}
+    if calls:
+        whole["tool_calls"] = calls
     last = {"message": {"role": "assistant", "content": ""}}
     return _reply(request, writes, said, last, {"message": whole})
 

@@ -135,8 +135,8 @@ class Conversations:
         `previous` is the id of the reply that the request goes on from, if the provider has the history.
         """
         scope = caller.person(caller.thread).scope
-        if previous is not None and (place := await self._place_of(scope, previous, caller.thread)) is not None:
-            return await self._after_reply(scope, place, turns, asks=asks)
+        if previous is not None and (begin := await self._place_of(scope, previous, caller.thread)) is not None:
+            return await self._after_reply(scope, begin, turns, asks=asks)
         if caller.thread is not None and not caller.sends_history and len(turns) == 1:
             return await self._next_message(scope, turns[0])
         links = chain(root_of(scope.user), turns)
@@ -156,9 +156,9 @@ class Conversations:
             tail = await self._tail(scope, scope.thread, len(turns))
             begun = _continued(links, -1, tail, scope.thread, asks=asks)
             return begun if caller.sends_history else replace(begun, new=_as_said(links), answered_by=None)
-        begin = links[0].node if links else root_of(scope.user)
+        first = links[0].node if links else root_of(scope.user)
         # A chat that begins as an earlier one did gets another thread; two servers that store it choose the same one.
-        thread = chat_thread(scope.user, begin if last is None else f"{begin}-{last.seq}")
+        thread = chat_thread(scope.user, first if last is None else f"{first}-{last.seq}")
         return _continued(links, -1, (), thread, asks=asks)
 
     def note_reply(self, scope: Scope, reply: str, there: Conversation) -> None:
