@@ -247,7 +247,7 @@ async def _first_hits(
     kind = kind_of(candidates)
     sums = totals(fuse(candidates, kind, textual=False) | fuse(candidates, kind, textual=True))
     first = order(candidates, sums)[:HITS]
-    answers = sums[~candidates.repeating()]
+    answers = sums[~candidates.repeating]
     shared = question_features(candidates, float(answers.max()) if len(answers) else -np.inf, NoteEvidence())
     seqs = candidates.columns.seq[candidates.rows[first]].tolist()
     messages = await memory.store.read(questions.MessagesByNumber(user.scope, seqs))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from aforesaid.recall.background import SAME, Background
@@ -23,7 +24,7 @@ _PUNCTUATION: Final = 10
 """Characters by which a message with the words of the question may be longer than it. Most need no closer look."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Candidates:
     """Candidates in the order of the log, with what words and meaning say about them and their neighbours.
 
@@ -58,12 +59,17 @@ class Candidates:
         """Return some of the candidates, by their place among the rows, with their texts."""
         return replace(self, rows=self.rows[chosen], before=self.before[chosen], after=self.after[chosen], texts=texts)
 
+    @cached_property
     def repeating(self) -> NDArray[np.bool_]:
-        """Return which of the candidates repeat the question instead of answering it, in meaning or word for word."""
+        """Which of the candidates repeat the question instead of answering it, in meaning or word for word."""
         repeating: NDArray[np.bool_] = self.dense[self.rows] >= self.background.standard(SAME)
         if self.texts:
             asked, most = word_key(self.question.text), len(self.question.text) + _PUNCTUATION
-            repeating |= [len(text) <= most and word_key(text) == asked for text in self.texts]
+            least = len(asked)  # the key of an ASCII text is not longer than the text
+            repeating |= [
+                len(text) <= most and (len(text) >= least or not text.isascii()) and word_key(text) == asked
+                for text in self.texts
+            ]
         return repeating
 
     def coverage(self) -> Numbers:

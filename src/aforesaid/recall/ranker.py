@@ -99,7 +99,7 @@ def _compare(weights: Ranker, question: TokenVectors, candidates: Candidates, st
     length = np.log(np.maximum(tokens, 1))[place[candidates.rows]]
     total = weights.scale * (np.maximum(own, damped) @ shares) + weights.length * length
     # As in the background: messages that repeat the question say nothing about the others.
-    usual = total[~candidates.repeating()]
+    usual = total[~candidates.repeating]
     if not len(usual):
         return np.zeros(len(total))
     result: Numbers = (total - usual.mean() - _SHIFT * usual.std()) * (len(usual) / (len(usual) + _FEW))

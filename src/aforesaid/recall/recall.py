@@ -152,7 +152,7 @@ class Recall:
             ranked = order(candidates, sums)
         scale = SIMILARITY_SCALE
         if request.arms == "all":
-            answers = sums[~candidates.repeating()]
+            answers = sums[~candidates.repeating]
             scale = score_scale(candidates, float(answers.max()) if len(answers) else -math.inf, notes)
         if request.similarity is not None:
             near = candidates.background.similarities(candidates.dense[candidates.rows])

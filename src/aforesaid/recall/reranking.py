@@ -45,7 +45,7 @@ async def rerank(
     import numpy as np  # noqa: PLC0415 - loaded by now
 
     added = np.zeros(len(sums))
-    seqs, repeating = candidates.columns.seq[candidates.rows].tolist(), candidates.repeating()
+    seqs, repeating = candidates.columns.seq[candidates.rows].tolist(), candidates.repeating
     places = [place for place in ranked if not repeating[place] and seqs[place] in messages][: reranker.candidates]
     if len(places) < 2:  # noqa: PLR2004 - one candidate has no order
         return added

@@ -78,7 +78,7 @@ def question_features(candidates: Candidates, best: float, notes: NoteEvidence) 
     are in the memory, the logarithm of its size, the highest sum, whether no word is in the memory, and 1.
     Messages that repeat the question do not count: asked again, it must find its answer as before.
     """
-    repeating = candidates.repeating()
+    repeating = candidates.repeating
     repeated, others = candidates.rows[repeating], candidates.rows[~repeating]
     words = max(len(candidates.postings), 1)
     found = max(sum(_has_others(posting.rows, repeated) for posting in candidates.postings) / words, notes.coverage)

@@ -79,7 +79,7 @@ def everything(connection: apsw.Connection, *, vectors: bool) -> Iterator[Row]:
 def _messages(connection: apsw.Connection) -> Iterator[Message]:
     last = 0
     query = f"{rows.MESSAGE} WHERE log.seq > ? ORDER BY log.seq LIMIT ?"
-    while page := records.messages(connection.execute(query, (last, PAGE))):
+    while page := records.messages(rows.every(connection.execute(query, (last, PAGE)))):
         yield from page
         last = page[-1].seq
 

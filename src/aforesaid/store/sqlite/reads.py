@@ -56,6 +56,14 @@ WITH RECURSIVE version (seq, replaces) AS (
 """
 
 
+# By the primary key: through the index of the owner it takes half as long again.
+_NOT_INDEXED: Final = "FROM log NOT INDEXED"
+_BY_SEQ: Final = f"{rows.MESSAGE.replace('FROM log', _NOT_INDEXED)} WHERE log.seq IN (SELECT value FROM json_each(?))"
+# Without the name of the index, SQLite reads the messages of the owner one by one.
+_INDEXED: Final = "FROM log INDEXED BY log_by_given_id"
+_BY_GIVEN_ID: Final = f"{rows.MESSAGE.replace('FROM log', _INDEXED)} WHERE log.given_id = ?"
+
+
 def inside(connection: apsw.Connection, scope: Scope, within: Within) -> tuple[str, tuple[int, ...]]:
     """Return the condition on the log that limits a read to the scope, and what to bind to it.
 
@@ -98,7 +106,7 @@ def messages(connection: apsw.Connection, question: questions.Messages) -> list[
         f"SELECT seq FROM {_by_time(question.within)} WHERE {' AND '.join(where)} ORDER BY at DESC, seq DESC LIMIT ?"
     )
     query = f"{rows.MESSAGE} WHERE log.seq IN ({picked}) ORDER BY log.at, log.seq"
-    return records.messages(connection.execute(query, (*bindings, question.limit)))
+    return records.messages(rows.every(connection.execute(query, (*bindings, question.limit))))
 
 
 def count(connection: apsw.Connection, question: questions.MessageCount) -> int:
@@ -138,7 +146,7 @@ def _by_time(within: Within) -> str:
 def versions(connection: apsw.Connection, question: questions.VersionsOf) -> list[Message]:
     """Return all versions of the user's messages, in the order of the log."""
     owner = _number(find_person(connection, question.scope.space, question.scope.user))
-    return records.messages(connection.execute(_VERSIONS, (owner, json.dumps(list(question.seqs)))))
+    return records.messages(rows.every(connection.execute(_VERSIONS, (owner, json.dumps(list(question.seqs))))))
 
 
 def attachment_hashes(connection: apsw.Connection, _: questions.AttachmentHashes) -> frozenset[str]:
@@ -161,17 +169,14 @@ def _position(
 def message(connection: apsw.Connection, question: questions.MessageById) -> Message:
     """Return one message by its id."""
     limit_to_scope, values = inside(connection, question.scope, question.within)
-    limited = f"{rows.MESSAGE} WHERE {limit_to_scope}"
     seq = sequence_number(question.message_id)
     if seq is not None:
-        row = connection.execute(f"{limited} AND log.seq = ? AND log.given_id IS NULL", (*values, seq)).fetchone()
+        named = f"{rows.MESSAGE} WHERE {limit_to_scope} AND log.seq = ? AND log.given_id IS NULL"
+        row = connection.execute(named, (*values, seq)).fetchone()
     else:
         here = _number(find_thread(connection, question.scope.space, question.scope.thread))
-        named = f"{limited} AND log.given_id = ?"
-        row = (
-            connection.execute(f"{named} AND log.thread = ?", (*values, question.message_id, here)).fetchone()
-            or connection.execute(f"{named} ORDER BY log.seq DESC LIMIT 1", (*values, question.message_id)).fetchone()
-        )
+        named = f"{_BY_GIVEN_ID} AND {limit_to_scope} ORDER BY log.thread != ?, log.seq DESC LIMIT 1"
+        row = connection.execute(named, (question.message_id, *values, here)).fetchone()
     if row is None:
         raise NotFound(f"{quoted(question.scope.user)} has no message {quoted(question.message_id)}")
     return records.message(row)
@@ -180,8 +185,8 @@ def message(connection: apsw.Connection, question: questions.MessageById) -> Mes
 def pick(connection: apsw.Connection, question: questions.MessagesByNumber) -> list[Message]:
     """Return those of the messages that the scope holds, in order."""
     limit_to_scope, values = inside(connection, question.scope, question.within)
-    query = f"{rows.MESSAGE} WHERE log.seq IN (SELECT value FROM json_each(?)) AND {limit_to_scope} ORDER BY log.seq"
-    return records.messages(connection.execute(query, (json.dumps(list(question.seqs)), *values)))
+    query = f"{_BY_SEQ} AND {limit_to_scope} ORDER BY log.seq"
+    return records.messages(rows.every(connection.execute(query, (json.dumps(list(question.seqs)), *values))))
 
 
 def covered(connection: apsw.Connection, question: questions.CoveredMessages) -> list[Message]:
@@ -197,7 +202,7 @@ def covered(connection: apsw.Connection, question: questions.CoveredMessages) ->
         return in_time_order(views.below(connection, question.summary))
     # The plus keeps SQLite from reading all of the owner's messages: the chunks are the shorter way.
     query = f"{rows.MESSAGE} WHERE log.chunk IN (SELECT value FROM json_each(?)) AND +log.owner = ?"
-    return in_time_order(records.messages(connection.execute(query, (chunks, owner))))
+    return in_time_order(records.messages(rows.every(connection.execute(query, (chunks, owner)))))
 
 
 def summaries(connection: apsw.Connection, question: questions.Summaries) -> list[Summary]:

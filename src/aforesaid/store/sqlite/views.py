@@ -49,7 +49,7 @@ def below(connection: apsw.Connection, summary: int) -> list[Message]:
         return [found[seq] for seq in sorted(found)]
     here = thread if reach == "thread" else None
     query = f"{rows.MESSAGE} WHERE {_BELOW} ORDER BY log.seq"
-    return records.messages(connection.execute(query, (owner, first, last, began, ended, here)))
+    return records.messages(rows.every(connection.execute(query, (owner, first, last, began, ended, here))))
 
 
 def above(connection: apsw.Connection, question: questions.SummariesAbove) -> list[Summary]:
@@ -80,7 +80,7 @@ def following(connection: apsw.Connection, question: questions.MessagesAfter) ->
     index = "log_by_owner" if question.archived else "log_active_by_owner"
     picked = f"SELECT seq FROM log INDEXED BY {index} WHERE {' AND '.join(where)} ORDER BY seq LIMIT ?"
     query = f"{rows.MESSAGE} WHERE log.seq IN ({picked}) ORDER BY log.seq"
-    return records.messages(connection.execute(query, (*values, question.limit)))
+    return records.messages(rows.every(connection.execute(query, (*values, question.limit))))
 
 
 def said_between(connection: apsw.Connection, question: questions.MessagesBetween) -> list[Message]:
@@ -90,7 +90,7 @@ def said_between(connection: apsw.Connection, question: questions.MessagesBetwee
         SELECT l.seq FROM thread h CROSS JOIN log l ON l.thread = h.id WHERE h.space = ? AND l.at >= ? AND l.at < ?
     ) ORDER BY log.at, log.seq
     """
-    return records.messages(connection.execute(query, (question.space, question.since, question.until)))
+    return records.messages(rows.every(connection.execute(query, (question.space, question.since, question.until))))
 
 
 def said_per_day(connection: apsw.Connection, question: questions.ActivityPerDay) -> list[Activity]:
