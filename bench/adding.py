@@ -18,6 +18,7 @@ from aforesaid.domain.message import draft
 from aforesaid.domain.scope import Scope
 from aforesaid.evaluation.synthetic_chat import SyntheticChat
 from aforesaid.memory import connect
+from aforesaid.store.sql import appending
 from aforesaid.store.sqlite import append, sessions
 from aforesaid.store.sqlite.connection import Options, prefixed_terms
 from aforesaid.store.sqlite.connection import connect as connect_file
@@ -25,7 +26,7 @@ from aforesaid.store.sqlite.indexing import INDEX
 from aforesaid.store.sqlite.migrate import migrate
 
 USERS = 64
-Row = tuple[int, int, append.Prepared, str]
+Row = tuple[int, int, appending.Prepared, str]
 ROUNDS = 5
 
 

@@ -57,7 +57,7 @@ class Room:
 
 ROOMS = {
     "sqlite": Room(
-        ("aforesaid/store/sqlite/*.py", "aforesaid/store/records.py"),
+        ("aforesaid/store/sqlite/*.py", "aforesaid/store/sql/*.py", "aforesaid/store/records.py"),
         ("tests/store", "tests/portability/test_export.py", "tests/portability/test_purge.py"),
         "not postgres and not json and not files and not [memory] and not machine",
     ),

@@ -85,9 +85,9 @@ BREAKS = (
     ),
     Break(
         "A17",
-        "store/sqlite/reads.py",
-        'return "log.owner = ?", (owner,)',
-        'return "(log.owner = ? OR 1)", (owner,)',
+        "store/sql/messages.py",
+        'return Conditions(f"[[log.space = $1 AND ]]log.owner = {USER}"',
+        'return Conditions(f"[[log.space = $1 AND ]](log.owner = {USER} OR 1 = 1)"',
         "everybody's messages are read",
     ),
     Break(

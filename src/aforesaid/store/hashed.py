@@ -32,6 +32,11 @@ def number_of(term: str) -> int:
     return int.from_bytes(_hash(term), "little", signed=True)
 
 
+def content_hash(text: str) -> int:
+    """Return a number by which equal texts are found."""
+    return int.from_bytes(blake2b(text.encode(), digest_size=_BYTES).digest(), "big", signed=True)
+
+
 @lru_cache(_REMEMBERED)
 def _hash(term: str) -> bytes:
     # Two of a person's words that have the same 64 bits are not to be expected in the lifetime of the universe.

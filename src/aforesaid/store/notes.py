@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
+
+from aforesaid.domain.checks import moment
+from aforesaid.domain.message import message_id
+from aforesaid.domain.note import NoteKey, NoteMatch
 
 if TYPE_CHECKING:
     from aforesaid.store.questions.searches import Vector
@@ -21,6 +25,21 @@ class RankedNote(NamedTuple):
     words: tuple[str, ...]
     coverage: float
     similarity: float | None
+
+    @property
+    def key(self) -> NoteKey:
+        """What the number means: a summary has an even one, a memory an odd one."""
+        return NoteKey("memory" if self.note % 2 else "summary", self.note // 2)
+
+    def match(self, text: str, at: int, sources: Iterable[tuple[int, str | None]]) -> NoteMatch:
+        """Return it with its text, its time (microseconds), and the messages that it stands for: number and id."""
+        ids = tuple(message_id(seq, given) for seq, given in sources)
+        return NoteMatch(self.key, text, moment(at), ids, self.words, self.coverage, self.similarity)
+
+
+def number_of(key: NoteKey) -> int:
+    """Return the number of a note among summaries and memories."""
+    return 2 * key.id + (key.kind == "memory")
 
 
 def rank_notes(having: Mapping[str, Sequence[int]], similar: Mapping[int, float], notes: int) -> list[RankedNote]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from datetime import date, datetime, timedelta
 from typing import Any, Final
@@ -95,8 +95,13 @@ def position(found: Row | None, before: int) -> Position:
     return Position(at, seq if seq == before else seq + 1)
 
 
-def summary(row: Row, loaded: Callable[[Any], Any]) -> Summary:
-    """Read a row of a store's SUMMARY. `loaded` takes lists and records as the store gives them."""
+def loaded(value: Any) -> Any:  # noqa: ANN401 - whatever the JSON says
+    """Return a list or a record that SQLite holds as JSON. PostgreSQL gives it as it is."""
+    return json.loads(value) if isinstance(value, str) else value
+
+
+def summary(row: Row) -> Summary:
+    """Read a row of a store's SUMMARY."""
     quality = None if row[27] is None else loaded(row[27])
     return Summary(
         id=row[0],
@@ -220,10 +225,11 @@ def session(row: Row) -> Session:
     )
 
 
-def memory(
-    number: int, space: str, user: str, created: int, revision: int, sources: Sequence[int], it: Mapping[str, Any]
-) -> MemoryRecord:
-    """Make a memory of its columns: those of MEMORY in `it`, its tags as a list."""
+def memory(row: Row) -> MemoryRecord:
+    """Read a row of a store's memories: the columns of MEMORY are its last."""
+    number, space, user, sources, created, revision, *values = row
+    it = dict(zip(MEMORY, values, strict=True))
+    it["tags"] = loaded(it["tags"])
     event = None
     if it["event_start"] is not None:
         event = Event(moment(it["event_start"]), moment(it["event_end"]), bool(it["event_timed"]))
@@ -235,7 +241,7 @@ def memory(
         text=it["text"],
         importance=it["importance"],
         tags=tuple(it["tags"]),
-        sources=tuple(sources),
+        sources=tuple(loaded(sources)),
         created_at=moment(created),
         active=bool(it["active"]),
         state=it["state"],

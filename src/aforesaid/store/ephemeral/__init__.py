@@ -14,7 +14,6 @@ from typing import TypeVar, cast
 from aforesaid.domain.change import Change
 from aforesaid.domain.checks import moment
 from aforesaid.domain.clock import now
-from aforesaid.domain.message import message_hash
 from aforesaid.domain.receipt import Receipt
 from aforesaid.domain.report import Check, Component, Verification
 from aforesaid.errors import InvalidInput
@@ -24,7 +23,7 @@ from aforesaid.store.ephemeral.changes import carry_out
 from aforesaid.store.ephemeral.held import locked
 from aforesaid.store.ephemeral.moving import Moving
 from aforesaid.store.ephemeral.reader import Reader
-from aforesaid.store.ephemeral.state import Entry, State, as_microseconds
+from aforesaid.store.ephemeral.state import State
 from aforesaid.store.questions import Question
 
 __all__ = ["EphemeralStore"]
@@ -66,7 +65,7 @@ class EphemeralStore(Moving):
     @locked
     async def verify(self, progress: Progress | None = None) -> Verification:
         """Check what is in memory."""
-        changed = [entry.message.id for entry in self._open.log.values() if not _intact(entry)]
+        changed = [entry.message.id for entry in self._open.log.values() if not entry.intact]
         if progress is not None:
             progress("hashes", len(self._open.log), len(self._open.log))
         return Verification((Check("hashes", not changed, "; ".join(changed) or "ok", 0.0),))
@@ -79,10 +78,3 @@ class EphemeralStore(Moving):
         """Forget everything."""
         self._closed = True
         self._state = self._reader.state = State()
-
-
-def _intact(entry: Entry) -> bool:
-    message = entry.message
-    names = message.space, message.user, message.thread, entry.given_id, message.role, message.author, message.name
-    times = as_microseconds(message.at), as_microseconds(message.stored_at)
-    return message.hash == message_hash(*names, message.text, *times, message.details)

@@ -13,7 +13,7 @@ from aforesaid.domain.agenda import Subject
 from aforesaid.domain.checks import microseconds
 from aforesaid.domain.literals import Within
 from aforesaid.domain.memory import Derived, Facts, MemoryRecord, MemoryVersion, Tombstone
-from aforesaid.domain.message import Message
+from aforesaid.domain.message import Message, message_hash
 from aforesaid.domain.note import NoteKey
 from aforesaid.domain.report import AuditEntry, Setting
 from aforesaid.domain.scope import Scope
@@ -35,6 +35,15 @@ class Entry:
     def owner(self) -> Name:
         """Whose message it is."""
         return self.message.space, self.message.user
+
+    @property
+    def intact(self) -> bool:
+        """Whether the message is what was stored."""
+        it = self.message
+        names = it.space, it.user, it.thread, self.given_id, it.role, it.author, it.name
+        return it.hash == message_hash(
+            *names, it.text, as_microseconds(it.at), as_microseconds(it.stored_at), it.details
+        )
 
 
 @dataclass(frozen=True, slots=True)

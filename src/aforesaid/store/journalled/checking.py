@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from aforesaid.domain.message import message_hash
 from aforesaid.domain.report import Check
 from aforesaid.errors import InvalidInput, StoreError
 from aforesaid.store import findings
 from aforesaid.store.contract import Progress
-from aforesaid.store.ephemeral.state import Entry, State, as_microseconds
+from aforesaid.store.ephemeral.state import State
 from aforesaid.store.journalled import loading
 from aforesaid.store.journalled.disk import make_folders, translated
 from aforesaid.store.journalled.files import Files
@@ -26,7 +25,7 @@ def verify(files: Files, state: State, progress: Progress | None) -> tuple[Check
 
     def hashes() -> Iterator[str]:
         for done, entry in enumerate(state.log.values(), 1):
-            if not intact(entry):
+            if not entry.intact:
                 yield f"{entry.message.id} is not what was stored"
             if progress is not None:
                 progress("hashes", done, len(state.log))
@@ -50,14 +49,6 @@ def copy(files: Files, state: State, target: Path) -> None:
         make_folders(files.disk, target.parent)
         layout.prepare(files.disk)
         layout.write(files.disk, Snapshot(loading.still(state), Header(files.store, 1), None))
-
-
-def intact(entry: Entry) -> bool:
-    """Tell whether a message is what was stored."""
-    message = entry.message
-    names = message.space, message.user, message.thread, entry.given_id, message.role, message.author, message.name
-    times = as_microseconds(message.at), as_microseconds(message.stored_at)
-    return message.hash == message_hash(*names, message.text, *times, message.details)
 
 
 def _read_files(files: Files, read: State) -> Iterator[str]:

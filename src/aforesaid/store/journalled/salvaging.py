@@ -9,7 +9,6 @@ from aforesaid.domain.transfer import Row
 from aforesaid.store.ephemeral.dumping import rows
 from aforesaid.store.ephemeral.state import State
 from aforesaid.store.journalled import loading
-from aforesaid.store.journalled.checking import intact
 from aforesaid.store.journalled.disk import Disk, translated
 from aforesaid.store.journalled.journal import journals_of
 from aforesaid.store.journalled.layout import Layout
@@ -37,7 +36,7 @@ def salvage(layout: Layout) -> Salvage:
                 lost += _journal(state, path)
         finally:
             lock.release()
-    damaged = [seq for seq, entry in sorted(state.log.items()) if not intact(entry)]
+    damaged = [seq for seq, entry in sorted(state.log.items()) if not entry.intact]
     for seq in damaged:
         del state.log[seq]
     if damaged:

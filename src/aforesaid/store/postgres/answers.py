@@ -3,60 +3,51 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
-from aforesaid.domain.report import Ledger
-from aforesaid.store import questions, selects
-from aforesaid.store.postgres import agenda, known, memories, note_search, reads, retention, vectors, views
+from aforesaid.domain.report import Stats
+from aforesaid.store import questions
+from aforesaid.store.postgres import note_search, vectors
 from aforesaid.store.postgres.queries import Queries
-from aforesaid.store.postgres.rows import selected
+from aforesaid.store.postgres.rows import answered, answering
 from aforesaid.store.questions import Question
+from aforesaid.store.sql import answers, people
+
+_SIZES_OF_WORKERS: Final = """
+SELECT sum(result::bigint)::bigint FROM run_command_on_workers('SELECT pg_database_size(current_database())')
+ WHERE success
+"""
+_NEXT_TRANSACTION: Final = "SELECT pg_snapshot_xmax(pg_current_snapshot())::text"
+_NEXT_OF_WORKERS: Final = f"""
+SELECT string_agg(result, ' ' ORDER BY nodename, nodeport) FROM run_command_on_workers('{_NEXT_TRANSACTION}')
+"""
 
 
-async def _ledger(queries: Queries, question: questions.UserLedger) -> Ledger:
-    return await (reads.ledger_of_thread if question.here else reads.ledger)(queries, question)
+async def _totals(queries: Queries, question: questions.Totals) -> Stats:
+    """Return totals, with the sizes of Citus workers."""
+    found = await answered(queries, people.totals(question))
+    if not queries.distributed:
+        return found
+    return replace(found, bytes=found.bytes + (await queries.value(_SIZES_OF_WORKERS) or 0))
+
+
+async def _change_token(queries: Queries, _: questions.ChangeToken) -> str:
+    """Return a text that is another one once a transaction has written something."""
+    token = str(await queries.value(_NEXT_TRANSACTION))
+    # What is written to a worker alone leaves no trace on the coordinator.
+    return f"{token} {await queries.value(_NEXT_OF_WORKERS)}" if queries.distributed else token
 
 
 ANSWERS: Final[Mapping[type[Question[Any]], Callable[[Queries, Any], Awaitable[Any]]]] = {
-    questions.Messages: reads.messages,
-    questions.MessageById: reads.message,
-    questions.MessagesByNumber: reads.pick,
-    questions.MessageCount: reads.count,
-    questions.Threads: reads.threads,
-    questions.VersionsOf: reads.versions,
-    questions.AttachmentHashes: reads.attachment_hashes,
-    questions.MessagesAfter: reads.following,
-    questions.MessagesBetween: reads.said_between,
-    questions.ActivityPerDay: reads.said_per_day,
-    questions.Sessions: reads.sessions,
-    questions.UserLedger: _ledger,
-    questions.SummaryById: reads.summary,
-    questions.Summaries: reads.summaries,
-    questions.CoveredMessages: reads.covered,
-    questions.SummariesAbove: views.above,
-    questions.SummariesWithoutModel: reads.without_model,
-    questions.Memories: memories.read,
-    questions.MemoryById: memories.find,
-    questions.MemoryVersions: memories.versions,
-    questions.MemoriesOfSpace: memories.listed,
-    questions.DueMemories: memories.timely,
-    questions.UnextractedUsers: known.unextracted,
+    **answering(answers.ANSWERS),
     questions.SearchVector: vectors.similar,
     questions.SearchNotes: note_search.search,
     questions.MessageVectors: vectors.of_messages,
     questions.TokenVectors: vectors.of_tokens,
     questions.UnembeddedMessages: vectors.unembedded,
     questions.UnembeddedNotes: note_search.unembedded,
-    questions.Unprocessed: agenda.ahead,
-    questions.DueEntries: agenda.entries,
-    questions.PolicyBacklog: agenda.backlog,
-    questions.DiscardableCount: retention.discardable,
-    questions.TokensSpent: reads.spent,
-    questions.DisplayNames: reads.names,
-    questions.Users: reads.users,
-    questions.IrregularIds: reads.irregular_ids,
-    questions.Totals: reads.stats,
-    questions.ChangeToken: reads.change_token,
-    **selected(selects.SELECTS),
+    questions.Totals: _totals,
+    questions.ChangeToken: _change_token,
 }
 """All but the searches by words, which keep columns in memory (`Search`)."""

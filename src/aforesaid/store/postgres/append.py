@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from aforesaid.domain.change import AddMessage
-from aforesaid.domain.message import Draft, Message, Position, new_version, no_such_version, repeats
+from aforesaid.domain.message import Draft, Message, repeats
 from aforesaid.domain.receipt import Repeated, Stored
 from aforesaid.domain.scope import is_direct
 from aforesaid.domain.session import automatic_name, opening_message
-from aforesaid.domain.transfer import Restore, Restored, draft_of
+from aforesaid.domain.transfer import Restored
 from aforesaid.errors import NotFound
 from aforesaid.store import records
 from aforesaid.store.checksums import POSTGRES as CHECKSUMS
+from aforesaid.store.dialects import for_postgres
 from aforesaid.store.hashed import hashed
-from aforesaid.store.postgres import rows
 from aforesaid.store.postgres.queries import Row, Statement, insert_rows, over_rows, statements
+from aforesaid.store.postgres.rows import answered
 from aforesaid.store.postgres.sessions import LATEST, Sessions
 from aforesaid.store.postgres.unit import Unit
-from aforesaid.text.terms import terms
+from aforesaid.store.sql import appending
+from aforesaid.store.sql.appending import Prepared, Returning, Version, replace_version, version_of
+from aforesaid.store.sql.tables import MESSAGE
 
 _BY_GIVEN_ID: Final = over_rows(
-    rows.MESSAGE
+    for_postgres(MESSAGE)
     + """
     JOIN {rows} ON log.space = {space} AND log.given_id = new.given_id AND md5(log.thread) = md5(new.thread)
      AND log.thread = new.thread
@@ -31,7 +34,7 @@ _BY_GIVEN_ID: Final = over_rows(
     given_id="text",
 )
 _BY_TIME: Final = over_rows(
-    rows.MESSAGE
+    for_postgres(MESSAGE)
     + "JOIN {rows} ON log.space = {space} AND log.thread = new.thread AND log.at = new.at ORDER BY log.seq",
     thread="text",
     at="bigint",
@@ -56,18 +59,6 @@ _NEW_MESSAGES: Final = insert_rows(
     replaces="bigint",
     replaced="boolean",
     details="text",
-)
-_NAMED: Final = "SELECT at, seq, role FROM log WHERE space = $1 AND thread = $2 AND owner = $3 AND {name} = $4"
-_NEWEST_VERSION: Final = """
-WITH RECURSIVE version (at, seq) AS (
-    SELECT at, seq FROM log WHERE space = $1 AND seq = $2
-    UNION ALL SELECT log.at, log.seq FROM version JOIN log ON log.space = $1 AND log.replaces = version.seq
-) SELECT at, seq FROM version ORDER BY seq DESC LIMIT 1
-"""
-_REPLACE: Final = (
-    "UPDATE log SET replaced = true WHERE space = $1 AND seq = $2",
-    "UPDATE person SET revision = revision + 1 WHERE space = $1 AND name = $2",
-    "UPDATE thread SET revision = revision + 1 WHERE space = $1 AND name = $2",
 )
 _AUTHORS: Final = insert_rows(
     "person",
@@ -115,57 +106,13 @@ _COUNT_THREADS: Final = insert_rows(
 )
 
 
-class Prepared(NamedTuple):
-    """A message with all that can be computed about it before a space is held."""
-
-    draft: Draft
-    silence: int
-    words: int
-    terms: bytes
-    hash: bytes
-
-    @property
-    def can_be_refused(self) -> bool:
-        """Whether what is stored can be a reason to refuse it: it names a session, or a message that it replaces."""
-        return self.draft.scope.session is not None or self.draft.replaces is not None
-
-
-class Returning(NamedTuple):
-    """A message of a dump: it has a number and a session of its own."""
-
-    change: Restore
-    message: Prepared
-    seq: int
-    session: str
-
-
-class _Version(NamedTuple):
-    """A new version on its way: the message that it names, and the newest version of that one."""
-
-    named: Draft
-    position: Position
-    role: str
-    newest: Position
-
-    def checked(self) -> Draft:
-        """Return the draft as it is stored. Raises InvalidInput when it cannot replace the message."""
-        return new_version(self.named, self.position, self.role, self.newest)
-
-
 Place = tuple[str, str]
 """A space, and a person or a thread in it."""
 
 
 def prepare(change: AddMessage) -> Prepared:
-    """Do the thinking about a message that needs no database."""
-    draft, silence = change
-    found = terms(draft.text)
-    return Prepared(draft, silence, len(found), hashed(found), draft.hash)
-
-
-def prepare_return(change: Restore, message: Message) -> Returning:
-    """Do the thinking about a message of a dump that needs no database."""
-    return Returning(change, prepare(AddMessage(draft_of(message))), message.seq, message.session)
+    """Compute what needs no database."""
+    return appending.prepare(change, hashed)
 
 
 class Appender:
@@ -215,7 +162,7 @@ class Appender:
         version = None
         if draft.replaces is not None:
             version = await self._version(draft)
-            draft = version.named if isinstance(version, _Version) else draft
+            draft = version.named if isinstance(version, Version) else draft
         earlier = self._delivered_before(draft)
         if earlier is not None:
             return Repeated(earlier)
@@ -243,39 +190,28 @@ class Appender:
         version = None
         if draft.replaces is not None:
             version = await self._version(draft)
-            draft = version.named if isinstance(version, _Version) else draft._replace(replaces=None)
+            draft = version.named if isinstance(version, Version) else draft._replace(replaces=None)
         earlier = self._delivered_before(draft)
         if earlier is not None:
             return Restored(earlier.seq, False)
-        if isinstance(version, _Version):
+        if isinstance(version, Version):
             draft = version.checked()
         numbers = self._unit.numbers[draft.scope.space]
         seq = numbers.seq = max(numbers.seq + 1, step.seq)
         name = automatic_name(seq) if opening_message(step.session) == step.seq else step.session
         session = await self._sessions.enter(draft, step.message.silence, seq, name)
         self._collect(step.message._replace(draft=draft), seq, session, name)
-        if isinstance(version, _Version):
+        if isinstance(version, Version):
             self._replace(draft)
         return Restored(seq, True)
 
-    async def _version(self, draft: Draft) -> _Version | NotFound:
-        """Find the message that a draft replaces, and the newest version of that one."""
+    async def _version(self, draft: Draft) -> Version | NotFound:
         self.write()
-        scope = draft.scope
-        by = "seq" if isinstance(draft.replaces, int) else "given_id"
-        found = await self._unit.first(_NAMED.format(name=by), scope.space, scope.thread, scope.user, draft.replaces)
-        if found is None:
-            return no_such_version(draft)
-        at, seq, role = found
-        newest = await self._unit.one(_NEWEST_VERSION, scope.space, seq)
-        return _Version(draft._replace(replaces=seq), Position(at, seq), role, Position(*newest))
+        return await answered(self._unit.queries, version_of(draft))
 
     def _replace(self, draft: Draft) -> None:
-        """Mark the version before a new one. What searches keep in memory is read again."""
         self.write()
-        scope = draft.scope
-        for query, value in zip(_REPLACE, (draft.replaces, scope.user, scope.thread), strict=True):
-            self._unit.later(query, scope.space, value)
+        replace_version(self._unit.later, draft)
 
     def _collect(self, step: Prepared, seq: int, session: int, session_name: str) -> Stored:
         """Have a message written with the next ones."""

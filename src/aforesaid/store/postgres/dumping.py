@@ -23,19 +23,24 @@ from aforesaid.domain.transfer import (
     VectorOf,
 )
 from aforesaid.store import questions, records
-from aforesaid.store.postgres import memories, rows
+from aforesaid.store.dialects import for_postgres
 from aforesaid.store.postgres import queries as asking
 from aforesaid.store.postgres.queries import Queries
+from aforesaid.store.postgres.rows import answered
 from aforesaid.store.postgres.vectors import halves
+from aforesaid.store.sql import memories
+from aforesaid.store.sql.tables import MEMORY_OF_ANY_SPACE, MESSAGE, SESSION, SUMMARY_OF_ANY_SPACE
 
 PAGE: Final = 1_000
 
-_MESSAGES: Final = f"{rows.MESSAGE} WHERE (log.space, log.seq) > ($1, $2) ORDER BY log.space, log.seq LIMIT $3"
-_SESSIONS: Final = """
-SELECT name, space, thread, opened_by, started_at, last_at, messages, timeout, automatic, id FROM session
- WHERE (space, id) > ($1, $2) ORDER BY space, id LIMIT $3
-"""
-_SUMMARIES: Final = f"{rows.SUMMARY_OF_ANY_SPACE} WHERE (y.space, y.id) > ($1, $2) ORDER BY y.space, y.id LIMIT $3"
+_MESSAGES: Final = for_postgres(f"{MESSAGE} WHERE (log.space, log.seq) > ($1, $2) ORDER BY log.space, log.seq LIMIT $3")
+_SESSIONS: Final = for_postgres(f"{SESSION} WHERE (s.space, s.id) > ($1, $2) ORDER BY s.space, s.id LIMIT $3")
+_SUMMARIES: Final = for_postgres(
+    f"{SUMMARY_OF_ANY_SPACE} WHERE (y.space, y.id) > ($1, $2) ORDER BY y.space, y.id LIMIT $3"
+)
+_MEMORIES: Final = for_postgres(
+    f"{MEMORY_OF_ANY_SPACE} WHERE (m.space, m.id) > ($1, $2) ORDER BY m.space, m.id LIMIT $3"
+)
 _ARCHIVED: Final = "SELECT seq FROM log WHERE space = $1 AND owner = $2 AND chunk = $3 ORDER BY seq"
 _FACTS: Final = """
 SELECT space, owner, text, version, created_at, cause FROM facts
@@ -81,8 +86,8 @@ async def everything(queries: Queries, *, vectors: bool) -> AsyncIterator[list[R
         yield [SessionRow(records.session(row), row[8]) for row in page]
     async for page in _pages(queries, _SUMMARIES, ("", 0), lambda row: (row[1], row[0])):
         yield [await _with_archive(queries, row) for row in page]
-    async for remembered in _memories(queries):
-        yield remembered
+    async for page in _pages(queries, _MEMORIES, ("", 0), lambda row: (row[1], row[0])):
+        yield [await _with_versions(queries, records.memory(row)) for row in page]
     async for page in _pages(queries, _FACTS, ("", "", 0), lambda row: (row[0], row[1], row[3])):
         yield [Facts(space, user, text, version, moment(at), cause) for space, user, text, version, at, cause in page]
     async for others in _about_users(queries):
@@ -106,19 +111,13 @@ async def _about_users(queries: Queries) -> AsyncIterator[list[Row]]:
     yield [SpendingRow(date.fromisoformat(day), space, user, tokens) for day, space, user, tokens in spending]
 
 
-def _versions_of(memory: MemoryRecord) -> questions.MemoryVersions:
-    return questions.MemoryVersions(Scope.of(memory.user, memory.space), memory.id)
-
-
-async def _memories(queries: Queries) -> AsyncIterator[list[Row]]:
-    after = ("", 0)
-    while found := await memories.page(queries, after, PAGE):
-        yield [MemoryRow(each, tuple(await memories.versions(queries, _versions_of(each)))) for each in found]
-        after = found[-1].space, found[-1].id
+async def _with_versions(queries: Queries, memory: MemoryRecord) -> MemoryRow:
+    wanted = questions.MemoryVersions(Scope.of(memory.user, memory.space), memory.id)
+    return MemoryRow(memory, tuple(await answered(queries, memories.versions(wanted))))
 
 
 async def _with_archive(queries: Queries, row: asking.Row) -> SummaryRow:
-    summary = rows.summary(row)
+    summary = records.summary(row)
     if summary.reach != "chunks" or summary.level != 1 or summary.rolled_back:
         return SummaryRow(summary)
     found = await queries.rows(_ARCHIVED, summary.space, summary.user, summary.chunks[0])

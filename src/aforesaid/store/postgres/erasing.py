@@ -12,9 +12,10 @@ from typing import Any, Final
 from aforesaid.store import erase_statements
 from aforesaid.store.checksums import POSTGRES as CHECKSUMS
 from aforesaid.store.dialects import for_postgres
-from aforesaid.store.postgres.retention import KEYS, OLD, moment_of, of_space
+from aforesaid.store.postgres.rows import answered
 from aforesaid.store.postgres.unit import Unit
 from aforesaid.store.rules import writes
+from aforesaid.store.sql import upkeep
 
 _NEWEST: Final = """
 UPDATE person SET last_seq = coalesce((SELECT max(seq) FROM log WHERE space = $1 AND owner = person.name), 0),
@@ -92,10 +93,7 @@ def _erase_memory_versions(unit: Unit, write: writes.EraseMemoryVersions) -> Non
 
 
 async def _erase_old_rows(unit: Unit, write: writes.EraseOldRows) -> int:
-    keys, table = KEYS[write.table], write.table
-    old = f"SELECT {keys} {of_space(OLD[table][0])} ORDER BY {keys} LIMIT $3"
-    query = f"DELETE FROM {table} WHERE space = $2 AND ({keys}) IN ({old}) RETURNING 1"
-    return len(await unit.rows(query, moment_of(table, write.before), write.space, write.limit))
+    return await answered(unit.queries, upkeep.erase_old_rows(write))
 
 
 WRITES: Final[Mapping[type[writes.Write[Any]], Callable[[Unit, Any], Any | Awaitable[Any]]]] = {

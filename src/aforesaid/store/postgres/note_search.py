@@ -6,14 +6,13 @@ from collections.abc import Mapping
 from typing import Final
 
 from aforesaid.domain.change import AddNoteVectors
-from aforesaid.domain.checks import moment
 from aforesaid.domain.clock import now
-from aforesaid.domain.message import message_id
 from aforesaid.domain.note import NoteKey, NoteKind, NoteMatch, UnembeddedNote
 from aforesaid.domain.scope import Scope
 from aforesaid.store import questions
 from aforesaid.store.hashed import number_of
 from aforesaid.store.notes import MOST_SOURCES, RankedNote, rank_notes
+from aforesaid.store.notes import number_of as note_number
 from aforesaid.store.postgres.packages import HalfVector, Vector
 from aforesaid.store.postgres.queries import Queries
 from aforesaid.store.postgres.unit import Unit
@@ -79,14 +78,9 @@ _PAGE: Final = 50
 _MARKS: Final[Mapping[NoteKind, str]] = {"summary": "summaries_up_to", "memory": "memories_up_to"}
 
 
-def number(key: NoteKey) -> int:
-    """Return the number of a note among all notes."""
-    return 2 * key.id + (key.kind == "memory")
-
-
 def embed_again(unit: Unit, scope: Scope, memory: int) -> None:
     """Let a memory whose text was changed be embedded again."""
-    unit.later(_DROP_VECTORS, scope.space, scope.user, number(NoteKey("memory", memory)))
+    unit.later(_DROP_VECTORS, scope.space, scope.user, note_number(NoteKey("memory", memory)))
     unit.later(_GO_BACK, scope.space, memory)
 
 
@@ -108,7 +102,7 @@ def add_vectors(unit: Unit, step: AddNoteVectors) -> None:
     marks: dict[tuple[str, NoteKind], int] = {}
     for key, value, space in step.rows:
         vector = HalfVector(np.frombuffer(value, dtype=np.float16))
-        unit.later(_ADD_VECTOR.format(table=key.kind), space, key.id, number(key), step.embedder, vector)
+        unit.later(_ADD_VECTOR.format(table=key.kind), space, key.id, note_number(key), step.embedder, vector)
         marks[space, key.kind] = max(marks.get((space, key.kind), 0), key.id)
     for (space, kind), up_to in marks.items():
         unit.later(_SEEN.format(mark=_MARKS[kind]), space, step.embedder, up_to)
@@ -150,15 +144,7 @@ async def _read(queries: Queries, scope: Scope, ranked: list[RankedNote]) -> lis
     answers = await queries.together((_SUMMARIES, (*here, summaries)), (_MEMORIES, (*here, memories, now())))
     found = {row[0]: row for rows in answers for row in rows}
     return [
-        NoteMatch(
-            key=NoteKey("memory" if each.note % 2 else "summary", each.note // 2),
-            text=row[1],
-            at=moment(row[2]),
-            sources=tuple(message_id(seq, given) for seq, given in zip(row[3], row[4], strict=True)),
-            words=each.words,
-            coverage=each.coverage,
-            similarity=each.similarity,
-        )
+        each.match(row[1], row[2], zip(row[3], row[4], strict=True))
         for each in ranked
         if (row := found.get(each.note)) is not None
     ]

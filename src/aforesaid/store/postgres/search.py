@@ -18,12 +18,13 @@ from aforesaid.domain.message_filter import EVERY_MESSAGE
 from aforesaid.domain.scope import Scope, is_direct
 from aforesaid.store import questions
 from aforesaid.store.columns import ColumnRow, Columns, Roll, columns_of
+from aforesaid.store.dialects import for_postgres
 from aforesaid.store.hashed import Inverted
-from aforesaid.store.postgres import reads
-from aforesaid.store.postgres.filters import conditions
 from aforesaid.store.postgres.queries import Queries, Row
+from aforesaid.store.postgres.rows import answered
 from aforesaid.store.ranking import Posting, TextMatches, best_hits, hit, posting, telling
 from aforesaid.store.sized_cache import SizedCache
+from aforesaid.store.sql.messages import add_filter, inside, pick
 from aforesaid.text.terms import query_words
 
 if TYPE_CHECKING:
@@ -109,7 +110,7 @@ class Search:
             question.limit,
         )
         wanted = questions.MessagesByNumber(question.scope, [seq for seq, _, _ in best], question.within)
-        messages = {each.seq: each for each in await reads.pick(queries, wanted)}
+        messages = {each.seq: each for each in await answered(queries, pick(wanted))}
         return [hit(messages[seq], score, found) for seq, score, found in best]
 
     async def match(self, queries: Queries, question: questions.MatchText) -> TextMatches:
@@ -124,13 +125,13 @@ class Search:
                 return TextMatches(columns_of(()), (), 1.0)
             documents, total = counts
             columns = kept.roll.columns()
-            inside = await _selected(queries, kept, columns, question)
+            selected = await _selected(queries, kept, columns, question)
             postings = []
             for word, terms in query_words(question.words):
                 rows, found = kept.index.having(terms)
                 made = posting(word, rows, found, documents)
-                if inside is not None:
-                    here = inside[rows]
+                if selected is not None:
+                    here = selected[rows]
                     made = Posting(word, made.rarity, rows[here], found[here])
                 postings.append(made)
             self._kept.resized(place)
@@ -165,27 +166,27 @@ async def _selected(
     queries: Queries, kept: _Kept, columns: Columns, question: questions.MatchText
 ) -> NDArray[np.bool_] | None:
     """Return which messages the scope holds and the filter lets through, where that is not all of its place."""
-    inside = await _inside(queries, kept, columns, question.scope, question.within)
+    held = await _held(queries, kept, columns, question.scope, question.within)
     if question.where == EVERY_MESSAGE:
-        return inside
+        return held
     import numpy as np  # noqa: PLC0415
 
-    place = await reads.inside(queries, question.scope, question.within)
-    limits, bound = conditions(question.where, len(place.values))
-    query = f"SELECT array_agg(log.seq) FROM log WHERE {' AND '.join([place.of_log, *limits])}"
-    chosen = np.isin(columns.seq, await queries.value(query, *place.values, *bound) or [])
-    return chosen if inside is None else inside & chosen
+    limits = await answered(queries, inside(question.scope, question.within))
+    add_filter(limits, question.where)
+    query = for_postgres(f"SELECT array_agg(log.seq) FROM log WHERE {limits}")
+    chosen = np.isin(columns.seq, await queries.value(query, *limits.values) or [])
+    return chosen if held is None else held & chosen
 
 
-async def _inside(
+async def _held(
     queries: Queries, kept: _Kept, columns: Columns, scope: Scope, within: Within
 ) -> NDArray[np.bool_] | None:
     """Return which messages the scope holds, where that is not all of its place."""
     if within == "user" or (within == "thread" and not is_direct(scope.thread)):
         return None
     if within == "thread":
-        inside: NDArray[np.bool_] = columns.thread == kept.threads.get(scope.thread, -1)
-        return inside
+        here: NDArray[np.bool_] = columns.thread == kept.threads.get(scope.thread, -1)
+        return here
     session = await queries.value(_SESSION, scope.space, scope.thread, scope.named_session())
     chosen: NDArray[np.bool_] = columns.session == (
         columns.sessions.index(session) if session in columns.sessions else -1

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from inspect import isawaitable
 from typing import Any, Final, TypeVar, cast
 
-from aforesaid.domain.change import AddMessage, AddNoteVectors, AddVectors, Change
-from aforesaid.domain.message import Message
+from aforesaid.domain.change import AddNoteVectors, AddVectors, Change
 from aforesaid.domain.receipt import Result, Stored
 from aforesaid.domain.retention import Discard, Discarded
-from aforesaid.domain.transfer import Restore, as_expected
+from aforesaid.domain.transfer import as_expected
 from aforesaid.store.contract import Progress
+from aforesaid.store.hashed import hashed
 from aforesaid.store.postgres import note_search, retention, vectors
 from aforesaid.store.postgres.answers import ANSWERS
-from aforesaid.store.postgres.append import Appender, Prepared, Returning, prepare, prepare_return
+from aforesaid.store.postgres.append import Appender
 from aforesaid.store.postgres.lookups import LOOKUPS
 from aforesaid.store.postgres.unit import Unit
 from aforesaid.store.postgres.writes import WRITES
@@ -25,6 +25,7 @@ from aforesaid.store.rules.driving import Operation, Rule, run_waiting
 from aforesaid.store.rules.purging import replace_version
 from aforesaid.store.rules.retention import discard
 from aforesaid.store.rules.spaces import spaces_of as spaces_of_change
+from aforesaid.store.sql.appending import Prepared, Returning, prepare_change
 
 T = TypeVar("T")
 
@@ -39,13 +40,7 @@ def prepared(changes: Sequence[Change], progress: Progress | None = None) -> lis
 
 
 def _prepared(change: Change) -> Step:
-    if isinstance(change, AddMessage):
-        return prepare(change)
-    if isinstance(change, Discard):
-        return retention.Discarding(change, None)
-    if isinstance(change, Restore):
-        return prepare_return(change, change.row) if isinstance(change.row, Message) else change
-    return change
+    return retention.Discarding(change, None) if isinstance(change, Discard) else prepare_change(change, hashed)
 
 
 def can_share(steps: Sequence[Step]) -> bool:

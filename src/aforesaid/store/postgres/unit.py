@@ -10,7 +10,10 @@ from typing import Any, Final
 from aforesaid.domain.clock import now
 from aforesaid.domain.scope import Scope
 from aforesaid.store.checksums import POSTGRES as CHECKSUMS
+from aforesaid.store.dialects import for_postgres
+from aforesaid.store.hashed import hashed
 from aforesaid.store.postgres.queries import Queries, Row, RowStatement, Statement, insert_rows, over_rows, statements
+from aforesaid.text.terms import terms
 
 _HOLD: Final = """
 SELECT space, last_seq, last_session, last_summary, last_memory, last_forgotten, last_audit, purges
@@ -44,6 +47,7 @@ _OWNS: Final = CHECKSUMS.insert(
     ON CONFLICT (space, name) DO UPDATE SET {CHECKSUMS.setting("person", owner="true")} WHERE NOT person.owner
     """,
 )
+_THREAD: Final = CHECKSUMS.insert("thread", ("space", "name", "revision"), "ON CONFLICT DO NOTHING")
 _AUDIT: Final = insert_rows(
     "audit",
     id="bigint",
@@ -58,6 +62,11 @@ _AUDIT: Final = insert_rows(
 @cache
 def _insert(table: str, names: tuple[str, ...], replacing: tuple[str, ...]) -> str:
     return CHECKSUMS.insert(table, names, CHECKSUMS.replacing(table, *replacing) if replacing else "")
+
+
+@cache
+def _update(table: str, where: str, bound: int, names: tuple[str, ...]) -> str:
+    return CHECKSUMS.update(table, where, **{name: f"${place}" for place, name in enumerate(names, bound + 1)})
 
 
 @dataclass(slots=True)
@@ -119,13 +128,49 @@ class Unit:
             for space, last in self.numbers.items()
         }
 
-    def later(self, query: str, *values: Any) -> None:  # noqa: ANN401
+    def later(self, text: str, *values: Any) -> None:  # noqa: ANN401
         """Let something be done before the next question is asked, or at the end."""
-        self.queries.later(query, *values)
+        self.queries.later(for_postgres(text), *values)
 
     def insert(self, table: str, row: Mapping[str, Any], *, replacing: tuple[str, ...] = ()) -> None:
         """Insert a row with its checksum. `replacing` is the key of a row that it may take the place of."""
         self.queries.later(_insert(table, tuple(row), replacing), *row.values())
+
+    def update(self, table: str, where: str, key: tuple[Any, ...], **values: Any) -> None:  # noqa: ANN401
+        """Set columns of the rows that a condition finds, and their checksums. `key` is what the condition binds."""
+        self.queries.later(_update(table, where, len(key), tuple(values)), *key, *values.values())
+
+    def number(self, table: str, space: str, least: int = 0) -> int:
+        """Return the number of a new row, which is at least `least`."""
+        numbers = self.numbers[space]
+        number: int = max(getattr(numbers, table) + 1, least)
+        setattr(numbers, table, number)
+        return number
+
+    def space(self, space: str) -> dict[str, str]:
+        """Return the column that names the space of a row."""
+        return {"space": space}
+
+    def whose(self, space: str, user: str) -> dict[str, str]:
+        """Return the columns that name the owner of a row."""
+        return {"space": space, "owner": user}
+
+    def person(self, _: str, name: str) -> str:
+        """Return what a column holds of a person: the name."""
+        return name
+
+    def thread(self, space: str, name: str) -> str:
+        """Return what a column holds of a thread, which is stored if it is new: the name."""
+        self.queries.later(_THREAD, space, name, self.numbers[space].first_revision)
+        return name
+
+    def array(self, values: Sequence[str]) -> list[str]:
+        """Return what a column holds of several texts: an array."""
+        return list(values)
+
+    def terms(self, text: str) -> dict[str, Any]:
+        """Return the column by which the words of a note are found."""
+        return {"terms": hashed(terms(text))}
 
     def later_rows(self, statement: RowStatement, rows: Sequence[Row], *others: Any) -> None:  # noqa: ANN401
         """Let something be done with rows that begin with their space."""

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from hashlib import blake2b
 from typing import Final
 
 from aforesaid.domain.change import AddVectors
 from aforesaid.domain.message_filter import EVERY_MESSAGE
 from aforesaid.domain.vector import Similar, Unembedded
 from aforesaid.store import questions
-from aforesaid.store.postgres.filters import conditions
+from aforesaid.store.dialects import for_postgres
+from aforesaid.store.hashed import content_hash
 from aforesaid.store.postgres.packages import HalfVector, Vector
 from aforesaid.store.postgres.queries import Queries, insert_rows, over_rows
-from aforesaid.store.postgres.reads import inside
+from aforesaid.store.postgres.rows import answered
 from aforesaid.store.postgres.unit import Unit
+from aforesaid.store.sql.messages import add_filter, inside
 
 _MANY: Final = 4_000
 """Up to so many similarities, all are answered; beyond, only the best."""
@@ -53,19 +54,20 @@ _KNOWN: Final = over_rows(
 _OF_MESSAGES: Final = """
 SELECT seq, halfvec_send(value) FROM meaning WHERE space = $1 AND owner = $2 AND embedder = $3 AND seq = ANY($4::bigint[])
 """
+_JOIN_LOG: Final = "JOIN log ON log.space = v.space AND log.seq = v.seq"
 # The stored numbers are compared at full precision with the vector that was asked for. A product is the cosine, because
 # all vectors have the length one.
 _SCORES: Final = """
-SELECT v.seq, -(v.value::vector <#> ${vector}::vector) AS score
-  FROM meaning v {join} WHERE {limit} AND v.embedder = ${embedder}
+SELECT v.seq, -(v.value::vector <#> {vector}::vector) AS score
+  FROM meaning v {join} WHERE {limit} AND v.embedder = {embedder}
 """
 _NEWEST_OF_USER: Final = """
 v.seq != ALL(ARRAY(SELECT log.seq FROM log WHERE log.space = $1 AND log.owner = $2 AND log.replaced))
 """
 _BEST: Final = """
-WITH scored AS MATERIALIZED ({scores}), best AS (SELECT * FROM scored ORDER BY score DESC, seq DESC LIMIT ${limit})
+WITH scored AS MATERIALIZED ({scores}), best AS (SELECT * FROM scored ORDER BY score DESC, seq DESC LIMIT {limit})
 SELECT 0, seq, score FROM best
-UNION ALL SELECT 1, seq, score FROM scored WHERE seq = ANY(${also}::bigint[]) AND seq NOT IN (SELECT seq FROM best)
+UNION ALL SELECT 1, seq, score FROM scored WHERE seq = ANY({also}::bigint[]) AND seq NOT IN (SELECT seq FROM best)
 UNION ALL SELECT 2, count(*), avg(score) FROM scored
 UNION ALL SELECT 3, count(*), stddev_pop(score) FROM scored
 """
@@ -110,39 +112,28 @@ async def of_messages(queries: Queries, question: questions.MessageVectors) -> d
 
 async def of_tokens(queries: Queries, question: questions.TokenVectors) -> dict[int, bytes]:
     """Return the token vectors of those of the messages that the scope holds and that have some."""
-    place = await inside(queries, question.scope, question.within)
-    join = "" if question.within == "user" else "JOIN log ON log.space = v.space AND log.seq = v.seq"
-    limit = place.condition.format(table="v" if question.within == "user" else "log")
-    encoder, seqs = len(place.values) + 1, len(place.values) + 2
-    query = f"""
-    SELECT v.seq, halfvec_send(v.value) FROM meaning v {join}
-     WHERE {limit} AND v.embedder = ${encoder} AND v.seq = ANY(${seqs}::bigint[])
-    """
-    found = await queries.rows(query, *place.values, question.encoder, list(question.seqs))
-    return {seq: halves(value) for seq, value in found}
+    limits = await answered(queries, inside(question.scope, question.within))
+    limits.add("v.embedder = {0} AND v.seq = ANY({1}::bigint[])", question.encoder, list(question.seqs))
+    join, where = _JOIN_LOG, str(limits)
+    if question.within == "user":
+        join, where = "", where.replace("log.", "v.")
+    query = for_postgres(f"SELECT v.seq, halfvec_send(v.value) FROM meaning v {join} WHERE {where}")
+    return {seq: halves(value) for seq, value in await queries.rows(query, *limits.values)}
 
 
 async def similar(queries: Queries, question: questions.SearchVector) -> Similar | None:
     """Return the messages of the scope that are most similar to a vector."""
     import numpy as np  # noqa: PLC0415
 
-    place = await inside(queries, question.scope, question.within)
-    join, newest, table = "JOIN log ON log.space = v.space AND log.seq = v.seq", "NOT log.replaced", "log"
+    limits = await answered(queries, inside(question.scope, question.within))
+    add_filter(limits, question.where)
+    join, where = _JOIN_LOG, f"{limits} AND NOT log.replaced"
     if question.within == "user" and question.where == EVERY_MESSAGE:
-        join, newest, table = "", _NEWEST_OF_USER, "v"
-    count = len(place.values)
-    filtered, bound = conditions(question.where, count + 4)
-    limits = " AND ".join([place.condition.format(table=table), newest, *filtered])
-    scores = _SCORES.format(vector=count + 1, embedder=count + 2, join=join, limit=limits)
-    found = await queries.rows(
-        _BEST.format(scores=scores, limit=count + 3, also=count + 4),
-        *place.values,
-        Vector(question.vector),
-        question.embedder,
-        max(_MANY, question.limit),
-        list(question.also),
-        *bound,
-    )
+        join, where = "", f"{str(limits).replace('log.', 'v.')} AND {_NEWEST_OF_USER}"
+    vector, embedder = limits.bind(Vector(question.vector)), limits.bind(question.embedder)
+    scores = _SCORES.format(vector=vector, embedder=embedder, join=join, limit=where)
+    most, also = limits.bind(max(_MANY, question.limit)), limits.bind(list(question.also))
+    found = await queries.rows(for_postgres(_BEST.format(scores=scores, limit=most, also=also)), *limits.values)
     by_kind: dict[int, list[tuple[int, float]]] = {}
     for kind, seq, score in found:
         by_kind.setdefault(kind, []).append((seq, score))
@@ -164,8 +155,3 @@ def halves(sent: bytes) -> bytes:
     import numpy as np  # noqa: PLC0415
 
     return np.frombuffer(sent, dtype=">f2", offset=4).astype(np.float16).tobytes()
-
-
-def content_hash(text: str) -> int:
-    """Return a number by which equal texts are found."""
-    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "big", signed=True)

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias, TypeVar
 from aforesaid.store.questions import Question
 from aforesaid.store.rules.writes import Write
 
+S = TypeVar("S")
 T = TypeVar("T")
 
 Operation: TypeAlias = Question[Any] | Write[Any]
@@ -25,7 +26,7 @@ def ask(operation: Question[T] | Write[T]) -> Rule[T]:
     return result
 
 
-def run(rule: Rule[T], perform: Callable[[Operation], Any]) -> T:
+def run(rule: Generator[S, Any, T], perform: Callable[[S], Any]) -> T:
     """Carry out a rule where operations are performed at once."""
     try:
         operation = next(rule)
@@ -36,7 +37,7 @@ def run(rule: Rule[T], perform: Callable[[Operation], Any]) -> T:
         return result
 
 
-async def run_waiting(rule: Rule[T], perform: Callable[[Operation], Awaitable[Any]]) -> T:
+async def run_waiting(rule: Generator[S, Any, T], perform: Callable[[S], Awaitable[Any]]) -> T:
     """Carry out a rule where operations are waited for."""
     try:
         operation = next(rule)

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 from aforesaid.domain.change import AddMessage
-from aforesaid.domain.message import Draft, Message, Position, new_version, no_such_version, repeats
+from aforesaid.domain.message import Draft, Message, repeats
 from aforesaid.domain.receipt import Repeated, Stored
 from aforesaid.domain.scope import is_direct
 from aforesaid.domain.session import automatic_name, opening_message
-from aforesaid.domain.transfer import Restore, Restored, draft_of
+from aforesaid.domain.transfer import Restored
 from aforesaid.errors import NotFound
 from aforesaid.store import records
+from aforesaid.store.dialects import for_sqlite
+from aforesaid.store.sql import appending
+from aforesaid.store.sql.appending import Prepared, Returning, Version, replace_version, version_of
+from aforesaid.store.sql.tables import MESSAGE
 from aforesaid.store.sqlite import rows
 from aforesaid.store.sqlite.connection import prefixed_terms
 from aforesaid.store.sqlite.indexing import INDEX
-from aforesaid.store.sqlite.names import find_person, find_thread
 from aforesaid.store.sqlite.sessions import Sessions
 from aforesaid.store.sqlite.unit import Unit
-from aforesaid.text.terms import terms
 
 _BY_GIVEN_ID: Final = "SELECT seq FROM log WHERE thread = ? AND given_id = ?"
 _BY_TIME: Final = "SELECT seq, given_id FROM log WHERE thread = ? AND at = ? AND text = ? ORDER BY seq"
@@ -33,53 +35,7 @@ UPDATE person SET messages = messages + ?2, turns = turns + ?3, open_turns = ope
        last_seq = ?5, last_at = max(coalesce(last_at, ?6), ?6) WHERE id = ?1
 """
 _COUNT_THREAD: Final = "UPDATE thread SET messages = messages + ?2, words = words + ?3 WHERE id = ?1"
-_NAMED: Final = "SELECT at, seq, role FROM log WHERE thread = ? AND owner = ? AND {name} = ?"
-_NEWEST_VERSION: Final = """
-WITH RECURSIVE version (at, seq) AS (
-    SELECT at, seq FROM log WHERE seq = ?
-    UNION ALL SELECT log.at, log.seq FROM version JOIN log ON log.replaces = version.seq
-) SELECT at, seq FROM version ORDER BY seq DESC LIMIT 1
-"""
-
-
-class Prepared(NamedTuple):
-    """A message with all that can be computed about it before the write lock is held."""
-
-    draft: Draft
-    silence: int
-    words: int
-    """Number of its index terms."""
-    terms: str | None
-    """Its index terms, one after the other: a list would be one more object for the garbage collector. None for a
-    message of a batch, which is indexed later."""
-    hash: bytes
-
-    @property
-    def can_be_refused(self) -> bool:
-        """Whether what is stored can be a reason to refuse it: it names a session, or a message that it replaces."""
-        return self.draft.scope.session is not None or self.draft.replaces is not None
-
-
-class Returning(NamedTuple):
-    """A message of a dump: it has a number and a session of its own."""
-
-    change: Restore
-    message: Prepared
-    seq: int
-    session: str
-
-
-class _Version(NamedTuple):
-    """A new version on its way: the message that it names, and the newest version of that one."""
-
-    named: Draft
-    position: Position
-    role: str
-    newest: Position
-
-    def checked(self) -> Draft:
-        """Return the draft as it is stored. Raises InvalidInput when it cannot replace the message."""
-        return new_version(self.named, self.position, self.role, self.newest)
+_MESSAGE: Final = f"{for_sqlite(MESSAGE)} WHERE log.seq = ?"
 
 
 _Count: TypeAlias = tuple[int, int, int, int, int]
@@ -96,15 +52,8 @@ class _Counts:
 
 
 def prepare(change: AddMessage) -> Prepared:
-    """Do the thinking about a message that needs no file."""
-    draft, silence = change
-    found = terms(draft.text)
-    return Prepared(draft, silence, len(found), " ".join(found), draft.hash)
-
-
-def prepare_return(change: Restore, message: Message) -> Returning:
-    """Do the thinking about a message of a dump that needs no file."""
-    return Returning(change, prepare(AddMessage(draft_of(message))), message.seq, message.session)
+    """Compute what needs no file."""
+    return appending.prepare(change, " ".join)
 
 
 class Appender:
@@ -141,7 +90,7 @@ class Appender:
         version = None
         if draft.replaces is not None:
             version = self._version(draft)
-            draft = version.named if isinstance(version, _Version) else draft
+            draft = version.named if isinstance(version, Version) else draft
         if draft.at_given or draft.id is not None:
             earlier = self._delivered_before(draft, names.thread(scope.space, scope.thread))
             if earlier is not None:
@@ -156,7 +105,7 @@ class Appender:
         session, session_name = self.sessions.place(draft, step.silence, thread, owner, seq)
         self._collect(step, owner, thread, session, seq)
         if version is not None:
-            self._replace(draft, owner, thread)
+            self._replace(draft)
         return Stored(draft, seq, session_name, step.hash)
 
     def restore(self, step: Returning) -> Restored:
@@ -166,42 +115,28 @@ class Appender:
         version = None
         if draft.replaces is not None:
             version = self._version(draft)
-            draft = version.named if isinstance(version, _Version) else draft._replace(replaces=None)
+            draft = version.named if isinstance(version, Version) else draft._replace(replaces=None)
         earlier = self._delivered_before(draft, names.thread(scope.space, scope.thread))
         if earlier is not None:
             return Restored(earlier.seq, False)
-        if isinstance(version, _Version):
+        if isinstance(version, Version):
             draft = version.checked()
         owner, thread = names.place(scope, draft.stored_at)
         seq = max(self.next_seq, step.seq)
         name = automatic_name(seq) if opening_message(step.session) == step.seq else step.session
         session = self.sessions.enter(draft, step.message.silence, thread, owner, seq, name)
         self._collect(step.message._replace(draft=draft), owner, thread, session, seq)
-        if isinstance(version, _Version):
-            self._replace(draft, owner, thread)
+        if isinstance(version, Version):
+            self._replace(draft)
         return Restored(seq, True)
 
-    def _version(self, draft: Draft) -> _Version | NotFound:
-        """Find the message that a draft replaces, and the newest version of that one."""
+    def _version(self, draft: Draft) -> Version | NotFound:
         self.write_messages()
-        scope, execute = draft.scope, self._unit.connection.execute
-        thread = find_thread(self._unit.connection, scope.space, scope.thread)
-        owner = find_person(self._unit.connection, scope.space, scope.user)
-        by = "seq" if isinstance(draft.replaces, int) else "given_id"
-        found = execute(_NAMED.format(name=by), (thread, owner, draft.replaces)).fetchone()
-        if found is None:
-            return no_such_version(draft)
-        at, seq, role = found
-        newest = rows.one(execute(_NEWEST_VERSION, (seq,)))
-        return _Version(draft._replace(replaces=seq), Position(at, seq), role, Position(*newest))
+        return rows.answered(self._unit.connection, version_of(draft))
 
-    def _replace(self, draft: Draft, owner: int, thread: int) -> None:
-        """Mark the version before a new one. What searches keep in memory is read again."""
+    def _replace(self, draft: Draft) -> None:
         self.write_messages()
-        execute = self._unit.connection.execute
-        execute("UPDATE log SET replaced = 1 WHERE seq = ?", (draft.replaces,))
-        execute("UPDATE person SET revision = revision + 1 WHERE id = ?", (owner,))
-        execute("UPDATE thread SET revision = revision + 1 WHERE id = ?", (thread,))
+        replace_version(self._unit.later, draft)
 
     def _collect(self, step: Prepared, owner: int, thread: int, session: int, seq: int) -> None:
         """Have a message written with the next ones."""
@@ -260,7 +195,7 @@ class Appender:
         return None
 
     def _message(self, seq: int) -> Message:
-        return records.message(rows.one(self._unit.connection.execute(f"{rows.MESSAGE} WHERE log.seq = ?", (seq,))))
+        return records.message(rows.one(self._unit.connection.execute(_MESSAGE, (seq,))))
 
     def count(self, owner: int, shared_thread: int | None, added: _Count) -> None:
         """Count messages that were collected or written."""

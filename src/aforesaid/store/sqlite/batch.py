@@ -17,7 +17,8 @@ from aforesaid.domain.receipt import Repeated, Stored
 from aforesaid.domain.scope import is_direct
 from aforesaid.store.contract import Progress
 from aforesaid.store.reporting import EVERY, MANY, reporting
-from aforesaid.store.sqlite.append import Appender, Prepared
+from aforesaid.store.sql.appending import Prepared
+from aforesaid.store.sqlite.append import Appender
 from aforesaid.store.sqlite.unit import Unit
 
 _NEW_MESSAGES: Final = """

@@ -22,10 +22,11 @@ from aforesaid.domain.two_generation_cache import TwoGenerationCache
 from aforesaid.domain.vector import Similar
 from aforesaid.store import questions
 from aforesaid.store.columns import ColumnRow, Columns, Roll
+from aforesaid.store.dialects import for_sqlite
 from aforesaid.store.matrix import Few, Matrix
 from aforesaid.store.sized_cache import SizedCache
-from aforesaid.store.sqlite import reads, rows
-from aforesaid.store.sqlite.filters import conditions
+from aforesaid.store.sql import messages
+from aforesaid.store.sqlite import rows
 from aforesaid.store.sqlite.indexing import Place, require_index
 from aforesaid.store.sqlite.names import find_person, find_thread
 
@@ -210,9 +211,9 @@ def _fulfilling(
     """Return which messages fulfil the conditions of a filter."""
     import numpy as np  # noqa: PLC0415
 
-    limit_to_scope, values = reads.inside(connection, scope, within)
-    limits, bound = conditions(connection, scope.space, where)
+    limits = rows.answered(connection, messages.inside(scope, within))
+    messages.add_filter(limits, where)
     # One text with all numbers in it: handing over rows one by one would take ten times as long.
-    query = f"SELECT group_concat(log.seq) FROM log WHERE {' AND '.join([limit_to_scope, *limits])}"
-    listed = connection.execute(query, (*values, *bound)).get or ""
+    query = for_sqlite(f"SELECT group_concat(log.seq) FROM log WHERE {limits}")
+    listed = connection.execute(query, limits.values).get or ""
     return np.isin(columns.seq, np.fromstring(listed, dtype=np.int64, sep=","))

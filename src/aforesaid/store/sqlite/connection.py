@@ -152,6 +152,8 @@ def connect(path: Path, options: Options, *, create: bool) -> apsw.Connection:
         connection.pragma("foreign_keys", 1)
         connection.pragma("cache_size", -options.cache_kib)
         connection.pragma("temp_store", "MEMORY")
+        # Otherwise a statement is compiled again whenever it is run with other values.
+        connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
         # Without these a Mac's disk may acknowledge what it has not written.
         connection.pragma("fullfsync", 1)
         connection.pragma("checkpoint_fullfsync", 1)

@@ -27,7 +27,10 @@ from aforesaid.domain.transfer import (
     VectorOf,
 )
 from aforesaid.store import questions, records
-from aforesaid.store.sqlite import memories, rows
+from aforesaid.store.dialects import for_sqlite
+from aforesaid.store.sql import memories
+from aforesaid.store.sql.tables import MEMORY, MESSAGE, SESSION, SUMMARY
+from aforesaid.store.sqlite.rows import answered, every
 
 PAGE: Final = 1_000
 
@@ -78,20 +81,20 @@ def everything(connection: apsw.Connection, *, vectors: bool) -> Iterator[Row]:
 
 def _messages(connection: apsw.Connection) -> Iterator[Message]:
     last = 0
-    query = f"{rows.MESSAGE} WHERE log.seq > ? ORDER BY log.seq LIMIT ?"
-    while page := records.messages(rows.every(connection.execute(query, (last, PAGE)))):
+    query = for_sqlite(f"{MESSAGE} WHERE log.seq > $1 ORDER BY log.seq LIMIT $2")
+    while page := records.messages(every(connection.execute(query, (last, PAGE)))):
         yield from page
         last = page[-1].seq
 
 
 def _sessions(connection: apsw.Connection) -> Iterator[SessionRow]:
-    for row in connection.execute(f"{rows.SESSION} ORDER BY s.id"):
+    for row in connection.execute(for_sqlite(f"{SESSION} ORDER BY s.id")):
         yield SessionRow(records.session(row), bool(row[8]))
 
 
 def _summaries(connection: apsw.Connection) -> Iterator[SummaryRow]:
-    for row in connection.execute(f"{rows.SUMMARY} ORDER BY y.id"):
-        summary = rows.summary(row)
+    for row in connection.execute(for_sqlite(f"{SUMMARY} ORDER BY y.id")):
+        summary = records.summary(row)
         archived: tuple[int, ...] = ()
         if summary.reach == "chunks" and summary.level == 1 and not summary.rolled_back:
             archived = tuple(seq for (seq,) in connection.execute(_ARCHIVED, (summary.id,)))
@@ -99,10 +102,10 @@ def _summaries(connection: apsw.Connection) -> Iterator[SummaryRow]:
 
 
 def _memories(connection: apsw.Connection) -> Iterator[MemoryRow]:
-    for memory in memories.every(connection):
+    for row in connection.execute(for_sqlite(f"{MEMORY} ORDER BY m.id")):
+        memory = records.memory(row)
         wanted = questions.MemoryVersions(Scope.of(memory.user, memory.space), memory.id)
-        versions = memories.versions(connection, wanted)
-        yield MemoryRow(memory, tuple(versions))
+        yield MemoryRow(memory, tuple(answered(connection, memories.versions(wanted))))
 
 
 def _facts(connection: apsw.Connection) -> Iterator[Facts]:

@@ -13,9 +13,9 @@ from aforesaid.store import erase_statements
 from aforesaid.store.checksums import SQLITE as CHECKSUMS
 from aforesaid.store.dialects import for_sqlite
 from aforesaid.store.rules import writes
+from aforesaid.store.sql import upkeep
 from aforesaid.store.sqlite import rows
 from aforesaid.store.sqlite.names import find_person
-from aforesaid.store.sqlite.retention import ERASE_OLD, named
 from aforesaid.store.sqlite.unit import Unit
 
 _GONE: Final = "(SELECT value FROM json_each(:gone))"
@@ -146,8 +146,7 @@ def _erase_rows(unit: Unit, query: str, keys: Sequence[tuple[object, ...]]) -> N
 
 def _erase_old_rows(unit: Unit, write: writes.EraseOldRows) -> int:
     with overwriting(unit.connection):
-        unit.connection.execute(ERASE_OLD[write.table], {**named(write.table, write.before), "limit": write.limit})
-    return unit.connection.changes()
+        return rows.answered(unit.connection, upkeep.erase_old_rows(write))
 
 
 def _listed(gone: Iterable[object]) -> dict[str, str]:

@@ -7,12 +7,10 @@ from typing import Final
 import apsw
 
 from aforesaid.domain.change import AddNoteVectors
-from aforesaid.domain.checks import moment
 from aforesaid.domain.clock import now
-from aforesaid.domain.message import message_id
 from aforesaid.domain.note import NoteKey, NoteKind, NoteMatch, UnembeddedNote
 from aforesaid.store import questions
-from aforesaid.store.notes import MOST_SOURCES, RankedNote, rank_notes, similarities
+from aforesaid.store.notes import MOST_SOURCES, RankedNote, number_of, rank_notes, similarities
 from aforesaid.store.records import Row
 from aforesaid.store.sqlite import rows
 from aforesaid.store.sqlite.connection import owner_prefix
@@ -77,26 +75,16 @@ ON CONFLICT DO NOTHING
 _SEEN: Final = "UPDATE embedder SET {mark} = max({mark}, ?) WHERE name = ?"
 
 
-def number(key: NoteKey) -> int:
-    """Return the number of a note in the index."""
-    return 2 * key.id + (key.kind == "memory")
-
-
-def key_of(note: int) -> NoteKey:
-    """Return what a number in the index stands for."""
-    return NoteKey("memory" if note % 2 else "summary", note // 2)
-
-
 def index(unit: Unit, owner: int, key: NoteKey, text: str) -> None:
     """Make a note that was just stored findable."""
-    unit.connection.execute(_INDEX, (owner, number(key), text))
+    unit.connection.execute(_INDEX, (owner, number_of(key), text))
 
 
 def index_again(unit: Unit, owner: int, key: NoteKey, before: str, text: str) -> None:
     """Make a note whose text was changed findable by its new words, and let it be embedded again."""
-    unit.connection.execute(_UNINDEX, (owner, number(key), before))
-    unit.connection.execute(_INDEX, (owner, number(key), text))
-    unit.connection.execute("DELETE FROM note_vector WHERE owner = ? AND note = ?", (owner, number(key)))
+    unit.connection.execute(_UNINDEX, (owner, number_of(key), before))
+    unit.connection.execute(_INDEX, (owner, number_of(key), text))
+    unit.connection.execute("DELETE FROM note_vector WHERE owner = ? AND note = ?", (owner, number_of(key)))
     mark = "summaries_up_to" if key.kind == "summary" else "memories_up_to"
     unit.connection.execute(f"UPDATE embedder SET {mark} = min({mark}, ? - 1)", (key.id,))
 
@@ -118,7 +106,7 @@ def add_vectors(unit: Unit, step: AddNoteVectors) -> None:
     execute = unit.connection.execute
     for key, value, _ in step.rows:
         execute(_NEW_EMBEDDER, (step.embedder, len(value) // 2))
-        execute(_ADD_VECTOR.format(table=key.kind), (step.embedder, key.id, number(key), value))
+        execute(_ADD_VECTOR.format(table=key.kind), (step.embedder, key.id, number_of(key), value))
         mark = "summaries_up_to" if key.kind == "summary" else "memories_up_to"
         execute(_SEEN.format(mark=mark), (key.id, step.embedder))
 
@@ -151,7 +139,7 @@ def search(connection: apsw.Connection, question: questions.SearchNotes) -> list
 
 
 def _read(connection: apsw.Connection, owner: int, ranked: RankedNote) -> NoteMatch | None:
-    key = key_of(ranked.note)
+    key = ranked.key
     if key.kind == "summary":
         row = connection.execute(_SUMMARY, (key.id, owner)).fetchone()
     else:
@@ -159,15 +147,7 @@ def _read(connection: apsw.Connection, owner: int, ranked: RankedNote) -> NoteMa
     if row is None:
         return None
     sources = _below(connection, row) if key.kind == "summary" else connection.execute(_SAID, (key.id,))
-    return NoteMatch(
-        key=key,
-        text=row[0],
-        at=moment(row[1]),
-        sources=tuple(message_id(seq, given) for seq, given in sources),
-        words=ranked.words,
-        coverage=ranked.coverage,
-        similarity=ranked.similarity,
-    )
+    return ranked.match(row[0], row[1], sources)
 
 
 def _below(connection: apsw.Connection, row: Row) -> apsw.Cursor:

@@ -11,8 +11,9 @@ from aforesaid.domain.hit import Hit
 from aforesaid.store import questions
 from aforesaid.store.columns import Columns, columns_of
 from aforesaid.store.ranking import Posting, TextMatches, best_hits, hit, posting, telling
-from aforesaid.store.sqlite import reads
+from aforesaid.store.sql.messages import pick
 from aforesaid.store.sqlite.caches import Caches
+from aforesaid.store.sqlite.rows import answered
 from aforesaid.text.terms import query_words
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def search(connection: apsw.Connection, caches: Caches, question: questions.Sear
         question.limit,
     )
     wanted = questions.MessagesByNumber(question.scope, [seq for seq, _, _ in best], question.within)
-    messages = {message.seq: message for message in reads.pick(connection, wanted)}
+    messages = {message.seq: message for message in answered(connection, pick(wanted))}
     return [hit(messages[seq], score, found) for seq, score, found in best]
 
 

@@ -8,16 +8,16 @@ from typing import Any, Final, NamedTuple, TypeVar, cast
 import apsw
 
 from aforesaid.collector import collector_paused
-from aforesaid.domain.change import AddMessage, AddMessages, AddNoteVectors, AddVectors, Change
-from aforesaid.domain.message import Message
+from aforesaid.domain.change import AddMessages, AddNoteVectors, AddVectors, Change
 from aforesaid.domain.receipt import Result, Stored
-from aforesaid.domain.transfer import Restore, as_expected
+from aforesaid.domain.transfer import as_expected
 from aforesaid.store.contract import Progress
 from aforesaid.store.questions import Question
 from aforesaid.store.reporting import reporting
 from aforesaid.store.rules import RULES
 from aforesaid.store.rules.driving import Operation, Rule, run
 from aforesaid.store.rules.purging import replace_version
+from aforesaid.store.sql.appending import Prepared, Returning, prepare_change
 from aforesaid.store.sqlite import append, note_search, vectors
 from aforesaid.store.sqlite.answers import ANSWERS
 from aforesaid.store.sqlite.batch import Batch, BatchAppender, is_batch, prepare_batch
@@ -28,7 +28,7 @@ from aforesaid.store.sqlite.writes import WRITES
 
 T = TypeVar("T")
 
-Step = Change | append.Prepared | append.Returning
+Step = Change | Prepared | Returning
 
 _READS: Final = {**ANSWERS, **LOOKUPS}
 
@@ -45,15 +45,8 @@ def prepare(changes: Sequence[Change], progress: Progress | None = None) -> Chan
     if isinstance(changes, AddMessages) and is_batch(changes):
         with collector_paused():
             return ChangeSet(prepare_batch(changes, progress), progress)
-    return ChangeSet([_prepared(change) for change in reporting(changes, "prepared", progress)], progress)
-
-
-def _prepared(change: Change) -> Step:
-    if isinstance(change, AddMessage):
-        return append.prepare(change)
-    if isinstance(change, Restore):
-        return append.prepare_return(change, change.row) if isinstance(change.row, Message) else change
-    return change
+    steps = [prepare_change(change, " ".join) for change in reporting(changes, "prepared", progress)]
+    return ChangeSet(steps, progress)
 
 
 class Transaction:
@@ -70,7 +63,7 @@ class Transaction:
         """Carry out one change set. When it raises, the transaction is as it was before."""
         steps, progress = change_set
         first = steps[0] if len(steps) == 1 and progress is None else None
-        if isinstance(first, append.Prepared) and not first.can_be_refused:
+        if isinstance(first, Prepared) and not first.can_be_refused:
             # There will be nothing to take back.
             return (self._appender.append(first),)
         connection = self._unit.connection
@@ -102,13 +95,13 @@ class Transaction:
 
     def _step(self, step: Step) -> Result:
         match step:
-            case append.Prepared():
+            case Prepared():
                 stored = self._appender.append(step)
                 if isinstance(stored, Stored) and stored.draft.replaces is not None:
                     self._appender.write()
                     self.run(replace_version(stored.draft))
                 return stored
-            case append.Returning():
+            case Returning():
                 return as_expected(step.change, self._appender.restore(step))
         # What comes next may be about messages of the same change set.
         self._appender.write()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
@@ -12,9 +13,11 @@ import apsw
 from aforesaid.domain.clock import now
 from aforesaid.domain.scope import Scope
 from aforesaid.store.checksums import SQLITE as CHECKSUMS
+from aforesaid.store.dialects import for_sqlite
 from aforesaid.store.sqlite.names import Names
+from aforesaid.store.sqlite.rows import bound
 
-NEXT_NUMBER: Final = "(SELECT 1 + coalesce(max(seq), 0) AS id FROM sqlite_sequence WHERE name = '{}')"
+_NEXT_NUMBER: Final = "(SELECT 1 + coalesce(max(seq), 0) AS id FROM sqlite_sequence WHERE name = '{}')"
 """The number that a new row of a table gets, as a table of one row. None is ever given twice."""
 _AUDIT: Final = CHECKSUMS.insert_selected(
     "audit",
@@ -27,13 +30,18 @@ _AUDIT: Final = CHECKSUMS.insert_selected(
         "action": "$5",
         "subject": "$6",
     },
-    f"FROM {NEXT_NUMBER.format('audit')} AS new",
+    f"FROM {_NEXT_NUMBER.format('audit')} AS new",
 )
 
 
 @cache
 def _insert(table: str, names: tuple[str, ...], replacing: tuple[str, ...]) -> str:
     return CHECKSUMS.insert(table, names, CHECKSUMS.replacing(table, *replacing) if replacing else "")
+
+
+@cache
+def _update(table: str, where: str, bound: int, names: tuple[str, ...]) -> str:
+    return CHECKSUMS.update(table, where, **{name: f"${place}" for place, name in enumerate(names, bound + 1)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,17 +51,54 @@ class Unit:
     connection: apsw.Connection
     names: Names
 
-    def insert(self, table: str, row: Mapping[str, Any], *, replacing: tuple[str, ...] = ()) -> int:
-        """Insert a row with its checksum, and return its number. `replacing` is the key of a row that may be there."""
-        self.connection.execute(_insert(table, tuple(row), replacing), tuple(row.values()))
-        return self.connection.last_insert_rowid()
+    def later(self, text: str, *values: Any) -> None:  # noqa: ANN401 - whatever the text binds
+        """Run a statement for both databases."""
+        self.connection.execute(for_sqlite(text), bound(values))
 
-    def number(self, table: str, least: int) -> int | None:
-        """Return the number of a new row that must have at least a number; None where SQLite may choose."""
-        if not least:
-            return None
-        number: int = self.connection.execute(f"SELECT id FROM {NEXT_NUMBER.format(table)}").get
+    def insert(self, table: str, row: Mapping[str, Any], *, replacing: tuple[str, ...] = ()) -> None:
+        """Insert a row with its checksum. `replacing` is the key of a row that it may take the place of."""
+        self.connection.execute(_insert(table, tuple(row), replacing), bound(row.values()))
+
+    def update(self, table: str, where: str, key: tuple[Any, ...], **values: Any) -> None:  # noqa: ANN401
+        """Set columns of the rows that a condition finds, and their checksums. `key` is what the condition binds."""
+        self.connection.execute(_update(table, where, len(key), tuple(values)), (*key, *bound(values.values())))
+
+    def number(self, table: str, _: str, least: int = 0) -> int:
+        """Return the number of a new row, which is at least `least`."""
+        number: int = self.connection.execute(f"SELECT id FROM {_NEXT_NUMBER.format(table)}").get
         return max(least, number)
+
+    def space(self, _: str) -> dict[str, str]:
+        """Return the column that names the space of a row: there is none."""
+        return {}
+
+    def owner(self, space: str, user: str) -> int:
+        """Return the number of a user."""
+        return self.names.owner(space, user, now())
+
+    def whose(self, space: str, user: str) -> dict[str, int]:
+        """Return the column that names the owner of a row."""
+        return {"owner": self.owner(space, user)}
+
+    def person(self, space: str, name: str) -> int:
+        """Return the number of a person."""
+        return self.names.author(space, name, now())
+
+    def thread(self, space: str, name: str) -> int:
+        """Return the number of a thread, which is stored if it is new."""
+        return self.names.thread(space, name)
+
+    def array(self, values: Sequence[str]) -> str:
+        """Return what a column holds of several texts: JSON."""
+        return json.dumps(values, ensure_ascii=False)
+
+    def terms(self, _: str) -> dict[str, Any]:
+        """Return the column with the words of a note: there is an index instead."""
+        return {}
+
+    def own(self, scope: Scope, at: int) -> None:
+        """Write down that something belongs to a user."""
+        self.names.owner(scope.space, scope.user, at)
 
     def audit(self, scope: Scope, actor: str, action: str, subject: str, at: int | None = None) -> None:
         """Add a row to the audit log."""

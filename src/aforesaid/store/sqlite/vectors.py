@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from hashlib import blake2b
 from typing import Final
 
 import apsw
@@ -11,8 +10,12 @@ import apsw
 from aforesaid.domain.change import AddVectors
 from aforesaid.domain.vector import Unembedded
 from aforesaid.store import questions
+from aforesaid.store.dialects import for_sqlite
+from aforesaid.store.hashed import content_hash
+from aforesaid.store.sql.messages import inside
+from aforesaid.store.sql.statements import Conditions
+from aforesaid.store.sql.tables import USER
 from aforesaid.store.sqlite import rows
-from aforesaid.store.sqlite.reads import inside
 from aforesaid.store.sqlite.unit import Unit
 
 _NEW_EMBEDDER: Final = "INSERT INTO embedder (name, dimensions) VALUES (?, ?) ON CONFLICT DO NOTHING"
@@ -28,6 +31,9 @@ SELECT seq, text FROM log WHERE seq > coalesce((SELECT up_to FROM embedder WHERE
 _KNOWN: Final = """
 SELECT v.value FROM vector v JOIN log ON log.seq = v.seq
  WHERE v.embedder = (SELECT id FROM embedder WHERE name = ?) AND v.content = ? AND log.text = ? LIMIT 1
+"""
+_OF_EMBEDDER: Final = """
+v.embedder = (SELECT id FROM embedder WHERE name = {0}) AND v.seq IN (SELECT value FROM json_each({1}))
 """
 
 
@@ -51,16 +57,15 @@ def unembedded(connection: apsw.Connection, question: questions.UnembeddedMessag
 
 def of_tokens(connection: apsw.Connection, question: questions.TokenVectors) -> dict[int, bytes]:
     """Return the token vectors of those of the messages that the scope holds and that have some."""
-    limit_to_scope, values = inside(connection, question.scope, question.within)
-    query = f"""
-    SELECT v.seq, v.value FROM vector v CROSS JOIN log ON log.seq = v.seq
-     WHERE v.embedder = (SELECT id FROM embedder WHERE name = ?) AND v.seq IN (SELECT value FROM json_each(?))
-       AND {limit_to_scope}
-    """
-    wanted = json.dumps(list(question.seqs))
-    return dict(rows.every(connection.execute(query, (question.encoder, wanted, *values))))
+    limits = rows.answered(connection, inside(question.scope, question.within))
+    limits.add(_OF_EMBEDDER, question.encoder, json.dumps(list(question.seqs)))
+    query = for_sqlite(f"SELECT v.seq, v.value FROM vector v CROSS JOIN log ON log.seq = v.seq WHERE {limits}")
+    return dict(rows.every(connection.execute(query, limits.values)))
 
 
-def content_hash(text: str) -> int:
-    """Return a number by which equal texts are found."""
-    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "big", signed=True)
+def of_messages(connection: apsw.Connection, question: questions.MessageVectors) -> dict[int, bytes]:
+    """Return the vectors of those of the messages that are the user's and have one."""
+    limits = Conditions(f"+v.owner = {USER}", *question.scope[:2])
+    limits.add(_OF_EMBEDDER, question.embedder, json.dumps(list(question.seqs)))
+    query = for_sqlite(f"SELECT v.seq, v.value FROM vector v WHERE {limits}")
+    return dict(rows.every(connection.execute(query, limits.values)))

@@ -1,0 +1,1 @@
+"""What SQLite and PostgreSQL have in common: answers to questions, as statements for both."""

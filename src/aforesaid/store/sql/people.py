@@ -1,0 +1,77 @@
+"""Questions about users, their names and what they spent, and totals of the store."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from aforesaid.domain.known_ids import is_regular
+from aforesaid.domain.report import Stats, User
+from aforesaid.domain.setting import EVERYBODY
+from aforesaid.store import questions, records
+from aforesaid.store.sql.statements import Answer, Conditions, Statement, rows
+from aforesaid.store.sql.tables import listed
+
+_DISPLAY_NAME: Final = """
+(SELECT log.name FROM log WHERE [[log.space = {space} AND ]]log.author = person.[[name ~ id]] AND log.name IS NOT NULL
+  ORDER BY log.at DESC, log.seq DESC LIMIT 1)
+"""
+_USERS: Final = """
+SELECT space, name, messages, archived, created_at, last_at, {name} AS shown FROM person WHERE {limits}
+ ORDER BY space, name
+"""
+_SPENT: Final = """
+SELECT coalesce(sum(tokens), 0)[[::bigint]] FROM spending WHERE {limits}
+"""
+_IRREGULAR: Final = """
+SELECT name FROM person WHERE octet_length(name) <> length(name) OR trim(name) <> name
+UNION SELECT space FROM [[space ~ person]] WHERE octet_length(space) <> length(space) OR trim(space) <> space
+UNION SELECT name FROM thread WHERE octet_length(name) <> length(name) OR trim(name) <> name
+UNION SELECT name FROM session WHERE NOT automatic AND (octet_length(name) <> length(name) OR trim(name) <> name)
+"""
+_TOTALS: Final = """
+SELECT count(DISTINCT space), count(*) FILTER (WHERE name <> $1), coalesce(sum(messages), 0)[[::bigint]],
+       coalesce(sum(archived), 0)[[::bigint]] FROM person WHERE [[owner ~ owner = 1]]
+"""
+_SIZE: Final = """
+SELECT [[pg_database_size(current_database()) ~ page_count * page_size FROM pragma_page_count, pragma_page_size]]
+"""
+
+
+def users(question: questions.Users) -> Answer[list[User]]:
+    """Return the users who own something."""
+    limits = Conditions("[[owner ~ owner = 1]]")
+    limits.add_if("space = {0}", question.space)
+    name = _DISPLAY_NAME.format(space="person.space" if question.space is None else "$1")
+    return [records.user(row) for row in (yield from rows(_USERS.format(name=name, limits=limits), *limits.values))]
+
+
+def names(question: questions.DisplayNames) -> Answer[dict[str, str]]:
+    """Return the display names of a space by user id."""
+    limits = Conditions("space = $1", question.space)
+    if question.users is not None:
+        limits.add(listed("name", "{0}", "text"), list(question.users))
+    text = f"SELECT name, {_DISPLAY_NAME.format(space='$1')} FROM person WHERE {limits}"
+    return {name: shown for name, shown in (yield from rows(text, *limits.values)) if shown is not None}
+
+
+def spent(question: questions.TokensSpent) -> Answer[int]:
+    """Return the tokens that were spent on a day. What all spent has no user, and a row for each space that spent."""
+    limits = Conditions("day = $1", question.day.isoformat())
+    limits.add("[[owner ~ user]] = {0}", "" if question.scope is None else question.scope.user)
+    limits.add_if("space = {0}", None if question.scope is None else question.scope.space)
+    ((tokens,),) = yield from rows(_SPENT.format(limits=limits), *limits.values)
+    return int(tokens)
+
+
+def irregular_ids(_: questions.IrregularIds) -> Answer[frozenset[str]]:
+    """Return the ids that are not spelled regularly: SQL finds those that may be, by their bytes and spaces."""
+    return frozenset(name for (name,) in (yield from rows(_IRREGULAR)) if not is_regular(name))
+
+
+def totals(_: questions.Totals) -> Answer[Stats]:
+    """Return totals. Messages are counted per user as they arrive, so this does not read the log."""
+    counts = [Statement(f"SELECT count(*) FROM {table}") for table in ("thread", "session", "summary", "memory")]
+    found = yield (Statement(_TOTALS, (EVERYBODY,)), *counts, Statement(_SIZE))
+    [(spaces, people, messages, archived)], *others = found
+    threads, sessions, summaries, memories, size = (number for ((number,),) in others)
+    return Stats(spaces, people, threads, sessions, messages, archived, summaries, memories, size)

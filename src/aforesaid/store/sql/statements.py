@@ -1,0 +1,77 @@
+"""Answers to questions, written once for SQLite and PostgreSQL.
+
+An answer is a generator. It yields statements whose text is for both databases (see `store.dialects`), and is sent
+their rows; what it returns is the answer. Statements that are yielded together make one round trip. Lists are bound as
+arrays in PostgreSQL and as JSON in SQLite.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias, TypeVar
+
+from aforesaid.store.questions import Question
+from aforesaid.store.records import Row
+
+T = TypeVar("T")
+
+
+class Statement(NamedTuple):
+    """A text for both databases, and the values of $1, $2 and so on. In PostgreSQL, $1 is the space."""
+
+    text: str
+    values: Sequence[Any] = ()
+
+
+Answer: TypeAlias = Generator[tuple[Statement, ...], Any, T]
+Answers: TypeAlias = Mapping[type[Question[Any]], Callable[[Any], Answer[Any]]]
+"""The function that answers each kind of question."""
+
+
+def rows(text: str, *values: Any) -> Answer[list[Row]]:  # noqa: ANN401 - whatever the text binds
+    """Return the rows of a statement."""
+    found: list[list[Row]] = yield (Statement(text, values),)
+    return found[0]
+
+
+def first(text: str, *values: Any) -> Answer[Row | None]:  # noqa: ANN401
+    """Return the first row of a statement, if there is one."""
+    found = yield from rows(text, *values)
+    return found[0] if found else None
+
+
+def select(
+    text: str, values: Callable[[Any], Sequence[Any]], read: Callable[[Any, list[Row]], Any]
+) -> Callable[[Any], Answer[Any]]:
+    """Return the function that answers a kind of question by one statement."""
+
+    def answer(question: Any) -> Answer[Any]:  # noqa: ANN401 - the question says it
+        return read(question, (yield from rows(text, *values(question))))
+
+    return answer
+
+
+class Conditions:
+    """Conditions of a WHERE, and the values that they bind after those that are bound already."""
+
+    def __init__(self, condition: str, *values: Any) -> None:  # noqa: ANN401
+        """Start with a condition that binds `values` as $1, $2 and so on."""
+        self.texts = [condition]
+        self.values = list(values)
+
+    def add(self, condition: str, *values: Any) -> None:  # noqa: ANN401
+        """Add a condition, in which {0}, {1} and so on are where the values are bound."""
+        self.texts.append(condition.format(*map(self.bind, values)))
+
+    def add_if(self, condition: str, value: Any) -> None:  # noqa: ANN401
+        """Add a condition unless the value is None."""
+        if value is not None:
+            self.add(condition, value)
+
+    def bind(self, value: Any) -> str:  # noqa: ANN401
+        """Bind one more value, and return its place."""
+        self.values.append(value)
+        return f"${len(self.values)}"
+
+    def __str__(self) -> str:
+        return " AND ".join(self.texts)

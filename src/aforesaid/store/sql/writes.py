@@ -1,0 +1,292 @@
+"""The writes of rules that are the same in SQLite and PostgreSQL."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Final, Protocol
+
+from aforesaid.domain.clock import now
+from aforesaid.domain.memory import MemoryRecord
+from aforesaid.domain.scope import Scope
+from aforesaid.store import records
+from aforesaid.store.checksums import POSTGRES, SQLITE, Checksums
+from aforesaid.store.rules import writes
+from aforesaid.store.sql.tables import OWNED, USER, listed
+
+_USER_ROW: Final = "space = $1 AND name = $2"
+_NUMBERED: Final = "[[space = $1 AND ]]id = $2"
+_ARCHIVE: Final = f"UPDATE log SET active = false, chunk = $2 WHERE [[space = $1 AND ]]{listed('seq', '$3')}"
+_RELEASE: Final = f"UPDATE log SET active = true, chunk = NULL WHERE {OWNED} AND chunk = $3"
+_ARCHIVED: Final = f"UPDATE person SET archived = archived + $3, open_turns = open_turns - $4 WHERE {_USER_ROW}"
+_REMOVE_SETTING: Final = f"DELETE FROM setting WHERE {OWNED} AND key = $3"
+_REMOVE_MARK: Final = "DELETE FROM mark WHERE [[space = '' AND ]]name = $1"
+
+
+def _both(made: Callable[[Checksums], str]) -> str:
+    """Return a statement that is made for each of the databases."""
+    return f"[[{made(POSTGRES)} ~ {made(SQLITE)}]]"
+
+
+def _inserting(table: str, values: Mapping[str, str], in_postgres: str, in_sqlite: str) -> str:
+    """Return an INSERT of what `SELECT values …` finds, for both databases. In PostgreSQL, a row has its space too."""
+    postgres = POSTGRES.insert_selected(table, {"space": "space", **values}, in_postgres)
+    return f"[[{postgres} ~ {SQLITE.insert_selected(table, values, in_sqlite)}]]"
+
+
+_MERGE_USER: Final = _both(
+    lambda checksums: checksums.update(
+        "person",
+        _USER_ROW,
+        created_at="[[least ~ min]](created_at, [[$3::bigint ~ $3]])",
+        last_chunk="[[greatest ~ max]](last_chunk, [[$4::bigint ~ $4]])",
+        extracted="[[greatest ~ max]](extracted, [[$5::bigint ~ $5]])",
+    )
+)
+_SUCCESSOR_THEN: Final = _both(
+    lambda checksums: checksums.update(
+        "memory_version",
+        "[[space = $1 AND ]]memory = $2 AND revision = $3",
+        was="""[[jsonb_set(was::jsonb, '{superseded_by}', to_jsonb($4::bigint))::json
+        ~ json_set(was, '$.superseded_by', $4)]]""",
+    )
+)
+_RENUMBER: Final = _both(
+    lambda checksums: checksums.update("facts", f"{OWNED} AND version = $3", version="version + 1")
+)
+# In PostgreSQL, read from a table of the space, so that Citus sends the whole statement to the shard of the space.
+_LISTED: Final = "FROM space CROSS JOIN unnest($3::bigint[]) AS value WHERE space = $1", "FROM json_each($3)"
+_SUMMARY_SOURCES: Final = _inserting("summary_source", {"summary": "$2", "source": "value"}, *_LISTED)
+_MEMORY_SOURCES: Final = _inserting("memory_source", {"memory": "$2", "seq": "value"}, *_LISTED)
+_MORE_SOURCES: Final = _inserting(
+    "memory_source",
+    {"memory": "$2", "seq": "seq"},
+    *[
+        f"""
+        FROM log WHERE [[space = $1 AND ]]owner = {USER.replace("$2", "$3")} AND {listed("seq", "$4")} ORDER BY seq
+        LIMIT [[greatest ~ max]](0, $5 - (
+            SELECT count(*) FROM memory_source WHERE [[space = $1 AND ]]memory = $2)) ON CONFLICT DO NOTHING
+        """
+    ]
+    * 2,
+)
+_TOMBSTONE: Final = _inserting(
+    "forgotten",
+    {
+        "id": "$3",
+        "owner": "[[name ~ person.id]]",
+        "words": "$4",
+        "up_to": "coalesce([[$5::bigint ~ $5]], last_seq)",
+        "at": "$6",
+    },
+    *[f"FROM person WHERE {_USER_ROW}"] * 2,
+)
+
+
+class Unit(Protocol):
+    """What the transaction of a database does for these writes."""
+
+    def later(self, text: str, *values: Any) -> None:  # noqa: ANN401 - whatever the text binds
+        """Run a statement for both databases, at the latest before the next question is answered."""
+
+    def insert(self, table: str, row: Mapping[str, Any], *, replacing: tuple[str, ...] = ()) -> None:
+        """Insert a row with its checksum. `replacing` is the key of a row that it may take the place of."""
+
+    def update(self, table: str, where: str, key: tuple[Any, ...], **values: Any) -> None:  # noqa: ANN401
+        """Set columns of the rows that a condition finds, and their checksums. `key` is what the condition binds."""
+
+    def number(self, table: str, space: str, least: int = 0) -> int:
+        """Return the number of a new row, which is at least `least`."""
+
+    def space(self, space: str) -> dict[str, str]:
+        """Return the column that names the space of a row; SQLite has none."""
+
+    def whose(self, space: str, user: str) -> dict[str, Any]:
+        """Return the columns that name the owner of a row."""
+
+    def person(self, space: str, name: str) -> Any:  # noqa: ANN401 - a number or a name
+        """Return what a column holds of a person."""
+
+    def thread(self, space: str, name: str) -> Any:  # noqa: ANN401
+        """Return what a column holds of a thread, which is stored if it is new."""
+
+    def array(self, values: Sequence[str]) -> Any:  # noqa: ANN401 - an array or JSON
+        """Return what a column holds of several texts."""
+
+    def terms(self, text: str) -> dict[str, Any]:
+        """Return the column by which the words of a note are found; SQLite has an index instead."""
+
+    def own(self, scope: Scope, at: int) -> None:
+        """Write down that something belongs to a user."""
+
+    def audit(self, scope: Scope, actor: str, action: str, subject: str, at: int | None = None) -> None:
+        """Add a row to the audit log."""
+
+
+def _merge_user(unit: Unit, write: writes.MergeUser) -> None:
+    values = write.created_at, write.last_chunk, write.extracted
+    unit.later(_MERGE_USER, *write.scope[:2], *values)
+
+
+def _archive_messages(unit: Unit, write: writes.ArchiveMessages) -> None:
+    unit.later(_ARCHIVE, write.scope.space, write.chunk, list(write.seqs))
+    unit.later(_ARCHIVED, *write.scope[:2], len(write.seqs), write.turns)
+
+
+def _release_messages(unit: Unit, write: writes.ReleaseMessages) -> None:
+    unit.later(_RELEASE, *write.scope[:2], write.chunk)
+    unit.later(_ARCHIVED, *write.scope[:2], -write.messages, -write.turns)
+
+
+def add_summary(unit: Unit, write: writes.AddSummary) -> int:
+    """Store a summary and its sources, and return its number."""
+    summary = write.summary
+    number = unit.number("summary", summary.space, write.least)
+    row = {
+        "id": number,
+        **unit.whose(summary.space, summary.user),
+        "thread": unit.thread(summary.space, summary.thread),
+        **unit.terms(summary.text),
+        **records.summary_values(summary),
+    }
+    unit.insert("summary", row)
+    if summary.sources:
+        unit.later(_SUMMARY_SOURCES, summary.space, number, list(summary.sources))
+    return number
+
+
+def _set_summary_state(unit: Unit, write: writes.SetSummaryState) -> None:
+    it = write.summary
+    state = {"active": it.active, "replaced": it.replaced, "rolled_back": it.rolled_back}
+    unit.update("summary", _NUMBERED, (it.space, it.id), **state)
+
+
+def add_memory(unit: Unit, write: writes.AddMemoryRow) -> int:
+    """Store a memory and its sources, and return its number."""
+    memory = write.memory
+    number = unit.number("memory", memory.space, write.least)
+    row = {
+        "id": number,
+        **unit.whose(memory.space, memory.user),
+        "created_at": records.number_of(memory.created_at),
+        "revision": memory.revision,
+        **unit.terms(memory.text),
+        **_memory_columns(unit, memory),
+    }
+    unit.insert("memory", row)
+    if memory.sources:
+        unit.later(_MEMORY_SOURCES, memory.space, number, list(memory.sources))
+    return number
+
+
+def put_memory(unit: Unit, memory: MemoryRecord) -> None:
+    """Store the columns of a memory that a change may set."""
+    values = {"revision": memory.revision, **unit.terms(memory.text), **_memory_columns(unit, memory)}
+    unit.update("memory", _NUMBERED, (memory.space, memory.id), **values)
+
+
+def _add_memory_version(unit: Unit, write: writes.AddMemoryVersion) -> None:
+    version, was = write.version, write.version.before
+    row = {
+        **unit.space(was.space),
+        "memory": was.id,
+        "revision": was.revision,
+        "at": records.number_of(version.at),
+        "actor": version.actor,
+        "action": version.action,
+        "was": json.dumps(_memory_columns(unit, was), ensure_ascii=False),
+    }
+    unit.insert("memory_version", row)
+
+
+def _add_memory_sources(unit: Unit, write: writes.AddMemorySources) -> None:
+    scope = write.scope
+    unit.later(_MORE_SOURCES, scope.space, write.memory, scope.user, list(write.seqs), write.most)
+
+
+def _set_successor(unit: Unit, write: writes.SetSuccessor) -> None:
+    if write.revision is None:
+        unit.update("memory", _NUMBERED, (write.space, write.memory), superseded_by=write.by)
+    else:
+        unit.later(_SUCCESSOR_THEN, write.space, write.memory, write.revision, write.by)
+
+
+def _add_facts(unit: Unit, write: writes.AddFacts) -> None:
+    facts = write.facts
+    row = {
+        **unit.whose(facts.space, facts.user),
+        "version": facts.version,
+        "text": facts.text,
+        "cause": facts.cause,
+        "created_at": records.number_of(facts.updated_at),
+    }
+    unit.insert("facts", row)
+
+
+def _renumber_facts(unit: Unit, write: writes.RenumberFacts) -> None:
+    unit.later(_RENUMBER, write.facts.space, write.facts.user, write.facts.version)
+
+
+def _add_tombstone(unit: Unit, write: writes.AddTombstone) -> None:
+    number = unit.number("forgotten", write.scope.space)
+    unit.later(_TOMBSTONE, *write.scope[:2], number, write.words, write.up_to, now())
+
+
+def _put_derived(unit: Unit, write: writes.PutDerivedText) -> None:
+    whose, derived = unit.whose(*write.scope[:2]), write.derived
+    row = {"kind": write.kind, "key": derived.key, "value": derived.value, "at": records.number_of(derived.at)}
+    unit.insert("derived", {**whose, **row}, replacing=(*whose, "kind"))
+
+
+def _store_setting(unit: Unit, write: writes.StoreSetting) -> None:
+    whose, setting = unit.whose(*write.scope[:2]), write.setting
+    row = {
+        "key": setting.key,
+        "value": json.dumps(setting.value, ensure_ascii=False),
+        "updated_at": records.number_of(setting.updated_at),
+    }
+    unit.insert("setting", {**whose, **row}, replacing=(*whose, "key"))
+
+
+def _set_progress(unit: Unit, write: writes.SetProgress) -> None:
+    space = unit.space(write.space)
+    unit.insert("walk", {**space, "policy": write.policy, "up_to": write.up_to}, replacing=(*space, "policy"))
+
+
+def _set_mark(unit: Unit, write: writes.SetMark) -> None:
+    if write.value is None:
+        unit.later(_REMOVE_MARK, write.name)
+    else:
+        space = unit.space("")
+        unit.insert("mark", {**space, "name": write.name, "value": write.value}, replacing=(*space, "name"))
+
+
+def _memory_columns(unit: Unit, memory: MemoryRecord) -> dict[str, Any]:
+    speaker = None if memory.speaker == memory.user else unit.person(memory.space, memory.speaker)
+    return dict(zip(records.MEMORY, records.memory_values(memory, unit.array(memory.tags), speaker), strict=True))
+
+
+WRITES: Final[Mapping[type[writes.Write[Any]], Callable[[Any, Any], Any | Awaitable[Any]]]] = {
+    writes.KeepUser: lambda unit, write: unit.own(write.scope, write.at),
+    writes.MergeUser: _merge_user,
+    writes.RecordAudit: lambda unit, write: unit.audit(write.scope, write.actor, write.action, write.subject, write.at),
+    writes.SetExtracted: lambda unit, write: unit.update("person", _USER_ROW, write.scope[:2], extracted=write.up_to),
+    writes.SetLastChunk: lambda unit, write: unit.update("person", _USER_ROW, write.scope[:2], last_chunk=write.chunk),
+    writes.ArchiveMessages: _archive_messages,
+    writes.ReleaseMessages: _release_messages,
+    writes.AddSummary: add_summary,
+    writes.SetSummaryState: _set_summary_state,
+    writes.AddMemoryRow: add_memory,
+    writes.AddMemoryVersion: _add_memory_version,
+    writes.AddMemorySources: _add_memory_sources,
+    writes.SetSuccessor: _set_successor,
+    writes.AddFacts: _add_facts,
+    writes.RenumberFacts: _renumber_facts,
+    writes.AddTombstone: _add_tombstone,
+    writes.PutDerivedText: _put_derived,
+    writes.StoreSetting: _store_setting,
+    writes.RemoveSetting: lambda unit, write: unit.later(_REMOVE_SETTING, *write.scope[:2], write.key),
+    writes.SetProgress: _set_progress,
+    writes.SetMark: _set_mark,
+}
+"""All but those for which each store has its own way."""
