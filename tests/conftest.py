@@ -3,10 +3,13 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncIterator
+from functools import cache
 from pathlib import Path
 
 import pytest
+import typer.testing
 from hypothesis import settings
+from typer.main import get_command
 
 from aforesaid.store import Store, open_store
 from citus import clean_distributed_database, reason_to_leave_out, refuse_several_shards
@@ -27,6 +30,8 @@ def pytest_configure(config: pytest.Config) -> None:
     for name in [name for name in os.environ if name.startswith(("OPENAI_", "GEMINI_", "OLLAMA_", "AFORESAID_MODEL"))]:
         del os.environ[name]
     os.environ["XDG_CONFIG_HOME"] = str(Path(__file__).parent / "no-configuration-here")
+    # Typer builds all commands anew for each one that a test runs, which takes five times as long as most commands.
+    setattr(typer.testing, "_get_command", cache(get_command))  # noqa: B010 - the module does not export it
     # No deadlines: on a busy machine any example may take long. pytest-timeout ends a test that hangs.
     most = round(500 * config.getoption("--torture-scale"))
     settings.register_profile("thorough", max_examples=most, deadline=None)

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
+import aforesaid
 from aforesaid import __version__
 from aforesaid.cli import app
 from aforesaid.testing import ScriptedModel
@@ -56,11 +57,12 @@ READS = (
 @pytest.mark.defect("U3")
 @pytest.mark.parametrize("words", READS, ids=[words[0] for words in READS])
 def test_commands_that_read_leave_background_work_to_others_and_say_that_it_waits(
-    run: Run, words: tuple[str, ...]
+    run: Run, tmp_path: Path, words: tuple[str, ...]
 ) -> None:
-    for number in range(12):
-        ok(run("add", f"I moved to Berlin {number}", "--user", "ann"))
-        ok(run("add", "How is it?", "--user", "ann", "--role", "assistant"))
+    with aforesaid.open(tmp_path / "memory.db", settings={"background": False}) as memory:
+        for number in range(12):
+            memory.user("ann").add("user", f"I moved to Berlin {number}")
+            memory.user("ann").add("assistant", "How is it?")
     read = run(*words, "--user", "ann")
     ok(read)
     done = as_json(run("upkeep", "--json"))
