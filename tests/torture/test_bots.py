@@ -10,8 +10,11 @@ import re
 import signal
 import time
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 import aforesaid
 from aforesaid.bots.pending_replies import PendingReply
@@ -187,11 +190,18 @@ def _answer(request: Request) -> str:
     return f"ok {re.findall(r'#[0-9]+', request.asked)[-1]}"
 
 
-async def test_an_hour_of_traffic_with_kills_stops_and_failures(arena: Path, size: Size) -> None:
+@pytest.fixture(scope="module")
+def zygote() -> Iterator[Zygote]:
+    """One for both tests: the library for Telegram takes seconds to import."""
+    with Zygote("torture.soak") as started:
+        yield started
+
+
+async def test_an_hour_of_traffic_with_kills_stops_and_failures(arena: Path, size: Size, zygote: Zygote) -> None:
     chance = random.Random(815)
     messages = size.of(small=100, full=8_000)
     ends = sorted(chance.sample(range(20, messages - 20), size.of(small=3, full=40)))
-    with Zygote("torture.soak") as zygote, ScriptedModel(_answer) as model:
+    with ScriptedModel(_answer) as model:
         async with FakeTelegram() as telegram:
             world = Soak(telegram, model, zygote, arena / "memory.db", size.of(small=20, full=200))
             world.begin(seconds=size.of(small=10, full=240))
@@ -219,9 +229,9 @@ async def _all_reminded(world: Soak) -> None:
     await store.close()
 
 
-async def test_a_bot_that_runs_for_long_does_not_grow(arena: Path, size: Size) -> None:
+async def test_a_bot_that_runs_for_long_does_not_grow(arena: Path, size: Size, zygote: Zygote) -> None:
     messages, parts = size.of(small=100, full=20_000), size.of(small=5, full=10)
-    with Zygote("torture.soak") as zygote, ScriptedModel(_answer) as model:
+    with ScriptedModel(_answer) as model:
         async with FakeTelegram() as telegram:
             world = Soak(telegram, model, zygote, arena / "memory.db", size.of(small=20, full=200))
             world.begin(seconds=size.of(small=10, full=400))
