@@ -24,6 +24,7 @@ from aforesaid.domain.summary import Summary
 from aforesaid.errors import ModelError
 from aforesaid.facts.fact_editor import FactEditor, trustworthy
 from aforesaid.facts.people import Person
+from aforesaid.facts.portrait_topics import by_topic
 from aforesaid.facts.statement import says_the_same
 from aforesaid.facts.zones import zone_of
 from aforesaid.models.offline import forget_fact
@@ -114,20 +115,31 @@ class Portraitist:
     async def portrait(self, scope: Scope, *, name: str | None = None) -> str | None:
         """Return the portrait of a user; None if nothing is known.
 
-        Without a model, or when it fails, this is the facts, or else today, or else the days before.
+        Without a model, or when it fails, this is the facts, or else today, or else the days before. Many facts are
+        sorted by topic, under headings.
         """
         sources = await self.sources(scope)
         if sources.first is None:
             return None
+        return await self._merged(scope, sources, name) or await self._unmerged(scope, sources, name)
+
+    async def _merged(self, scope: Scope, sources: Sources, name: str | None = None) -> str | None:
+        """Return what a model merged sources into; None without a model, or where there is nothing to merge."""
         chat = self._chat
-        if sum(map(bool, sources)) == 1 or chat is None or not chat.has("merge"):
-            return sources.first
+        if sum(map(bool, sources)) <= 1 or chat is None or not chat.has("merge"):
+            return None
         key: Key = (scope.space, scope.user, *sources.hashes)
         stored = await self._stored(scope, key)
         if stored is not None:
             return stored
         # One call of the model, also when several callers and the background task ask at once.
-        return await self._flights.run(key, lambda: self._merge_and_store(chat, scope, sources, name)) or sources.first
+        return await self._flights.run(key, lambda: self._merge_and_store(chat, scope, sources, name))
+
+    async def _unmerged(self, scope: Scope, sources: Sources, name: str | None) -> str | None:
+        if not sources.facts:
+            return sources.first
+        known = await self._store.read(questions.Memories(scope))
+        return by_topic(sources.facts, known, await self._fact_editor.person(scope, name), moment(now()))
 
     def forget_all(self) -> None:
         """Empty the cache, after a user was erased."""
@@ -171,7 +183,7 @@ class Portraitist:
             if failed == key and failures >= _TRIES:
                 del self._stale[whose]
                 continue
-            if sum(map(bool, sources)) <= 1 or await self.portrait(scope) != sources.first:
+            if sum(map(bool, sources)) <= 1 or await self._merged(scope, sources) is not None:
                 self._stale.pop(whose, None)
                 self._failures.pop(whose, None)
                 continue
