@@ -55,6 +55,7 @@ class Writer:
         self.index_is_incomplete = False
         """Whether batches were stored that have not been indexed yet."""
         self._path = path
+        self._wal_path = path.with_name(path.name + "-wal")
         self._options = options
         self._data_version = 0
         self._files: tuple[Identity, Identity] | None = None
@@ -182,7 +183,7 @@ class Writer:
         They can be lost while they are in use: when somebody removes or replaces them, or when another SQLite library
         in this process closes the file, which drops our locks, and another process then tidies up.
         """
-        files = identity(self._path), identity(self._path.with_name(self._path.name + "-wal"))
+        files = identity(self._path), identity(self._wal_path)
         if self._files is None:
             self._files = files
         elif files != self._files:
