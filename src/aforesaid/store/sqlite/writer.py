@@ -95,6 +95,8 @@ class Writer:
         try:
             with translated(self._path, "indexing"):
                 self.index_is_incomplete = self._lost is None and index_step(self._connection)
+        except StoreBusy:
+            _log.debug("another process writes to %s; batches are indexed later", self._path)
         except Exception as error:
             self.index_is_incomplete = False
             self.note(error)
