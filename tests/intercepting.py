@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from aforesaid.store.contract import Store
 from aforesaid.store.questions import Question
 
 Read: TypeAlias = Callable[[Any], Awaitable[Any]]
+T = TypeVar("T")
+
+
+def innermost(store: object, kind: type[T]) -> T:
+    """Return the store of a kind that is inside the wrappers of a memory's store, however many there are."""
+    while not isinstance(store, kind):
+        store = store._inner if hasattr(store, "_inner") else store._store  # type: ignore[attr-defined]
+    return store
 
 
 def intercept(

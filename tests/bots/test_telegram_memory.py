@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
 import aforesaid
 from aforesaid.errors import StoreFull
 from aforesaid.store import questions
+from aforesaid.store.sqlite import SqliteStore
 from aforesaid.testing import ScriptedModel
 from aforesaid.testing.telegram import FakeTelegram, Fault
 from bots.remembering import QUIET
 from bots.test_telegram import ANN, opened, running
+from intercepting import innermost
 
 
 @pytest.fixture
@@ -87,7 +90,7 @@ async def test_people_are_told_when_the_store_fails_and_when_it_works_again(
         async with aforesaid.connect(
             tmp_path / "memory.db", profile=QUIET, embedder="none", settings=settings
         ) as memory:
-            disk = memory.store._inner._inner._store  # type: ignore[attr-defined]
+            disk = cast("Any", innermost(memory.store, SqliteStore))
             apply = disk.apply
             async with running(telegram, memory):
                 telegram.say(ANN, "one")

@@ -19,6 +19,7 @@ from aforesaid.store import open_store, questions
 from aforesaid.store.postgres import Options, PostgresStore
 from aforesaid.store.postgres.breaker import Breaker
 from aforesaid.store.postgres.migrate import migrations, statements
+from intercepting import innermost
 from making import add, adding, minutes
 from pg import Server, clean_database, shared_server
 
@@ -146,7 +147,7 @@ async def test_the_front_door_opens_it_and_files_take_over_while_it_is_away(tmp_
         async with aforesaid.connect(server.create("first_choice"), settings=settings) as memory:
             ann = memory.user("ann")
             assert (await ann.add("user", "before")).durable
-            memory.store._inner._inner._store._database._patience = 0.2  # type: ignore[attr-defined]
+            innermost(memory.store, PostgresStore)._database._patience = 0.2
             server.kill()
             assert (await ann.add("user", "meanwhile")).message.text == "meanwhile"
             assert (await memory.health()).component("store").status == "failing"
