@@ -24,6 +24,10 @@ _NUMBER: Final = re.compile(r"\d+(?:[.,:]\d+)*")
 _INSIDE: Final = re.compile(r"(?<=[\w,;] )[^\W\d_a-zß-öø-ÿ][\w'’-]+")
 """A word with a capital letter that does not begin a sentence."""
 _MOST_SOURCES: Final = 200
+_AROUND_QUOTE: Final = ' "“”„«».…'
+"""What a summary may put around the words of a message."""
+_MOST_LABELS: Final = 2
+"""Labels that a summary puts before a quote, at most: who said it when, and who it is about."""
 _DAY: Final = timedelta(days=1)
 
 
@@ -99,7 +103,10 @@ def _as_date(word: str) -> date | None:
 async def _coverage(
     text: str, messages: Sequence[Message], summaries: Sequence[Summary], vectors: MessageVectors
 ) -> float | None:
-    """Return the average similarity of each source to its nearest sentence of the summary."""
+    """Return the average similarity of each source to its nearest sentence of the summary.
+
+    A sentence that quotes most of a message has the vector of the message, so that no text is encoded twice.
+    """
     import numpy as np  # noqa: PLC0415 - loaded with the first vector
 
     step = max(1, (len(messages) + len(summaries)) // _MOST_SOURCES)
@@ -108,9 +115,24 @@ async def _coverage(
     if not said and not texts:
         return None
     sentences = [sentence[:MOST_CHARACTERS] for sentence in split_sentences(text)] or [text[:MOST_CHARACTERS]]
-    made = await vectors.embedder.embed([*sentences, *texts])
-    own, sources = made[: len(sentences)], made[len(sentences) :]
-    if said:
-        sources = np.concatenate([await vectors.of(said), sources])
-    near: NDArray[np.float32] = sources @ own.T
+    places = {sentence: _quoted(sentence, said) for sentence in sentences}
+    new = [sentence for sentence, place in places.items() if place is None]
+    known = list(await vectors.of(said)) if said else []
+    made = list(await vectors.embedder.embed([*new, *texts])) if new or texts else []
+    own = [known[place] for place in places.values() if place is not None] + made[: len(new)]
+    near: NDArray[np.float32] = np.stack(known + made[len(new) :]) @ np.stack(own).T
     return round(float(near.max(axis=1).mean()), 4)
+
+
+def _quoted(sentence: str, messages: Sequence[Message]) -> int | None:
+    """Return the place of the message that a sentence quotes, with labels before the quote or without them.
+
+    The quoted words must be at least half of the message.
+    """
+    parts = sentence.split(": ")
+    for labels in range(min(len(parts), _MOST_LABELS + 1)):
+        quote = ": ".join(parts[labels:]).strip(_AROUND_QUOTE)
+        for place, message in enumerate(messages):
+            if quote and 2 * len(quote) >= len(message.text) and quote in message.text:
+                return place
+    return None
