@@ -17,7 +17,14 @@ KEY = "sk-0123456789abcdefWXYZ"
 
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    for variable in ("AFORESAID_EMBEDDER", "OPENAI_API_KEY", "OPENAI_BASE_URL", "OLLAMA_HOST", "GEMINI_API_KEY"):
+    for variable in (
+        "AFORESAID_EMBEDDER",
+        "OPENAI_API_KEY",
+        "OPENAI_BASE_URL",
+        "OLLAMA_HOST",
+        "ANTHROPIC_API_KEY",
+        "GEMINI_API_KEY",
+    ):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("COLUMNS", "160")

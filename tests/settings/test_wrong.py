@@ -30,7 +30,10 @@ from settings.place import KEY, Place
         ("[models.merge]\nchain = ['none', 'ollama:x']", "where 'none' may stand last"),
         ("[models]\ndefault = 'gpt-4o'", 'models.default must be "provider:model"'),
         ("[models]\ndefault = 'olama:x'", "no provider 'olama'; did you mean 'ollama'?"),
-        ("[models.chat]\nchain = 'box:x'", "models.chat.chain: there is no provider 'box'; ollama, openai, gemini"),
+        (
+            "[models.chat]\nchain = 'box:x'",
+            "models.chat.chain: there is no provider 'box'; ollama, openai, anthropic, gemini",
+        ),
         ("[models.embed]\nchain = ['ollama:a', 'ollama:b']", "only one model can embed"),
         ("models = 3", "models is a table: write [models]"),
         ("store = 3", "store must be a text, not 3"),
