@@ -58,6 +58,13 @@ async def test_pages_of_the_panel_are_open_to_no_other_origin() -> None:
         assert allowed.headers["access-control-allow-origin"] == "*"
 
 
+async def test_a_page_of_another_origin_cannot_use_the_cookie_of_the_panel() -> None:
+    async with running(serving=serving(APP)) as server, server.client() as browser:
+        await browser.get(f"/login?token={str.__str__(server.here.link)}")
+        assert (await browser.get("/api/users")).status_code == 200, "the browser is signed in"
+        assert (await browser.get("/api/users", headers={"Origin": APP})).status_code == 401
+
+
 def test_every_origin_and_no_authentication_are_refused_together() -> None:
     with pytest.raises(InvalidInput, match=r"server\.origins"):
         ServerOptions(serving("*"), auth=False)

@@ -277,6 +277,13 @@ def test_a_key_as_a_bearer_token_works_too(talk: Talk) -> None:
         assert say(client, "hi").content[0].text == "You said: hi"
 
 
+def _nested(depth: int) -> Any:  # noqa: ANN401
+    value: Any = 7
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
 def test_odd_requests_are_the_providers_to_judge(talk: Talk) -> None:
     headers = {"x-api-key": talk.key, "anthropic-version": "2023-06-01", "x-aforesaid-user": "ann"}
     odd: Any
@@ -285,6 +292,7 @@ def test_odd_requests_are_the_providers_to_judge(talk: Talk) -> None:
         {"messages": 7},
         {"messages": [7, {"role": "user"}, message("user", [7, {}])], "metadata": 7},
         {"messages": [message("user", []), message("assistant", 7)], "system": {"a": 1}},
+        {"messages": [message("user", "hi")], "tools": _nested(400)},
     ):
         answer = httpx2.post(f"{talk.server.address}/v1/messages", json=odd, headers=headers)
         assert answer.status_code == 200, answer.text

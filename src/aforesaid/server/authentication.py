@@ -12,6 +12,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from aforesaid.server.auth import Credential
 from aforesaid.server.auth.keys import hash_of
+from aforesaid.server.guard.hosts import OTHER_ORIGIN
 from aforesaid.server.problems import refusal
 from aforesaid.server.state import AppState
 
@@ -61,7 +62,7 @@ def authenticate(request: Request, state: AppState) -> Credential:
     """
     scheme, _, rest = request.headers.get("authorization", "").partition(" ")
     token = rest.strip() if scheme.lower() == "bearer" else request.headers.get("x-api-key", "").strip()
-    who = state.credential_of(token) if token else state.sessions.find(request.cookies.get(state.cookie, ""))
+    who = state.credential_of(token) if token else _signed_in(request, state)
     if who is not None:
         return who
     if not state.options.auth:
@@ -70,6 +71,16 @@ def authenticate(request: Request, state: AppState) -> Credential:
         count_failure(request, state, token)
         raise _unauthorized("The key is unknown or has expired.")
     raise _unauthorized("A key is needed: Authorization: Bearer …, or x-api-key: …")
+
+
+def _signed_in(request: Request, state: AppState) -> Credential | None:
+    """Return the credential of a signed-in browser.
+
+    Pages of other origins need a key: a browser may send along the cookie of whoever is signed in to the panel.
+    """
+    if request.scope.get(OTHER_ORIGIN):
+        return None
+    return state.sessions.find(request.cookies.get(state.cookie, ""))
 
 
 def credential_of(request: Request) -> Credential:

@@ -16,6 +16,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from aforesaid.server.guard.cors import may_call
 from aforesaid.server.problems import problem
 
+OTHER_ORIGIN: Final = "aforesaid.other_origin"
+"""The key in the ASGI scope of requests that an allowed page of another origin makes."""
 UNGUARDED: Final = ("/healthz", "/readyz")
 """What asks these calls the server by whatever address it has, and learns nothing but that it runs."""
 
@@ -42,11 +44,15 @@ class Hosts:
                 "wrong-host",
                 "This server is not called that. If it should be, add the name to server.hosts.",
             )
-        elif not _own_page(headers, host) and not may_call(scope["path"], headers.get("origin", ""), self._origins):
-            answer = problem(403, "wrong-origin", "Requests from pages of other sites are refused.")
-        else:
+        elif _own_page(headers, host):
             await self._app(scope, receive, send)
             return
+        elif may_call(scope["path"], headers.get("origin", ""), self._origins):
+            scope[OTHER_ORIGIN] = True
+            await self._app(scope, receive, send)
+            return
+        else:
+            answer = problem(403, "wrong-origin", "Requests from pages of other sites are refused.")
         await answer(scope, receive, send)
 
 

@@ -80,7 +80,11 @@ async def _answered(
     strict = exchange.here.upstream.strict_models
     folded = model in strict
     write = protocol.insert_in_question if folded else protocol.insert
-    answer = await send(exchange, dumped(write(body, text)))
+    try:
+        with_memory = dumped(write(body, text))
+    except RecursionError:  # it is nested so deep that it can be read and not written
+        return await send(exchange, plain)
+    answer = await send(exchange, with_memory)
     if answer.status not in _REFUSED:
         return answer
     content = await read(exchange, answer)

@@ -154,16 +154,16 @@ def _stable_block(body: Body, text: str) -> dict[str, Any]:
 
 
 def _marks(value: object) -> Iterator[object]:
-    """Yield every `cache_control` in a request."""
-    if isinstance(value, Mapping):
-        for name, inner in value.items():
-            if name != _MARK:
-                yield from _marks(inner)
-            elif inner is not None:
-                yield inner
-    elif isinstance(value, list | tuple):
-        for inner in value:
-            yield from _marks(inner)
+    """Yield every `cache_control` in a request, in any order. A request may be nested deeper than calls can be."""
+    open_values = [value]
+    while open_values:
+        inner = open_values.pop()
+        if isinstance(inner, Mapping):
+            if inner.get(_MARK) is not None:
+                yield inner[_MARK]
+            open_values += (each for name, each in inner.items() if name != _MARK)
+        elif isinstance(inner, list | tuple):
+            open_values += inner
 
 
 def _with_context(body: dict[str, Any], text: str) -> dict[str, Any]:
