@@ -23,7 +23,7 @@ demo: $(READY)  ## run a demonstration: store, search and summarise eight weeks 
 	$(BIN)/aforesaid demo $(ARGS)
 
 test: $(READY) programs check  ## run lint, type and import checks, then all tests
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder --max-worker-restart=0
 
 programs:  ## install the Debian packages that some tests need (as root), or list the missing ones
 	@sh tools/system_packages.sh
@@ -114,7 +114,7 @@ bench-growth: $(READY)  ## benchmark growth, up to a million messages (about 15 
 
 torture: $(READY)  ## run the torture tests: kill -9, torn writes, full disks, wrong clocks (about an hour)
 	@mkdir -p artifacts && rm -f artifacts/torture.txt
-	TORTURE_FIGURES=artifacts/torture.txt OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile tests/torture tests/api/test_arguments.py tests/recall/test_search.py tests/store/test_machine.py tests/store/test_machine_postgres.py --torture -p no:cacheprovider --timeout=0 --junitxml=artifacts/torture.xml; ended=$$?; $(BIN)/python tools/proofs_page.py && exit $$ended
+	TORTURE_FIGURES=artifacts/torture.txt OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile tests/torture tests/api/test_arguments.py tests/recall/test_search.py tests/store/test_machine.py tests/store/test_machine_postgres.py --torture -p no:cacheprovider --timeout=0 -o faulthandler_timeout=0 --junitxml=artifacts/torture.xml; ended=$$?; $(BIN)/python tools/proofs_page.py && exit $$ended
 
 eval: $(READY)  ## measure recall on labelled conversations: make eval DATA=folder
 	$(BIN)/aforesaid eval $(DATA) --baseline like

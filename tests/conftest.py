@@ -5,6 +5,7 @@ import os
 from collections.abc import AsyncIterator
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer.testing
@@ -87,6 +88,13 @@ class TidyLoop(asyncio.SelectorEventLoop):
         if open_transports:
             self.run_until_complete(asyncio.sleep(0))  # an aborted transport closes its socket in the next round
         super().close()
+
+    def call_exception_handler(self, context: dict[str, Any]) -> None:
+        """End the test if its time limit was raised inside a callback. Other exceptions are logged, as usual."""
+        error = context.get("exception")
+        if isinstance(error, pytest.fail.Exception):
+            raise error
+        super().call_exception_handler(context)
 
 
 @pytest.fixture

@@ -126,7 +126,7 @@ async def test_an_error_of_the_platforms_library_does_not_end_reminders(
     monkeypatch.setattr("aforesaid.bots.reminding.EVERY", 0.01)
     room.failures = [ValueError("the library cannot parse the reply")]
     await memory.user("ann", space="room").note("reminder", "call mum", when=DUE - timedelta(minutes=1))
-    async with asyncio.timeout(20), BotSession(memory, room, clock=lambda: DUE):
+    async with asyncio.timeout(60), BotSession(memory, room, clock=lambda: DUE):
         while room.failures:
             await asyncio.sleep(0)
         await memory.user("bob", space="room").note("reminder", "water the plants", when=DUE - timedelta(minutes=1))
@@ -157,7 +157,7 @@ async def test_a_store_that_fails_while_catching_up_does_not_end_it(
                 await session.idle()
             monkeypatch.setattr("aforesaid.bots.bot_session._CATCH_UP", 0.01)
             monkeypatch.setattr("aforesaid.bots.bot_session.found", fails_once)
-            async with asyncio.timeout(20), BotSession(memory, room) as session:
+            async with asyncio.timeout(60), BotSession(memory, room) as session:
                 session.stats.mark_ok()
                 await room.something_sent.wait()
     assert room.texts == ["Once."]

@@ -180,7 +180,7 @@ async def test_a_context_that_fails_leaves_no_read_behind(
         works_again = intercept(memory.store, fails, fail)
         intercept(memory.store, hangs, hang)
         with pytest.raises(StoreError, match="the disk is gone"):
-            await asyncio.wait_for(ann.context("hello"), 10)
+            await asyncio.wait_for(ann.context("hello"), 60)
         for _ in range(10):
             await asyncio.sleep(0)
         assert asyncio.all_tasks() == before

@@ -94,7 +94,7 @@ async def test_whoever_never_pauses_is_not_put_off_for_ever(store: Store) -> Non
     loop = asyncio.get_running_loop()
     digesting = Digesting(store, "tree", load, pause=nudged_again)
     digesting.nudge()
-    await asyncio.wait_for(looked.wait(), 5)
+    await asyncio.wait_for(looked.wait(), 60)
     await digesting.close()
 
 

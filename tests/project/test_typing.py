@@ -46,7 +46,7 @@ def strict(*files: Path) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.defect("N5")
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_documented_code_passes_a_strict_type_checker_and_mistakes_do_not(tmp_path: Path) -> None:
     written = WRITE_BLOCKS(tmp_path)
     assert written > 40

@@ -346,7 +346,7 @@ async def test_other_requests_are_answered_while_another_process_changes_the_key
     answered, in_time, waits = threading.Event(), [], asyncio.Event()
 
     def release() -> None:
-        in_time.append(answered.wait(20))
+        in_time.append(answered.wait(60))
         os.close(lock)
 
     def locking(handle: int, operation: int) -> None:

@@ -45,7 +45,7 @@ def test_the_client_has_no_dependencies() -> None:
     assert '"dependencies"' not in (CLIENT / "package.json").read_text(encoding="utf-8")
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_the_client_passes_its_tests_against_a_real_server() -> None:
     ran = subprocess.run(
         [node(), "--test", "test/client.test.js"],

@@ -79,7 +79,6 @@ class Writers:
 
 
 @pytest.mark.req("C7", "D11")
-@pytest.mark.timeout(110)
 async def test_a_database_that_goes_away_under_writers_gets_everything_once_and_in_order_when_it_returns(
     tmp_path: Path,
 ) -> None:

@@ -57,7 +57,7 @@ async def test_what_may_take_long_comes_last_and_one_at_a_time(store: SqliteStor
     engine, going, order = store._engine, threading.Event(), []
 
     def long(_: apsw.Connection) -> None:
-        assert going.wait(10)
+        assert going.wait(60)
         order.append("long")
 
     def other(_: apsw.Connection) -> None:
@@ -134,19 +134,19 @@ async def test_the_gate_waits_for_those_inside_and_keeps_others_out(
 
     def slow(_: apsw.Connection) -> None:
         inside.set()
-        assert leave.wait(10)
+        assert leave.wait(60)
         order.append("left")
 
     def shut() -> None:
         with gate.closed():
             order.append("shut")
             shut_now.set()
-            assert open_again.wait(10)
+            assert open_again.wait(60)
             order.append("open again")
 
     shut_now, open_again = threading.Event(), threading.Event()
     reading = asyncio.ensure_future(engine.read(slow))
-    assert await asyncio.to_thread(inside.wait, 10)
+    assert await asyncio.to_thread(inside.wait, 60)
     shutting = asyncio.ensure_future(asyncio.to_thread(shut))
     await asyncio.sleep(0.05)
     assert order == [], "somebody is inside"
@@ -165,10 +165,10 @@ async def test_the_gate_does_not_wait_for_ever(store: SqliteStore) -> None:
 
     def stuck(_: apsw.Connection) -> bool:
         inside.set()
-        return leave.wait(10)
+        return leave.wait(60)
 
     reading = asyncio.ensure_future(store._engine.read(stuck))
-    assert await asyncio.to_thread(inside.wait, 10)
+    assert await asyncio.to_thread(inside.wait, 60)
 
     def shut() -> None:
         with store._engine._readers.gate.closed():
@@ -183,9 +183,9 @@ async def test_what_goes_before_its_turn_does_not_keep_the_next_from_going(store
         first = asyncio.ensure_future(store.apply([AddMessage(draft(ANN, "user", f"one {number}"))]))
         await asyncio.sleep(0)
         store._engine.hand_over()
-        await asyncio.wait_for(first, 10)
+        await asyncio.wait_for(first, 60)
         await asyncio.sleep(0.01)
-        await asyncio.wait_for(store.apply([AddMessage(draft(ANN, "user", f"two {number}"))]), 10)
+        await asyncio.wait_for(store.apply([AddMessage(draft(ANN, "user", f"two {number}"))]), 60)
 
 
 async def test_what_was_searched_lately_is_a_short_read(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -114,7 +114,7 @@ async def test_the_event_loop_goes_on_during_a_repair(
 
     def waiting(*given: object, **options: object) -> object:
         loop.call_soon_threadsafe(went_on.set)
-        assert went_on.wait(10), "the event loop stands still"
+        assert went_on.wait(60), "the event loop stands still"
         return slow(*given, **options)
 
     monkeypatch.setattr(repairing, step, waiting)

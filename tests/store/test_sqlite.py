@@ -75,10 +75,10 @@ async def test_one_unexpected_error_does_not_stop_the_writer(path: Path, monkeyp
         with monkeypatch.context() as patch:
             patch.setattr(store._engine.writer, broken, fail)
             try:
-                await asyncio.wait_for(add(store, ANN, f"while {broken} is broken"), 10)
+                await asyncio.wait_for(add(store, ANN, f"while {broken} is broken"), 60)
             except MemoryError:
                 assert broken == "commit"
-        await asyncio.wait_for(add(store, ANN, f"after {broken}"), 10)
+        await asyncio.wait_for(add(store, ANN, f"after {broken}"), 60)
     texts = [message.text for message in await store.read(questions.Messages(ANN))]
     assert texts == ["after commit", "while checkpoint_when_due is broken", "after checkpoint_when_due"]
     await store.close()

@@ -238,9 +238,9 @@ async def test_a_locked_file_does_not_keep_others_from_being_opened(path: Path, 
     with closing(apsw.Connection(str(path))) as other:
         other.pragma("journal_mode", "wal")
         other.execute("BEGIN IMMEDIATE")
-        waiting = asyncio.create_task(SqliteStore.open(path, Options(busy_seconds=5)))
+        waiting = asyncio.create_task(SqliteStore.open(path, Options(busy_seconds=60)))
         await asyncio.sleep(0.05)
-        store = await asyncio.wait_for(open_store(tmp_path / "other.db"), 4)
+        store = await asyncio.wait_for(open_store(tmp_path / "other.db"), 50)
         await store.close()
         other.execute("ROLLBACK")
     await (await waiting).close()

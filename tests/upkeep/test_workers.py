@@ -83,7 +83,6 @@ async def embedder_name() -> str:
 
 @pytest.mark.every_store
 @pytest.mark.distributed
-@pytest.mark.timeout(110)
 @pytest.mark.parametrize("kind", ["postgres", "citus"])
 async def test_two_workers_do_each_thing_once_and_stop_gracefully(kind: str) -> None:
     dsn = clean_distributed_database() if kind == "citus" else clean_database("workers")
@@ -133,7 +132,6 @@ async def test_upkeep_can_be_left_to_workers(tmp_path: Path) -> None:
 
 
 @pytest.mark.defect("U1")
-@pytest.mark.timeout(110)
 async def test_the_scan_of_a_worker_goes_on_after_any_exception_and_is_seen_in_health() -> None:
     dsn = clean_database("workers")
     await fill(dsn, users=1, turns=1)
