@@ -10,13 +10,14 @@ from linear import Floats, Inputs, Projection, logistic
 from numpy.typing import NDArray
 
 from aforesaid.evaluation.memories.transcripts import FactTranscript
-from aforesaid.models.superseding import SupersedingModel, pair_features, shared_weights
-from aforesaid.text.terms import terms
+from aforesaid.models.superseding import Compared, SupersedingModel, compare, pair_features, statement_words
 
 Booleans = NDArray[np.bool_]
 RIDGE = {"message": 3.0, "pair": 1.0}
-THRESHOLD = -2.0
-"""Log-odds from which a statement is superseded."""
+RIGHT = 0.5
+"""Least share of superseded statements that must state a replaced fact, in conversations left out of training."""
+LEAST_TUNED = 50
+"""Least superseded statements over which that share is counted."""
 
 
 class Statements(NamedTuple):
@@ -30,21 +31,26 @@ class Statements(NamedTuple):
     remembered: Booleans
 
 
+class Succession(NamedTuple):
+    """The older statement that a new one most likely made outdated, by its row."""
+
+    old: int
+    log_odds: float
+
+
 class Pairs(NamedTuple):
     """Pairs of an older and a newer statement of one speaker, by their rows in `Statements`."""
 
     old: NDArray[np.int64]
     new: NDArray[np.int64]
-    similarity: Floats
-    days: Floats
-    shared: Floats
+    compared: Compared
     outdated: Booleans
 
 
 def pairs_of(given: Statements) -> list[Pairs]:
     """Return the pairs of each new statement with all older ones, one entry per new statement."""
     found: list[Pairs] = []
-    words = [frozenset(terms(text)) for text in given.texts]
+    words = [statement_words(text) for text in given.texts]
     for number, each in enumerate(given.conversations):
         changed = {
             (old, new)
@@ -59,14 +65,13 @@ def pairs_of(given: Statements) -> list[Pairs]:
             old = [row for row in rows[:place] if turns[given.turn[row]].speaker == own.speaker]
             if not old:
                 continue
-            days = [(own.at - turns[given.turn[row]].at).total_seconds() / 86_400 for row in old]
+            days = np.array([(own.at - turns[given.turn[row]].at).total_seconds() / 86_400 for row in old], np.float32)
+            similarity = (given.vectors[old] @ given.vectors[new]).astype(np.float32)
             found.append(
                 Pairs(
                     np.array(old),
                     np.full(len(old), new),
-                    given.vectors[old] @ given.vectors[new],
-                    np.array(days),
-                    np.array(shared_weights(words[new], [words[row] for row in old])),
+                    compare(similarity, days, words[new], [words[row] for row in old]),
                     np.array([(given.turn[row], given.turn[new]) in changed for row in old]),
                 )
             )
@@ -100,12 +105,12 @@ def fitted(given: Statements, pairs: Sequence[Pairs], rows: Booleans) -> Superse
     features = np.concatenate([_features(pair, judged) for pair in used])
     weights = logistic(features.astype(np.float64), np.concatenate([pair.outdated for pair in used]), RIDGE["pair"])
     new, old = (_head(given, label, rows & given.remembered).astype(np.float32) for label in labels)
-    return SupersedingModel(new, old, weights.astype(np.float32), THRESHOLD)
+    return SupersedingModel(new, old, weights.astype(np.float32), 0.0)
 
 
 def _features(pair: Pairs, judged: Floats) -> Floats:
     new = float(judged[0, pair.new[0]])
-    return pair_features(pair.similarity, pair.days, pair.shared, new, judged[1, pair.old]).astype(np.float64)
+    return pair_features(pair.compared, new, judged[1, pair.old]).astype(np.float64)
 
 
 def _head(given: Statements, label: Booleans, rows: Booleans) -> Floats:
@@ -115,14 +120,25 @@ def _head(given: Statements, label: Booleans, rows: Booleans) -> Floats:
     return np.append(vector, offset)
 
 
-def superseded(model: SupersedingModel, given: Statements, pairs: Sequence[Pairs], rows: Booleans) -> Booleans:
-    """Return the rows that a model takes to be superseded by others of some rows."""
-    found = np.zeros(len(given.texts), bool)
+def superseded(model: SupersedingModel, given: Statements, pairs: Sequence[Pairs], rows: Booleans) -> list[Succession]:
+    """Return for each new statement of some rows the older one that a model finds most likely outdated."""
+    found = []
     vectors = given.vectors.astype(np.float32)
     for pair in pairs:
         if rows[pair.new[0]]:
-            days, shared = pair.days.astype(np.float32), pair.shared.astype(np.float32)
-            best = model.outdated(vectors[pair.new[0]], vectors[pair.old], days, shared)
-            if best is not None:
-                found[pair.old[best]] = True
+            log_odds = model.log_odds(vectors[pair.new[0]], vectors[pair.old], pair.compared)
+            best = int(log_odds.argmax())
+            found.append(Succession(int(pair.old[best]), float(log_odds[best])))
     return found
+
+
+def lowest_threshold(given: Statements, successions: Sequence[Succession]) -> float:
+    """Return the lowest log-odds from which enough of the superseded statements state a fact that was replaced."""
+    _, replaced = message_labels(given)
+    gone: set[int] = set()
+    lowest = float("inf")
+    for each in sorted(successions, key=lambda succession: -succession.log_odds):
+        gone.add(each.old)
+        if len(gone) < LEAST_TUNED or replaced[list(gone)].mean() >= RIGHT:
+            lowest = each.log_odds
+    return lowest

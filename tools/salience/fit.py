@@ -13,6 +13,7 @@ import json
 import re
 import sys
 import zlib
+from collections import deque
 from collections.abc import Callable, Sequence
 from hashlib import sha256
 from io import BytesIO
@@ -20,7 +21,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from changes import Statements, fitted, pairs_of, superseded
+from changes import Statements, fitted, lowest_threshold, pairs_of, superseded
 from linear import Floats, Inputs, Projection, linear, logistic
 from numpy.typing import NDArray
 
@@ -28,7 +29,7 @@ from aforesaid.domain.literals import Kind
 from aforesaid.domain.memory import KINDS
 from aforesaid.evaluation.memories.transcripts import FactTranscript, load_fact_transcripts
 from aforesaid.models.embed.local import load_encoder
-from aforesaid.models.salience import CHARACTERS, SalienceModel, read_salience, text_features
+from aforesaid.models.salience import CHARACTERS, RECENT, SalienceModel, read_salience, text_features
 
 ROOT = Path(__file__).parents[2]
 CONVERSATIONS = ROOT / "bench" / "conversations"
@@ -49,6 +50,8 @@ KIND_OF: dict[str, Kind] = {
     "family": "relationship",
 }
 """The kinds of the data that are no kinds of memories."""
+KIND_SCALE = 1.5
+"""Weight of the probabilities of kinds beside the other inputs of the importance."""
 EXAMPLE_EVERY = 4
 """One fact in four is an example. With every second one, the average precision on conversations falls by 0.02."""
 MANY = 100
@@ -63,6 +66,7 @@ class Data(NamedTuple):
     texts: Sequence[str]
     inputs: Inputs
     conversation: NDArray[np.int64]
+    speaker: Sequence[str]
     turn: Sequence[str]
     worth: NDArray[np.bool_]
     importance: Floats
@@ -91,17 +95,22 @@ def main() -> None:
         # The last part is measured with the weights that are written.
         arrays = trained(data, learned)
         model = read_salience(packed(arrays))
-        outputs[left_out] = judged(model, data, left_out)
-        outputs[left_out, 0] -= model.threshold
+        inputs = data.inputs.of(left_out)
+        outputs[left_out] = model.outputs(inputs.vectors, inputs.features)
+        outputs[left_out, 0] = relative(model, data, left_out, outputs[left_out, 0] - model.threshold)
     kept = outputs[:, 0] >= 0
     statements = Statements(data.conversations, data.conversation, data.turn, data.texts, data.inputs.vectors, kept)
     pairs = pairs_of(statements)
-    outdated = np.zeros(len(kept), bool)
+    successions = []
     for left_out, learned in parts:
         changes = fitted(statements, pairs, learned)
-        outdated |= superseded(changes, statements, pairs, left_out)
+        successions += superseded(changes, statements, pairs, left_out)
+    tuned = [each for each in successions if not is_test[each.old]]
+    threshold = lowest_threshold(statements, tuned)
+    outdated = np.zeros(len(kept), bool)
+    outdated[[each.old for each in successions if each.log_odds >= threshold]] = True
     arrays |= {name: getattr(changes, name).astype(np.float64) for name in ("new", "old", "pair")}
-    arrays["pair_threshold"] = np.array(changes.threshold)
+    arrays["pair_threshold"] = np.array(threshold)
     results = Results(outputs, kept & ~outdated, kept)
     figures = {
         "left out in five folds": measured(data, results, ~is_test),
@@ -123,7 +132,7 @@ def write(weights: bytes, figures: dict[str, dict[str, object]]) -> None:
 def load() -> Data:
     """Read the conversations and the vectors of their messages."""
     conversations = load_fact_transcripts(CONVERSATIONS)
-    texts, owner, turns, worth, importance, kind = [], [], [], [], [], []
+    texts, owner, speakers, turns, worth, importance, kind = [], [], [], [], [], [], []
     for number, each in enumerate(conversations):
         best = {turn: fact for fact in sorted(each.facts, key=lambda fact: fact.importance) for turn in fact.turns}
         for turn in each.turns:
@@ -132,6 +141,7 @@ def load() -> Data:
             fact = best.get(turn.id)
             texts.append(turn.text[:CHARACTERS])
             owner.append(number)
+            speakers.append(turn.speaker or "")
             turns.append(turn.id)
             worth.append(fact is not None)
             importance.append(0 if fact is None else fact.importance)
@@ -145,6 +155,7 @@ def load() -> Data:
         texts,
         Inputs(vectors[: len(texts)], features),
         np.array(owner),
+        speakers,
         turns,
         np.array(worth),
         np.array(importance, np.float64),
@@ -193,17 +204,32 @@ def trained(data: Data, rows: NDArray[np.bool_]) -> dict[str, Floats]:
     examples = projection.reduce(data.examples.of(learned))
     wanted = np.append(worth, np.ones(len(examples), dtype=bool))
     heads = [logistic(np.vstack([reduced, examples]), wanted, RIDGE["worth"])]
-    guess = linear(reduced[worth], importance, RIDGE["importance"])
-    heads.append(_stretched(guess, reduced[worth], importance))
-    heads += [logistic(reduced[worth], kinds == kind, RIDGE["kind"]) for kind in KINDS]
-    expanded = [projection.expand(head) for head in heads]
-    threshold = np.quantile(reduced @ heads[0][:-1] + heads[0][-1], 1 - SHARE)
-    return {
+    kind_heads = [logistic(reduced[worth], kinds == kind, RIDGE["kind"]) for kind in KINDS]
+    chances = np.stack([1 / (1 + np.exp(-(reduced[worth] @ head[:-1] + head[-1]))) for head in kind_heads], axis=1)
+    guess = linear(np.hstack([KIND_SCALE * chances, reduced[worth]]), importance, RIDGE["importance"])
+    guess = _stretched(guess, np.hstack([KIND_SCALE * chances, reduced[worth]]), importance)
+    expanded = [projection.expand(head) for head in (*heads, guess[len(KINDS) :], *kind_heads)]
+    values = {
         "vector": np.stack([vector for vector, _, _ in expanded], axis=1),
         "features": np.stack([features for _, features, _ in expanded], axis=1),
         "offset": np.array([offset for _, _, offset in expanded]),
-        "threshold": np.array(threshold),
+        "kind_importance": KIND_SCALE * guess[: len(KINDS)],
     }
+    log_odds = reduced @ heads[0][:-1] + heads[0][-1]
+    model = SalienceModel(*values.values(), 0.0, float(log_odds.mean()))
+    threshold = np.quantile(relative(model, data, rows, log_odds), 1 - SHARE)
+    return {**values, "threshold": np.array(threshold), "usual": np.array(log_odds.mean() - threshold)}
+
+
+def relative(model: SalienceModel, data: Data, rows: NDArray[np.bool_], margins: Floats) -> Floats:
+    """Return margins of some rows as the product uses them: beside those of the same speaker's last messages."""
+    recent: dict[tuple[int, str], deque[float]] = {}
+    found = []
+    for row, margin in zip(np.flatnonzero(rows).tolist(), margins.tolist(), strict=True):
+        own = recent.setdefault((int(data.conversation[row]), data.speaker[row]), deque(maxlen=RECENT))
+        own.append(margin)
+        found.append(model.relative_to(margin, own))
+    return np.array(found)
 
 
 def _stretched(weights: Floats, rows: Floats, wanted: Floats) -> Floats:
@@ -212,13 +238,6 @@ def _stretched(weights: Floats, rows: Floats, wanted: Floats) -> Floats:
     stretched: Floats = weights * (wanted.std() / outputs.std())
     stretched[-1] = wanted.mean() - (rows @ stretched[:-1]).mean()
     return stretched
-
-
-def judged(model: SalienceModel, data: Data, rows: NDArray[np.bool_]) -> Floats:
-    """Return the outputs of a model."""
-    inputs = data.inputs.of(rows)
-    result: Floats = inputs.vectors @ model.vector + inputs.features @ model.features + model.offset
-    return result
 
 
 class Results(NamedTuple):

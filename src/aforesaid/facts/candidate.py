@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, tzinfo
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from aforesaid.domain.clock import to_zone
@@ -11,7 +12,7 @@ from aforesaid.domain.literals import Category, Kind
 from aforesaid.domain.memory import Event
 from aforesaid.domain.message import Message
 from aforesaid.facts.people import Person, by_id, subject_of
-from aforesaid.models.offline import ExtractedMemory, Spoken, extract, recognise_request
+from aforesaid.models.offline import ExtractedMemory, Spoken, extract, may_ask, recognise_request
 from aforesaid.text.times.find import When, find_times
 from aforesaid.text.times.request import read_requested_time
 
@@ -66,8 +67,18 @@ class Candidate(NamedTuple):
         return min(message.at for message in self.sources)
 
 
-def by_rules(messages: Sequence[Message], people: Mapping[str, Person], owner: Person, zone: tzinfo) -> list[Candidate]:
-    """Return the candidates that rules find in messages."""
+def by_rules(
+    messages: Sequence[Message],
+    people: Mapping[str, Person],
+    owner: Person,
+    zone: tzinfo,
+    only: Mapping[int, Collection[Category]] = MappingProxyType({}),
+) -> list[Candidate]:
+    """Return the candidates that rules find in messages.
+
+    `only` limits the categories that are looked for in a message, by its sequence number. Standing requests are always
+    looked for.
+    """
     turns = [
         Spoken(by_id(people, message.author).name, statement_in(message), to_zone(message.at, zone), message.role)
         for message in messages
@@ -77,7 +88,7 @@ def by_rules(messages: Sequence[Message], people: Mapping[str, Person], owner: P
     return [
         _from_rules(each, messages[number], people, owner)
         for number, turn in enumerate(turns)
-        for each in extract([turn])
+        for each in extract([turn], only.get(messages[number].seq))
         # Requests by others, and requests of the owner to other people, are not meant for the assistant.
         if not each.request or (messages[number].author == owner.id and not between_people)
     ]
@@ -92,7 +103,7 @@ def among_people(messages: Sequence[Message], owner: Person) -> bool:
 
 def statement_in(message: Message) -> str:
     """Return the statement in a message: "I have a daughter" of "Bot, remember that …", nothing of "forget …"."""
-    if message.role != "user":
+    if message.role != "user" or not may_ask(message.text):
         return message.text
     requested = recognise_request(message.text)
     if requested.action == "remember" and requested.content:

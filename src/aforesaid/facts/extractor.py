@@ -25,7 +25,7 @@ from aforesaid.facts.model_extraction import (
     FoundWithoutModel,
     ask_model,
 )
-from aforesaid.facts.outdating import comparable, with_outdated
+from aforesaid.facts.outdating import comparable, repeated, with_outdated
 from aforesaid.facts.people import Person, people_in
 from aforesaid.facts.reconcile import ReconcileInput, reconcile
 from aforesaid.facts.salient import Judge, by_salience
@@ -127,7 +127,7 @@ class Extractor:
         found = await self._find(given, newest) if newest else FoundCandidates([], {})
         candidates = found.candidates
         tally.dropped.update(found.dropped)
-        near = await self._near(scope, candidates)
+        near = {**found.near, **await self._near(scope, [each for each in candidates if each.text not in found.near])}
         meant = await meanings(candidates, people, self._embedder)
         heard = in_time_order([*context, *batch])
         while True:
@@ -163,14 +163,14 @@ class Extractor:
                 _log.warning("messages of %s are extracted without a model: %s", given.scope.user, error)
         if self._judge is None:
             return found
-        return found._replace(candidates=await self._with_outdated(self._judge, given, found.candidates))
+        return await self._compared(self._judge, given, found)
 
     async def _without_model(self, given: BatchInput, batch: Sequence[Message]) -> FoundWithoutModel:
         """Find candidates with the salience model; by rules, where there is no encoder or it fails."""
         people, owner, zone = given.people, given.owner, given.zone
         if self._judge is not None:
             try:
-                judgements = await self._judge.judge(batch)
+                judgements = await self._judge.judge(batch, given.before)
             except ModelError as error:
                 _log.warning("messages of %s are extracted by rules: %s", given.scope.user, error)
             else:
@@ -178,21 +178,28 @@ class Extractor:
                 return FoundWithoutModel(found, judgements)
         return FoundWithoutModel(await asyncio.to_thread(by_rules, batch, people, owner, zone), {})
 
-    async def _with_outdated(
-        self, judge: Judge, given: BatchInput, candidates: Sequence[Candidate]
-    ) -> Sequence[Candidate]:
+    async def _compared(self, judge: Judge, given: BatchInput, found: FoundCandidates) -> FoundCandidates:
+        """Compare candidates with known memories by the vectors of their messages, for what they repeat or outdate."""
+        candidates = found.candidates
         if not candidates:
-            return []
+            return found
         known = comparable(given.known)
+        seqs = {seq for memory in known for seq in (min(memory.sources), max(memory.sources))}
         made = {each.last: each.sources[-1] for each in candidates}
         try:
-            stored = await judge.vectors.stored(given.scope, [max(memory.sources) for memory in known])
+            stored = await judge.vectors.stored(given.scope, sorted(seqs))
             rows = await judge.vectors.of(list(made.values()))
+            thresholds = dict(zip(made, await judge.same_meaning.thresholds(rows), strict=True))
         except ModelError as error:
             _log.warning("memories of %s are not compared with older ones: %s", given.scope.user, error)
-            return candidates
+            return found
         vectors = {**stored, **dict(zip(made, rows, strict=True))}
-        return await asyncio.to_thread(with_outdated, candidates, known, vectors)
+
+        def compare() -> FoundCandidates:
+            near = repeated(candidates, known, vectors, thresholds)
+            return found._replace(candidates=with_outdated(candidates, known, vectors), near=near)
+
+        return await asyncio.to_thread(compare)
 
     async def _shown(self, given: BatchInput, batch: Sequence[Message]) -> list[MemoryRecord]:
         """Return the known memories that messages may change: those near in meaning, and those that share words."""

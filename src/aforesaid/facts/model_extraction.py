@@ -11,6 +11,7 @@ import logging
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import tzinfo
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from aforesaid.domain.clock import to_zone
@@ -93,6 +94,8 @@ class FoundCandidates(NamedTuple):
 
     candidates: Sequence[Candidate]
     dropped: Mapping[str, int]
+    near: Mapping[str, frozenset[int]] = MappingProxyType({})
+    """Ids of memories that mean nearly the same, by the text of a candidate, where the vectors of messages tell."""
 
 
 async def ask_model(

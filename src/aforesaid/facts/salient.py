@@ -8,9 +8,12 @@ out.
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta, tzinfo
 from typing import Final, NamedTuple
+
+from cachetools import LRUCache
 
 from aforesaid.domain.clock import to_zone
 from aforesaid.domain.literals import Category, Kind
@@ -21,9 +24,10 @@ from aforesaid.facts.people import Person, by_id
 from aforesaid.facts.suspicion import suspicion
 from aforesaid.models.embed import Embedder
 from aforesaid.models.embed.message_vectors import MessageVectors
-from aforesaid.models.offline import is_joke, may_hold_requests, reads_like_an_attack, third_person
+from aforesaid.models.meaning import SameMeaning
+from aforesaid.models.offline import is_joke, may_ask, may_hold_requests, reads_like_an_attack, third_person
 from aforesaid.models.offline.memories.extract import written_time
-from aforesaid.models.salience import Judgement, load_salience
+from aforesaid.models.salience import RECENT, Judgement, load_salience
 from aforesaid.store import Store
 from aforesaid.text.languages import guess_language
 from aforesaid.text.openers import without_opener
@@ -49,6 +53,11 @@ _LEAST_WORDS: Final = 2
 """Content words that a statement needs to be remembered at all, without the message that it answers."""
 _COVERED: Final = 0.5
 """Share of a sentence's words in a rule's finding from which the sentence is not quoted again."""
+_SHORT: Final = 40
+"""Characters of a message up to which rules look for plain statements even if it does not seem worth remembering."""
+_BY_RULES: Final = frozenset[Category]({"fact", "preference", "schedule", "reminder"})
+_REMINDERS: Final = frozenset[Category]({"reminder"})
+_MARGINS_CACHED: Final = 10_000
 _DAY: Final = timedelta(days=1)
 _CATEGORIES: Final[Mapping[Kind, Category]] = {**CATEGORY_OF, "reminder": "task"}
 """The category of each kind. Only a rule makes a reminder: one that was guessed must not ring."""
@@ -60,19 +69,44 @@ class Judge:
     def __init__(self, store: Store, encoder: Embedder) -> None:
         """Make missing vectors with `encoder`, the built-in one."""
         self.vectors = MessageVectors(store, encoder)
+        self.same_meaning = SameMeaning(encoder)
+        self._margins: LRUCache[tuple[str, str, int], float] = LRUCache(_MARGINS_CACHED)
+        """Margins of messages, by space, user and sequence number."""
 
-    async def judge(self, messages: Sequence[Message]) -> dict[int, Judgement]:
+    async def judge(self, messages: Sequence[Message], before: Sequence[Message] = ()) -> dict[int, Judgement]:
         """Return the judgement of each message of a person, by sequence number.
 
-        Raises ModelError if the encoder does not answer.
+        A message is judged beside the author's last messages, which are among `before`. Raises ModelError if the
+        encoder does not answer.
         """
         said = [message for message in messages if message.role == "user" and message.text.strip()]
         if not said:
             return {}
-        vectors = await self.vectors.of(said)
+        earlier = [message for message in before if message.role == "user" and message.text.strip()]
+        cached = {key: self._margins[key] for key in map(_key, earlier) if key in self._margins}
+        unknown = [message for message in earlier if _key(message) not in cached]
+        vectors = await self.vectors.of([*unknown, *said])
         # In a thread, since reading many texts would block the event loop.
-        judgements = await asyncio.to_thread(lambda: load_salience().judge([each.text for each in said], vectors))
-        return {message.seq: each for message, each in zip(said, judgements, strict=True)}
+        judgements = await asyncio.to_thread(
+            lambda: load_salience().judge([each.text for each in (*unknown, *said)], vectors)
+        )
+        judged = dict(zip(map(_key, (*unknown, *said)), judgements, strict=True))
+        margins = cached | {key: each.margin for key, each in judged.items()}
+        self._margins.update(margins)
+        recent: dict[str, deque[float]] = {}
+        found = {}
+        for message in earlier:
+            recent.setdefault(message.author, deque(maxlen=RECENT)).append(margins[_key(message)])
+        for message in said:
+            each = judged[_key(message)]
+            own = recent.setdefault(message.author, deque(maxlen=RECENT))
+            own.append(each.margin)
+            found[message.seq] = each._replace(margin=load_salience().relative_to(each.margin, own))
+        return found
+
+
+def _key(message: Message) -> tuple[str, str, int]:
+    return message.space, message.user, message.seq
 
 
 class _Quoted(NamedTuple):
@@ -93,7 +127,8 @@ def by_salience(
 ) -> list[Candidate]:
     """Return the candidates in messages. `before` are earlier messages of the same user, which they may answer."""
     by_message: dict[int, list[Candidate]] = {}
-    for candidate in by_rules(messages, people, owner, zone):
+    only = {message.seq: _ruled(message, judgements.get(message.seq)) for message in messages}
+    for candidate in by_rules(messages, people, owner, zone, only):
         by_message.setdefault(candidate.last, []).append(candidate)
     with_assistant = not among_people([*before, *messages], owner)
     last: dict[str, Message] = {message.thread: message for message in before}
@@ -101,12 +136,10 @@ def by_salience(
     for message in messages:
         judgement = judgements.get(message.seq)
         ruled = by_message.get(message.seq, [])
-        worth = judgement is not None and judgement.worth_remembering
-        kept = [_judged(each, judgement) for each in ruled if _is_kept(each, worth=worth)]
-        found += kept
-        if judgement is not None and worth:
+        found += [_judged(each, judgement) for each in ruled]
+        if judgement is not None and judgement.worth_remembering:
             previous = _answered(message, last.get(message.thread))
-            for quoted in _quoted(message, previous, kept, by_id(people, message.author)):
+            for quoted in _quoted(message, previous, ruled, by_id(people, message.author)):
                 own = with_assistant and message.author == owner.id
                 found.append(_candidate(message, quoted, judgement, people, zone, to_assistant=own))
         last[message.thread] = message
@@ -134,19 +167,29 @@ def _answered(message: Message, previous: Message | None) -> Message | None:
     return previous if (previous.role, previous.author) != (message.role, message.author) else None
 
 
-def _is_kept(candidate: Candidate, *, worth: bool) -> bool:
-    """Return whether a rule's finding is used. Tasks and events are used only if their message is worth remembering."""
-    if candidate.category in {"task", "other"}:
-        return worth and candidate.subject is not None
-    return True
+def _ruled(message: Message, judgement: Judgement | None) -> frozenset[Category]:
+    """Return the categories that rules look for in a message.
+
+    A message that is not worth remembering can still ask for a reminder. In a short one, which is hard to judge by its
+    vector, rules look for plain statements too: "I like tea".
+    """
+    worth = judgement is not None and judgement.worth_remembering
+    if worth or len(message.text) <= _SHORT:
+        return _BY_RULES
+    return _REMINDERS if may_ask(message.text) else frozenset()
 
 
 def _judged(candidate: Candidate, judgement: Judgement | None) -> Candidate:
-    """Return a rule's finding with the confidence of the model, and as a relationship if it is one."""
+    """Return a rule's finding with the model's confidence and importance, and as a relationship if it is one."""
     if judgement is None:
         return candidate
     related = candidate.category == "fact" and candidate.event is None and judgement.kind == "relationship"
-    return candidate._replace(confidence=judgement.confidence, kind="relationship" if related else candidate.kind)
+    asked = candidate.request or candidate.category == "reminder"
+    return candidate._replace(
+        confidence=judgement.confidence,
+        importance=candidate.importance if asked else judgement.importance,
+        kind="relationship" if related else candidate.kind,
+    )
 
 
 def _quoted(message: Message, previous: Message | None, ruled: Sequence[Candidate], speaker: Person) -> list[_Quoted]:

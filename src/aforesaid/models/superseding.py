@@ -1,18 +1,22 @@
 """Judges which older statements a new one makes outdated: "we moved to Kaluga" after "we live in Tula".
 
-A linear model over the vectors that the built-in encoder gives both messages, the words that they share and the time
-between them. The weights come with the package, in one file with those of `salience`.
+A linear model over the vectors that the built-in encoder gives both messages, what their words have in common, words
+that announce a change, and the time between them. The weights come with the package, in one file with those of
+`salience`.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from functools import cache
 from math import log
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from aforesaid.models.salience import arrays, weights
+from aforesaid.text.change_words import count_change_words
+from aforesaid.text.terms import terms
 
 if TYPE_CHECKING:
     import numpy as np
@@ -23,6 +27,37 @@ if TYPE_CHECKING:
 _MOST_SHARED: Final = 12.0
 _FEW: Final = 3
 _SAME_DAY: Final = 0.9
+_NUMBER: Final = re.compile(r"\d+")
+_PUNCTUATION: Final = ".,!?;:\"'()"
+
+
+class StatementWords(NamedTuple):
+    """The words of a statement by which it is compared with others."""
+
+    terms: frozenset[str]
+    """Its index terms."""
+    names: frozenset[str]
+    """Its capitalised words, without the first word."""
+    numbers: frozenset[str]
+    changes: int
+    """How many of its words announce a change."""
+
+
+class Compared(NamedTuple):
+    """How a new statement compares with older ones: an array with one number for each of them, oldest first."""
+
+    similarity: Floats
+    """Cosines of the vectors."""
+    days: Floats
+    """Days since the older one was said."""
+    shared: Floats
+    """The weight of the index terms that both have."""
+    names: Floats
+    """How many names both have."""
+    numbers: Floats
+    """0 if one of them names no number, 1 if both name others, 2 if both name the same one."""
+    changes: int
+    """How many words of the new statement announce a change."""
 
 
 class SupersedingModel(NamedTuple):
@@ -37,23 +72,21 @@ class SupersedingModel(NamedTuple):
     threshold: float
     """Log-odds from which an older statement is superseded."""
 
-    def log_odds(self, new: Floats, old: Floats, days: Floats, shared: Floats) -> Floats:
+    def log_odds(self, new: Floats, old: Floats, compared: Compared) -> Floats:
         """Return the log-odds that a new statement makes each older one outdated.
 
-        `new` is a vector, `old` has one row for each older statement, oldest first, `days` the days since each was
-        said, and `shared` the weight of the words that each shares with the new one.
+        `new` is the vector of a message, and `old` has one row for each older one.
         """
-        rows = pair_features(
-            old @ new, days, shared, float(new @ self.new[:-1] + self.new[-1]), old @ self.old[:-1] + self.old[-1]
-        )
+        says_change = float(new @ self.new[:-1] + self.new[-1])
+        rows = pair_features(compared, says_change, old @ self.old[:-1] + self.old[-1])
         result: Floats = rows @ self.pair[:-1] + self.pair[-1]
         return result
 
-    def outdated(self, new: Floats, old: Floats, days: Floats, shared: Floats) -> int | None:
+    def outdated(self, new: Floats, old: Floats, compared: Compared) -> int | None:
         """Return the row of the older statement that a new one makes outdated, or None."""
         if not len(old):
             return None
-        found = self.log_odds(new, old, days, shared)
+        found = self.log_odds(new, old, compared)
         best = int(found.argmax())
         return best if found[best] >= self.threshold else None
 
@@ -70,16 +103,18 @@ def read_superseding(data: bytes) -> SupersedingModel:
     return SupersedingModel(values["new"], values["old"], values["pair"], float(values["pair_threshold"]))
 
 
-def pair_features(similarity: Any, days: Any, shared: Any, new: float, old: Any) -> Floats:  # noqa: ANN401 - arrays
-    """Return the properties of a new statement's pairs with all older ones, one row each, oldest first.
+def pair_features(compared: Compared, says_change: float, changes_later: Any) -> Floats:  # noqa: ANN401 - an array
+    """Return the properties of a new statement's pairs with all older ones, one row each.
 
-    `new` and `old` say how likely the new message tells a change, and how likely what each old one says changes.
+    `says_change` says how likely the new message tells a change, `changes_later` how likely each old one changes.
     """
     import numpy as np  # noqa: PLC0415 - loaded with the first vector
 
+    similarity, shared, days = compared.similarity, compared.shared, compared.days
     place = np.argsort(np.argsort(-similarity, kind="stable"), kind="stable")
     word_place = np.argsort(np.argsort(-shared, kind="stable"), kind="stable")
     count = len(similarity)
+    rows = np.empty((count, 25), dtype=np.float32)
     columns = (
         5 * similarity,
         5 * similarity**2,
@@ -89,24 +124,52 @@ def pair_features(similarity: Any, days: Any, shared: Any, new: float, old: Any)
         5 * (similarity.max() - similarity),
         np.log1p(days) / 2,
         days > _SAME_DAY,
-        np.full(count, new / 2),
-        old / 2,
-        similarity * new,
-        similarity * old,
+        says_change / 2,
+        changes_later / 2,
+        similarity * says_change,
+        similarity * changes_later,
         np.minimum(shared, _MOST_SHARED) / 3,
         np.log1p(word_place),
         word_place == 0,
         (shared.max() - shared) / 3,
         (similarity - similarity.mean()) / (similarity.std() + 1e-3),
         np.log1p(count - 1 - np.arange(count)) / 2,
-        np.full(count, np.log(count) / 2),
+        log(count) / 2,
+        np.log1p(compared.changes),
+        similarity * (5 * np.log1p(compared.changes)),
+        np.minimum(compared.names, _FEW),
+        compared.numbers > 0,
+        compared.numbers > 1,
+        says_change * changes_later / 4,
     )
-    return np.stack(columns, axis=1).astype(np.float32)
+    for number, column in enumerate(columns):
+        rows[:, number] = column
+    return rows
 
 
-def shared_weights(new: Collection[str], old: Sequence[Collection[str]]) -> list[float]:
-    """Return the weight of the index terms that a new statement shares with each older one; rare terms weigh more."""
+def statement_words(text: str) -> StatementWords:
+    """Return the words of a statement by which it is compared with others."""
+    capitalised = (word.strip(_PUNCTUATION) for word in text.split()[1:] if word[0].isupper())
+    return StatementWords(
+        frozenset(terms(text)), frozenset(capitalised), frozenset(_NUMBER.findall(text)), count_change_words(text)
+    )
+
+
+def compare(similarity: Floats, days: Floats, new: StatementWords, old: Sequence[StatementWords]) -> Compared:
+    """Compare a new statement with older ones. Of the index terms that they share, rare ones weigh more."""
+    import numpy as np  # noqa: PLC0415
+
+    frequency = Counter(term for each in old for term in new.terms & each.terms)
     number = len(old) + 1
-    frequency = Counter(term for terms in (new, *old) for term in set(terms))
-    wanted = set(new)
-    return [sum(log(number / frequency[term]) for term in wanted.intersection(terms)) for terms in old]
+    weight = {term: log(number / (frequency[term] + 1)) for term in new.terms}
+    shared = [sum(map(weight.__getitem__, new.terms & each.terms)) for each in old]
+    names = [len(new.names & each.names) for each in old]
+    numbers = [(bool(new.numbers and each.numbers) + (not new.numbers.isdisjoint(each.numbers))) for each in old]
+    return Compared(
+        similarity,
+        days,
+        np.array(shared, dtype=np.float32),
+        np.array(names, dtype=np.float32),
+        np.array(numbers, dtype=np.float32),
+        new.changes,
+    )

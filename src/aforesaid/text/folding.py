@@ -14,6 +14,8 @@ _IS_SIGN: Final = re.compile(f"[{SIGNS}]")
 
 def fold(text: str) -> str:
     """Remove what people leave out when they type: case, accents, width. "Café" becomes "cafe"."""
+    if text.isascii():
+        return text.lower()
     # Composing again keeps Korean syllables whole.
     folded = normalize("NFKD", text.casefold())
     bare = "".join([character for character in folded if not combining(character) or _IS_SIGN.match(character)])

@@ -33,6 +33,8 @@ _STEMMED: Final = {
 }
 _LATIN_LETTERS: Final = "[A-Za-z\u00c0-\u024f]"
 _BEYOND_LATIN: Final = re.compile("[^\x00-\u036f]")
+_BEYOND_PUNCTUATION: Final = re.compile("[^\x00-\u036f\u1e00-\u1eff\u2000-\u27ff\U0001f000-\U0001ffff]")
+"""Neither Latin letters nor the quotation marks, dashes, arrows, signs and emoji that are typed with them."""
 _ACCENTS: Final = {
     "german": "äöüß", "spanish": "ñ¿¡áéíóú", "french": "àâçéèêëîïôœù", "italian": "àèéìòù", "portuguese": "ãõáâàçéêíóú",
     "dutch": "ëï",
@@ -42,12 +44,21 @@ _SHIFTS: Final = range(0, 16 * len(LATIN_LANGUAGES), 16)
 _FIELD: Final = (1 << 16) - 1
 _MOST_CHARACTERS: Final = 20_000
 """Maximum characters of a text that are examined."""
+_CACHED_CHARACTERS: Final = 1_000
+"""Maximum characters of a text whose language is cached: one message passes through many rules."""
+_MOST_CACHED: Final = 2_048
 
 
 def guess_language(text: str, usual: str = ENGLISH) -> str:
     """Return the language of a text by its script, common words and accents; `usual` if they do not decide."""
-    beginning = text[:_MOST_CHARACTERS]
-    if not text.isascii() and (by_script := _main_script(beginning)) is not None:
+    if len(text) <= _CACHED_CHARACTERS:
+        return _guess(text, usual)
+    return _guess.__wrapped__(text[:_MOST_CHARACTERS], usual)
+
+
+@lru_cache(_MOST_CACHED)
+def _guess(beginning: str, usual: str) -> str:
+    if not beginning.isascii() and (by_script := _main_script(beginning)) is not None:
         return by_script
     counts = dict.fromkeys(LATIN_LANGUAGES, 0) | _count(words_of(beginning), _common_words())
     letters = set(beginning.casefold())
@@ -77,6 +88,8 @@ def language_by_script(word: str) -> str | None:
 
 def _main_script(text: str) -> str | None:
     """Return the language of the script that most of a text is written in; None for Latin."""
+    if _BEYOND_PUNCTUATION.search(text) is None:
+        return None
     counts = {
         language: len(re.findall(script, text)) * (_LETTERS_PER_UNSPACED if language in UNSPACED_LANGUAGES else 1)
         for language, script in _SCRIPTS.items()

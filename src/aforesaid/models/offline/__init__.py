@@ -10,7 +10,7 @@ from aforesaid.models.offline.memories.requests import (
     without_requests,
 )
 from aforesaid.models.offline.memories.third_person import third_person
-from aforesaid.models.offline.recognise_request import ME, RecognisedRequest, recognise_request
+from aforesaid.models.offline.recognise_request import ME, RecognisedRequest, may_ask, recognise_request
 from aforesaid.models.offline.spoken_turn import Spoken, Summarised
 from aforesaid.models.offline.summary.write import Measure, count_words, roll, summarise, summarise_summaries
 
@@ -26,6 +26,7 @@ __all__ = [
     "extract",
     "forget_fact",
     "is_joke",
+    "may_ask",
     "may_hold_requests",
     "merge_fact",
     "reads_like_an_attack",

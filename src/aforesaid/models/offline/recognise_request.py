@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Final, Literal, NamedTuple
 
 from aforesaid.models.offline.request_patterns import (
@@ -39,6 +40,8 @@ _STATED: Final[tuple[tuple[Literal["remember", "forget"], tuple[re.Pattern[str],
     ("remember", REMEMBER),
     ("forget", FORGET),
 )
+_ASKED: Final = 64
+"""Messages for which the answer of `may_ask` is cached: several parts of the program ask about the same one."""
 _ENDING: Final = " ?？!.。؟"
 
 
@@ -82,6 +85,7 @@ def recognise_request(text: str, *, names: Collection[str] = (), bots: Collectio
     return NOTHING
 
 
+@lru_cache(_ASKED)
 def may_ask(text: str) -> bool:
     """Return whether a message may be a request. Messages without any of the words are skipped."""
     return HINTS.search(fold(text)) is not None

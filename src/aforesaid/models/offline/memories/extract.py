@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import timedelta
 from typing import Final, NamedTuple
 
@@ -94,11 +94,11 @@ class ExtractedMemory(NamedTuple):
     """Whether it is a standing request to the assistant."""
 
 
-def extract(turns: Sequence[Spoken]) -> list[ExtractedMemory]:
-    """Return what is worth remembering of what people said, in order.
+def extract(turns: Sequence[Spoken], only: Collection[Category] | None = None) -> list[ExtractedMemory]:
+    """Return what is worth remembering of what people said, in order; with `only`, of these categories.
 
     Looked at are statements of the first person, appointments, tasks, and what is said about relatives and named
-    people. Standing requests to the assistant are found too. Left out are questions, conditions, wishes, denials,
+    people. Standing requests to the assistant are always found. Left out are questions, conditions, wishes, denials,
     quotations, jokes, and all that the assistant said.
     """
     found: dict[tuple[str, str], ExtractedMemory] = {}
@@ -106,7 +106,7 @@ def extract(turns: Sequence[Spoken]) -> list[ExtractedMemory]:
         if turn.role != "user" or is_joke(turn.text):
             continue
         for sentence in split_sentences(turn.text):
-            for memory in _of_sentence(sentence, turn, number):
+            for memory in _of_sentence(sentence, turn, number, only):
                 found.setdefault((memory.speaker, memory.text), memory)
     return list(found.values())
 
@@ -116,15 +116,19 @@ def is_joke(text: str) -> bool:
     return _JOKING.search(fold(text)) is not None
 
 
-def _of_sentence(sentence: str, turn: Spoken, number: int) -> Iterator[ExtractedMemory]:
+def _of_sentence(
+    sentence: str, turn: Spoken, number: int, only: Collection[Category] | None
+) -> Iterator[ExtractedMemory]:
     if len(sentence) >= _LONGEST:
         return
     if _requests(sentence, turn):
         yield _request(sentence, turn, number)
         return
     language = guess_language(sentence)
+    rules = [rule for rule in RULES.get(language, ()) if only is None or rule.category in only]
+    if not rules:
+        return
     core = without_opener(sentence, vocabulary(language), words_of(turn.speaker))
-    rules = RULES.get(language, ())
     clauses = _clauses(core) if language == "english" else [core]
     for clause in clauses:
         memory = _of_clause(clause, language, rules, turn, number)
@@ -136,7 +140,7 @@ def _requests(sentence: str, turn: Spoken) -> bool:
     """Return whether a sentence is a standing request in the speaker's own words."""
     if _QUOTED.search(sentence) or _REPORTED.search(fold(sentence)):
         return False
-    return standing_request(sentence) and may_hold_requests(turn.text)
+    return standing_request(sentence, turn.text) and may_hold_requests(turn.text)
 
 
 def _request(sentence: str, turn: Spoken, number: int) -> ExtractedMemory:

@@ -14,27 +14,39 @@ from importlib.resources import files
 from typing import Any, Final
 
 from aforesaid.text.folding import fold, fold_for_patterns
-from aforesaid.text.languages import LATIN_LANGUAGES, guess_language
+from aforesaid.text.languages import ENGLISH, LATIN_LANGUAGES, guess_language
 from aforesaid.text.sentences import is_question, split_sentences
 
 _LONGEST: Final = 240
 """Characters of a request. Longer sentences are stories or pasted texts."""
 _LONGEST_MESSAGE: Final = 1_000
 """Characters of a message that may hold a request. Longer ones are mostly pasted."""
+_FEW_WORDS: Final = 8
+"""Words of a message up to which its language is often guessed wrong."""
 _PASTED: Final = re.compile(r"```|^\s*>|^(?:from|subject|to|von|betreff):", re.IGNORECASE | re.MULTILINE)
 _NAMES: Final = ("OPEN", "VERBS", "GERUNDS", "FROM_NOW", "WANT")
 
 
-def standing_request(sentence: str) -> bool:
-    """Return whether a sentence asks the assistant for something for good, and is not an attack."""
+def standing_request(sentence: str, message: str = "") -> bool:
+    """Return whether a sentence asks the assistant for something for good, and is not an attack.
+
+    `message` is the whole message, which shows the language of a short sentence.
+    """
     if len(sentence) > _LONGEST or is_question(sentence):
         return False
-    guessed = guess_language(sentence)
-    # The language of a few words is often guessed wrong; these patterns have little in common.
-    languages = LATIN_LANGUAGES if guessed in LATIN_LANGUAGES else (guessed,)
-    if not any(_asks(sentence, language) for language in languages):
+    if not any(_asks(sentence, language) for language in _languages(sentence, message or sentence)):
         return False
     return not reads_like_an_attack(sentence)
+
+
+def _languages(sentence: str, message: str) -> Iterable[str]:
+    """Return the languages whose patterns are tried. The patterns of two languages have little in common."""
+    guessed = guess_language(sentence)
+    if guessed not in LATIN_LANGUAGES:
+        return (guessed,)
+    if len(message.split()) <= _FEW_WORDS:
+        return LATIN_LANGUAGES
+    return dict.fromkeys((guessed, guess_language(message), ENGLISH))
 
 
 def reads_like_an_attack(sentence: str) -> bool:
@@ -50,7 +62,7 @@ def may_hold_requests(message: str) -> bool:
 
 def without_requests(message: str) -> str:
     """Return the sentences of a message that are no standing requests."""
-    return "\n".join(sentence for sentence in split_sentences(message) if not standing_request(sentence))
+    return "\n".join(sentence for sentence in split_sentences(message) if not standing_request(sentence, message))
 
 
 def topic_of(request: str) -> str | None:
