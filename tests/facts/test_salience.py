@@ -191,3 +191,64 @@ async def test_a_date_is_added_only_where_one_time_is_named(
         assert "(2026-03" not in known[0]
     else:
         assert known[0].endswith(f'"{date}') or known[0].endswith(date)
+
+
+class CountingEncoder(LocalEmbedder):
+    """The built-in encoder, which notes what it encodes."""
+
+    def __init__(self) -> None:
+        super().__init__(ranker=False)
+        self.encoded: list[str] = []
+
+    async def embed(self, texts: Sequence[str]) -> Vectors:
+        self.encoded += texts
+        return await super().embed(texts)
+
+
+@pytest.mark.defect("F4")
+async def test_extracting_encodes_no_text_when_the_vectors_of_messages_are_stored() -> None:
+    encoder = CountingEncoder()
+    async with connect(embedder=encoder) as memory:
+        user = memory.user("ann")
+        async with paused(memory):
+            await say(user, *WORTH, *CHATTER)
+            embedding, extracting, *_ = memory._services.upkeep.parts
+            await embedding.run()
+            before = len(encoder.encoded)
+            await extracting.run()
+            encoded = encoder.encoded[before:]
+        known = await texts(user)
+    assert known
+    assert [text for text in encoded if text in known or text in WORTH] == []
+
+
+async def test_what_is_said_again_in_nearly_the_same_words_is_counted(encoder: LocalEmbedder) -> None:
+    async with connect(embedder=encoder) as memory:
+        user = memory.user("ann")
+        await say(user, "My brother Levin lives in Aachen with our parents since the divorce.")
+        await memory.upkeep()
+        again = "My brother Levin has lived in Aachen with our parents since the divorce."
+        await say(user, again, at=THURSDAY + timedelta(days=9))
+        await memory.upkeep()
+        known = await user.memories(active=None)
+    assert [each.times for each in known] == [2]
+
+
+async def test_the_same_answer_to_another_question_is_another_memory(encoder: LocalEmbedder) -> None:
+    answer = "It is Eliquis since March, 5 mg twice a day."
+    async with connect(embedder=encoder) as memory:
+        user = memory.user("ann", thread="chat", session="one")
+        for asked in ("Which tablets does your father take?", "And what did the vet prescribe for the old dog?"):
+            await user.add("assistant", asked)
+            await user.add("user", answer, name="Ann")
+            await memory.upkeep()
+        known = await user.memories(active=None)
+    assert len(known) == 2
+
+
+def test_of_a_diary_only_what_stands_out_is_remembered() -> None:
+    model = salience.load_salience()
+    diary, chat = [model.usual + 3.0] * 40, [model.usual - 1.0] * 40
+    assert model.relative_to(1.0, diary) < 0 < model.relative_to(1.0, chat)
+    # Nothing is known about somebody's first message.
+    assert model.relative_to(0.1, [0.1]) == pytest.approx(0.1, abs=0.2)

@@ -46,7 +46,7 @@ _WORD_PATTERNS: Final = {
         r"sprzeda\w*|rzuci\w*|jednak|w koncu|zmarl\w*|rozsta\w*"
     ),
     "turkish": (
-        r"artik|simdi|yeni|yerine|degis\w*|tasin\w*|iptal|ertele\w*|satti\w*|birak\w*|sonunda|nihayet|"
+        r"art[iı]k|simdi|yeni|yerine|degis\w*|tas[iı]n\w*|iptal|ertele\w*|satt[iı]\w*|b[iı]rak\w*|sonunda|nihayet|"
         r"vazgec\w*"
     ),
     "russian": (
