@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from aforesaid.errors import ModelError
 from aforesaid.evaluation.memories import load_fact_transcripts, measure_facts
+from aforesaid.facts import salient
+from aforesaid.facts.people import Person
 from aforesaid.models import salience
 from aforesaid.models.embed import DeterministicEmbedder, LocalEmbedder, Vectors, built_in_encoder
 from facts.talking import THURSDAY, connect, paused, say, texts
@@ -252,3 +254,25 @@ def test_of_a_diary_only_what_stands_out_is_remembered() -> None:
     assert model.relative_to(1.0, diary) < 0 < model.relative_to(1.0, chat)
     # Nothing is known about somebody's first message.
     assert model.relative_to(0.1, [0.1]) == pytest.approx(0.1, abs=0.2)
+
+
+@pytest.mark.parametrize("said", ["Bei uns kommt im Januar das zweite Kind.", "The jetty was built twice in 30 years."])
+def test_a_month_or_year_without_its_number_that_is_far_away_is_not_certain(said: str) -> None:
+    june = datetime(2025, 7, 2, 12, tzinfo=UTC)
+    assert salient._time_in(said, june) is None
+    near = salient._time_in("Our second child is due in August.", june)
+    assert near is not None
+    assert near.start.month == 8
+
+
+async def test_what_cannot_be_understood_alone_is_left_out_where_no_question_is_known() -> None:
+    alone = salience.Judgement(1.0, 5, (0.0,) * len(salience.KINDS), clarity=0.1)
+    unclear = alone._replace(clarity=-0.1)
+    async with connect() as memory:
+        user = memory.user("ann")
+        await say(user, "Went there twice with the old boat and sold it afterwards to a farmer.")
+        said = await user.history()
+    people = {"ann": Person("ann", "Ann")}
+    for judgement, number in ((alone, 1), (unclear, 0)):
+        found = salient.by_salience(said, [], {said[0].seq: judgement}, people, people["ann"], UTC)
+        assert len(found) == number

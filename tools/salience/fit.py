@@ -29,7 +29,7 @@ from aforesaid.domain.literals import Kind
 from aforesaid.domain.memory import KINDS
 from aforesaid.evaluation.memories.transcripts import FactTranscript, load_fact_transcripts
 from aforesaid.models.embed.local import load_encoder
-from aforesaid.models.salience import CHARACTERS, RECENT, SalienceModel, read_salience, text_features
+from aforesaid.models.salience import CHARACTERS, HEADS, RECENT, read_salience, relative_margin, text_features
 
 ROOT = Path(__file__).parents[2]
 CONVERSATIONS = ROOT / "bench" / "conversations"
@@ -38,9 +38,11 @@ WEIGHTS = ROOT / "src" / "aforesaid" / "models" / "salience.npz"
 MODULE = ROOT / "src" / "aforesaid" / "models" / "salience.py"
 FIGURES = Path(__file__).with_name("figures.json")
 FOLDS = 5
-RIDGE = {"worth": 1.0, "importance": 30.0, "kind": 3.0}
+RIDGE = {"worth": 1.0, "importance": 30.0, "kind": 3.0, "alone": 10.0}
 SHARE = 0.34
 """Share of the messages that are taken to be worth remembering. Of all messages, 34 % rest under a fact."""
+NOT_ALONE = 0.15
+"""Share of the messages worth remembering that are taken not to be understood alone."""
 KIND_OF: dict[str, Kind] = {
     "work": "fact",
     "health": "fact",
@@ -71,6 +73,8 @@ class Data(NamedTuple):
     worth: NDArray[np.bool_]
     importance: Floats
     kind: Sequence[str]
+    likeness: Floats
+    """Cosine with an annotator's sentence about a fact in the message: low if the message needs those before it."""
     examples: Inputs
     """Every fourth fact in the words of its author: plain statements, which conversations have few of."""
     example_of: NDArray[np.int64]
@@ -89,16 +93,18 @@ def main() -> None:
     fold = np.array([zlib.crc32(data.conversations[number].id.encode()) % FOLDS for number in data.conversation])
     parts = [((fold == number) & ~is_test, (fold != number) & ~is_test) for number in range(FOLDS)]
     parts.append((is_test, ~is_test))
-    outputs = np.zeros((len(data.texts), 2 + len(KINDS)))
+    outputs = np.zeros((len(data.texts), HEADS))
     arrays: dict[str, Floats] = {}
     for left_out, learned in parts:
         # The last part is measured with the weights that are written.
         arrays = trained(data, learned)
         model = read_salience(packed(arrays))
         inputs = data.inputs.of(left_out)
-        outputs[left_out] = model.outputs(inputs.vectors, inputs.features)
-        outputs[left_out, 0] = relative(model, data, left_out, outputs[left_out, 0] - model.threshold)
-    kept = outputs[:, 0] >= 0
+        outputs[left_out] = model.outputs(inputs.vectors.astype(np.float32), inputs.features.astype(np.float32))
+        outputs[left_out, -1] -= model.alone
+        outputs[left_out, 0] = relative(model.usual, data, left_out, outputs[left_out, 0] - model.threshold)
+    # What cannot be understood alone is mostly left out.
+    kept = (outputs[:, 0] >= 0) & (outputs[:, -1] >= 0)
     statements = Statements(data.conversations, data.conversation, data.turn, data.texts, data.inputs.vectors, kept)
     pairs = pairs_of(statements)
     successions = []
@@ -147,9 +153,16 @@ def load() -> Data:
             importance.append(0 if fact is None else fact.importance)
             kind.append("" if fact is None else KIND_OF.get(fact.kind, fact.kind))
     features = np.array([text_features(text) for text in texts], dtype=np.float64)
-    facts = [(number, fact.text) for number, each in enumerate(conversations) for fact in each.facts][::EXAMPLE_EVERY]
-    vectors = vectors_of([*texts, *(text for _, text in facts)])
-    examples = np.array([text_features(text) for _, text in facts], dtype=np.float64)
+    facts = [(number, fact) for number, each in enumerate(conversations) for fact in each.facts]
+    vectors = vectors_of([*texts, *(fact.text for _, fact in facts)])
+    fact_vectors = vectors[len(texts) :]
+    places = {place: row for row, place in enumerate(zip(owner, turns, strict=True))}
+    likeness = np.zeros(len(texts))
+    for (number, fact), vector in zip(facts, fact_vectors, strict=True):
+        for row in [places[number, turn] for turn in fact.turns if (number, turn) in places]:
+            likeness[row] = max(likeness[row], vectors[row] @ vector)
+    facts = facts[::EXAMPLE_EVERY]
+    examples = np.array([text_features(fact.text) for _, fact in facts], dtype=np.float64)
     return Data(
         conversations,
         texts,
@@ -160,7 +173,8 @@ def load() -> Data:
         np.array(worth),
         np.array(importance, np.float64),
         kind,
-        Inputs(vectors[len(texts) :], examples),
+        likeness,
+        Inputs(fact_vectors[::EXAMPLE_EVERY], examples),
         np.array([number for number, _ in facts]),
     )
 
@@ -208,7 +222,8 @@ def trained(data: Data, rows: NDArray[np.bool_]) -> dict[str, Floats]:
     chances = np.stack([1 / (1 + np.exp(-(reduced[worth] @ head[:-1] + head[-1]))) for head in kind_heads], axis=1)
     guess = linear(np.hstack([KIND_SCALE * chances, reduced[worth]]), importance, RIDGE["importance"])
     guess = _stretched(guess, np.hstack([KIND_SCALE * chances, reduced[worth]]), importance)
-    expanded = [projection.expand(head) for head in (*heads, guess[len(KINDS) :], *kind_heads)]
+    alone_head = linear(reduced[worth], data.likeness[rows][worth], RIDGE["alone"])
+    expanded = [projection.expand(head) for head in (*heads, guess[len(KINDS) :], *kind_heads, alone_head)]
     values = {
         "vector": np.stack([vector for vector, _, _ in expanded], axis=1),
         "features": np.stack([features for _, features, _ in expanded], axis=1),
@@ -216,19 +231,26 @@ def trained(data: Data, rows: NDArray[np.bool_]) -> dict[str, Floats]:
         "kind_importance": KIND_SCALE * guess[: len(KINDS)],
     }
     log_odds = reduced @ heads[0][:-1] + heads[0][-1]
-    model = SalienceModel(*values.values(), 0.0, float(log_odds.mean()))
-    threshold = np.quantile(relative(model, data, rows, log_odds), 1 - SHARE)
-    return {**values, "threshold": np.array(threshold), "usual": np.array(log_odds.mean() - threshold)}
+    usual = float(log_odds.mean())
+    margins = relative(usual, data, rows, log_odds)
+    threshold = np.quantile(margins, 1 - SHARE)
+    likeness = reduced @ alone_head[:-1] + alone_head[-1]
+    return {
+        **values,
+        "threshold": np.array(threshold),
+        "usual": np.array(usual - threshold),
+        "alone": np.quantile(likeness[margins >= threshold], NOT_ALONE),
+    }
 
 
-def relative(model: SalienceModel, data: Data, rows: NDArray[np.bool_], margins: Floats) -> Floats:
+def relative(usual: float, data: Data, rows: NDArray[np.bool_], margins: Floats) -> Floats:
     """Return margins of some rows as the product uses them: beside those of the same speaker's last messages."""
     recent: dict[tuple[int, str], deque[float]] = {}
     found = []
     for row, margin in zip(np.flatnonzero(rows).tolist(), margins.tolist(), strict=True):
         own = recent.setdefault((int(data.conversation[row]), data.speaker[row]), deque(maxlen=RECENT))
         own.append(margin)
-        found.append(model.relative_to(margin, own))
+        found.append(relative_margin(margin, own, usual))
     return np.array(found)
 
 
@@ -263,7 +285,7 @@ def measured(data: Data, results: Results, rows: NDArray[np.bool_]) -> dict[str,
 def _figures(data: Data, results: Results, rows: NDArray[np.bool_]) -> dict[str, object]:
     active, noticed, outputs = results.active & rows, results.noticed & rows, results.outputs
     labelled = rows & data.worth
-    kinds = np.array(KINDS)[outputs[:, 2:].argmax(axis=1)]
+    kinds = np.array(KINDS)[outputs[:, 2:-1].argmax(axis=1)]
     superseded = noticed & ~active
     return {
         "messages": int(rows.sum()),
@@ -274,6 +296,7 @@ def _figures(data: Data, results: Results, rows: NDArray[np.bool_]) -> dict[str,
         "precision": round(float(data.worth[active].mean()), 3),
         "average precision": round(_average_precision(data.worth[rows], outputs[rows, 0]), 3),
         "importance correlation": round(_rank_correlation(outputs[labelled, 1], data.importance[labelled]), 3),
+        "likeness correlation": round(_rank_correlation(outputs[labelled, -1], data.likeness[labelled]), 3),
         "right kind": round(float((kinds == np.array(data.kind))[labelled].mean()), 3),
         "superseded": int(superseded.sum()),
         **_changes(data, rows, active, noticed),

@@ -59,6 +59,9 @@ _BY_RULES: Final = frozenset[Category]({"fact", "preference", "schedule", "remin
 _REMINDERS: Final = frozenset[Category]({"reminder"})
 _MARGINS_CACHED: Final = 10_000
 _DAY: Final = timedelta(days=1)
+_MONTH: Final = timedelta(days=28)
+_NEAR: Final = timedelta(days=120)
+"""How far away a month or year may be that is named without its number."""
 _CATEGORIES: Final[Mapping[Kind, Category]] = {**CATEGORY_OF, "reminder": "task"}
 """The category of each kind. Only a rule makes a reminder: one that was guessed must not ring."""
 
@@ -139,7 +142,8 @@ def by_salience(
         found += [_judged(each, judgement) for each in ruled]
         if judgement is not None and judgement.worth_remembering:
             previous = _answered(message, last.get(message.thread))
-            for quoted in _quoted(message, previous, ruled, by_id(people, message.author)):
+            speaker = by_id(people, message.author)
+            for quoted in _quoted(message, previous, ruled, speaker, stands_alone=judgement.stands_alone):
                 own = with_assistant and message.author == owner.id
                 found.append(_candidate(message, quoted, judgement, people, zone, to_assistant=own))
         last[message.thread] = message
@@ -192,29 +196,33 @@ def _judged(candidate: Candidate, judgement: Judgement | None) -> Candidate:
     )
 
 
-def _quoted(message: Message, previous: Message | None, ruled: Sequence[Candidate], speaker: Person) -> list[_Quoted]:
+def _quoted(
+    message: Message,
+    previous: Message | None,
+    ruled: Sequence[Candidate],
+    speaker: Person,
+    *,
+    stands_alone: bool,
+) -> list[_Quoted]:
     """Return the words of a message to remember, in pieces of a limited length; none if they say too little."""
     text = statement_in(message)
     language = guess_language(text)
     sentences = split_sentences(text)
-    wanted = [not is_question(sentence) for sentence in sentences]
+    # What a rule found in the message is not quoted again.
+    wanted = [not is_question(each) and not any(_covers(found, each) for found in ruled) for each in sentences]
     telling = [want and _content(each, language) > 0 for want, each in zip(wanted, sentences, strict=True)]
     if is_joke(text) or True not in telling:
         return []
-    uncovered = [
-        sentence
-        for tells, sentence in zip(telling, sentences, strict=True)
-        if tells and not any(_covers(candidate, sentence) for candidate in ruled)
-    ]
-    if ruled and _content(" ".join(uncovered), language) < _ENOUGH_WORDS:
+    told = " ".join(sentence for tells, sentence in zip(telling, sentences, strict=True) if tells)
+    if ruled and _content(told, language) < _ENOUGH_WORDS:
         return []
     first, end = telling.index(True), len(telling) - telling[::-1].index(True)
     parts = _joined(sentences[first:end], wanted[first:end])
     parts[0] = without_opener(parts[0], vocabulary(language), words_of(speaker.name))
     content = _content(" ".join(parts), language)
-    alone = content >= _ENOUGH_WORDS and not points_elsewhere(parts[0], language)
+    alone = stands_alone and content >= _ENOUGH_WORDS and not points_elsewhere(parts[0], language)
     answers = None if alone else previous
-    if answers is None and content < _LEAST_WORDS:
+    if answers is None and (content < _LEAST_WORDS or not stands_alone):
         return []
     return [_Quoted(part, answers if number == 0 else None) for number, part in enumerate(parts[:_MOST_PARTS])]
 
@@ -282,11 +290,17 @@ def _candidate(
 
 
 def _time_in(words: str, said: datetime) -> When | None:
-    """Return the time that words name; None if they name several, or an hour of the same day, as in "open until 5"."""
+    """Return the time that words name; None if they name several, or one that is not certain.
+
+    An hour of the same day may be any day's ("open until 5"). A month or year without its number may be another one if
+    it is far away: "in January", said in June, or "twice in 30 years".
+    """
     times = find_times(words, said, "nearest")
     if len(times) != 1 or (times[0].timed and times[0].start.date() == said.date()):
         return None
-    return times[0]
+    found = times[0]
+    long = found.end - found.start >= _MONTH and str(found.start.year) not in words
+    return None if long and not said - _NEAR <= found.start <= said + _NEAR else found
 
 
 def _kind(judgement: Judgement, words: str, message: Message, when: When | None, *, to_assistant: bool) -> Kind:

@@ -36,9 +36,10 @@ ENCODER: Final = "use-multilingual-3"
 """The name of the embedder whose vectors the weights fit."""
 CHARACTERS: Final = 800
 """Maximum characters of a message that are judged: as many as are embedded."""
-HEADS: Final = 2 + len(KINDS)
-"""Outputs of the model: worth remembering (log-odds), importance, and the log-odds of each kind."""
-_WEIGHTS: Final = "7f0b998a221732b4578f59fbeb244e00877851217b158abbef3b42261a3f80e1"
+HEADS: Final = 3 + len(KINDS)
+"""Outputs of the model: worth remembering (log-odds), importance, the log-odds of each kind, and whether it can be
+understood alone."""
+_WEIGHTS: Final = "5b8967b659339b1f3438b1b844ee5c16082bda281074ffcf9c7006445c98c1d2"
 """The SHA-256 of the weights."""
 _OWN_SCALE: Final = ("arabic", "chinese", "hindi", "japanese", "korean", "russian")
 """Languages in scripts without capitals or with other lengths of words. Each has an offset of its own."""
@@ -68,11 +69,18 @@ class Judgement(NamedTuple):
     """1 to 10."""
     kinds: tuple[float, ...]
     """The log-odds of each kind, in the order of `KINDS`."""
+    clarity: float = 0.0
+    """How well it can be understood without the messages before it, above the threshold. From 0 on it can."""
 
     @property
     def worth_remembering(self) -> bool:
         """Whether the message is worth remembering."""
         return self.margin >= 0
+
+    @property
+    def stands_alone(self) -> bool:
+        """Whether the message can be understood without those before it."""
+        return self.clarity >= 0
 
     @property
     def kind(self) -> Kind:
@@ -103,6 +111,8 @@ class SalienceModel(NamedTuple):
     """Log-odds from which a message is worth remembering."""
     usual: float
     """The mean margin of messages of all people."""
+    alone: float
+    """Output from which a message can be understood alone."""
 
     def judge(self, texts: Sequence[str], vectors: Floats) -> list[Judgement]:
         """Judge messages by their texts and the vectors of the encoder `ENCODER`, one row for each.
@@ -119,7 +129,8 @@ class SalienceModel(NamedTuple):
             Judgement(
                 float(row[0]) - self.threshold,
                 min(max(round(float(row[1])), _LEAST_IMPORTANCE), _MOST_IMPORTANCE),
-                tuple(map(float, row[2:])),
+                tuple(map(float, row[2:-1])),
+                float(row[-1]) - self.alone,
             )
             for row in outputs
         ]
@@ -130,17 +141,21 @@ class SalienceModel(NamedTuple):
 
         outputs: Floats = vectors @ self.vector + features @ self.features + self.offset
         # Some kinds are more important than others.
-        outputs[:, 1] += (1 / (1 + np.exp(-outputs[:, 2:]))) @ self.kind_importance
+        outputs[:, 1] += (1 / (1 + np.exp(-outputs[:, 2:-1]))) @ self.kind_importance
         return outputs
 
     def relative_to(self, margin: float, recent: Collection[float]) -> float:
-        """Return a margin for a person whose last messages, this one included, have these margins.
+        """Return a margin for a person whose last messages, this one included, have these margins."""
+        return relative_margin(margin, recent, self.usual)
 
-        People write differently: of a diary, nearly every message seems worth remembering, of a group chat nearly none.
-        So half of the difference between the person's mean and that of all people is taken off.
-        """
-        mean = (sum(recent) + _PRIOR * self.usual) / (len(recent) + _PRIOR)
-        return margin - _ADAPTATION * (mean - self.usual)
+
+def relative_margin(margin: float, recent: Collection[float], usual: float) -> float:
+    """Return a margin without half of the difference between a person's mean margin and the usual one.
+
+    People write differently: of a diary, nearly every message seems worth remembering, of a group chat nearly none.
+    """
+    mean = (sum(recent) + _PRIOR * usual) / (len(recent) + _PRIOR)
+    return margin - _ADAPTATION * (mean - usual)
 
 
 @cache
@@ -159,6 +174,7 @@ def read_salience(data: bytes) -> SalienceModel:
         values["kind_importance"],
         float(values["threshold"]),
         float(values["usual"]),
+        float(values["alone"]),
     )
 
 
