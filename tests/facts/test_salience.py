@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from aforesaid.domain.memory import KINDS
 from aforesaid.errors import ModelError
 from aforesaid.evaluation.memories import load_fact_transcripts, measure_facts
 from aforesaid.facts import salient
@@ -266,7 +267,7 @@ def test_a_month_or_year_without_its_number_that_is_far_away_is_not_certain(said
 
 
 async def test_what_cannot_be_understood_alone_is_left_out_where_no_question_is_known() -> None:
-    alone = salience.Judgement(1.0, 5, (0.0,) * len(salience.KINDS), clarity=0.1)
+    alone = salience.Judgement(1.0, 5, (0.0,) * len(KINDS), clarity=0.1)
     unclear = alone._replace(clarity=-0.1)
     async with connect() as memory:
         user = memory.user("ann")
