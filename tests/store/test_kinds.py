@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -22,10 +23,14 @@ from aforesaid.portability.row_codec import encode as encode_row
 from aforesaid.store import open_store, questions
 from aforesaid.store.journalled import codec
 from aforesaid.store.sqlite import Options, connection
+from aforesaid.store.steps import steps_of
+from citus import clean_distributed_database, reason_to_leave_out
 from making import NOON, minutes
 from pg import shared_server
 
 ANN = Scope.of("ann")
+SQLITE_STEP, POSTGRES_STEP = 15, 11
+"""The steps of the schema that gave memories their kinds."""
 FIELDS = ("kind", "about", "said_at", "language", "confidence")
 OLD = (
     MemoryDraft(ANN, "preference", 'ann asks: "always answer in metric"', tags=("instruction",)),
@@ -66,11 +71,12 @@ def step_back_in_sqlite(path: Path) -> None:
         database.execute(f"UPDATE memory_version SET was = json_remove(was, {keys})")
         database.execute("UPDATE memory_version SET checksum = row_checksum(memory, revision, at, actor, action, was)")
         database.execute(statement("sqlite", "0014_checksums.sql"))
-        database.pragma("user_version", 14)
+        database.pragma("user_version", SQLITE_STEP - 1)
 
 
 def step_back_in_postgres(dsn: str) -> None:
     with psycopg.connect(dsn) as database:
+        database.execute("SET citus.propagate_set_commands = 'local'")
         database.execute("SET LOCAL aforesaid.reach = 'all'")
         for name in FIELDS:
             database.execute(f"ALTER TABLE memory DROP COLUMN {name}")
@@ -81,7 +87,7 @@ def step_back_in_postgres(dsn: str) -> None:
             'at::text, actor, action, was::text] COLLATE "C", 0)'
         )
         database.execute(statement("postgres", "0010_checksums.sql"))
-        database.execute("DELETE FROM aforesaid_schema WHERE step > 10")
+        database.execute("DELETE FROM aforesaid_schema WHERE step >= %s", (POSTGRES_STEP,))
 
 
 def spoil(place: str) -> None:
@@ -95,17 +101,26 @@ def spoil(place: str) -> None:
             database.execute("UPDATE memory SET importance = 10 WHERE id = 1")
 
 
+def run_no_later_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let stores that are opened run the step that this is about, and none after it, which has been run."""
+    for kind, last in (("sqlite", SQLITE_STEP), ("postgres", POSTGRES_STEP)):
+        steps = steps_of(f"aforesaid.store.{kind}")[:last]
+        monkeypatch.setattr(sys.modules[f"aforesaid.store.{kind}.migrate"], "migrations", lambda steps=steps: steps)
+
+
 @pytest.fixture(params=["sqlite", "postgres"])
-async def old(request: pytest.FixtureRequest, path: Path) -> str:
+async def old(request: pytest.FixtureRequest, path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """Where a store is that was written before memories had kinds."""
     place = str(path) if request.param == "sqlite" else shared_server().create("before_kinds")
     await old_store(place)
     step_back_in_sqlite(path) if request.param == "sqlite" else step_back_in_postgres(place)
+    run_no_later_steps(monkeypatch)
     return place
 
 
-async def test_old_memories_get_a_kind_a_person_and_the_time_at_which_they_were_said(old: str) -> None:
-    store = await open_store(old)
+async def check(place: str) -> None:
+    """Open an old store, and check what became of its memories."""
+    store = await open_store(place)
     found = sorted(await store.read(questions.Memories(ANN)), key=lambda memory: memory.id)
     assert [memory.kind for memory in found] == KINDS
     assert [memory.about for memory in found] == [None, None, None, None, "tom", None, None]
@@ -114,6 +129,24 @@ async def test_old_memories_get_a_kind_a_person_and_the_time_at_which_they_were_
     (version,) = await store.read(questions.MemoryVersions(ANN, 6))
     assert (version.before.kind, version.before.text) == ("fact", "ann collects stamps.")
     await store.close()
+
+
+async def test_old_memories_get_a_kind_a_person_and_the_time_at_which_they_were_said(old: str) -> None:
+    await check(old)
+
+
+@pytest.mark.skipif(reason_to_leave_out() is not None, reason="no Citus cluster can be had here")
+async def test_old_memories_on_all_workers_of_a_cluster_get_them_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    place = clean_distributed_database()
+    await old_store(place)
+    with psycopg.connect(place) as database:
+        steps = database.execute("SELECT step, name, needs FROM aforesaid_schema ORDER BY step").fetchall()
+    step_back_in_postgres(place)
+    run_no_later_steps(monkeypatch)
+    await check(place)
+    with psycopg.connect(place) as database:  # other tests use it too
+        for step in steps[POSTGRES_STEP:]:
+            database.execute("INSERT INTO aforesaid_schema (step, name, needs) VALUES (%s, %s, %s)", step)
 
 
 async def test_a_memory_that_was_changed_behind_our_back_is_still_found_afterwards(old: str) -> None:

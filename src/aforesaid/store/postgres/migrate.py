@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from aforesaid.errors import StoreTooNew
 from aforesaid.store.postgres.citus import distribute_new_tables
+from aforesaid.store.postgres.connection import is_distributed
 from aforesaid.store.steps import Migration, steps_of
 
 if TYPE_CHECKING:
@@ -64,6 +65,9 @@ async def migrate(connection: Connection, where: str) -> None:
         await connection.execute(_RENAME)
         await connection.execute(_TABLE)
         current = await _version(connection, where)
+        if await is_distributed(connection):
+            # Otherwise `SET LOCAL aforesaid.reach` in a step would not reach the workers, and they would hide all rows.
+            await connection.execute("SET citus.propagate_set_commands = 'local'")
         for step in migrations():
             if step.number > current:
                 async with connection.transaction():
