@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from datetime import date
+from datetime import UTC, date, datetime
 from typing import Any
 
 import pytest
 
 from aforesaid.domain.agenda import Subject, Touch
 from aforesaid.domain.change import Archive, RollBack
-from aforesaid.domain.checks import microseconds
+from aforesaid.domain.checks import EARLIEST, LATEST, microseconds
 from aforesaid.domain.report import Activity
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary import Quality, Summary, SummaryDraft, ViewDraft
@@ -25,6 +25,7 @@ pytestmark = pytest.mark.distributed
 ANN = Scope.of("ann")
 CHANNEL = Scope.of("ann", thread="general")
 BOB = Scope.of("bob")
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def rolling(first: int, last: int, text: str = "So far.", **more: Any) -> ViewDraft:  # noqa: ANN401
@@ -34,6 +35,13 @@ def rolling(first: int, last: int, text: str = "So far.", **more: Any) -> ViewDr
 
 async def view(store: Store, draft: ViewDraft) -> Summary:
     return (await store.apply([AddView(draft)])).summary
+
+
+async def test_messages_from_before_1970_count_on_their_own_day(store: Store) -> None:
+    last_moment = datetime(1969, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC)
+    await store.apply([adding(ANN, "said in 1969", at=last_moment), adding(ANN, "said in 1970", at=_EPOCH)])
+    found = await store.read(questions.ActivityPerDay("default", EARLIEST, LATEST))
+    assert found == [Activity(date(1969, 12, 31), 1, 1), Activity(date(1970, 1, 1), 1, 1)]
 
 
 async def test_a_view_hides_nothing_and_the_next_one_goes_on_from_it(store: Store) -> None:
