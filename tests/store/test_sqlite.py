@@ -16,9 +16,10 @@ import pytest
 from aforesaid.domain.change import PutSetting
 from aforesaid.domain.receipt import Receipt
 from aforesaid.domain.scope import Scope
-from aforesaid.errors import StoreDamaged
+from aforesaid.errors import NotFound, StoreDamaged
 from aforesaid.store import Store, open_store, questions
 from aforesaid.store.sqlite import SqliteStore
+from aforesaid.store.sqlite.answers import ANSWERS
 from aforesaid.store.sqlite.transaction import ChangeSet
 from making import add, adding, archive
 from store.processes import KILLED, run_program
@@ -260,4 +261,26 @@ async def test_reads_cannot_change_anything(path: Path) -> None:
 
 async def test_a_store_is_a_store(path: Path) -> None:
     store: Store = await SqliteStore.open(path)
+    await store.close()
+
+
+async def test_a_message_is_found_by_its_id_without_reading_the_other_messages_of_its_owner(path: Path) -> None:
+    elsewhere = Scope.of("ann", thread="another thread")
+    store = await open_store(path)
+    await store.apply([adding(ANN, f"message {number}") for number in range(2_000)])
+    named = (await store.apply([adding(elsewhere, "the one", id="given")])).message
+    await store.apply([adding(ANN, f"later message {number}") for number in range(2_000)])
+    with closing(apsw.Connection(str(path))) as connection:
+        steps = 0
+
+        def count() -> bool:
+            nonlocal steps
+            steps += 1
+            return False
+
+        connection.set_progress_handler(count, 100)
+        assert ANSWERS[questions.MessageById](connection, questions.MessageById(ANN, "given")).seq == named.seq
+        with pytest.raises(NotFound):
+            ANSWERS[questions.MessageById](connection, questions.MessageById(ANN, "unknown"))
+    assert steps < 20  # a hundred instructions each; two thousand messages need thousands
     await store.close()
