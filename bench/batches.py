@@ -17,6 +17,7 @@ import random
 import subprocess
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TypeAlias
 
@@ -61,15 +62,21 @@ def texts(count: int) -> list[str]:
     ]
 
 
-def ours(path: Path, said: list[str], *, ids: bool) -> tuple[Seconds, Seconds]:
+KINDS: dict[str, Callable[[int, str], NewMessage | dict[str, str]]] = {
+    "mappings": lambda _, text: {"role": "user", "text": text},
+    "NewMessage": lambda _, text: NewMessage("user", text),
+    "NewMessage with id": lambda number, text: NewMessage("user", text, id=f"m{number}"),
+}
+"""What a message of a batch is passed as. Making it is part of what is measured, as it is for the other store."""
+
+
+def ours(path: Path, said: list[str], kind: str) -> tuple[Seconds, Seconds]:
     """Add all messages as one batch and return the times until they are stored, and until they are indexed."""
     with aforesaid.open(path, embedder="none", settings={"background": False}) as memory:
         ann = memory.user("ann")
         ann.search("nothing yet")  # loads what the first search loads
         cpu, wall = time.process_time(), time.perf_counter()
-        receipt = ann.add_many(
-            [NewMessage("user", text, id=f"m{number}" if ids else None) for number, text in enumerate(said)]
-        )
+        receipt = ann.add_many([KINDS[kind](number, text) for number, text in enumerate(said)])
         stored = time.process_time() - cpu, time.perf_counter() - wall
         ann.search(f"n{len(said) - 1}", arms="keyword")
         indexed = time.process_time() - cpu, time.perf_counter() - wall
@@ -102,9 +109,9 @@ def main() -> None:
     heading(f"{len(said):,} messages in batches, messages per second: CPU time, elapsed time")
     for _ in range(options.rounds):
         with tempfile.TemporaryDirectory() as folder:
-            for ids in (False, True):
-                stored, indexed = ours(Path(folder) / f"ours-{ids}.db", said, ids=ids)
-                show(f"add_many, one batch{', with ids' if ids else ''}", len(said), stored)
+            for kind in KINDS:
+                stored, indexed = ours(Path(folder) / f"{kind}.db", said, kind)
+                show(f"add_many, one batch of {kind}", len(said), stored)
                 show("  and a search right after it: indexed", len(said), indexed)
             for size in BATCHES if options.langgraph else ():
                 taken = theirs(options.langgraph, Path(folder) / f"theirs-{size}.db", said, size)

@@ -29,9 +29,14 @@ def test_the_hashes_of_a_batch_are_those_of_its_messages() -> None:
 @pytest.mark.parametrize("role", ["user", "assistant", "system", "tool"])
 @pytest.mark.parametrize("text", ["tea", "größer", "茶" * 1_000, "x" * 65_536])
 def test_a_plain_message_of_a_batch_is_drafted_as_a_single_one(role: str, text: str) -> None:
-    new = NewMessage(role, text, at=MORNING, id=7)  # type: ignore[arg-type]
-    made = draft_of_new(ANN, new, KnownIds(), 65_536)
-    assert made == draft(ANN, role, text, at=MORNING, id=7)._replace(stored_at=made.stored_at)
+    single = draft(ANN, role, text, at=MORNING, id=7)
+    for new in (
+        NewMessage(role, text, at=MORNING, id=7),  # type: ignore[arg-type]
+        {"role": role, "text": text, "at": MORNING, "id": 7},
+        {"role": role, "text": text, "at": MORNING, "id": 7, "name": None},
+    ):
+        made = draft_of_new(ANN, new, KnownIds(), 65_536)
+        assert made == single._replace(stored_at=made.stored_at)
 
 
 def test_the_collector_is_resumed_after_a_pause_and_after_an_error() -> None:

@@ -46,6 +46,8 @@ class NewMessage:
 
 _FIELDS: Final = tuple(each.name for each in fields(NewMessage))
 _KNOWN: Final = frozenset(_FIELDS)
+_PLAIN: Final = frozenset({"role", "text", "at", "id"})
+"""The fields of a message that most messages have no others of."""
 _VALUES: Final = attrgetter(*_FIELDS)
 _NONE: Final = ()
 """The parts or tool calls of a message that has none."""
@@ -55,6 +57,8 @@ def draft_of_new(scope: Scope, new: object, ids: KnownIds, limit: int) -> Draft:
     """Validate a message of a batch, given as a `NewMessage` or a mapping of its fields. Raises InvalidInput."""
     if type(new) is NewMessage and _is_plain(new):
         return plain_draft(scope, new.role, new.text, new.at, new.id, limit)
+    if type(new) is dict and "role" in new and new.keys() <= _PLAIN:
+        return plain_draft(scope, new["role"], new.get("text", ""), new.get("at"), new.get("id"), limit)
     given = _given(new)
     if isinstance(given.get("parts"), Iterable):
         given["parts"] = parts = tuple(islice(given["parts"], MOST_PARTS + 1))
