@@ -56,7 +56,7 @@ async def test_a_restart_in_the_middle_extracts_nothing_twice_and_skips_nothing(
         first = min(places.values())
         return extraction(
             *(
-                {"kind": "preference", "text": f"Ann likes {animal}.", "from": [2 * (place - first) + 1]}
+                {"kind": "preference", "text": f"Ann likes {animal}.", "from": [place - first + 1]}
                 for animal, place in places.items()
             )
         )

@@ -36,7 +36,7 @@ async def test_long_replies_of_the_assistant_are_shortened_and_a_person_is_read_
         await memory.upkeep()
         (request,) = asked(scripted, "extract")
         (first, said), (second, reply) = numbered(request)
-        assert (first, second) == ("1", "2")
+        assert (first, second) == ("1", None)
         assert said == long
         assert len(reply) < 320
         assert reply.startswith("Once upon a time")
@@ -45,7 +45,7 @@ async def test_long_replies_of_the_assistant_are_shortened_and_a_person_is_read_
 
 @pytest.mark.defect("F5")
 async def test_a_memory_rests_on_the_messages_that_say_it() -> None:
-    everywhere = {"text": "Ann works as a baker in Hamburg.", "kind": "fact", "from": [1, 3, 5, 6]}
+    everywhere = {"text": "Ann works as a baker in Hamburg.", "kind": "fact", "from": [1, 2, 3]}
     elsewhere = {"text": "Ann's cat is called Momo.", "kind": "fact", "from": [1]}
     scripted = model({"extract": [extraction(everywhere, elsewhere)]})
     async with scripted, connect(scripted=scripted) as memory:
@@ -150,7 +150,7 @@ async def test_what_a_model_leaves_out_stays_as_it_is() -> None:
 async def test_dates_are_absolute_in_the_zone_of_the_person() -> None:
     moved = {"text": "Ann moved to Oslo yesterday.", "kind": "event"}
     dentist = {"text": "Ann sees the dentist.", "kind": "schedule"}
-    scripted = model({"extract": [extraction(moved, {**dentist, "from": [3]})]})
+    scripted = model({"extract": [extraction(moved, {**dentist, "from": [2]})]})
     async with scripted, connect(scripted=scripted, time_zone="Asia/Tokyo") as memory:
         ann = memory.user("ann")
         evening = datetime(2126, 3, 5, 20, 0, tzinfo=UTC)  # in Tokyo it is the 6th
@@ -180,7 +180,7 @@ async def test_a_date_that_nobody_said_is_not_kept() -> None:
 
 async def test_events_do_not_expire_and_instructions_are_followed() -> None:
     wedding = {"text": "Ann's wedding was on 2026-02-14.", "kind": "event"}
-    metric = {"text": "Ann wants answers with metric units.", "kind": "instruction", "from": [3]}
+    metric = {"text": "Ann wants answers with metric units.", "kind": "instruction", "from": [2]}
     scripted = model({"extract": [extraction(wedding, metric)]})
     async with scripted, connect(scripted=scripted) as memory:
         ann = memory.user("ann")

@@ -49,7 +49,7 @@ VERSIONS = {
     "day/1": "94606b14852f9d77",
     "week/1": "cfe672a322319f95",
     "history/1": "c05d9b0c6ad157d6",
-    "extract/3": "d2504eee36156aaa",
+    "extract/3": "fe3db0a69b066b7f",
     "remember/1": "6fc2865f1ff7d4bb",
     "forget/1": "c342796df82d24d5",
     "portrait/1": "2a2a7e2a59c91f88",

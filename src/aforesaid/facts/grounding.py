@@ -83,21 +83,22 @@ def own_words(candidate: Candidate) -> list[str]:
 
 
 def supporting(
-    text: str, named: Sequence[Message], batch: Sequence[Message], names: Collection[str]
+    text: str, named: Sequence[Message], spoken: Sequence[Message], names: Collection[str]
 ) -> tuple[Message, ...]:
-    """Return the messages that a text rests on, of those that a model names.
+    """Return the messages of people that a text rests on, of those that a model names; none if it names none.
 
-    Small models name every message, or the wrong one. So messages of people that share far fewer words with the text
-    than another one are left out; and where a message that was not named shares far more, it is the source instead.
+    Small models name every message, or the wrong one. So messages that share far fewer words with the text than another
+    one are left out; and where one of `spoken` that was not named shares far more, it is the source instead.
     """
-    shares = {message.seq: shared_words(text, [message.text], names) for message in batch if message.role == "user"}
-    best = max(shares.values(), default=0.0)
-    nearest = max((shares.get(message.seq, 0.0) for message in named), default=0.0)
+    if not named:
+        return ()
+    shares = {message.seq: shared_words(text, [message.text], names) for message in spoken}
+    best, nearest = max(shares.values()), max(shares[message.seq] for message in named)
     if best >= _CLEARLY_SHARED and nearest < best / 2:
-        return (next(message for message in batch if shares.get(message.seq) == best),)
+        return (next(message for message in spoken if shares[message.seq] == best),)
     if nearest < SUPPORTED:
         return tuple(named)
-    return tuple(message for message in named if shares.get(message.seq, 0.0) >= nearest / 2)
+    return tuple(message for message in named if shares[message.seq] >= nearest / 2)
 
 
 def is_about_somebody_else(candidate: Candidate, people: Mapping[str, Person]) -> bool:

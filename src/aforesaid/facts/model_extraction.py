@@ -111,7 +111,8 @@ async def ask_model(
 
     prompt = load_prompt("extract")
     read = in_time_order([*just_before(given.around, batch), *batch])
-    places = {message.seq: number for number, message in enumerate(batch, 1)}
+    spoken = [message for message in batch if message.role == "user"]
+    places = {message.seq: number for number, message in enumerate(spoken, 1)}
     names = {person.id: person.name for person in given.people.values()}
     lines = [
         line._replace(at=line.at and to_zone(line.at, given.zone), text=_shortened(line.text, message))
@@ -127,7 +128,7 @@ async def ask_model(
         if shown
         else chat.structure(prompt.operation, question, Extraction, scope=given.scope)
     )
-    reader = _NoteReader(given, batch, read, shown, own.judgements, f"{prompt.version} {answer.model}")
+    reader = _NoteReader(given, spoken, read, shown, own.judgements, f"{prompt.version} {answer.model}")
     return _with_own_words(reader, answer.value.notes, own.candidates)
 
 
@@ -148,17 +149,16 @@ def _with_own_words(reader: _NoteReader, notes: Sequence[Note], own: Sequence[Ca
         if candidate is None:
             dropped["unsupported"] += 1
             continue
-        last = max(message.seq for message in candidate.sources if message.role == "user")
-        if candidate.request and any(each.last == last for each in found if each.request):
+        if candidate.request and any(each.last == candidate.last for each in found if each.request):
             continue
         problem = reader.problem(note, candidate)
         if problem is None:
             found.append(candidate)
             continue
         _log.debug("a model's sentence is not used: %s", problem)
-        said = [each for each in own if each.last == last]
+        said = [each for each in own if each.last == candidate.last]
         if problem == _OTHER_LANGUAGE and not said:
-            said = reader.original(candidate, last)
+            said = reader.original(candidate)
         found += [each for each in said if each not in found]
         dropped["unclear"] += not said
     return FoundCandidates(found, dropped)
@@ -168,7 +168,8 @@ class _NoteReader(NamedTuple):
     """Turns a model's notes about a batch into candidates."""
 
     given: BatchInput
-    batch: Sequence[Message]
+    spoken: Sequence[Message]
+    """The messages of people in the batch, by the numbers that the model was shown."""
     read: Sequence[Message]
     """The messages that the model was shown, by time."""
     shown: Sequence[MemoryRecord]
@@ -176,14 +177,12 @@ class _NoteReader(NamedTuple):
     extractor: str
 
     def candidate(self, note: Note) -> Candidate | None:
-        """Return a note as a candidate; None if it names no message, or no message of a person is its source."""
+        """Return a note as a candidate; None if it names no message."""
         people, owner = self.given.people, self.given.owner
         names = [name for person in people.values() for name in person.names]
         text = " ".join(note.text.split())
-        numbers = sorted({number for number in note.sources if 1 <= number <= len(self.batch)})
-        named = [self.batch[number - 1] for number in numbers]
-        sources = supporting(text, named, self.batch, names) if named else ()
-        said = [message for message in sources if message.role == "user"]
+        numbers = sorted({number for number in note.sources if 1 <= number <= len(self.spoken)})
+        said = supporting(text, [self.spoken[number - 1] for number in numbers], self.spoken, names)
         if not said:
             return None
         speaker = by_id(people, said[0].author)
@@ -199,7 +198,7 @@ class _NoteReader(NamedTuple):
             category=category,
             text=text,
             importance=_IMPORTANCE[kind] if judgement is None or kind == "instruction" else judgement.importance,
-            sources=sources,
+            sources=said,
             speaker=speaker,
             subject=subject_of(text, speaker, owner) if category in {"fact", "preference"} else None,
             event=event,
@@ -214,10 +213,10 @@ class _NoteReader(NamedTuple):
 
     def problem(self, note: Note, candidate: Candidate) -> str | None:
         """Return why the wording of a candidate cannot be used; None if it can."""
-        said = [message for message in candidate.sources if message.role == "user"]
+        said = candidate.sources
         names = [*candidate.speaker.names, *(person.name for person in self.given.people.values()), note.about]
         others = [candidate.completes, *(self._message_before(message) for message in said)]
-        theirs = [message.text for message in self.batch if message.author == candidate.speaker.id]
+        theirs = [message.text for message in self.spoken if message.author == candidate.speaker.id]
         known = [memory.text for memory in self.shown]
         heard = [*names[:-1], *(message.text for message in self.read), *known]
         if note.about and not is_mentioned(note.about, heard):
@@ -230,10 +229,10 @@ class _NoteReader(NamedTuple):
             return "it has a number that nobody said"
         return None
 
-    def original(self, candidate: Candidate, seq: int) -> list[Candidate]:
-        """Return a candidate in the words of a message."""
+    def original(self, candidate: Candidate) -> list[Candidate]:
+        """Return a candidate in the words of its last message."""
         people, owner, zone = self.given.people, self.given.owner, self.given.zone
-        place = next(number for number, each in enumerate(self.read) if each.seq == seq)
+        place = next(number for number, each in enumerate(self.read) if each.seq == candidate.last)
         kind = candidate.kind or "fact"
         return in_own_words(self.read[place], self.read[:place], kind, candidate.importance, people, owner, zone)
 

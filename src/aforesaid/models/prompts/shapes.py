@@ -7,13 +7,14 @@ from contextlib import suppress
 from datetime import date
 from typing import Annotated, ClassVar, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, WithJsonSchema, field_validator
 
 from aforesaid.domain.literals import Kind
 from aforesaid.domain.memory import KINDS
 
 MOST_NOTES: Final = 12
 """Maximum memories of one answer. A small model fills any list that it may fill."""
+_MOST_SOURCES: Final = 20
 _NUMBER: Final = re.compile(r"\d{1,4}")
 
 Text = Annotated[str, Field(min_length=1, max_length=4000)]
@@ -28,17 +29,22 @@ class _Shape(BaseModel):
 class Note(BaseModel):
     """One memory that a model extracted.
 
-    Models that are not held to a schema write a single number instead of a list, or a kind of their own: both are read.
+    Models that are not held to a schema write numbers as texts, or a kind of their own: both are read.
     """
 
     model_config = ConfigDict(extra="ignore", str_strip_whitespace=True)
 
-    sources: Annotated[list[int], Field(alias="from", max_length=4)]
-    """Numbers of the messages that say it."""
     about: Annotated[str, Field(max_length=60)]
     """The name of the person whom it is about."""
     text: Annotated[str, Field(min_length=1, max_length=240)]
     kind: Kind
+    sources: Annotated[
+        list[int], Field(alias="from", max_length=_MOST_SOURCES), WithJsonSchema({"type": "integer", "minimum": 1})
+    ]
+    """The number of the message that says it. Several are read, but one is asked for: small models name them all.
+
+    It is the last field: where it is the first, small models write a note about every message, one after the other.
+    """
 
     @field_validator("sources", mode="before")
     @classmethod
