@@ -139,8 +139,7 @@ def _anthropic() -> None:
             self.base_path = base_path
             super().__init__(_OPENED.open(base_path, ":memory:")[0], "ann")
 
-    module.BetaLocalFilesystemMemoryTool = Tool
-    module.BetaAsyncLocalFilesystemMemoryTool = AsyncTool
+    vars(module).update(BetaLocalFilesystemMemoryTool=Tool, BetaAsyncLocalFilesystemMemoryTool=AsyncTool)
 
 
 def _files_of_the_memory_tool(folder: str) -> dict[str, str]:
