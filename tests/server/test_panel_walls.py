@@ -346,3 +346,18 @@ async def test_other_ids_than_ours_are_fine(server: Running) -> None:
             answer = await browser.get(path, params={"user": odd})
             assert answer.status_code == 200, path
             assert "a/b?c=d&amp;e#f %25 ü 日本" in answer.text
+
+
+async def test_the_events_and_the_people_of_a_person_are_shown(server: Running) -> None:
+    ann = server.memory.user("ann")
+    await ann.note("event", "Moved to <b>Berlin</b>", when="2020-05-01")
+    await ann.note("relationship", "My sister Sinéad lives in Cork")
+    async with browsing(server, server.key("reader")) as (browser, _):
+        events = (await browser.get("/person/events", params={"user": "ann"})).text
+        assert "Moved to &lt;b&gt;Berlin&lt;/b&gt;" in events
+        assert "Sinéad" not in events
+        nothing = await browser.get("/person/events", params={"user": "ann", "text": "the kitchen"})
+        assert "Nothing that happened fits." in nothing.text
+        people = (await browser.get("/person/people", params={"user": "ann"})).text
+        assert "Sinéad" in people
+        assert '<span class="chip">sister</span>' in people
