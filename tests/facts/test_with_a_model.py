@@ -91,6 +91,18 @@ async def test_where_the_wording_cannot_be_used_the_words_of_the_person_are(writ
         assert await texts(ann) == ["Ann lives in Berlin."]
 
 
+@pytest.mark.defect("F5")
+async def test_an_invention_gets_no_source_because_it_names_the_same_person() -> None:
+    scripted = model({"extract": [extraction({"text": "Ann's sister Lea likes tomato risotto.", "from": 2})]})
+    async with scripted, connect(scripted=scripted) as memory:
+        ann = memory.user("ann")
+        async with paused(memory):
+            await say(ann, "My sister Lea has a dog.", reply="Does it like tomato risotto, too?", name="Ann")
+            await say(ann, "Haha, no. That was all.", reply="Goodbye!", name="Ann")
+        await memory.upkeep()
+        assert await texts(ann) == []
+
+
 async def test_a_memory_is_about_a_person_who_was_mentioned() -> None:
     sister = {"text": "Ann's sister Maria lives in Rome.", "about": "Maria", "kind": "relationship"}
     scripted = model({"extract": [extraction(sister, {**sister, "text": "Tom lives in Rome.", "about": "Tom"})]})

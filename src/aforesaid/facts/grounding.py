@@ -27,6 +27,8 @@ from aforesaid.text.words import words_of
 SUPPORTED: Final = 0.2
 """Share of words in common with its sources from which a candidate is not compared by meaning."""
 _CLEARLY_SHARED: Final = 0.5
+_MOSTLY_SHARED: Final = 0.65
+"""Share of words from which a message is the source of a candidate although a model names another one."""
 NEAR: Final = 3.5
 """Similarity from which a candidate is supported, in standard deviations. Chosen on tests/facts/test_grounding.py.
 
@@ -94,7 +96,7 @@ def supporting(
         return ()
     shares = {message.seq: shared_words(text, [message.text], names) for message in spoken}
     best, nearest = max(shares.values()), max(shares[message.seq] for message in named)
-    if best >= _CLEARLY_SHARED and nearest < best / 2:
+    if best >= _MOSTLY_SHARED and nearest < best / 2:
         return (next(message for message in spoken if shares[message.seq] == best),)
     if nearest < SUPPORTED:
         return tuple(named)
