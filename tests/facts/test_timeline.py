@@ -2,51 +2,58 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 
-import aforesaid
-from aforesaid.domain.memory import MemoryRecord
+from aforesaid.domain.literals import Kind
+from aforesaid.domain.memory import CATEGORY_OF, Event, MemoryDraft, MemoryRecord
+from aforesaid.domain.memory_change import AddMemory
 from aforesaid.memory import Memory, UserMemory
 from aforesaid.models.embed import LocalEmbedder
 from facts.talking import connect
 
-SAID = [
-    (3, 5, "My sister Sinéad lives in Cork and works as a nurse."),
-    (4, 2, "We finally ordered the new kitchen today, it cost 9,000 euros."),
-    (4, 20, "The electrician came on 18 April to move the sockets in the kitchen."),
-    (5, 3, "On 2 May the kitchen was delivered, but the worktop was scratched."),
-    (5, 11, "Sinéad had her baby on 9 May! A boy called Finn."),
-    (5, 20, "Yesterday the new worktop was fitted and the kitchen is finished."),
-    (6, 1, "I have a dentist appointment on 12 June at 9am."),
-    (6, 2, "My boss Karen wants me to lead the Lisbon project from July."),
-    (6, 4, "Please always answer in metric units."),
+SAID: list[tuple[str, str, Kind, str | None, str | None]] = [
+    ("03-05", "My sister Sinéad lives in Cork and works as a nurse.", "fact", None, "Sinéad"),
+    ("04-02", "We finally ordered the new kitchen today, it cost 9,000 euros.", "event", "04-02", None),
+    ("04-20", "The electrician came on 18 April to move the sockets in the kitchen.", "event", "04-18", None),
+    ("05-03", "On 2 May the kitchen was delivered, but the worktop was scratched.", "event", "05-02", None),
+    ("05-11", "Sinéad had her baby on 9 May! A boy called Finn.", "event", "05-09", None),
+    ("05-20", "Yesterday the new worktop was fitted and the kitchen is finished.", "event", "05-19", None),
+    ("06-01", "I have a dentist appointment on 12 June at 9am.", "schedule", "06-12", None),
+    ("06-02", "My boss Karen wants me to lead the Lisbon project from July.", "event", "07-01", "Karen"),
+    ("06-04", "Please always answer in metric units.", "instruction", None, None),
 ]
+"""When something was said, what, its kind, when it happened, and whom it is about."""
 ASKED = datetime(2026, 6, 10, 12, tzinfo=UTC)
 
 
-@pytest.fixture(scope="module")
-def learned(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A store that has learned from a few months of talk."""
-    path = tmp_path_factory.mktemp("learned") / "memory.db"
-    profile = {"summaries": "none"}
-    with aforesaid.open(path, profile=profile, embedder="local", settings={"background": False}) as memory:
-        ann = memory.user("ann")
-        for month, day, text in SAID:
-            at = datetime(2026, month, day, 12, tzinfo=UTC)
-            ann.add("user", text, at=at)
-            ann.add("assistant", "I see.", at=at + timedelta(minutes=1))
-        memory.upkeep()
-    return path
+def noon(day: str) -> datetime:
+    return datetime.fromisoformat(f"2026-{day}T12:00:00+00:00")
 
 
 @pytest.fixture
-async def memory(learned: Path, tmp_path: Path) -> AsyncIterator[Memory]:
-    async with connect(str(shutil.copy(learned, tmp_path / "memory.db"))) as opened:
+async def memory() -> AsyncIterator[Memory]:
+    """A memory of a few months of talk."""
+    async with connect(extract=False) as opened:
+        ann = opened.user("ann")
+        for said, text, kind, happened, about in SAID:
+            message = (await ann.add("user", text, at=noon(said))).message
+            await ann.add("assistant", "I see.", at=noon(said) + timedelta(minutes=1))
+            start = None if happened is None else noon(happened)
+            draft = MemoryDraft(
+                ann.scope,
+                CATEGORY_OF[kind],
+                f'ann: "{text}"',
+                sources=(message.seq,),
+                event=None if start is None else Event(start, start + timedelta(hours=1), timed=True),
+                expires_at=noon("07-20") if kind == "schedule" else None,
+                valid_from=noon(said),
+                kind=kind,
+                about=about,
+            )
+            await opened.store.apply([AddMemory(draft)])
         yield opened
 
 
