@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 
+from aforesaid.domain.literals import Kind
 from aforesaid.errors import InvalidInput
 from aforesaid.models.embed import LocalEmbedder
 from facts.talking import THURSDAY, connect, say
@@ -78,6 +79,16 @@ async def test_the_kind_can_be_corrected_and_the_category_follows() -> None:
         assert (await ann.undo(noted.id)).kind == "fact"
         with pytest.raises(InvalidInput, match="unknown category 'rumour'"):
             await ann.note("rumour", "It rains")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("kind", ["instruction", "relationship", "event"])
+async def test_a_correction_that_repeats_the_category_keeps_the_kind(kind: Kind) -> None:
+    async with connect() as memory:
+        ann = memory.user("ann")
+        noted = await ann.note(kind, "Always answer in French.")
+        corrected = await ann.edit_memory(noted.id, text="Always answer in French, please.", category=noted.category)
+        assert (corrected.kind, corrected.category) == (kind, noted.category)
+        assert (await ann.edit_memory(noted.id, category="task")).kind == "task"
 
 
 async def test_a_memory_is_about_the_person_it_names() -> None:

@@ -8,11 +8,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from aforesaid.domain.literals import Kind
-from aforesaid.domain.memory import CATEGORY_OF, Event, MemoryDraft, MemoryRecord
+from aforesaid.domain.memory import BY_HAND, CATEGORY_OF, Event, MemoryDraft, MemoryRecord
 from aforesaid.domain.memory_change import AddMemory
 from aforesaid.memory import Memory, UserMemory
 from aforesaid.models.embed import LocalEmbedder
-from facts.talking import connect
+from facts.talking import connect, say
 
 SAID: list[tuple[str, str, Kind, str | None, str | None]] = [
     ("03-05", "My sister Sinéad lives in Cork and works as a nurse.", "fact", None, "Sinéad"),
@@ -151,6 +151,22 @@ async def test_another_speaker_is_one_of_the_people_and_has_their_display_name()
         await memory.upkeep()
         (bob,) = await chat.people()
     assert (bob.name, bob.id) == ("Bob", "u-7")
+
+
+async def test_the_id_of_a_stranger_in_a_memory_does_not_tell_their_display_name() -> None:
+    async with connect() as memory:
+        await memory.user("u-77").add("user", "hi", name="Sibyl Vane")
+        eve = memory.user("eve")
+        await eve.note("fact", "likes tea", about="u-77")
+        await say(eve, "My dog is called Rex.")
+        await memory.upkeep()
+        extracted = next(each for each in await eve.memories() if each.sources)
+        assert extracted.extractor != BY_HAND
+        await eve.edit_memory(extracted.id, about="u-77")
+        people = {person.name: person for person in await eve.people()}
+    assert people["u-77"].id is None
+    assert len(people["u-77"].memories) == 2
+    assert not any("Sibyl" in name for name in people)
 
 
 async def test_a_context_has_the_part_of_the_timeline_that_the_question_is_about(ann: UserMemory) -> None:

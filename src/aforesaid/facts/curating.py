@@ -108,7 +108,12 @@ class Curator:
             )
         if "category" in given:
             category, kind = category_and_kind(cast("CategoryOrKind", given["category"]))
-            given["category"], given["kind"] = category, kind or kind_of(category, (), before.event, before.subject)
+            # Forms send the category also where it was not changed, and it says less than the kind.
+            same = before.kind if category == before.category else kind_of(category, (), before.event, before.subject)
+            given["category"], given["kind"] = category, kind or same
+        if given.get("about", before.about) != before.about:
+            # Anybody can write the id of another user here. It is not evidence that the user knows them.
+            given["extractor"] = BY_HAND
         if "text" in given:
             given["language"] = guess_language(str(given["text"]))
         after = replace(before, **given)  # type: ignore[arg-type] # checked by ChangeMemory

@@ -29,7 +29,7 @@ class KnownPerson:
     name: str
     """The name; of somebody of whom only the relation is known, that (`sister`)."""
     id: str | None
-    """The id, if the person is a user of the same space."""
+    """The id, if the person is a user of the same space who is known from conversations."""
     relation: str | None
     """To the user, such as `sister` or `boss`; None if unknown."""
     first_mentioned: datetime
@@ -60,7 +60,8 @@ class _Collected:
 def known_people(memories: Sequence[MemoryRecord], user: str, names: Mapping[str, str]) -> list[KnownPerson]:
     """Return the people whom memories of a user mention, those with most memories first.
 
-    `names` are the display names of users of the space, by id. Quarantined and forgotten memories do not count.
+    `names` are the display names of the users whom this user may know, by id. Quarantined and forgotten memories do not
+    count.
     """
     owner = person_called(user, names.get(user))
     believed = [each for each in memories if each.state != "quarantined" and each.reason not in _UNBELIEVED]

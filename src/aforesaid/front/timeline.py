@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from aforesaid.domain import checks
 from aforesaid.domain.hit import Hit
-from aforesaid.domain.memory import MemoryRecord
+from aforesaid.domain.memory import BY_HAND, MemoryRecord
 from aforesaid.front.handle import UserHandle, at_once, public
 from aforesaid.recall import MIN_SCORE, SearchRequest
 from aforesaid.store import questions
@@ -77,7 +77,9 @@ class UserTimeline(UserHandle):
     async def _people(self, known: list[MemoryRecord], name: str | None) -> list[KnownPerson]:
         from aforesaid.facts.known_people import called, known_people  # noqa: PLC0415 - loaded when it is needed
 
-        ids = {self.scope.user, *(each for memory in known for each in (memory.speaker, memory.about) if each)}
+        # A person writes whatever they like in `about`: looking that up would tell them the name of any user.
+        extracted = (memory.about for memory in known if memory.about and memory.extractor != BY_HAND)
+        ids = {self.scope.user, *(memory.speaker for memory in known), *extracted}
         names = await self._services.store.read(questions.DisplayNames(self.scope.space, sorted(ids)))
         # In a thread, since reading many texts would block the event loop.
         people = await asyncio.to_thread(known_people, known, self.scope.user, names)
