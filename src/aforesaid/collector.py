@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import gc
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+_paused = False
 
 
 @contextmanager
@@ -15,11 +18,23 @@ def collector_paused() -> Iterator[None]:
     to free. What runs inside must be bounded and wait for nothing. Pauses are not added up: where the collector is
     paused already, the one who paused it resumes it.
     """
+    global _paused  # noqa: PLW0603 - there is one collector
     if not gc.isenabled():
         yield
         return
     gc.disable()
+    _paused = True
     try:
         yield
     finally:
+        _paused = False
         gc.enable()
+
+
+def _resume_in_child() -> None:
+    if _paused:
+        gc.enable()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_resume_in_child)

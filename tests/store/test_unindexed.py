@@ -14,6 +14,7 @@ import pytest
 from aforesaid.domain.change import AddMessage, AddMessages
 from aforesaid.domain.message import Message, edited, tombstone
 from aforesaid.domain.scope import Scope
+from aforesaid.errors import StoreFailed
 from aforesaid.store import questions
 from aforesaid.store.sqlite import SqliteStore, engine, indexing
 from aforesaid.store.sqlite.writer import Writer
@@ -36,17 +37,18 @@ asyncio.run(main())
 """
 KILLED_BEFORE: Final = f"""
 {_IMPORTS}
-engine._PAUSE_SECONDS = 3600
+engine._PAUSE_SECONDS = engine._MOST_SECONDS_WITHOUT_INDEXING = 3600
 {_BATCH.replace("THEN", "os.kill(os.getpid(), signal.SIGKILL)")}
 """
 KILLED_HALF_WAY: Final = f"""
 {_IMPORTS}
 steps, index = [], indexing._index
 def index_once(*args):
-    index(*args)
+    part = index(*args)
     steps.append(args)
     if len(steps) == 2:
         os.kill(os.getpid(), signal.SIGKILL)
+    return part
 indexing._index = index_once
 {_BATCH.replace("THEN", "await memory.user('ann').search('number7', arms='keyword')")}
 """
@@ -73,6 +75,7 @@ def waiting(path: Path) -> int:
 async def store(path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[SqliteStore]:
     """A store with a batch that is not indexed until somebody searches."""
     monkeypatch.setattr(engine, "_PAUSE_SECONDS", 3_600)
+    monkeypatch.setattr(engine, "_MOST_SECONDS_WITHOUT_INDEXING", 3_600)
     store = await SqliteStore.open(path)
     await store.apply(batch(ANN))
     assert waiting(path) == MANY
@@ -229,3 +232,50 @@ async def test_a_step_that_fails_leaves_the_rest_for_the_next_search(
             await found(store, "tea")
         assert waiting(path) == MANY
     assert len(await found(store, "tea")) == MANY
+
+
+async def test_a_search_is_answered_while_batches_of_the_same_person_keep_coming(store: SqliteStore) -> None:
+    async def import_forever() -> None:
+        while True:
+            await store.apply(batch(ANN, 200))
+
+    importers = [asyncio.create_task(import_forever()) for _ in range(3)]
+    async with asyncio.timeout(120):
+        assert await found(store, "number2499") == ["tea number2499"]
+    for importer in importers:
+        importer.cancel()
+    await asyncio.gather(*importers, return_exceptions=True)
+
+
+async def test_batches_are_indexed_although_somebody_always_writes(
+    store: SqliteStore, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "_MOST_SECONDS_WITHOUT_INDEXING", 0.01)
+    async with asyncio.timeout(120):
+        while waiting(path):
+            await add(store, BOB, "one more")
+
+
+async def test_a_step_takes_few_of_very_long_messages(path: Path, store: SqliteStore) -> None:
+    assert len(await found(store, "tea")) == MANY
+    long = "word " * 10_000
+    await store.apply(AddMessages([adding(ANN, f"{long}{place}").draft for place in range(250)]))
+    with closing(apsw.Connection(str(path))) as connection:
+        assert indexing.index_step(connection)
+    assert 240 <= waiting(path) < 250
+    assert len(await found(store, "249")) == 1
+
+
+async def test_no_more_is_indexed_in_a_write_ahead_log_that_was_removed(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "_PAUSE_SECONDS", 3_600)
+    monkeypatch.setattr(engine, "_MOST_SECONDS_WITHOUT_INDEXING", 3_600)
+    store = await SqliteStore.open(path)
+    await store.apply(batch(ANN))
+    path.with_name(path.name + "-wal").unlink()
+    opened = store._engine
+    for _ in range(2):
+        with pytest.raises(StoreFailed, match="removed or replaced"):
+            await opened.alone(lambda _: opened.writer.index_step())
+    await store.close()

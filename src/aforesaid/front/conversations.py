@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping
+from contextlib import nullcontext
 from datetime import datetime
 from typing import Any, Final, cast
 
@@ -44,7 +45,8 @@ class UserConversations(UserHandle):
         and the number of all; it may be called from another thread, and nothing is stored if it raises. Cancelling
         this call before the messages are handed to the store stores nothing; afterwards all of them are stored.
         """
-        with collector_paused():
+        # An iterator of the caller may wait for something.
+        with collector_paused() if isinstance(messages, list | tuple) else nullcontext():
             drafts = await self._drafts(messages)
         if not drafts:
             return BatchReceipt(durable=True, results=())

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -21,7 +22,7 @@ from aforesaid.store.groups import GroupCommitQueue, Job, deliver
 from aforesaid.store.rules.driving import Rule
 from aforesaid.store.sqlite.caches import Caches
 from aforesaid.store.sqlite.connection import Options, identity, index_is_damaged
-from aforesaid.store.sqlite.indexing import IndexIncomplete, Place, index_step
+from aforesaid.store.sqlite.indexing import IndexIncomplete, Place
 from aforesaid.store.sqlite.readers import Readers
 from aforesaid.store.sqlite.transaction import ChangeSet
 from aforesaid.store.sqlite.writer import Writer
@@ -30,6 +31,8 @@ T = TypeVar("T")
 
 _PAUSE_SECONDS: Final = 0.05
 """Seconds without other work before each step of indexing a batch, in which other processes can write too."""
+_MOST_SECONDS_WITHOUT_INDEXING: Final = 1.0
+"""Seconds after which a step is made although there is other work."""
 _Work: TypeAlias = ChangeSet | Callable[[apsw.Connection], Any]
 """A change set, or something that needs the writing connection for itself."""
 
@@ -49,6 +52,7 @@ class Engine:
         self.caches = Caches()
         self._groups: GroupCommitQueue[_Work] = GroupCommitQueue(path)
         self._readers = Readers(path, options)
+        self._indexed_at = time.monotonic()
         self._thread = threading.Thread(target=self._run, name="aforesaid-writer", daemon=True)
         self._thread.start()
 
@@ -101,17 +105,22 @@ class Engine:
 
     async def _read(self, work: Callable[[apsw.Connection], T], *, short: bool) -> T:
         """Read, after messages that are looked through have been indexed."""
-        while True:
-            try:
-                found: T = await self._readers.read(work, short=short)
-            except IndexIncomplete as error:
-                await self._complete_index(error.place)
-            else:
-                return found
+        search = object()
+        try:
+            while True:
+                try:
+                    found: T = await self._readers.read(work, short=short)
+                except IndexIncomplete as error:
+                    self.writer.waiting_searches.add(search)
+                    await self._complete_index(error.place)
+                else:
+                    return found
+        finally:
+            self.writer.waiting_searches.discard(search)
 
     async def _complete_index(self, place: Place) -> None:
         """Index all messages of a place that are not indexed yet. Between two steps, others can write."""
-        while await self.alone(lambda connection: index_step(connection, place)):
+        while await self.alone(lambda _: self.writer.index_step(place)):
             pass
 
     def _rebuild_index(self, error: StoreDamaged, _: apsw.Connection) -> None:
@@ -152,10 +161,15 @@ class Engine:
 
     def _next_jobs(self) -> list[Job[_Work]]:
         """Wait for work, and index batches until it comes. Returns nothing only when the engine is closed."""
-        while self.writer.index_is_incomplete and not self._groups.wait(_PAUSE_SECONDS):
+        while self.writer.index_is_incomplete and (self._index_is_due() or not self._groups.wait(_PAUSE_SECONDS)):
             self.writer.index_next()
+            self._indexed_at = time.monotonic()
             self._checkpoint()
         return self._groups.take()
+
+    def _index_is_due(self) -> bool:
+        """Return whether batches have waited too long for a pause, on a server that always has something to write."""
+        return not self._groups.closing and time.monotonic() - self._indexed_at > _MOST_SECONDS_WITHOUT_INDEXING
 
     def _checkpoint(self) -> None:
         try:

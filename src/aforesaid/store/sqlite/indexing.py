@@ -10,12 +10,14 @@ from typing import Final, NamedTuple
 
 import apsw
 
-from aforesaid.store.sqlite import rows
+from aforesaid.store import records
 from aforesaid.store.sqlite.connection import owner_prefix, prefixed_terms, thread_prefix
 from aforesaid.text.terms import terms
 
 STEP: Final = 1_000
 """Maximum messages that are indexed in one transaction. It takes about 40 ms, in which nothing else can be written."""
+_STEP_CHARACTERS: Final = 200_000
+"""Characters of text after which a step ends, so that long messages take no longer."""
 INDEX: Final = "INSERT INTO log_index (rowid, terms) VALUES (?, ?)"
 
 _RANGE: Final = "SELECT first_seq, last_seq FROM unindexed {where} ORDER BY first_seq LIMIT 1"
@@ -76,19 +78,36 @@ def index_step(connection: apsw.Connection, place: Place | None = None) -> bool:
     connection.execute("BEGIN IMMEDIATE")
     try:
         where, values = ("", ()) if place is None else (f"WHERE {place.column} = ?", (place.number,))
-        waiting = connection.execute(_RANGE.format(where=where), values).fetchone()
-        if waiting is not None:
-            _index(connection, *waiting)
+        left = STEP
+        # Small batches leave many short ranges.
+        while left > 0 and (waiting := connection.execute(_RANGE.format(where=where), values).fetchone()) is not None:
+            left -= _index(connection, waiting, left)
         connection.execute("COMMIT")
     finally:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
-    return waiting is not None
+    return left < STEP
 
 
-def _index(connection: apsw.Connection, first: int, last: int) -> None:
-    """Index the first messages of a range. They may be fewer than its numbers: some may have been erased."""
-    found = rows.every(connection.execute(_MESSAGES, (first, last, STEP)))
+def index_all(connection: apsw.Connection) -> None:
+    """Index all messages that are not indexed yet, in the transaction that is open."""
+    while (waiting := connection.execute(_RANGE.format(where="")).fetchone()) is not None:
+        _index(connection, waiting, STEP)
+
+
+def _index(connection: apsw.Connection, waiting: records.Row, most: int) -> int:
+    """Index the first messages of a range. Return which part of a step that was, as a number of messages, at least 1.
+
+    They may be fewer than the numbers of the range: some may have been erased.
+    """
+    first, last = waiting
+    found: list[records.Row] = []
+    characters = 0
+    for row in connection.execute(_MESSAGES, (first, last, most)):
+        found.append(row)
+        characters += len(row[4]) if isinstance(row[4], str) else 0
+        if characters > _STEP_CHARACTERS:
+            break
     index, counts, total = [], [], 0
     for seq, owner, thread, shared, text in found:
         # A row that was damaged has no words; verify finds it.
@@ -103,7 +122,9 @@ def _index(connection: apsw.Connection, first: int, last: int) -> None:
         connection.execute("UPDATE person SET words = words + ? WHERE id = ?", (total, owner))
         if shared:
             connection.execute("UPDATE thread SET words = words + ? WHERE id = ?", (total, thread))
-    if len(found) < STEP or found[-1][0] == last:
+    long = characters > _STEP_CHARACTERS
+    if (len(found) < most and not long) or found[-1][0] == last:
         connection.execute("DELETE FROM unindexed WHERE first_seq = ?", (first,))
     else:
         connection.execute(_SHORTEN, (found[-1][0] + 1, first))
+    return max(len(found), 1, round(STEP * characters / _STEP_CHARACTERS))

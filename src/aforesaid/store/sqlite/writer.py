@@ -17,7 +17,7 @@ from aforesaid.errors import AforesaidError, InvalidInput, NotFound, SourcesChan
 from aforesaid.store.rules.driving import Rule
 from aforesaid.store.sqlite.connection import Identity, Options, connect, identity, patience, translated
 from aforesaid.store.sqlite.encryption import configured_key
-from aforesaid.store.sqlite.indexing import index_step, is_incomplete
+from aforesaid.store.sqlite.indexing import Place, index_all, index_step, is_incomplete
 from aforesaid.store.sqlite.migrate import migrate
 from aforesaid.store.sqlite.names import Names
 from aforesaid.store.sqlite.purging import erase, wipe, wipe_is_due
@@ -33,6 +33,8 @@ OVERDUE_PAGES: Final = 4_000
 """From this size on, it is copied back even while callers wait (16 MB)."""
 _RETRY_PAGES: Final = 500
 """When readers were in the way, the next attempt comes after so many more pages (2 MB)."""
+_INDEXING_SECONDS: Final = 0.2
+"""Seconds that a step of indexing in the background waits for other processes: nothing depends on it."""
 _OPENING_SECONDS: Final = 1.0
 """Seconds that an opening waits for other processes, to finish an interrupted purge."""
 _PATIENCE_MS: Final = 250
@@ -54,6 +56,9 @@ class Writer:
         """When the keyword index was last made again because it was damaged."""
         self.index_is_incomplete = False
         """Whether batches were stored that have not been indexed yet."""
+        self.waiting_searches: set[object] = set()
+        """Searches that wait until batches are indexed. While there are any, new batches are indexed as they are
+        stored: otherwise a search would never be made while batches keep coming."""
         self._path = path
         self._wal_path = path.with_name(path.name + "-wal")
         self._options = options
@@ -79,6 +84,8 @@ class Writer:
                 transaction = Transaction(connection, self._names)
                 outcomes = [self._carry_out(transaction, change_set) for change_set in change_sets]
                 transaction.finish()
+                if transaction.left_unindexed and self.waiting_searches:
+                    index_all(connection)
                 committing = True
                 connection.execute("COMMIT")
                 self._check_files()
@@ -90,16 +97,27 @@ class Writer:
         self.index_is_incomplete |= transaction.left_unindexed
         return outcomes
 
+    def index_step(self, place: Place | None = None) -> bool:
+        """Index the next messages of batches, of one place or of all. Return whether there were any."""
+        if self._lost is not None:
+            raise self._lost
+        with translated(self._path, "indexing"):
+            if indexed := index_step(self._connection, place):
+                self._check_files()
+        return indexed
+
     def index_next(self) -> None:
         """Index the next messages of batches. After a failure, the next batch or search tries again."""
+        self._connection.set_busy_handler(patience(_INDEXING_SECONDS))
         try:
-            with translated(self._path, "indexing"):
-                self.index_is_incomplete = self._lost is None and index_step(self._connection)
+            self.index_is_incomplete = self.index_step()
         except StoreBusy:
             _log.debug("another process writes to %s; batches are indexed later", self._path)
         except Exception as error:
             self.index_is_incomplete = False
             self.note(error)
+        finally:
+            self._connection.set_busy_handler(patience(self._options.busy_seconds))
 
     def alone(self, work: Callable[[apsw.Connection], T]) -> T:
         """Run something that needs the connection for itself."""

@@ -9,4 +9,5 @@ CREATE TABLE unindexed (
 DROP VIEW log_index_content;
 CREATE VIEW log_index_content AS
     SELECT seq, index_terms(owner, thread, shared, text) AS terms FROM log
-     WHERE NOT EXISTS (SELECT 1 FROM unindexed WHERE log.seq BETWEEN first_seq AND last_seq);
+     WHERE seq > coalesce(
+               (SELECT last_seq FROM unindexed WHERE first_seq <= log.seq ORDER BY first_seq DESC LIMIT 1), 0);
