@@ -70,6 +70,14 @@ async def test_a_fact_with_a_date_is_an_event_and_one_without_is_none() -> None:
         assert (await ann.note("fact", "Has a driving licence")).kind == "fact"
 
 
+async def test_a_tag_does_not_turn_a_reminder_into_an_event() -> None:
+    async with connect() as memory:
+        ann = memory.user("ann")
+        reminder = await ann.note("reminder", "Call Bob tomorrow at 9", tags=["event"])
+        assert (reminder.kind, reminder.remind_at is None) == ("reminder", False)
+        assert await ann.timeline() == []
+
+
 async def test_the_kind_can_be_corrected_and_the_category_follows() -> None:
     async with connect() as memory:
         ann = memory.user("ann")

@@ -9,7 +9,7 @@ import pytest
 
 from aforesaid.domain.literals import Kind
 from aforesaid.domain.memory import BY_HAND, CATEGORY_OF, Event, MemoryDraft, MemoryRecord
-from aforesaid.domain.memory_change import AddMemory
+from aforesaid.domain.memory_change import AddMemory, Superseded
 from aforesaid.memory import Memory, UserMemory
 from aforesaid.models.embed import LocalEmbedder
 from facts.talking import connect, say
@@ -108,6 +108,23 @@ async def test_what_was_forgotten_or_deactivated_did_not_happen(ann: UserMemory)
     assert "05-09" not in days(await ann.timeline())
     await ann.reactivate(baby.id)
     assert "05-09" in days(await ann.timeline())
+
+
+@pytest.mark.parametrize(("moved_on", "shown"), [("06-01", ["06-19"]), ("06-13", ["06-12", "06-19"])])
+async def test_an_event_that_was_moved_is_shown_once_and_one_that_was_over_stays(
+    moved_on: str, shown: list[str]
+) -> None:
+    async with connect(extract=False) as memory:
+        ann = memory.user("ann")
+        old: tuple[Superseded, ...] = ()
+        for said, day in (("03-05", "06-12"), (moved_on, "06-19")):
+            event = Event(noon(day), noon(day) + timedelta(hours=1), timed=True)
+            draft = MemoryDraft(
+                ann.scope, "fact", f"The wedding is on {day}.", event=event, valid_from=noon(said), kind="event"
+            )
+            stored = (await memory.store.apply([AddMemory(draft, "system", old)])).memory
+            old = (Superseded(stored.id, stored.revision),)
+        assert days(await ann.timeline()) == shown
 
 
 async def test_people_are_known_by_name_and_relation_with_what_was_said_about_them(ann: UserMemory) -> None:

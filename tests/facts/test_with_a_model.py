@@ -7,6 +7,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from aforesaid.domain.literals import Kind
+from aforesaid.facts.statement import statement
 from aforesaid.memory import Memory
 from aforesaid.models.prompts import load_prompt
 from aforesaid.testing import Writes
@@ -89,6 +91,56 @@ async def test_where_the_wording_cannot_be_used_the_words_of_the_person_are(writ
         await say(ann, "I live in Berlin.", reply="Good.", name="Ann")
         await memory.upkeep()
         assert await texts(ann) == ["Ann lives in Berlin."]
+
+
+@pytest.mark.parametrize(
+    ("said", "written"),
+    [
+        ("I do not eat meat.", "Ann eats meat."),
+        ("I never went to Paris with Bob.", "Ann went to Paris with Bob."),
+        ("I have no children and live near Rome.", "Ann has children and lives near Rome."),
+        ("I haven't finished school in Rome.", "Ann finished school in Rome."),
+        ("I love long walks in the rain.", "Ann does not love long walks in the rain."),
+        ("Ich esse schon lange kein Fleisch mehr.", "Ann isst schon lange Fleisch."),
+    ],
+)
+async def test_a_sentence_that_states_the_opposite_is_not_used(said: str, written: str) -> None:
+    scripted = model({"extract": [extraction({"text": written, "kind": "preference"})]})
+    async with scripted, connect(scripted=scripted) as memory:
+        ann = memory.user("ann")
+        await say(ann, said, reply="Good.", name="Ann")
+        await memory.upkeep()
+        (known,) = await ann.memories(active=None)
+        assert (known.text != written, known.state) == (True, "active")
+        assert statement(known.text).denies == statement(said).denies
+
+
+async def test_a_sentence_is_compared_with_the_one_that_it_comes_from() -> None:
+    written = "Ann eats a lot of fish."
+    scripted = model({"extract": [extraction({"text": written, "kind": "preference"})]})
+    async with scripted, connect(scripted=scripted) as memory:
+        ann = memory.user("ann")
+        await say(ann, "I do not eat meat. I eat a lot of fish.", reply="Good.", name="Ann")
+        await memory.upkeep()
+        assert await texts(ann) == [written]
+
+
+@pytest.mark.parametrize(
+    ("said", "kind"),
+    [
+        ("I have a dentist appointment on 6 March 2126 at 15:00.", "schedule"),
+        ("Remind me on 6 March 2126 at 15:00 of my dentist appointment.", "reminder"),
+    ],
+)
+async def test_a_reminder_rings_only_if_somebody_asked_for_it(said: str, kind: Kind) -> None:
+    note = {"text": "Ann has a dentist appointment on 6 March 2126 at 15:00.", "kind": "reminder"}
+    scripted = model({"extract": [extraction(note)]})
+    async with scripted, connect(scripted=scripted) as memory:
+        ann = memory.user("ann")
+        await say(ann, said, reply="Good.", name="Ann")
+        await memory.upkeep()
+        (known,) = await ann.memories()
+        assert (known.kind, known.remind_at is not None) == (kind, kind == "reminder")
 
 
 @pytest.mark.defect("F5")

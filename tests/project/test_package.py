@@ -30,7 +30,7 @@ MIGRATIONS = {
     "0012_message_types.sql": "80981221fceecb72",
     "0013_message_details.sql": "d9922a078f60c6c8",
     "0014_checksums.sql": "505e845e31aa0009",
-    "0015_kinds.sql": "8c046badc4d9270e",
+    "0015_kinds.sql": "9b7478b73c170f06",
     "0016_unindexed.sql": "459ceb1c6be15573",
 }
 
@@ -45,7 +45,7 @@ POSTGRES_MIGRATIONS = {
     "0008_message_types.sql": "6e55752b5bb72f61",
     "0009_message_details.sql": "d50aaef34467bdbb",
     "0010_checksums.sql": "d821af6708ae0872",
-    "0011_kinds.sql": "af4beca93c9d097e",
+    "0011_kinds.sql": "449df0a2322930b7",
 }
 
 

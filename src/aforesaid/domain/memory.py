@@ -256,10 +256,11 @@ def _is_missing(value: object) -> bool:
 def kind_of(category: Category, tags: Sequence[str], event: Event | None, subject: str | None = None) -> Kind:
     """Return the kind of a memory of which only the category is known: a fact with a date is an event.
 
-    A tag that names a kind counts more. So did memories name theirs before there was a field for it.
+    A tag that names a kind counts more for facts and preferences: memories named theirs so before there was a field for
+    it. A reminder with the tag `event` stays a reminder.
     """
     tagged = next((kind for kind in KINDS if kind in tags and kind not in CATEGORIES), None)
-    if tagged is not None:
+    if tagged is not None and category in {"fact", "other", "preference"}:
         return tagged
     if category in {"fact", "other"}:
         related = subject is not None and (subject == "marital" or subject.endswith(": name"))

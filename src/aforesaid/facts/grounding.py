@@ -14,7 +14,7 @@ from aforesaid.domain.message import Message
 from aforesaid.errors import ModelError
 from aforesaid.facts.candidate import Candidate
 from aforesaid.facts.people import Person
-from aforesaid.facts.statement import support
+from aforesaid.facts.statement import statement, support
 from aforesaid.models.embed import Embedder
 from aforesaid.models.meaning import nearness
 from aforesaid.text.languages import guess_language
@@ -101,6 +101,19 @@ def supporting(
     if nearest < SUPPORTED:
         return tuple(named)
     return tuple(message for message in named if shares[message.seq] >= nearest / 2)
+
+
+def is_the_opposite(candidate: Candidate, names: Collection[str]) -> bool:
+    """Return whether a candidate denies what the sentences say that share most words with it, or the other way round.
+
+    One that shares no word with any sentence is compared by meaning instead.
+    """
+    sentences = [each for source in own_words(candidate) for each in split_sentences(source)]
+    shares = [shared_words(candidate.text, [sentence], names) for sentence in sentences]
+    most = max(shares, default=0.0)
+    nearest = [sentence for sentence, share in zip(sentences, shares, strict=True) if share == most]
+    denies = statement(candidate.text).denies
+    return most > 0 and all(statement(sentence).denies != denies for sentence in nearest)
 
 
 def is_about_somebody_else(candidate: Candidate, people: Mapping[str, Person]) -> bool:

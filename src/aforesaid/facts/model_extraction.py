@@ -2,14 +2,15 @@
 
 Models of a few billion parameters can do it: the prompt is short, and they only say which messages hold something, of
 which kind it is, and write a sentence about it. Importance, dates and sources are computed here. Where a sentence
-cannot be understood alone or has a number that nobody said, the words of the person take its place.
+cannot be understood alone, has a number that nobody said or states the opposite, the words of the person take its
+place.
 """
 
 from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import tzinfo
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -20,7 +21,7 @@ from aforesaid.domain.memory import CATEGORY_OF, Event, MemoryRecord
 from aforesaid.domain.message import Message, in_time_order
 from aforesaid.domain.scope import Scope
 from aforesaid.facts.candidate import Candidate, among_people, event_in, lasting
-from aforesaid.facts.grounding import supporting
+from aforesaid.facts.grounding import is_the_opposite, supporting
 from aforesaid.facts.people import Person, by_id, subject_of
 from aforesaid.facts.salient import in_own_words
 from aforesaid.facts.surroundings import just_before
@@ -64,6 +65,7 @@ _IMPORTANCE: Final[Mapping[Kind, int]] = {
 }
 """The importance of each kind where the salience model does not judge it."""
 _OTHER_LANGUAGE: Final = "it is in another language"
+_OPPOSITE: Final = "it states the opposite of what was said"
 _DATED: Final[frozenset[Kind]] = frozenset({"event", "schedule", "task", "reminder"})
 
 
@@ -128,7 +130,8 @@ async def ask_model(
         if shown
         else chat.structure(prompt.operation, question, Extraction, scope=given.scope)
     )
-    reader = _NoteReader(given, spoken, read, shown, own.judgements, f"{prompt.version} {answer.model}")
+    reminders = {each.last for each in own.candidates if each.category == "reminder"}
+    reader = _NoteReader(given, spoken, read, shown, own.judgements, reminders, f"{prompt.version} {answer.model}")
     return _with_own_words(reader, answer.value.notes, own.candidates)
 
 
@@ -157,7 +160,7 @@ def _with_own_words(reader: _NoteReader, notes: Sequence[Note], own: Sequence[Ca
             continue
         _log.debug("a model's sentence is not used: %s", problem)
         said = [each for each in own if each.last == candidate.last]
-        if problem == _OTHER_LANGUAGE and not said:
+        if problem in {_OTHER_LANGUAGE, _OPPOSITE} and not said:
             said = reader.original(candidate)
         found += [each for each in said if each not in found]
         dropped["unclear"] += not said
@@ -174,6 +177,8 @@ class _NoteReader(NamedTuple):
     """The messages that the model was shown, by time."""
     shown: Sequence[MemoryRecord]
     judgements: Mapping[int, Judgement]
+    reminders: Collection[int]
+    """Sequence numbers of the messages that ask for a reminder, according to rules."""
     extractor: str
 
     def candidate(self, note: Note) -> Candidate | None:
@@ -227,6 +232,8 @@ class _NoteReader(NamedTuple):
             return _OTHER_LANGUAGE
         if numbers_nobody_said(candidate.text, said, others, self.given.zone):
             return "it has a number that nobody said"
+        if is_the_opposite(candidate, [name for name in names if name]):
+            return _OPPOSITE
         return None
 
     def original(self, candidate: Candidate) -> list[Candidate]:
@@ -249,14 +256,17 @@ class _NoteReader(NamedTuple):
         return When(event.start, event.end, event.timed) if event is not None and only else None
 
     def _kind(self, kind: Kind, text: str, message: Message, event: Event | None) -> Kind:
-        """Return the kind of a note. Without a date there is no appointment, and nothing to remind of."""
+        """Return the kind of a note. Without a date there is no appointment, and nothing to remind of.
+
+        A reminder rings, so its message must have asked for one.
+        """
         if kind == "instruction":
             own = message.author == self.given.owner.id and not among_people(self.read, self.given.owner)
             meant = own and may_hold_requests(message.text) and suspicion(text) is None
             return "instruction" if meant and not reads_like_an_attack(text) else "preference"
         if event is None:
             return {"schedule": "fact", "reminder": "task"}.get(kind, kind)  # type: ignore[return-value]
-        return kind
+        return "schedule" if kind == "reminder" and message.seq not in self.reminders else kind
 
     def _about(self, name: str, text: str) -> str | None:
         """Return whom a model names if the text does too: the id of another user, or a name; None for the owner."""

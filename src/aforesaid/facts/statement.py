@@ -20,9 +20,12 @@ _ENOUGH: Final = 3
 """Minimum words of a statement that counts as equal to one with one more word."""
 _NUMBER: Final = re.compile(r"\d+")
 _DENIAL: Final = re.compile(
-    r"\b(?:not|no longer|never|hates?|dislikes?|doesn|don|didn|isn|aren|wasn|can t|cannot|won t|nicht|kein\w*|nie|"
+    r"\b(?:not|no longer|never|hates?|dislikes?|doesn|don|didn|isn|aren|wasn|cannot|"
+    r"(?:were|has|have|had|ca|wo|would|could|should)n t|nicht|kein\w*|nie|"
     r"hass\w*|pas|jamais|deteste\w*|nunca|odi[oa]|non|mai|nao|niet|geen|nooit|не|ни|никогда|ненавиж\w*)\b|[不没無]|讨厌|ない|嫌い|ません"
 )
+_NO: Final = re.compile(r"\bno\b")
+"""Denies in English ("I have no children") and in Spanish; in Portuguese it means "in the"."""
 _SINGLE: Final = frozenset({
     "name", "birthday", "age", "home", "work", "study", "marital", "diet", "favourite", "contact", "taste", "choice",
     "request",
@@ -47,10 +50,12 @@ def statement(text: str) -> Statement:
     found = words_of(text)
     dull = stop_words(language) | vocabulary(language).dull
     content = [word for word in found if word not in dull] or found
+    folded = re.sub(r"['’]", " ", fold(text))
+    denied = _DENIAL.search(folded) or (language in {"english", "spanish"} and _NO.search(folded))
     return Statement(
         frozenset(stems(content, language)),
         frozenset(_NUMBER.findall(text)),
-        _DENIAL.search(re.sub(r"['’]", " ", fold(text))) is not None,
+        bool(denied),
         claim_of(text),
     )
 

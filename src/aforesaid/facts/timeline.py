@@ -14,8 +14,8 @@ def timeline(
     """Return the dated memories that lie in a period, in the order in which things happened.
 
     These are events and all others with a date, except reminders, which have the date on which they ring. What was
-    replaced, deactivated or forgotten is left out; what has merely expired is not. An event that is over stays one,
-    also if a newer one took its place.
+    replaced, deactivated or forgotten is left out; what has merely expired is not. An event that was over when a newer
+    one superseded it did happen; one that was still to come was moved.
     """
     dated = [(memory.happened, memory) for memory in memories if _counts(memory)]
     found = [(event, memory) for event, memory in dated if event is not None and overlaps(event, since, until)]
@@ -31,4 +31,10 @@ def overlaps(event: Event, since: datetime | None, until: datetime | None) -> bo
 def _counts(memory: MemoryRecord) -> bool:
     if memory.kind == "reminder":
         return False
-    return memory.state in {"active", "expired"} or (memory.state == "superseded" and memory.kind == "event")
+    return memory.state in {"active", "expired"} or (memory.state == "superseded" and _was_over(memory))
+
+
+def _was_over(memory: MemoryRecord) -> bool:
+    """Return whether a superseded memory is an event that had happened by then."""
+    event, superseded = memory.happened, memory.valid_to
+    return memory.kind == "event" and event is not None and superseded is not None and event.end <= superseded

@@ -9,7 +9,8 @@ ALTER TABLE memory ADD COLUMN language text;
 ALTER TABLE memory ADD COLUMN confidence integer;
 SET LOCAL aforesaid.reach = 'all';
 UPDATE memory SET
-    kind = CASE WHEN 'event' = ANY(tags) THEN 'event'
+    kind = CASE WHEN category NOT IN ('fact', 'other', 'preference') THEN category
+                WHEN 'event' = ANY(tags) THEN 'event'
                 WHEN 'relationship' = ANY(tags) THEN 'relationship'
                 WHEN 'instruction' = ANY(tags) THEN 'instruction'
                 WHEN category NOT IN ('fact', 'other') THEN category

@@ -6,7 +6,8 @@ ALTER TABLE memory ADD COLUMN said_at INTEGER;
 ALTER TABLE memory ADD COLUMN language TEXT;
 ALTER TABLE memory ADD COLUMN confidence INTEGER;
 UPDATE memory SET
-    kind = CASE WHEN EXISTS (SELECT 1 FROM json_each(tags) WHERE value = 'event') THEN 'event'
+    kind = CASE WHEN category NOT IN ('fact', 'other', 'preference') THEN category
+                WHEN EXISTS (SELECT 1 FROM json_each(tags) WHERE value = 'event') THEN 'event'
                 WHEN EXISTS (SELECT 1 FROM json_each(tags) WHERE value = 'relationship') THEN 'relationship'
                 WHEN EXISTS (SELECT 1 FROM json_each(tags) WHERE value = 'instruction') THEN 'instruction'
                 WHEN category NOT IN ('fact', 'other') THEN category
