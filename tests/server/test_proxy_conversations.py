@@ -209,6 +209,59 @@ def test_two_chats_with_the_same_first_question_are_told_apart_by_their_answers(
     assert Counter(log_of(talk, request)) == Counter([*one.lines, *other.lines])
 
 
+EXAMPLES = [
+    pytest.param([{"role": "user", "content": "Today is Monday."}], id="a preamble"),
+    pytest.param(
+        [{"role": "user", "content": "Translate: Hund"}, {"role": "assistant", "content": "dog"}], id="an example"
+    ),
+]
+
+
+@pytest.mark.parametrize("first", EXAMPLES)
+def test_chats_that_begin_with_the_same_messages_of_a_program_are_different_chats(
+    talk: Talk, request: pytest.FixtureRequest, first: list[dict[str, str]]
+) -> None:
+    with talk.client() as client:
+        chats = []
+        for name in ("one", "other", "third"):
+            chats.append(chat := Chat(client))
+            chat.messages = list(first)
+            chat_turn(chat, name, 0)
+            chat_turn(chat, name, 1)
+        chats[0].edit("one says something else")
+        chats[1].regenerate()
+        chat_turn(chats[0], "one", 2)
+    threads: dict[str, list[str]] = {}
+    for message in talk.stored(space=request.node.name[:200]):
+        threads.setdefault(message.thread, []).append(f"{message.role}: {message.text}")
+    assert sorted(threads.values()) == sorted(chat.lines for chat in chats)
+
+
+def test_a_preamble_in_a_named_thread_replaces_no_question(talk: Talk, request: pytest.FixtureRequest) -> None:
+    with talk.client(**{"X-Aforesaid-Thread": "work"}) as client:
+        for number in range(3):
+            ask(client, "Today is Monday.", f"question {number}")
+    asked = [line for line in log_of(talk, request, thread="work") if "user: question" in line]
+    assert asked == ["user: question 0", "user: question 1", "user: question 2"]
+
+
+@pytest.mark.parametrize("short", ["You said: one", "line 0"])
+def test_a_question_after_an_answer_that_the_client_cut_can_be_edited(
+    talk: Talk, request: pytest.FixtureRequest, short: str
+) -> None:
+    talk.model.say(lambda asked: f"You said: {asked.question}")
+    with talk.client() as client:
+        chat = Chat(client)
+        chat_turn(chat, "one", 0)
+        chat.messages[-1]["content"] = short
+        chat.say("What is the capitol?")
+        chat.edit("What is the capital?")
+    assert [line for line in log_of(talk, request) if "user:" in line] == [
+        "user: one says line 0",
+        "user: What is the capital?",
+    ]
+
+
 def test_what_is_said_in_another_chat_is_marked_as_such(talk: Talk) -> None:
     with talk.client() as client:
         Chat(client).say("Is the train late again?")

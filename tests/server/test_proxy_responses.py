@@ -165,6 +165,57 @@ def test_a_conversation_of_the_provider_is_one_thread(talk: Talk, request: pytes
     assert len(log_of(talk, request)) == 6
 
 
+@pytest.mark.parametrize("named", ["conversation", "thread"])
+def test_each_answer_to_results_of_tools_alone_is_stored(
+    talk: Talk, request: pytest.FixtureRequest, named: str
+) -> None:
+    calls = Writes("", tools={"weather": {}})
+    talk.model.say(lambda asked: calls if "warm" in json.dumps(asked.messages[-1]) else "It is 21 degrees.")
+    result = [{"type": "function_call_output", "call_id": "1", "output": "21"}]
+    with talk.client(**({"X-Aforesaid-Thread": "work"} if named == "thread" else {})) as client:
+        for place in ("Rome", "Oslo"):
+            more: Any = {"conversation": "conv_7"} if named == "conversation" else {}
+            called = say(client, f"How warm is it in {place}?", **more)
+            log_of(talk, request)
+            talk.server.served.proxy_memory._conversations._replies.clear()  # as after a restart
+            say(client, result, **(more or {"previous_response_id": called.id}))
+    assert log_of(talk, request, thread=None if named == "conversation" else "work") == [
+        "user: How warm is it in Rome?",
+        "assistant: It is 21 degrees.",
+        "user: How warm is it in Oslo?",
+        "assistant: It is 21 degrees.",
+    ]
+
+
+def test_items_that_are_said_again_in_a_conversation_are_stored_again(
+    talk: Talk, request: pytest.FixtureRequest
+) -> None:
+    both = [message("user", "Look at this."), message("user", "Go on.")]
+    with talk.client() as client:
+        for said in (both, "Something else.", both, [both[0], message("user", "Stop.")]):
+            say(client, said, conversation="conv_7")
+    questions = [line.removeprefix("user: ") for line in log_of(talk, request) if line.startswith("user: ")]
+    assert questions == [
+        *("Look at this.", "Go on.", "Something else.", "Look at this.", "Go on.", "Look at this.", "Stop.")
+    ]
+
+
+def test_what_codex_sends_of_its_own_is_not_stored(talk: Talk, request: pytest.FixtureRequest) -> None:
+    instructions = "# AGENTS.md instructions for /x\n\n<INSTRUCTIONS>\nBe brief.\n</INSTRUCTIONS>"
+    environment = "<environment_context>\n  <cwd>/x</cwd>\n</environment_context>"
+    parts = [{"type": "input_text", "text": text} for text in (environment, "<user_instructions>x</user_instructions>")]
+    with talk.client() as client:
+        say(
+            client, [message("user", instructions), {"role": "user", "content": parts}, message("user", "Fix the bug.")]
+        )
+        say(client, [message("user", environment), message("user", "What is <environment_context> for?")])
+    assert instructions in json.dumps(talk.model.requests[-2].body).replace("\\n", "\n"), "the model gets all of it"
+    assert [line for line in log_of(talk, request) if line.startswith("user: ")] == [
+        "user: Fix the bug.",
+        "user: What is <environment_context> for?",
+    ]
+
+
 @pytest.mark.client("Responses", "openai (Python)", "streaming", "usage")
 def test_a_stream_comes_back_byte_for_byte_and_is_stored(talk: Talk, request: pytest.FixtureRequest) -> None:
     talk.model.say(lambda _: "The cat sat on the mat. 🐈")

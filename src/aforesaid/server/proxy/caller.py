@@ -52,6 +52,8 @@ class Caller:
     sends_history: bool = False
     """Whether the client is known to send the whole chat with each request. An edited first question can be told
     from a further message only then."""
+    provider_has_history: bool = False
+    """Whether the request names a chat that the provider stores, and so need not repeat its messages."""
     name: str | None = None
     """The display name of the person."""
     _people: dict[str | None, UserMemory] = field(default_factory=dict, repr=False, compare=False)
@@ -119,11 +121,12 @@ def caller_of(
     by_app = thread is None and chat is not None and chat.lower() not in _NO_CHAT
     if by_app:
         thread = chat_thread(checks.identifier(user, "the user id"), str(chat))
-    elif thread is None and chat_field is not None:
-        thread = _stored_chat(user, value_at(body, chat_field))
+    at_provider = None if chat_field is None else _stored_chat(user, value_at(body, chat_field))
+    thread = thread or at_provider
     name = _first(headers.get(name) for name in _NAMES)
     space = _first((headers.get(SPACE),))
-    caller = Caller(memory, credential, user, space, thread, by_app, None if name is None else _display(name))
+    named = None if name is None else _display(name)
+    caller = Caller(memory, credential, user, space, thread, by_app, at_provider is not None, named)
     caller.person(thread)  # Names that cannot be used are refused before anything is done.
     return caller
 

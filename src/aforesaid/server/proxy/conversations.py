@@ -1,12 +1,9 @@
 """Recognising the conversation that a request goes on with.
 
-The id of each stored turn is a hash of all questions of its conversation up to it: a hash chain. So a conversation is
-found by its own prefix, in any server process and after a restart, and the store itself refuses to store a turn twice.
-Answers are no part of the chain: clients shorten them, strip reasoning from them and have them written again. System
-prompts are no part of it either.
-
-An id is `turn:PARENT:NODE` for a question and `reply:NODE:HASH` for an answer, where NODE is the hash of the questions
-up to this one and PARENT that of the questions before it. Two questions with one parent are versions of one turn.
+A conversation is found by the hash chain of its questions (`hash_chain`), or by the texts of its turns if its beginning
+is missing. Different chats can begin with the same messages: examples, or instructions that a program writes. So a
+question is taken for an edited version of a stored one only if the app sends the id of the chat, or if an answer that
+this server passed on stands before it in the request. Otherwise it begins a new chat.
 
 A client whose provider stores the history sends the id of the reply that it goes on from. The reply is stored with that
 id as metadata, so the place in the chain is found again too.
@@ -17,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from hashlib import blake2b
 from typing import Final, NamedTuple
 
 from cachetools import LRUCache
@@ -28,10 +24,10 @@ from aforesaid.domain.scope import Scope, chat_thread
 from aforesaid.errors import NotFound
 from aforesaid.memory import Memory
 from aforesaid.server.proxy.caller import Caller
+from aforesaid.server.proxy.hash_chain import Link, chain, hashed, node_of, root_of
 from aforesaid.server.proxy.turns import Turn, align
 from aforesaid.store import questions
 
-_HASH_BYTES: Final = 10
 _PART: Final = "part:"
 """Begins the ids of turns that a client sends in the place of its older messages, such as a summary of them."""
 _COMPARED: Final = 12
@@ -43,22 +39,11 @@ _REPLIES: Final = 100_000
 """Replies of which the place in a conversation is held in memory. Others are looked up in the store."""
 REPLY_ID: Final = "response"
 """The metadata key of a stored reply that has the id by which the provider and the client know it."""
+FROM_CLIENT: Final = "from_client"
+"""The metadata key of a stored answer that a client sent and this server did not pass on. It may be an example."""
 _SENT_AGAIN: Final = timedelta(minutes=30)
 """A single message that is sent again within this time is taken for a new try at its answer, as the profiles' sessions
 end after this silence; later it begins a new chat."""
-
-
-class Link(NamedTuple):
-    """A turn in the hash chain of its conversation."""
-
-    turn: Turn
-    parent: str
-    node: str
-
-    @property
-    def id(self) -> str:
-        """The message id that the turn is stored under."""
-        return f"turn:{self.parent}:{self.node}" if self.turn.role == "user" else reply_id(self.node, self.turn)
 
 
 class NewTurn(NamedTuple):
@@ -94,31 +79,6 @@ class Conversation:
     """The id of the answer that the next one replaces."""
 
 
-def root_of(user: str) -> str:
-    """Return the begin of all hash chains of a user: two people's chains in one thread share no id."""
-    return _hash("", user)
-
-
-def chain(root: str, turns: Sequence[Turn]) -> list[Link]:
-    """Return the turns with their places in the hash chain."""
-    links, parent, node = [], root, root
-    for turn in turns:
-        if turn.role == "user":
-            parent, node = node, _hash(node, turn.words)
-        links.append(Link(turn, parent, node))
-    return links
-
-
-def reply_id(node: str, turn: Turn) -> str:
-    """Return the message id of an answer."""
-    return f"reply:{node}:{_hash(node, turn.words)}"
-
-
-def version_id(name: str, replaces: str) -> str:
-    """Return another message id for a turn whose own id an older version of it has."""
-    return f"{name}:{_hash(name, replaces)}"
-
-
 class Conversations:
     """Recognises conversations in one store."""
 
@@ -137,20 +97,22 @@ class Conversations:
         scope = caller.person(caller.thread).scope
         if previous is not None and (begin := await self._place_of(scope, previous, caller.thread)) is not None:
             return await self._after_reply(scope, begin, turns, asks=asks)
-        if caller.thread is not None and not caller.sends_history and len(turns) == 1:
-            return await self._next_message(scope, turns[0])
+        if caller.thread is not None and _has_news_alone(caller, turns):
+            return await self._next_message(scope, turns)
         links = chain(root_of(scope.user), turns)
         place, found = await self._deepest(scope, links, caller.thread)
         last: Message | None = None
-        if found is not None and len(turns) == 1 and caller.thread is None:
-            last = await self._newest(scope)
-            if not _is_retry(found, last, await self._tail(scope, found.thread, 1)):
-                found = None
         if found is not None:
             tail = await self._tail(scope, found.thread, len(turns))
-            continued = _continued(links, _last_stored(links, place, tail), tail, found.thread, asks=asks)
-            return _chosen_again(continued, found, tail)
-        if len(turns) > 1 and (aligned := await self._aligned(scope, turns, caller.thread, asks=asks)) is not None:
+            place = _last_stored(links, place, tail)
+            edits = caller.sends_history or _has_answer(links, found, tail)
+            if caller.thread is None and not edits:
+                last = await self._newest(scope)
+            goes_on = _is_retry(found, last, tail) if len(turns) == 1 else _newest_node(tail) == links[place].node
+            if edits or caller.thread is not None or goes_on:
+                continued = _continued(links, place, tail, found.thread, asks=asks, edits=edits)
+                return _chosen_again(continued, found, tail)
+        if len(turns) > 1 and (aligned := await self._aligned(scope, turns, caller, asks=asks)) is not None:
             return aligned
         if caller.thread is not None:
             tail = await self._tail(scope, scope.thread, len(turns))
@@ -179,7 +141,7 @@ class Conversations:
         if thread is not None:
             return place if place is not None and place.thread == scope.thread else None
         # A chat that was begun without this server goes on in a thread of its own.
-        unknown = _hash(root_of(scope.user), reply)
+        unknown = hashed(root_of(scope.user), reply)
         return place or Place(chat_thread(scope.user, unknown), unknown)
 
     async def _after_reply(self, scope: Scope, place: Place, turns: Sequence[Turn], *, asks: bool) -> Conversation:
@@ -194,21 +156,23 @@ class Conversations:
         seqs = frozenset(message.seq for message in tail)
         return Conversation(place.thread, place.node, (), seqs, seqs)
 
-    async def _next_message(self, scope: Scope, turn: Turn) -> Conversation:
-        """Return the conversation of a client that names a thread and sends one message at a time."""
-        tail = await self._tail(scope, scope.thread, 1)
-        asked = next((message for message in reversed(tail) if message.role == "user"), None)
-        if asked is None:
-            return _continued(chain(root_of(scope.user), [turn]), -1, tail, scope.thread, asks=True)
-        node = node_of(asked)
-        if turn.role == "user" and turn.words == Turn("user", asked.text).words and _is_retry(asked, tail[-1], tail):
-            answers = [message for message in tail if message.seq > asked.seq]
-            seqs = frozenset(message.seq for message in tail)
-            known = frozenset(message.seq for message in (asked, *answers))
-            return Conversation(scope.thread, node, (), known, seqs, answers[-1].id if answers else None)
-        (link,) = chain(node, [turn])
+    async def _next_message(self, scope: Scope, turns: Sequence[Turn]) -> Conversation:
+        """Return the conversation of a client that names a thread and sends only what is new: no turn, one or more.
+
+        A request without turns has results of tools, which belong to the newest question.
+        """
+        tail = await self._tail(scope, scope.thread, len(turns))
         here = frozenset(message.seq for message in tail)
-        return Conversation(scope.thread, link.node, _as_said([link]), frozenset(), here)
+        asked = [message for message in tail if message.role == "user"][-max(1, len(turns)) :]
+        node = node_of(asked[-1]) if asked else root_of(scope.user)
+        said = [(turn.role, turn.words) for turn in turns]
+        stored = [("user", Turn("user", message.text).words) for message in asked]
+        if said and said == stored and _is_retry(asked[-1], tail[-1], tail):
+            answers = [message for message in tail if message.seq > asked[-1].seq]
+            known = frozenset(message.seq for message in (*asked, *answers))
+            return Conversation(scope.thread, node, (), known, here, answers[-1].id if answers else None)
+        links = chain(node, turns)
+        return Conversation(scope.thread, links[-1].node if links else node, _as_said(links), frozenset(), here)
 
     async def _deepest(self, scope: Scope, links: Sequence[Link], thread: str | None) -> tuple[int, Message | None]:
         """Return the place of the last question that is stored with all before it, and a message of its conversation.
@@ -221,7 +185,8 @@ class Conversations:
             return -1, None
         last = questions[-1]
         answer = next((link for link in reversed(links[:last]) if link.turn.role == "assistant"), None)
-        if answer is not None and (found := await self._stored(scope, answer.id, thread)) is not None:
+        found = None if answer is None else await self._stored(scope, answer.id, thread)
+        if answer is not None and found is not None and _passed_on(found):
             return next(place for place in reversed(questions) if links[place].node == answer.node), found
         for place in questions[:-3:-1]:
             if (found := await self._stored(scope, links[place].id, thread)) is not None:
@@ -249,13 +214,11 @@ class Conversations:
             return None
         return found if thread is None or found.thread == scope.thread else None
 
-    async def _aligned(
-        self, scope: Scope, turns: Sequence[Turn], thread: str | None, *, asks: bool
-    ) -> Conversation | None:
+    async def _aligned(self, scope: Scope, turns: Sequence[Turn], caller: Caller, *, asks: bool) -> Conversation | None:
         """Recognise a request whose beginning is missing, by the texts of its turns."""
         limit = _compared(len(turns))
         newest = await self._memory.store.read(
-            questions.Messages(scope, within="user" if thread is None else "thread", limit=limit)
+            questions.Messages(scope, within="user" if caller.thread is None else "thread", limit=limit)
         )
         threads: dict[str, list[Message]] = {}
         for message in newest:
@@ -268,10 +231,13 @@ class Conversations:
             return None
         asked = next((message for message in reversed(best.known) if message.role == "user"), None)
         node = root_of(scope.user) if asked is None else node_of(asked)
+        edits = caller.sends_history or any(map(_passed_on, best.known))
+        if caller.thread is None and not edits and _newest_node(stored) != node:
+            return None
         # What stands before the known turns was never stored, such as a summary that the client made: it is new.
-        ahead = [NewTurn(turn, f"{_PART}{_hash(turn.role, turn.words)}") for turn in turns[: best.first]]
+        ahead = [NewTurn(turn, f"{_PART}{hashed(turn.role, turn.words)}") for turn in turns[: best.first]]
         rest = chain(node, turns[best.end :])
-        new, answered_by = _versions(rest, stored)
+        new, answered_by = _versions(rest, stored if edits else ())
         after = [message for message in stored if message.seq > best.known[-1].seq]
         if not rest and asks and turns[-1].role == "user" and after:
             answered_by = after[-1].id
@@ -294,16 +260,45 @@ class Conversations:
         return found[0] if found else None
 
 
-def node_of(question: Message) -> str:
-    """Return the place of a stored question in its hash chain; one of its own if it was not stored by the proxy."""
-    if question.id.startswith("turn:"):
-        return question.id.split(":")[2]
-    return _hash(root_of(question.user), question.id)
+def _has_news_alone(caller: Caller, turns: Sequence[Turn]) -> bool:
+    """Return whether a request has only what is new in its thread, and not the history before it."""
+    if not turns:
+        return True
+    alone = len(turns) == 1 or (caller.provider_has_history and all(turn.role == "user" for turn in turns))
+    return alone and not caller.sends_history
 
 
-def _continued(links: Sequence[Link], place: int, tail: Sequence[Message], thread: str, *, asks: bool) -> Conversation:
-    """Return a conversation that is stored up to the question at `place`, or from its beginning if that is -1."""
-    if place >= 0 and _edited_back(links, place, tail):
+def _passed_on(message: Message) -> bool:
+    """Return whether a stored message is an answer that this server passed on."""
+    return message.role == "assistant" and not message.metadata.get(FROM_CLIENT)
+
+
+def _has_answer(links: Sequence[Link], found: Message, tail: Sequence[Message]) -> bool:
+    """Return whether a request has an answer that this server passed on, possibly cut: then it is the same chat."""
+    if _passed_on(found):
+        return True
+    answers = {link.node: link.turn.words for link in links if link.turn.role == "assistant"}
+    for message in filter(_passed_on, tail):
+        sent = answers.get(message.id.split(":")[1]) if message.id.startswith("reply:") else None
+        words = Turn("assistant", message.text).words
+        if sent is not None and (sent in words or words in sent):
+            return True
+    return False
+
+
+def _newest_node(tail: Sequence[Message]) -> str | None:
+    """Return the place of the newest question in the hash chain."""
+    return next((node_of(message) for message in reversed(tail) if message.role == "user"), None)
+
+
+def _continued(
+    links: Sequence[Link], place: int, tail: Sequence[Message], thread: str, *, asks: bool, edits: bool = True
+) -> Conversation:
+    """Return a conversation that is stored up to the question at `place`, or from its beginning if that is -1.
+
+    `edits` says whether another question at the same place is a version of a stored one.
+    """
+    if edits and place >= 0 and _edited_back(links, place, tail):
         place -= 1
         while place >= 0 and links[place].turn.role != "user":
             place -= 1
@@ -317,7 +312,7 @@ def _continued(links: Sequence[Link], place: int, tail: Sequence[Message], threa
             rest = [link for link in rest if link.node != node]
         if asks and links[-1] is links[place]:
             answered_by = answers[-1].id if answers else None
-    new, replaced = _versions(rest, tail)
+    new, replaced = _versions(rest, tail if edits else ())
     seqs = frozenset(message.seq for message in tail)
     node = links[-1].node if links else ""
     return Conversation(thread, node, tuple(new), seqs, seqs, answered_by or replaced)
@@ -390,7 +385,3 @@ def _is_retry(question: Message, last: Message | None, tail: Sequence[Message]) 
 
 def _compared(turns: int) -> int:
     return min(_COMPARED + 2 * turns, _MOST_COMPARED)
-
-
-def _hash(before: str, words: str) -> str:
-    return blake2b(f"{before}\0{words}".encode(), digest_size=_HASH_BYTES).hexdigest()

@@ -26,7 +26,8 @@ from aforesaid.memory import Memory
 from aforesaid.models.tokens import TokenCounter, counter_for
 from aforesaid.profiles.recipe import LEAST_BUDGET
 from aforesaid.server.proxy.caller import Caller
-from aforesaid.server.proxy.conversations import REPLY_ID, Conversation, Conversations, NewTurn, reply_id, version_id
+from aforesaid.server.proxy.conversations import FROM_CLIENT, REPLY_ID, Conversation, Conversations, NewTurn
+from aforesaid.server.proxy.hash_chain import reply_id, version_id
 from aforesaid.server.proxy.insertion import NOT_ADDED, ClientHas, MemoryText, write
 from aforesaid.server.proxy.turns import Turn, text_of, turns_of
 from aforesaid.settings import Serving
@@ -223,18 +224,18 @@ class ProxyMemory:
         last_version = max((place for place, turn in enumerate(there.new) if turn.replaces is not None), default=0)
         history = there.new[last_version + 1 : -1]
         for turn in there.new[: last_version + 1]:
-            await self._add(caller, there.thread, turn)
+            await self._add(caller, there.thread, turn, _of_client(turn))
         for first in range(0, len(history), _AT_ONCE):
             await self._add_history(caller, there.thread, history[first : first + _AT_ONCE])
         # The last one alone: that wakes the work in the background.
         for turn in there.new[last_version + 1 :][-1:]:
-            await self._add(caller, there.thread, turn)
+            await self._add(caller, there.thread, turn, _of_client(turn))
 
     async def _add_history(self, caller: Caller, thread: str, turns: Sequence[NewTurn]) -> None:
         """Store turns that replace nothing, in one transaction. They belong to the session of the turn before them."""
         scope = caller.person(thread).scope
         drafts = [
-            draft(scope, role, text, id=new.id, name=caller.name if role == "user" else None)
+            draft(scope, role, text, id=new.id, name=caller.name if role == "user" else None, metadata=_of_client(new))
             for new, (role, text) in ((new, new.turn) for new in turns)
         ]
         await self._memory.store.apply([AddMessage(each) for each in drafts])
@@ -300,6 +301,11 @@ class ProxyMemory:
         if lock is None:
             lock = self._locks[key] = asyncio.Lock()
         return lock
+
+
+def _of_client(new: NewTurn) -> dict[str, bool] | None:
+    """Return the metadata of a turn that a client sends. An answer that replaces another was passed on before."""
+    return {FROM_CLIENT: True} if new.turn.role == "assistant" and new.replaces is None else None
 
 
 def _size(counter: TokenCounter, messages: Sequence[object]) -> int:

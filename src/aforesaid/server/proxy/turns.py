@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from aforesaid.domain.literals import Role
 from aforesaid.domain.message import Message
-from aforesaid.server.proxy.app_prompts import without_documents
+from aforesaid.server.proxy.app_prompts import own_words
 
 _SPOKEN: Final = ("user", "assistant")
 _NOT_TEXT: Final = {
@@ -66,7 +66,7 @@ def turns_of(messages: Sequence[object], limit: int) -> list[Turn]:
         if isinstance(message, Mapping) and message.get("role") in _SPOKEN:
             text = text_of(message.get("content"))
             if message["role"] == "user":
-                text = without_documents(text)
+                text = own_words(text)
             text = _storable(text, limit)
             if text.strip():
                 turns.append(Turn(message["role"], text))
