@@ -69,7 +69,19 @@ def test_several_choices_are_versions_of_one_turn(talk: Talk, request: pytest.Fi
 
 
 @pytest.mark.parametrize(
-    "more", [{"suffix": "return c"}, {"echo": True}, {"prompt": [1, 2, 3]}, {"prompt": ["one", "two"]}, {"prompt": ""}]
+    "more",
+    [
+        {"suffix": "return c"},
+        {"suffix": ""},
+        {"echo": True},
+        {"prompt": [1, 2, 3]},
+        {"prompt": ["one", "two"]},
+        {"prompt": ""},
+        {"prompt": "<|fim_prefix|>def add(<|fim_suffix|>)<|fim_middle|>"},
+        {"prompt": "<fim_prefix>def add(<fim_suffix>)<fim_middle>"},
+        {"prompt": "<PRE> def add( <SUF>) <MID>"},
+        {"prompt": "[SUFFIX])[PREFIX]def add("},
+    ],
 )
 def test_what_is_no_question_has_no_memory(talk: Talk, request: pytest.FixtureRequest, more: dict[str, Any]) -> None:
     body = {"prompt": "def add("} | more

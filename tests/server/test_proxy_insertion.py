@@ -129,6 +129,14 @@ def test_what_is_stable_goes_first_and_what_is_for_the_question_before_it() -> N
     assert parts == [{"type": "text", "text": "P"}], "what the client sent is not touched"
 
 
+@pytest.mark.parametrize("content", [5, 0, True, {}, {"a": 1}])
+def test_content_of_no_known_kind_is_left_for_the_provider_to_refuse(content: object) -> None:
+    messages = [{"role": "system", "content": content}, {"role": "user", "content": content}]
+    memory = MemoryText("stable", "for the question", 4)
+    assert [each for each in insert(messages, memory) if each in messages] == messages
+    assert insert_in_question(messages, memory) == messages
+
+
 def test_what_is_known_is_cut_when_nothing_else_is_left() -> None:
     facts = [Item("memories", f"memory {number}", f"[FACT] Number {number}.", 8) for number in range(200)]
     text, tokens = fitted(context(*facts, turn(1)), frozenset(), "ann", 300)

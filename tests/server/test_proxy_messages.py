@@ -231,6 +231,55 @@ def test_the_program_claude_code_names_no_person(talk: Talk, request: pytest.Fix
     assert log_of(talk, request, "dora")[0] == "user: Fix the test."
 
 
+REMINDER = "<system-reminder>\nToday is Monday.\n</system-reminder>"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        f"{REMINDER}\nI live in Oslo.",
+        f"I live {REMINDER}in Oslo.\n{REMINDER}",
+        [{"type": "text", "text": f"{REMINDER}\nI live in Oslo."}],
+        [{"type": "text", "text": REMINDER}, {"type": "text", "text": f"I live in Oslo.{REMINDER}"}],
+    ],
+    ids=["a text", "two in a text", "a block", "two blocks"],
+)
+def test_reminders_are_cut_out_of_what_a_person_wrote(
+    talk: Talk, request: pytest.FixtureRequest, content: object
+) -> None:
+    with connected(talk) as client:
+        say(client, message("user", content))
+    written = json.dumps(REMINDER)
+    assert json.dumps(sent(talk)).count(written[1:-1]) == json.dumps(content).count(written[1:-1]), (
+        "the model gets them"
+    )
+    assert log_of(talk, request)[0] == "user: I live in Oslo."
+
+
+def test_a_reminder_beside_the_result_of_a_tool_is_no_question(talk: Talk, request: pytest.FixtureRequest) -> None:
+    asked = message("user", "How warm is it?")
+    call = {"type": "tool_use", "id": "1", "name": "weather", "input": {}}
+    result = {"type": "tool_result", "tool_use_id": "1", "content": "21"}
+    with connected(talk) as client:
+        talk.model.say(lambda _: "Let me look.")
+        say(client, asked)
+        talk.model.say(lambda _: "It is 21 degrees.")
+        answer = message("assistant", [{"type": "text", "text": "Let me look."}, call])
+        say(client, asked, answer, message("user", [result, {"type": "text", "text": REMINDER}]), tools=[WEATHER])
+    assert log_of(talk, request) == [
+        "user: How warm is it?",
+        "assistant: Let me look.",
+        "assistant: It is 21 degrees.",
+    ]
+
+
+def test_a_request_for_one_token_is_a_probe_and_not_stored(talk: Talk, request: pytest.FixtureRequest) -> None:
+    with connected(talk) as client:
+        say(client, "quota", max_tokens=1)
+    assert sent(talk)["messages"] == [message("user", "quota")]
+    assert log_of(talk, request) == []
+
+
 @pytest.mark.client("Messages", "anthropic (Python)", "provider's errors")
 def test_errors_of_the_provider_come_as_they_are(talk: Talk) -> None:
     talk.model.fail(faults.TooManyRequests(7))

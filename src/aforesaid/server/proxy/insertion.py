@@ -207,11 +207,14 @@ def _with_system(messages: Sequence[object], added: str, part: str) -> list[obje
 
 
 def _with(message: Mapping[str, Any], added: str, part: str, *, before: bool = False) -> dict[str, Any]:
-    """Return a message with a text after its content, or before it. `part` is the type of a part with a text."""
+    """Return a message with a text after its content, or before it. `part` is the type of a part with a text.
+
+    Content that is neither a text nor a list of parts stays as it is: the provider refuses it with its own error.
+    """
     content = message.get("content")
-    if not content:
-        return {**message, "content": added}
-    if isinstance(content, str):
+    if content is None or isinstance(content, str):
         return {**message, "content": joined(added, content) if before else joined(content, added)}
+    if not isinstance(content, list):
+        return dict(message)
     new = {"type": part, "text": added}
     return {**message, "content": [new, *content] if before else [*content, new]}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
+from aforesaid.server.proxy.app_prompts import is_code_with_gap
 from aforesaid.server.proxy.caller import NoMemory
 from aforesaid.server.proxy.insertion import MemoryText, joined
 from aforesaid.server.proxy.protocols.chat_completions import ChoicesReply
@@ -12,7 +13,7 @@ from aforesaid.server.proxy.protocols.protocol import Body, Endpoint, Protocol
 from aforesaid.server.proxy.reply import Reply
 
 _NO_PROMPT: Final = NoMemory("the request has no prompt that is one text")
-_NO_QUESTION: Final = NoMemory("a prompt with a suffix, or one that the reply repeats")
+_NO_QUESTION: Final = NoMemory("code with a gap to fill in, or a prompt that the reply repeats")
 
 
 class Completions(Protocol):
@@ -26,7 +27,7 @@ class Completions(Protocol):
         prompt = _prompt(body)
         if prompt is None:
             return _NO_PROMPT
-        if body.get("suffix") or body.get("echo"):
+        if body.get("suffix") is not None or body.get("echo") or is_code_with_gap(prompt):
             return _NO_QUESTION
         return [{"role": "user", "content": prompt}]
 

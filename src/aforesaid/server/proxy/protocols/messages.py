@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from aforesaid.server.proxy.app_prompts import own_words
 from aforesaid.server.proxy.caller import NoMemory
 from aforesaid.server.proxy.insertion import MemoryText, joined
 from aforesaid.server.proxy.protocols.chat_completions import NO_MESSAGES
@@ -23,8 +24,7 @@ _MARK: Final = "cache_control"
 _MOST_MARKS: Final = 4
 """Blocks with a `cache_control` that a request may have."""
 _LONG: Final = "1h"
-_REMINDER: Final = "<system-reminder>"
-"""Begins blocks that Claude Code adds to what a person wrote."""
+_PROBE: Final = NoMemory("a request for one token, by which a program checks that it has access")
 
 
 class Messages(Protocol):
@@ -41,6 +41,8 @@ class Messages(Protocol):
         messages = body.get("messages")
         if not isinstance(messages, list):
             return NO_MESSAGES
+        if body.get("max_tokens") == 1:
+            return _PROBE
         spoken = [_message(each) for each in messages]
         if _prefill(body):
             del spoken[-1]
@@ -98,9 +100,10 @@ def _message(message: object) -> object:
         return message
     if message.get("role") == "assistant":
         return {"role": "assistant", "content": _text(content)}
-    if _is_result(message):
-        return {"role": "tool", "content": "\n".join(text_of(block.get("content")) for block in content)}
-    return {**message, "content": [block for block in content if not _is_reminder(block)]}
+    said = [block for block in content if not _is_of_program(block)]
+    if _are_results(said):
+        return {"role": "tool", "content": "\n".join(text_of(block.get("content")) for block in said)}
+    return {**message, "content": said}
 
 
 def _text(content: object) -> str:
@@ -121,7 +124,10 @@ def _prefill(body: Body) -> str:
 
 def _is_result(message: Mapping[str, Any]) -> bool:
     """Return whether a message holds nothing but results of tools."""
-    content = message.get("content")
+    return _are_results(message.get("content"))
+
+
+def _are_results(content: object) -> bool:
     return isinstance(content, list) and bool(content) and all(map(_is_tool_result, content))
 
 
@@ -129,9 +135,10 @@ def _is_tool_result(block: object) -> bool:
     return isinstance(block, Mapping) and block.get("type") == "tool_result"
 
 
-def _is_reminder(block: object) -> bool:
+def _is_of_program(block: object) -> bool:
+    """Return whether a program wrote all of a block, such as a reminder."""
     text = block.get("text") if isinstance(block, Mapping) else None
-    return isinstance(text, str) and text.lstrip().startswith(_REMINDER)
+    return isinstance(text, str) and not own_words(text).strip()
 
 
 def _blocks(content: object) -> list[Any]:

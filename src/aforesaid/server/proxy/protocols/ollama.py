@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from typing import Any, Final
 
+from aforesaid.server.proxy.app_prompts import is_code_with_gap
 from aforesaid.server.proxy.caller import NoMemory
 from aforesaid.server.proxy.insertion import MemoryText, has_system, insert, insert_in_question, joined
 from aforesaid.server.proxy.protocols.chat_completions import NO_MESSAGES
@@ -19,7 +20,7 @@ from aforesaid.server.proxy.reply import Reply
 
 PROVIDER: Final = "ollama"
 _NO_PROMPT: Final = NoMemory("the request has no prompt")
-_RAW: Final = NoMemory("a raw prompt, or one with a suffix")
+_RAW: Final = NoMemory("a raw prompt, or code with a gap to fill in")
 _IMAGE: Final = "[image]"
 
 
@@ -68,7 +69,7 @@ class OllamaGenerate(_Ollama):
         prompt = body.get("prompt")
         if not isinstance(prompt, str) or not prompt:
             return _NO_PROMPT
-        if body.get("raw") or body.get("suffix"):
+        if body.get("raw") or body.get("suffix") or is_code_with_gap(prompt):
             return _RAW
         first = [{"role": "system", "content": body["system"]}] if isinstance(body.get("system"), str) else []
         return [*first, _message({"role": "user", "content": prompt, "images": body.get("images")})]
