@@ -95,7 +95,8 @@ NOT_DESCRIBABLE = {
     "thread",  # not the direct chat of somebody else
     "id",  # not of the form of our own ids
     "parts",  # a hash needs data or a url, and data is base64
-    "metadata",  # in a query: a JSON object as text
+    "metadata",  # in a query: a JSON object as text; numbers in it are limited, at any depth
+    "messages.metadata",
     "messages.text",  # needed by messages without parts and tool calls
     "messages.parts",
     "messages.id",
