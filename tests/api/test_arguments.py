@@ -172,12 +172,18 @@ async def test_whatever_is_passed_to_a_public_method_gives_our_short_error_and_t
         calls.append((kind, name, arguments_of(data.draw, kind, name)))
 
     collect()
-    done = 0
-    for kind, name, arguments in calls:
+    done, lately = 0, list[str]()
+    for number, (kind, name, arguments) in enumerate(calls, 1):
         owner: object = memory if kind is Memory else ann
         if name in {"export", "load"}:
             arguments["path"] = str(tmp_path / "none" / "x")
-        done += await attempt(getattr(owner, name), arguments)
+        if await attempt(getattr(owner, name), arguments):
+            done += 1
+            lately.append(f"{name} { {key: quoted(value) for key, value in arguments.items()} }")
+        if number % 250 == 0 and full:
+            verified = await memory.verify()
+            assert verified.ok, "\n".join([str(verified), *lately])
+            lately.clear()
     usual: dict[str, object] = {"covers": 2, "key": "own", "role": "user", "category": "fact"}
     for large in LARGE:
         for method in (ann.add, ann.search, ann.note, ann.set, ann.remember, ann.context, ann.update_summary):

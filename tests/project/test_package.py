@@ -31,7 +31,7 @@ MIGRATIONS = {
     "0013_message_details.sql": "d9922a078f60c6c8",
     "0014_checksums.sql": "505e845e31aa0009",
     "0015_kinds.sql": "9b7478b73c170f06",
-    "0016_unindexed.sql": "459ceb1c6be15573",
+    "0016_unindexed.sql": "581b24bdafb9d5eb",
 }
 
 POSTGRES_MIGRATIONS = {
