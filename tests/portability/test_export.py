@@ -236,3 +236,17 @@ def test_the_blocking_face_exports_loads_and_purges(tmp_path: Path) -> None:
             memory.purge("*")
         with pytest.raises(InvalidInput, match="unknown time zone"):
             memory.load(tmp_path / "all.jsonl", zone="Mars/Olympus")
+
+
+@pytest.mark.defect("D1")
+async def test_a_summary_covers_an_erased_message_that_an_export_brings_back(tmp_path: Path) -> None:
+    async with aforesaid.connect(tmp_path / "memory.db", embedder="none", settings={"background": False}) as memory:
+        ann = memory.user("ann")
+        for number in range(3):
+            await ann.add("user", f"I like tea number {number}.")
+        await ann.update_summary("Ann likes tea.", 2)
+        await memory.export(tmp_path / "all.jsonl")
+        await ann.erase("#1")
+        await memory.load(tmp_path / "all.jsonl")
+        assert (await memory.verify()).ok
+        assert [summary.messages for summary in await ann.summaries()] == [2]

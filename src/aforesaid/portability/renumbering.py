@@ -58,6 +58,14 @@ class NumberRuns:
         place = bisect_right(self._starts, old) - 1
         return 0 if place < 0 else min(old, self._ends[place]) + self._offsets[place]
 
+    def span(self, first: int, last: int) -> tuple[int, int] | None:
+        """Return the lowest and the highest new number of a range of old numbers, or None if none of them is known."""
+        runs = zip(self._starts, self._ends, self._offsets, strict=True)
+        found = [
+            (max(first, start) + by, min(last, end) + by) for start, end, by in runs if start <= last and end >= first
+        ]
+        return (min(low for low, _ in found), max(high for _, high in found)) if found else None
+
     def expected(self, old: int) -> int | None:
         """Return the number that the next row will probably get; None if it cannot be predicted."""
         if not self._starts:
@@ -143,11 +151,14 @@ class Renumbering:
         old, space = row.summary, row.summary.space
         # Views refer to ranges of the log, whose first or last message may have been deleted.
         messages = self.runs("message", space)
-        first = messages.get(old.first) or messages.before(old.first) + 1
+        first, last = messages.get(old.first) or messages.before(old.first) + 1, messages.before(old.last)
+        if span := messages.span(old.first, old.last):
+            # Messages that had been erased here come back with higher numbers than those after them.
+            first, last = min(first, span[0]), max(last, span[1])
         new = replace(
             old,
             first=first,
-            last=messages.before(old.last),
+            last=last,
             fresh=messages.get(old.fresh) or messages.before(old.fresh) + 1,
             sources=tuple(sorted(self._need("summary", space, source) for source in old.sources)),
             replaces=None if old.replaces is None else self._need("summary", space, old.replaces),
