@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable
 from typing import Generic, TypeVar
 
 Key = TypeVar("Key", bound=Hashable)
@@ -26,10 +26,6 @@ class TwoGenerationCache(Generic[Key, Value]):
         if known is None and (known := self._old.get(key)) is not None:
             self.put(key, known)
         return known
-
-    def recent(self, keys: Iterable[Key]) -> list[Value | None]:
-        """Return the values of several keys that were put or asked for lately, None for each of the others."""
-        return list(map(self._new.get, keys))
 
     def put(self, key: Key, value: Value) -> None:
         """Cache a value. When the cache is full, the values that were not used recently are dropped."""

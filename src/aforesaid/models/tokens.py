@@ -89,11 +89,7 @@ class TokenCounter:
         if first in (-1, len(text) - 1):
             return self._counted(text)
         *lines, last = _LINES.split(text)
-        keys = [f"{line}\n" for line in lines]
-        keys.append(last)
-        # Most lines were counted before. One by one they would cost ten times as much.
-        counts = zip(keys, self._known.recent(keys), strict=True)
-        return sum([self._counted(key) if known is None else known for key, known in counts])
+        return sum([self._counted(f"{line}\n") for line in lines]) + self._counted(last)
 
     def _counted(self, text: str) -> int:
         long = len(text) > _LONGEST_KEY

@@ -1,8 +1,8 @@
 """Finds the people whom a text mentions: relatives, friends and colleagues of its speaker, and their names.
 
-A name is recognised by what stands beside it: a word for a relation ("my sister Carol", "Carol is my sister"), or a
-verb that only people are the subject or object of ("Carol said", "I met Carol"). A capital letter alone shows nothing:
-places and products have one too.
+A name is recognised by the words beside it: a word for a relation ("my sister Carol", "Carol is my sister"), or a
+verb that only people are the subject or object of ("Carol said", "I met Carol"). A capital letter is not enough,
+because places and products have one too.
 """
 
 from __future__ import annotations

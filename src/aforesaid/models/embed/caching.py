@@ -72,7 +72,7 @@ class CachingEmbedder:
         if not texts:
             return await self.inner.embed(texts)
         loop = asyncio.get_running_loop()
-        # Taken from the cache before anything is awaited: others may fill it meanwhile.
+        # Before the first await: other tasks change the cache and the batches while this one waits.
         known = {text: row for text in texts if (row := self._kept.get(text)) is not None}
         alone = {text: self._coming[loop, text] for text in texts if text not in known and (loop, text) in self._coming}
         new = [text for text in dict.fromkeys(texts) if text not in known and text not in alone]

@@ -98,7 +98,7 @@ class ExtractionWithKnown(_Shape):
 
 
 def _fitting(given: object, shape: type[Note]) -> object:
-    """Return the first notes that fit their shape; everything as it is if none does, so that the model is told why."""
+    """Return the first valid notes. If there are none, return all, so that the error for the model names the reason."""
     if not isinstance(given, list):
         return given
     notes = []

@@ -148,7 +148,7 @@ def _type(wanted: Scalar) -> str:
 def _by_time(within: Within) -> str:
     """Return the log with the index that has a scope's messages in order of time.
 
-    SQLite is told it because its planner does not know how large a user's log is.
+    SQLite needs the name of the index, because its planner does not know how large a user's log is.
     """
     return f"log[[ ~  INDEXED BY {'log_by_owner_time' if within == 'user' else 'log_by_time'}]]"
 
