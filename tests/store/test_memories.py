@@ -72,6 +72,16 @@ async def test_all_that_is_said_about_a_memory_comes_back(location: str) -> None
     await store.close()
 
 
+@pytest.mark.every_store
+async def test_somebody_who_never_wrote_can_say_something_and_the_store_still_verifies(location: str) -> None:
+    store = await open_store(location)
+    stored = await remember(store, "Ann plays the organ", speaker="carla")
+    await store.apply([ChangeMemory(replace(stored, speaker="dora"), "edit")])
+    verified = await store.verify()
+    await store.close()
+    assert verified.ok, verified
+
+
 async def test_a_change_keeps_what_was_before_and_can_be_found_by_its_new_words_alone(store: Store) -> None:
     memory = await remember(store, "likes tea")
     changed = (await store.apply([ChangeMemory(replace(memory, text="likes coffee"), "edit", "kim")])).memory

@@ -47,6 +47,7 @@ _OWNS: Final = CHECKSUMS.insert(
     ON CONFLICT (space, name) DO UPDATE SET {CHECKSUMS.setting("person", owner="true")} WHERE NOT person.owner
     """,
 )
+_AUTHOR: Final = CHECKSUMS.insert("person", ("space", "name", "created_at", "revision"), "ON CONFLICT DO NOTHING")
 _THREAD: Final = CHECKSUMS.insert("thread", ("space", "name", "revision"), "ON CONFLICT DO NOTHING")
 _AUDIT: Final = insert_rows(
     "audit",
@@ -155,8 +156,9 @@ class Unit:
         """Return the columns that name the owner of a row."""
         return {"space": space, "owner": user}
 
-    def person(self, _: str, name: str) -> str:
-        """Return what a column holds of a person: the name."""
+    def person(self, space: str, name: str, at: int | None = None) -> str:
+        """Return what a column holds of a person, who is stored if they are new (since `at` or now): the name."""
+        self.queries.later(_AUTHOR, space, name, now() if at is None else at, self.numbers[space].first_revision)
         return name
 
     def thread(self, space: str, name: str) -> str:

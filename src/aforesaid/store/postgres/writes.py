@@ -18,7 +18,6 @@ from aforesaid.store.postgres.unit import Unit
 from aforesaid.store.rules import writes
 from aforesaid.store.sql import writes as in_sql
 
-_AUTHOR: Final = CHECKSUMS.insert("person", ("space", "name", "created_at", "revision"), "ON CONFLICT DO NOTHING")
 _SESSION: Final = CHECKSUMS.update(
     "session",
     "space = $1 AND name = $3 AND md5(thread) = md5($2) AND thread = $2",
@@ -49,10 +48,9 @@ _TOKENS: Final = CHECKSUMS.insert(
 
 def _describe_session(unit: Unit, write: writes.DescribeSession) -> None:
     session = write.row.session
-    started = microseconds(session.started_at, "the time")
-    unit.later(_AUTHOR, session.space, session.user, started, unit.numbers[session.space].first_revision)
+    opener = unit.person(session.space, session.user, microseconds(session.started_at, "the time"))
     timeout = round(session.timeout.total_seconds() * 1_000_000)
-    unit.later(_SESSION, session.space, session.thread, session.id, write.row.automatic, timeout, session.user)
+    unit.later(_SESSION, session.space, session.thread, session.id, write.row.automatic, timeout, opener)
 
 
 async def _put_vector(unit: Unit, write: writes.PutVector) -> bool:

@@ -105,7 +105,7 @@ class Unit(Protocol):
         """Return the columns that name the owner of a row."""
 
     def person(self, space: str, name: str) -> Any:  # noqa: ANN401 - a number or a name
-        """Return what a column holds of a person."""
+        """Return what a column holds of a person, who is stored if they are new."""
 
     def thread(self, space: str, name: str) -> Any:  # noqa: ANN401
         """Return what a column holds of a thread, which is stored if it is new."""
