@@ -16,7 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from aforesaid.domain.agenda import Subject, Touch
 from aforesaid.domain.change import AddMessage, Archive, Change, PutFacts, PutSetting, RollBack, Withdraw
-from aforesaid.domain.checks import LATEST
+from aforesaid.domain.checks import LARGEST, LATEST
 from aforesaid.domain.literals import MemoryState, Within
 from aforesaid.domain.memory import STATES, MemoryDraft
 from aforesaid.domain.memory_change import (
@@ -179,7 +179,12 @@ agenda = st.one_of(
 others = st.one_of(
     st.builds(RollBack, scopes, st.integers(1, 8)),
     st.builds(PutFacts, scopes, texts, texts),
-    st.builds(PutSetting, scopes, st.sampled_from(["x", "y"]), st.none() | st.booleans() | st.integers() | texts),
+    st.builds(
+        PutSetting,
+        scopes,
+        st.sampled_from(["x", "y"]),
+        st.none() | st.booleans() | st.integers(-LARGEST, LARGEST) | texts,
+    ),
 )
 changes = st.one_of(
     messages, messages, messages, archives, archives, folds, views, views, revisions, agenda, others, known
