@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import shutil
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Thread
-from typing import Final
+from typing import Any, Final
 
 import pytest
 import uvicorn
@@ -102,19 +102,19 @@ class _Server(uvicorn.Server):
 
 
 @contextmanager
-def served(path: Path, *, profile: str | None = None) -> Iterator[str]:
+def served(path: Path, *, profile: str | None = None, serving: Mapping[str, Any] | None = None) -> Iterator[str]:
     """Serve a memory over HTTP on a free port, and return the ready link."""
     links: SimpleQueue[str] = SimpleQueue()
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port: int = listening.getsockname()[1]
-        serving = Serving(port=port, requests_per_second=1e6, burst=1_000_000)
+        settings = Serving(port=port, **{"requests_per_second": 1e6, "burst": 1_000_000, **(serving or {})})
         running: list[_Server] = []
 
         async def run() -> None:
             async with aforesaid.connect(path, profile=profile, embedder="deterministic") as memory:
-                app = create_app(memory, ServerOptions(serving))
+                app = create_app(memory, ServerOptions(settings))
                 here: AppState = app.state.served
-                config = uvicorn_config(app, serving, timeout_graceful_shutdown=5)
+                config = uvicorn_config(app, settings, timeout_graceful_shutdown=5)
                 running.append(_Server(config))
                 links.put(f"http://127.0.0.1:{port}/login?token={str.__str__(here.link)}")
                 await running[0].serve(sockets=[listening])

@@ -22,6 +22,7 @@ from aforesaid.server.authentication import Authentication
 from aforesaid.server.describe import describe
 from aforesaid.server.guard import Access, Bodies, Headers, Hosts, Rates
 from aforesaid.server.guard.cors import cors
+from aforesaid.server.languages import Languages, OfferedLanguages
 from aforesaid.server.metrics import HttpMetrics
 from aforesaid.server.options import ServerOptions
 from aforesaid.server.pages import STATIC
@@ -95,6 +96,7 @@ def create_app(memory: Memory, options: ServerOptions | None = None) -> FastAPI:
     )
     rates = Rates(chosen.serving.requests_per_second, chosen.serving.burst)
     app.state.served = AppState(memory, chosen, keys, Sessions(keys), http, rates)
+    app.state.languages = OfferedLanguages(chosen.serving.language, chosen.serving.languages)
     hide(app.state.served.link)
     guard_logs()
     problems.install(app)
@@ -108,6 +110,7 @@ def create_app(memory: Memory, options: ServerOptions | None = None) -> FastAPI:
     if chosen.serving.origins:
         app.add_middleware(CORSMiddleware, **cors(chosen.serving.origins))
     app.add_middleware(Hosts, names=chosen.names, origins=chosen.serving.origins)
+    app.add_middleware(Languages, offered=app.state.languages)
     app.add_middleware(Headers)
     app.add_middleware(Access, metrics=http)
     return app

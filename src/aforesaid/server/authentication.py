@@ -18,7 +18,7 @@ from aforesaid.server.state import AppState
 
 CREDENTIAL: Final = "aforesaid.credential"
 """The key of the credential in the ASGI scope."""
-_OPEN: Final = ("/healthz", "/readyz", "/login", "/openapi.json")
+_OPEN: Final = ("/healthz", "/readyz", "/login", "/language", "/openapi.json")
 _OPEN_BELOW: Final = "/static/"
 _SAFE_METHODS: Final = ("GET", "HEAD", "OPTIONS")
 _LOCAL: Final = Credential("local", "everybody on this machine", "admin", default_user="local")

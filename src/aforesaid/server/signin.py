@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Final
 
 from fastapi import APIRouter, Form, Request
 from starlette.responses import RedirectResponse, Response
@@ -12,10 +12,14 @@ from aforesaid.server.auth import Credential
 from aforesaid.server.auth.sessions import LASTS_SECONDS
 from aforesaid.server.authentication import count_failure
 from aforesaid.server.dependencies import Reader, StateDep
+from aforesaid.server.form_again import page_of_form
+from aforesaid.server.languages import COOKIE as LANGUAGE_COOKIE
 from aforesaid.server.pages import page
 from aforesaid.server.state import AppState
 
 router = APIRouter(include_in_schema=False)
+
+_LANGUAGE_SECONDS: Final = 365 * 24 * 60 * 60
 
 
 @router.get("/login")
@@ -35,6 +39,17 @@ async def sign_in_by_form(
 ) -> Response:
     """Sign in with what was typed."""
     return await _enter(request, here, token.strip(), next)
+
+
+@router.post("/language")
+async def choose_language(request: Request, language: Annotated[str, Form()] = "") -> Response:
+    """Remember the language of this browser in a cookie, and show the page again. Without one, forget it."""
+    answer = RedirectResponse(str(page_of_form(request) or "/"), 303)
+    if language in request.app.state.languages.by_code:
+        answer.set_cookie(LANGUAGE_COOKIE, language, max_age=_LANGUAGE_SECONDS, httponly=True, samesite="lax")
+    else:
+        answer.delete_cookie(LANGUAGE_COOKIE)
+    return answer
 
 
 @router.post("/logout")

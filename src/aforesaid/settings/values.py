@@ -132,6 +132,10 @@ class Serving:
     """Maximum tokens that the proxy adds to a request; a smaller budget of the user or space applies."""
     window: int = setting(32_768, value_types.whole(0, LARGEST))
     """Context window of the models behind the proxy, in tokens; memories are added only as far as they fit."""
+    language: str | None = setting(None, value_types.text())
+    """The panel's language, such as `de`. None: that of the browser. A person can choose another one."""
+    languages: str | None = setting(None, value_types.text())
+    """A folder with catalogues of further languages."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,53 +4,73 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from hashlib import blake2b
 from typing import Any, Final
 
 from aforesaid.domain.counting import counted
 from aforesaid.domain.memory import band
+from aforesaid.server.languages import current, plural, translate
 
 _UNITS: Final = ((60, "second"), (60, "minute"), (24, "hour"), (7, "day"), (5, "week"), (12, "month"))
+"""How many of a unit make the next one."""
 _HUES: Final = 12
 _SHORT: Final = 1.0
 
 
 def thousands(value: int) -> str:
-    """Write a number with marks between its thousands."""
-    return f"{value:,}"
+    """Write a number with separators between thousands."""
+    return current().number(value)
+
+
+def decimal(value: float, decimals: int = 2) -> str:
+    """Write a number with decimals."""
+    return current().number(value, decimals)
+
+
+def signed(value: float, decimals: int = 2) -> str:
+    """Write a number with decimals and its sign, also if it is positive."""
+    return f"{'+' if value >= 0 else '-'}{decimal(abs(value), decimals)}"
 
 
 def share(value: float) -> str:
-    """Write a part of a whole."""
+    """Write a part of a whole in percent."""
     return f"{value * 100:.0f} %"
 
 
 def size(value: float) -> str:
     """Write a number of bytes."""
-    for unit in ("bytes", "kB", "MB", "GB"):
-        if value < 1000:  # noqa: PLR2004
-            return f"{value:.0f} {unit}" if unit == "bytes" else f"{value:.1f} {unit}"
+    if value < 1000:  # noqa: PLR2004
+        return plural("{count} byte", "{count} bytes", round(value))
+    for unit in ("kB", "MB", "GB"):
         value /= 1000
-    return f"{value:.1f} TB"
+        if value < 1000:  # noqa: PLR2004
+            return f"{decimal(value, 1)} {unit}"
+    return f"{decimal(value / 1000, 1)} TB"
 
 
 def duration(seconds: float | None) -> str:
     """Write how long something took."""
     if seconds is None or math.isinf(seconds):
-        return "over a minute"
-    return f"{seconds * 1000:.3g} ms" if seconds < _SHORT else f"{seconds:.3g} s"
+        return translate("over a minute")
+    text = f"{seconds * 1000:.3g} ms" if seconds < _SHORT else f"{seconds:.3g} s"
+    return text.replace(".", current().decimal)
 
 
 def moment(value: datetime) -> str:
-    """Write a moment in UTC. A script writes the time where the reader is in its place."""
-    return f"{value.astimezone(UTC):%-d %b %Y, %H:%M} UTC"
+    """Write a moment in UTC. A script replaces it by the reader's local time."""
+    return current().time(value)
+
+
+def day(value: date) -> str:
+    """Write a day."""
+    return current().date(value)
 
 
 def ago(value: datetime | None, now: datetime | None = None) -> str:
     """Write how long ago, or how soon, something is."""
     if value is None:
-        return "never"
+        return translate("never")
     away = ((now or datetime.now(UTC)) - value).total_seconds()
     number, name = abs(away), "year"
     for most, unit in _UNITS:
@@ -59,10 +79,27 @@ def ago(value: datetime | None, now: datetime | None = None) -> str:
             break
         number /= most
     if name == "second":
-        return "just now" if away >= 0 else "in a moment"
-    whole = int(number)
-    said = f"{whole} {name}{'' if whole == 1 else 's'}"
-    return f"{said} ago" if away >= 0 else f"in {said}"
+        return translate("just now") if away >= 0 else translate("in a moment")
+    return (_PAST if away >= 0 else _FUTURE)[name](int(number))
+
+
+_PAST: Final[Mapping[str, Callable[[int], str]]] = {
+    "minute": lambda count: plural("{count} minute ago", "{count} minutes ago", count),
+    "hour": lambda count: plural("{count} hour ago", "{count} hours ago", count),
+    "day": lambda count: plural("{count} day ago", "{count} days ago", count),
+    "week": lambda count: plural("{count} week ago", "{count} weeks ago", count),
+    "month": lambda count: plural("{count} month ago", "{count} months ago", count),
+    "year": lambda count: plural("{count} year ago", "{count} years ago", count),
+}
+_FUTURE: Final[Mapping[str, Callable[[int], str]]] = {
+    "minute": lambda count: plural("in {count} minute", "in {count} minutes", count),
+    "hour": lambda count: plural("in {count} hour", "in {count} hours", count),
+    "day": lambda count: plural("in {count} day", "in {count} days", count),
+    "week": lambda count: plural("in {count} week", "in {count} weeks", count),
+    "month": lambda count: plural("in {count} month", "in {count} months", count),
+    "year": lambda count: plural("in {count} year", "in {count} years", count),
+}
+"""Whole sentences: words between a number and its unit differ by language."""
 
 
 def hue(name: str) -> int:
@@ -84,6 +121,9 @@ def bars(counts: Mapping[str, int] | Sequence[tuple[str, int]]) -> list[tuple[st
 
 FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
     "counted": counted,
+    "decimal": decimal,
+    "signed": signed,
+    "day": day,
     "thousands": thousands,
     "share": share,
     "size": size,

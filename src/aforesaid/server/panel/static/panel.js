@@ -3,9 +3,12 @@
   "use strict";
   const root = document.documentElement;
   const all = (within, selector) => Array.from(within.querySelectorAll(selector));
+  // Texts and dates in the language of the page; a reader's own region if it speaks that language too.
+  const words = JSON.parse(document.body.dataset.words || "{}");
+  const language = [navigator.language, root.lang].find((tag) => tag && tag.split("-")[0] === root.lang.split("-")[0]);
 
   // Times are written in UTC by the server; here they become those of the reader.
-  const clock = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
+  const clock = new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "short" });
   function localise(within) {
     for (const time of all(within, "time[datetime]:not([data-keep])")) {
       const moment = new Date(time.dateTime);
@@ -42,7 +45,7 @@
     const form = event.detail.elt.closest("form");
     const explained = form && (problem.errors || []).map((error) => explain(form, error));
     if (!explained || !explained.length || explained.includes(false)) {
-      tell("failed", problem.detail || `The server answered ${answer.status}.`);
+      tell("failed", problem.detail || words.answered.replace("{status}", answer.status));
     }
   });
 
@@ -73,7 +76,7 @@
       message.remove();
     }
   });
-  document.addEventListener("htmx:sendError", () => tell("failed", "The server cannot be reached."));
+  document.addEventListener("htmx:sendError", () => tell("failed", words.unreachable));
   document.addEventListener("htmx:afterRequest", (event) => {
     const form = event.target;
     if (event.detail.successful && form instanceof HTMLFormElement && form.hasAttribute("data-reset")) form.reset();
@@ -82,6 +85,9 @@
     const question = event.target.dataset.sure;
     if (question && !window.confirm(question)) event.preventDefault();
   });
+
+  // Forms with a single choice.
+  document.addEventListener("change", (event) => event.target.closest("form[data-at-once]")?.requestSubmit());
 
   // Light and dark.
   function dark() {
@@ -134,7 +140,7 @@
     const text = colour("--quiet");
     const grid = { stroke: colour("--line"), width: 1 };
     const axis = { stroke: text, grid, ticks: { show: false }, font: "12px system-ui, sans-serif" };
-    const whole = (_, ticks) => ticks.map((tick) => (Number.isInteger(tick) ? tick.toLocaleString() : ""));
+    const whole = (_, ticks) => ticks.map((tick) => (Number.isInteger(tick) ? tick.toLocaleString(language) : ""));
     const bars = data.kind === "stacked";
     const right = data.series.some((one) => one.scale);
     const series = data.series.map((one) => {
@@ -148,12 +154,12 @@
         paths: bars ? uPlot.paths.bars({ size: [0.72, 26], radius: 0.15 }) : uPlot.paths.linear(),
         points: { show: false },
         // Away from the chart: what all bars are together, or where the line has got to.
-        value: (_, __, ___, at) => (at === null ? (bars ? total(one.values) : one.values.at(-1)) : one.values[at]).toLocaleString(),
+        value: (_, __, ___, at) => (at === null ? (bars ? total(one.values) : one.values.at(-1)) : one.values[at]).toLocaleString(language),
       };
     });
     const range = (_, __, most) => [0, Math.max(most * 1.08, 1)];
     const axes = [
-      { ...axis, grid: { show: false }, values: (_, ticks) => ticks.map((tick) => new Date(tick * 1000).toLocaleDateString(undefined, { day: "numeric", month: "short" })), space: 64, size: 28 },
+      { ...axis, grid: { show: false }, values: (_, ticks) => ticks.map((tick) => new Date(tick * 1000).toLocaleDateString(language, { day: "numeric", month: "short" })), space: 64, size: 28 },
       { ...axis, values: whole, size: 46 },
     ];
     if (right) axes.push({ ...axis, values: whole, size: 40, side: 1, scale: "right", grid: { show: false } });
@@ -161,7 +167,7 @@
     return {
       width,
       height: 210,
-      series: [{ label: "day", value: (_, value) => (value === null ? (bars ? "all" : "last") : new Date(value * 1000).toLocaleDateString(undefined, { dateStyle: "medium" })) }, ...series],
+      series: [{ label: words.day, value: (_, value) => (value === null ? (bars ? words.all : words.last) : new Date(value * 1000).toLocaleDateString(language, { dateStyle: "medium" })) }, ...series],
       axes,
       scales: { x: { time: true, range: (_, least, most) => [least - day * 0.6, most + day * 0.6] }, y: { range }, ...(right && { right: { range } }) },
       cursor: { y: false, points: { show: !bars } },

@@ -1,0 +1,23 @@
+"""The languages of the panel: texts, numbers and dates.
+
+English texts are the keys of the catalogues, and what is shown where a catalogue lacks one. Templates call `_` and
+`_n`, Python calls `translate` and `plural`; all of them use the language of the request that is being answered.
+"""
+
+from aforesaid.server.languages.catalogue import ENGLISH, Language, read_language
+from aforesaid.server.languages.current import current, plural, translate, using
+from aforesaid.server.languages.middleware import COOKIE, Languages
+from aforesaid.server.languages.offered import OfferedLanguages
+
+__all__ = [
+    "COOKIE",
+    "ENGLISH",
+    "Language",
+    "Languages",
+    "OfferedLanguages",
+    "current",
+    "plural",
+    "read_language",
+    "translate",
+    "using",
+]

@@ -1,0 +1,137 @@
+"""The panel in other languages, chosen by browser, setting or person, and the completeness of its catalogues."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+import aforesaid
+from aforesaid.errors import InvalidInput
+from aforesaid.server import ServerOptions, create_app
+from aforesaid.server.languages import ENGLISH, OfferedLanguages, read_language
+from aforesaid.server.languages.catalogue import placeholders
+from aforesaid.settings import Serving
+from panel.looking import looking, needs_chromium, served
+from panel.texts import SERVER, texts
+
+GERMAN = read_language(SERVER / "languages" / "de.toml")
+PIRATE = """
+name = "Pirate"
+[texts]
+"Sign in" = "Come aboard"
+"Overview" = "Crow's nest"
+"""
+
+
+@pytest.mark.req("G8")
+def test_every_text_of_the_panel_has_a_german_entry() -> None:
+    missing = sorted({f"{text.file}: {text.english}" for text in texts() if text.english not in GERMAN.texts})
+    assert not missing, "add these to src/aforesaid/server/languages/de.toml:\n" + "\n".join(missing)
+
+
+def test_every_german_entry_is_used_and_has_the_right_forms() -> None:
+    wrong = []
+    for text in texts():
+        found = GERMAN.texts.get(text.english, text.english)
+        if text.counted and isinstance(found, str):
+            wrong.append(f"{text.english}: has one form, needs two")
+        forms = [found] if isinstance(found, str) else list(found)
+        wrong += [
+            f"{text.english}: lacks a placeholder" for form in forms if placeholders(form) != placeholders(text.english)
+        ]
+    assert not wrong
+
+
+def test_the_language_is_that_of_the_browser_of_the_setting_or_the_chosen_one() -> None:
+    offered = OfferedLanguages()
+    assert offered.choose(None, None) is ENGLISH
+    assert offered.choose(None, "de-AT,de;q=0.9,en;q=0.5").code == "de"
+    assert offered.choose(None, "en;q=0.4, de;q=0.8").code == "de"
+    assert offered.choose(None, "fr, *;q=0.1").code == "en"
+    assert offered.choose("en", "de").code == "en"
+    assert offered.choose("klingon", "de").code == "de"
+    assert OfferedLanguages("de").choose(None, "en").code == "de"
+    assert OfferedLanguages("de").choose("en", "de").code == "en"
+
+
+def test_an_unknown_language_or_folder_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match=r"server\.language is 'xx'; it must be one of .*de"):
+        OfferedLanguages("xx")
+    with pytest.raises(InvalidInput, match="not a folder"):
+        OfferedLanguages(folder=str(tmp_path / "none"))
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[texts]", "name must be a text"),
+        ('name = "x"\nplural = "seven"', "plural is 'seven'; it must be one of one-other"),
+        ('name = "x"\n[texts]\n"a {count}" = "{cuont}"', "unknown placeholders: cuont"),
+        ('name = "x"\n[texts]\n"a" = "{"', "unpaired braces"),
+        ('name = "x"\n[texts]\n"a" = ["1", "2", "3"]', "a list of 2 texts"),
+        ("name = ", "cannot be read"),
+    ],
+)
+def test_a_wrong_catalogue_is_refused_at_start(tmp_path: Path, text: str, words: str) -> None:
+    (tmp_path / "x.toml").write_text(text, encoding="utf-8")
+    with pytest.raises(InvalidInput, match=words):
+        OfferedLanguages(folder=str(tmp_path))
+
+
+def test_plural_forms_numbers_and_days_follow_the_language(tmp_path: Path) -> None:
+    path = tmp_path / "pl.toml"
+    path.write_text(
+        'name = "Polski"\nplural = "polish"\n[texts]\n"{count} file" = ["plik", "pliki", "plików"]\n', "utf-8"
+    )
+    polish = read_language(path)
+    assert [polish.counted("{count} file", "{count} files", n) for n in (1, 2, 5, 12, 22)] == [
+        "plik", "pliki", "plików", "plików", "pliki",
+    ]  # fmt: skip
+    assert GERMAN.number(1234567.5, 1) == "1.234.567,5"
+    assert ENGLISH.number(1234567.5, 1) == "1,234,567.5"
+
+
+@needs_chromium
+def test_a_person_chooses_the_language_and_it_stays(browser: Browser, shown: str) -> None:
+    with looking(browser, shown) as looker:
+        page = looker.open("/")
+        page.get_by_label("Language").select_option("de")
+        expect(page.locator("html[lang=de]")).to_be_attached()
+        expect(page.get_by_role("link", name="Übersicht")).to_be_visible()
+        page.get_by_role("link", name="Personen").first.click()
+        expect(page.locator("html[lang=de]")).to_be_attached()
+        assert looker.complaints == []
+
+
+@needs_chromium
+def test_a_german_browser_signs_in_in_german_without_scripts_too(browser: Browser, shown: str) -> None:
+    context = browser.new_context(locale="de-DE", java_script_enabled=False)
+    page = context.new_page()
+    page.goto(shown.partition("/login")[0] + "/")
+    expect(page.get_by_role("button", name="Anmelden")).to_be_visible()
+    page.get_by_label("Sprache").select_option("en")
+    page.get_by_role("button", name="Wählen").click()
+    expect(page.get_by_role("button", name="Sign in")).to_be_visible()
+    context.close()
+
+
+@needs_chromium
+def test_a_third_language_comes_from_a_folder(browser: Browser, filled: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "languages"
+    folder.mkdir()
+    (folder / "x-pirate.toml").write_text(PIRATE, encoding="utf-8")
+    with served(filled, serving={"languages": str(folder)}) as link, looking(browser, link) as looker:
+        page = looker.open("/")
+        page.get_by_label("Language").select_option("x-pirate")
+        expect(page.get_by_role("link", name="Crow's nest")).to_be_visible()
+        # What the catalogue lacks is in English.
+        expect(page.get_by_role("link", name="Settings")).to_be_visible()
+        expect(page.locator("html")).to_have_attribute("lang", "x-pirate")
+
+
+async def test_a_wrong_setting_stops_the_server_before_it_answers() -> None:
+    async with aforesaid.connect(":memory:", embedder="deterministic") as memory:
+        with pytest.raises(InvalidInput, match=r"server\.language"):
+            create_app(memory, ServerOptions(Serving(language="xx")))
