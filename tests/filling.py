@@ -7,7 +7,8 @@ from datetime import date
 from typing import Any
 
 from aforesaid.domain.agenda import Subject, Touch
-from aforesaid.domain.change import AddVectors, Archive, PutFacts, PutSetting, RollBack, Spend
+from aforesaid.domain.change import AddVectors, Archive, KeepReceipt, PutFacts, PutSetting, RollBack, Spend
+from aforesaid.domain.context_receipt import ContextReceipt, SentItem, SentSection
 from aforesaid.domain.memory import MemoryDraft
 from aforesaid.domain.memory_change import (
     AddMemory,
@@ -78,13 +79,40 @@ async def know(store: Store, seqs: list[int], mine: list[Message]) -> None:
     await store.apply([ChangeMemory(replace(after, text="lives in Berlin Mitte"), "edit", "ann")])
     await store.apply([CountMemory(ANN, after.id, 2, minutes(3), (mine[2].seq,))])
     said = MemoryDraft(BOB, "preference", "likes tea", sources=(seqs[-1],), speaker="carol", trust="reported")
-    await store.apply([AddMemory(said)])
+    of_bob = (await store.apply([AddMemory(said)])).memory
     await store.apply([PutFacts(ANN, "Ann lives in Bonn.", "Bonn"), PutFacts(ANN, "Ann lives in Berlin.", "Berlin")])
     await store.apply([Forget(ANN, ("the cat",)), PutSetting(ANN, "summary_every_n", 12), PutSetting(BOB, "x", "y")])
     await store.apply([MarkExtracted(ANN, 0, mine[3].seq), PutDerived(BOB, "portrait", "k", "Bob, friend of Ann")])
     await store.apply([Spend(date(2026, 3, 1), ANN, 70), Spend(date(2026, 3, 1), None, 5)])
+    await store.apply([KeepReceipt(receipt_of(ANN, mine[1], known.id)), KeepReceipt(receipt_of(BOB, None, of_bob.id))])
     rows = tuple(VectorRow(message.seq, message.text, bytes(4), message.space) for message in mine)
     await store.apply([AddVectors(EMBEDDER, rows, mine[-1].seq)])
+
+
+def receipt_of(scope: Scope, reply: Message | None, memory: int, number: int = 1) -> ContextReceipt:
+    """Return the receipt of a context that showed a memory, and the reply that it led to."""
+    sections = (
+        SentSection("memories", 30, (SentItem("memory", memory, 12), SentItem("memory", None, 8))),
+        SentSection("recent", 20, () if reply is None else (SentItem("message", reply.seq, 20),)),
+        SentSection("date", 10, (SentItem("text", None, 10),)),
+    )
+    return ContextReceipt(
+        id=f"{number:032x}",
+        space=scope.space,
+        user=scope.user,
+        thread=scope.thread,
+        at=minutes(number),
+        caller="app",
+        profile="default",
+        budget=8_000,
+        tokens=60,
+        sections=sections,
+        model="a-model",
+        reply=None if reply is None else reply.seq,
+        input_tokens=75,
+        output_tokens=None if reply is None else 5,
+        milliseconds={"context": 12, "reply": 900},
+    )
 
 
 async def everything(store: Store, *, vectors: bool = False) -> list[Row]:
@@ -105,6 +133,7 @@ async def shown(store: Store, scope: Scope) -> list[Any]:
         await store.read(questions.FactsVersions(scope)),
         await store.read(questions.Tombstones(scope)),
         await store.read(questions.Settings(scope)),
+        await store.read(questions.Receipts(scope)),
         await store.read(questions.UserLedger(scope)),
         await store.read(questions.TokensSpent(date(2026, 3, 1), scope)),
         [(row.at, row.actor, row.action, row.subject) for row in await store.read(questions.AuditRows(scope))],

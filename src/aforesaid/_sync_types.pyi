@@ -10,6 +10,7 @@ from aforesaid.background import BackgroundLoops
 from aforesaid.context import AccountContext, Context
 from aforesaid.digest import HistoryContext, Tiers
 from aforesaid.domain.chat_message import ChatMessage
+from aforesaid.domain.context_receipt import ContextReceipt, SentKind, SentSource
 from aforesaid.domain.details import Part, ToolCall
 from aforesaid.domain.hit import Hit
 from aforesaid.domain.known_ids import KnownIds
@@ -27,6 +28,7 @@ from aforesaid.domain.thread import Thread
 from aforesaid.domain.transfer import Purged
 from aforesaid.facts import ForgetResult, Preferences, RememberResult
 from aforesaid.facts.known_people import KnownPerson
+from aforesaid.front.receipt_keeper import ReceiptKeeper
 from aforesaid.models.chat import Chat
 from aforesaid.portability.exporting import Exported
 from aforesaid.portability.import_report import Loaded
@@ -84,6 +86,10 @@ class SyncMemory:
     @property
     def models(self) -> Chat | None:
         """The configured models, or None."""
+
+    @property
+    def receipt_keeper(self) -> ReceiptKeeper:
+        """Stores receipts of contexts in the background."""
 
     def settings(self, space: str | int = ..., *, actor: str | None = None) -> dict[str, SettingValue]:
         """Return the settings of a space. With an `actor`, the audit log names who looked."""
@@ -693,6 +699,7 @@ class SyncUserMemory:
         without: Sequence[str] = (),
         tools: bool = True,
         parts: bool = False,
+        sent: bool | None = None,
     ) -> Context:
         """Return what to send to a model that is to answer `text`: never more than `budget` tokens. No model is asked.
 
@@ -705,6 +712,9 @@ class SyncUserMemory:
         A tool call among the recent messages is sent as such, with its results, if all of them are there; with
         `tools=False` it is described in words. With `parts`, images and files of recent messages are content parts;
         otherwise words such as `[image: a cat]` stand for them.
+
+        With `sent`, a receipt is stored: which messages and memories the model was told (`receipt`, `receipts`).
+        Without it, the setting `receipts.contexts` decides. The method `sent` stores the reply and tokens with it.
         """
 
     def account_context(self, text: str, *, at: datetime | None = None) -> AccountContext:
@@ -730,6 +740,44 @@ class SyncUserMemory:
         """Return the state of the user's memory, by the policy that makes its summaries.
 
         With `within="thread"`, counts are of this handle's chat alone.
+        """
+
+    def sent(
+        self,
+        context: Context,
+        *,
+        reply: Message | None = None,
+        model: str | None = None,
+        input_tokens: int | None = None,
+        output_tokens: int | None = None,
+    ) -> ContextReceipt:
+        """Record that a context was sent to a model, and return its receipt: which messages and memories it showed.
+
+        `reply` is the stored message that it led to. The tokens are those that the provider counted. A second call for
+        the same context replaces its receipt. With the setting `receipts.days = 0` nothing is stored.
+        """
+
+    def receipts(
+        self,
+        limit: int = 50,
+        *,
+        since: datetime | None = None,
+        before: str | None = None,
+        replies: Sequence[Message] | None = None,
+    ) -> list[ContextReceipt]:
+        """Return receipts of contexts that were sent to models, newest first.
+
+        With `before`, only those that are older than the receipt of this id; with `replies`, those that led to these
+        messages.
+        """
+
+    def receipt(self, receipt: str) -> ContextReceipt:
+        """Return one receipt. Raises NotFound for an id that the user does not have."""
+
+    def receipt_sources(self, receipt: ContextReceipt) -> dict[tuple[SentKind, int], SentSource]:
+        """Return the messages, memories and summaries that a receipt names, as they are now, by kind and id.
+
+        What was erased or taken back since is missing. An audit row says that they were read.
         """
 
     def health(self) -> Health:

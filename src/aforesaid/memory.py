@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Coroutine, Generator, Mapping
 from datetime import datetime
 from functools import partial
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -23,6 +24,8 @@ from aforesaid.front.knowledge import UserKnowledge
 from aforesaid.front.memories import AllMemories, UserMemories
 from aforesaid.front.messages import UserMessages
 from aforesaid.front.operations import MemoryOperations, UserOperations
+from aforesaid.front.receipt_keeper import ReceiptKeeper
+from aforesaid.front.receipts import UserReceipts
 from aforesaid.front.services import Services
 from aforesaid.front.summaries import UserSummaries
 from aforesaid.front.timeline import UserTimeline
@@ -69,15 +72,17 @@ def connect(
     for warning in known.warnings:
         _log.warning("%s", warning)
     metrics = Metrics()
+    chosen_profile = known.profile if profile is None else profile
     chosen = choose_embedder(embedder, known, metrics=metrics)
     return Connecting(
         partial(
             _open,
             known.store if location is None else location,
-            load_profile(known.profile if profile is None else profile),
+            load_profile(chosen_profile),
             None if chosen is None else CachingEmbedder(chosen),
             known,
             metrics,
+            "custom" if isinstance(chosen_profile, Mapping) else Path(chosen_profile).stem,
         )
     )
 
@@ -113,6 +118,7 @@ async def _open(
     embedder: Embedder | None,
     settings: Settings,
     metrics: Metrics,
+    profile_name: str,
 ) -> Memory:
     store = await open_with_failover(location, settings.fallback)
     services = Services(
@@ -123,6 +129,7 @@ async def _open(
         settings,
         metrics=metrics,
         attachments=attachments_of(location, settings.attachments),
+        profile_name=profile_name,
     )
     await services.start()
     return Memory(services)
@@ -199,6 +206,11 @@ class Memory(AllMemories, MemoryOperations, MemoryTransfer):
         """The configured models, or None."""
         return self._services.chat
 
+    @property
+    def receipt_keeper(self) -> ReceiptKeeper:
+        """Stores receipts of contexts in the background."""
+        return self._services.receipts
+
     @public(audit=IN_METHOD)
     async def settings(self, space: str | int = DEFAULT_SPACE, *, actor: str | None = None) -> dict[str, SettingValue]:
         """Return the settings of a space. With an `actor`, the audit log names who looked."""
@@ -242,6 +254,7 @@ class UserMemory(
     UserTimeline,
     UserSummaries,
     UserContexts,
+    UserReceipts,
     UserOperations,
 ):
     """The memory of one user."""

@@ -32,6 +32,7 @@ MIGRATIONS = {
     "0014_checksums.sql": "505e845e31aa0009",
     "0015_kinds.sql": "9b7478b73c170f06",
     "0016_unindexed.sql": "581b24bdafb9d5eb",
+    "0017_receipts.sql": "38bcd2c060b56e10",
 }
 
 POSTGRES_MIGRATIONS = {
@@ -46,6 +47,7 @@ POSTGRES_MIGRATIONS = {
     "0009_message_details.sql": "d50aaef34467bdbb",
     "0010_checksums.sql": "d821af6708ae0872",
     "0011_kinds.sql": "449df0a2322930b7",
+    "0012_receipts.sql": "d0e5d002c347833a",
 }
 
 

@@ -386,6 +386,8 @@ class BothStores(RuleBasedStateMachine):
                 questions.SearchNotes(scope, "tea Berlin", "m", None),
                 questions.NewestFacts(scope),
                 questions.Settings(scope),
+                questions.Receipts(scope),
+                questions.Receipts(scope, limit=1, replies=(1, 2, 3)),
                 questions.AuditRows(scope),
             ]
             self.both(lambda store, scope=scope: kept(store, scope))  # type: ignore[misc]

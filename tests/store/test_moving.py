@@ -185,6 +185,7 @@ async def test_rows_without_numbers_come_back_with_none(store: Store, other: Sto
         "SessionRow",
         "Facts",
         "ForgottenRow",
+        "ContextReceipt",
         "UserRow",
         "SettingRow",
     }

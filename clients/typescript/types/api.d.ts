@@ -94,6 +94,8 @@ export interface Context {
   sections: Section[];
   /** What is in it, what is not, and why. */
   explanation: string;
+  /** The id of the receipt, which is stored if the context is sent. */
+  receipt: string | null;
 }
 
 /** A request for a context. */
@@ -114,6 +116,8 @@ export interface ContextWanted {
   at?: string | null;
   /** The model whose tokens to count. */
   model?: string | null;
+  /** Whether you send it to a model: then a receipt says which messages it showed. */
+  sent?: boolean;
   /** Sections to leave out, such as `recent` if your app sends the conversation itself. */
   without?: ("system" | "rules" | "persona" | "instructions" | "portrait" | "habits" | "memories" | "summaries" | "snippets" | "recent" | "date")[];
 }
@@ -629,15 +633,11 @@ export interface Ready {
   status: "ready" | "failing";
 }
 
-/** The acknowledgement of a message. */
-export interface Receipt {
-  message: Message;
-  /** Whether it survives a power cut. */
-  durable: boolean;
-  /** Whether it had been stored before. */
-  duplicate: boolean;
-  /** Notices for the user. */
-  notices: string[];
+/** Receipts, newest first. */
+export interface ReceiptPage {
+  receipts: aforesaid__server__api__receipts__Receipt[];
+  /** The cursor of the next page; null at the end. */
+  next: string | null;
 }
 
 /** A fact to remember. */
@@ -675,6 +675,25 @@ export interface Section {
   budget: number;
   items: number;
   left_out: number;
+}
+
+/** One item of a context. */
+export interface SentItem {
+  kind: "message" | "memory" | "summary" | "text";
+  /** The number of the message, memory or summary; null for other texts. */
+  id: number | null;
+  tokens: number;
+  /** What it says now; null for other texts and in lists. */
+  text: string | null;
+  /** Whether it was erased or taken back since. */
+  erased: boolean;
+}
+
+/** One section of a context. */
+export interface SentSection {
+  name: string;
+  tokens: number;
+  items: SentItem[];
 }
 
 /** A stretch of a thread without a long silence. */
@@ -856,6 +875,43 @@ export interface Wrong {
   /** The field: where it was sent, and its name. */
   where: string;
   what: string;
+}
+
+/** What was sent to a model to get one reply. */
+export interface aforesaid__server__api__receipts__Receipt {
+  id: string;
+  user: string;
+  thread: string;
+  at: string;
+  /** Who asked: the name of a key, or `aforesaid`. */
+  caller: string;
+  profile: string;
+  model: string | null;
+  budget: number;
+  /** Tokens of all sections together. */
+  tokens: number;
+  /** As the provider counted them. */
+  input_tokens: number | null;
+  /** As the provider counted them. */
+  output_tokens: number | null;
+  /** Durations: `context`, `first_byte`, `reply`. */
+  milliseconds: Record<string, number>;
+  /** The number of the message that it led to. */
+  reply: number | null;
+  /** What the model was told, in words. */
+  knew: string;
+  sections: SentSection[];
+}
+
+/** The acknowledgement of a message. */
+export interface aforesaid__server__shapes__Receipt {
+  message: Message;
+  /** Whether it survives a power cut. */
+  durable: boolean;
+  /** Whether it had been stored before. */
+  duplicate: boolean;
+  /** Notices for the user. */
+  notices: string[];
 }
 
 /** Every route of the server. */
@@ -1120,7 +1176,7 @@ export interface Routes {
       };
       body: NewMessage;
     };
-    result: Receipt;
+    result: aforesaid__server__shapes__Receipt;
   };
   /** Edit a message */
   "PATCH /api/messages": {
@@ -1131,7 +1187,7 @@ export interface Routes {
       };
       body: EditedMessage;
     };
-    result: Receipt;
+    result: aforesaid__server__shapes__Receipt;
   };
   /** Count messages */
   "GET /api/messages/count": {
@@ -1187,7 +1243,7 @@ export interface Routes {
       };
       body: NamedMessage;
     };
-    result: Receipt;
+    result: aforesaid__server__shapes__Receipt;
   };
   /** Erase messages */
   "POST /api/messages/erase": {
@@ -1236,6 +1292,48 @@ export interface Routes {
       body: ContextWanted;
     };
     result: Context;
+  };
+  /** List what was sent to models */
+  "GET /api/receipts": {
+    options: {
+      query?: {
+        /** Only receipts of this time or later. */
+        since?: string;
+        /** Maximum number of results. */
+        limit?: number;
+        /** `next` of the page before; without it, the first page. */
+        cursor?: string;
+        /** The user. Not needed with a key for one user. */
+        user?: string;
+        /** The space. Only for keys for all spaces; other keys have their own. */
+        space?: string;
+        /** A channel or conversation. Default: the direct chat. */
+        thread?: string;
+        /** A session by name. */
+        session?: string;
+      };
+    };
+    result: ReceiptPage;
+  };
+  /** Read what was sent to a model */
+  "GET /api/receipts/{receipt}": {
+    options: {
+      path: {
+        /** The id, as in `X-Aforesaid-Receipt`. */
+        receipt: string;
+      };
+      query?: {
+        /** The user. Not needed with a key for one user. */
+        user?: string;
+        /** The space. Only for keys for all spaces; other keys have their own. */
+        space?: string;
+        /** A channel or conversation. Default: the direct chat. */
+        thread?: string;
+        /** A session by name. */
+        session?: string;
+      };
+    };
+    result: aforesaid__server__api__receipts__Receipt;
   };
   /** Search */
   "GET /api/search": {

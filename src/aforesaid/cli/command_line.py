@@ -89,6 +89,8 @@ COMMANDS: Final = {
     "count": Listed("threads", "count", _MESSAGES),
     "search": Listed("messages", "search", _MESSAGES),
     "context": Listed("context", "context", _MESSAGES),
+    "receipts": Listed("receipts", "receipts", _MESSAGES),
+    "receipt": Listed("receipts", "receipt", _MESSAGES),
     "remember": Listed("memories", "remember", _MEMORIES),
     "forget": Listed("memories", "forget", _MEMORIES),
     "portrait": Listed("memories", "portrait", _MEMORIES),

@@ -4,13 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final
+from datetime import datetime
+from typing import Final, NamedTuple
 
 from aforesaid.context.items import USUAL_PRIORITY, Item, LeftOut, SectionReport
 from aforesaid.domain.chat_message import ChatMessage
 
 _BAR: Final = 40
 _SHOWN: Final = 60
+
+
+class Origin(NamedTuple):
+    """What a receipt says of a context beside its items."""
+
+    receipt: str
+    """The id of the receipt, if one is stored."""
+    thread: str
+    profile: str
+    model: str | None
+    """The model that tokens were counted for."""
+    at: datetime
+    milliseconds: int
+    """How long it took to build."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +44,12 @@ class Context:
     left_out: tuple[LeftOut, ...] = field(repr=False)
     counter: str = ""
     """How tokens were counted."""
+    origin: Origin | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def receipt(self) -> str | None:
+        """The id of its receipt, which is stored when the context is sent."""
+        return None if self.origin is None else self.origin.receipt
 
     @property
     def text(self) -> str:

@@ -9,6 +9,7 @@ from itertools import repeat
 from typing import NamedTuple, TypeAlias, overload
 
 from aforesaid.domain import checks
+from aforesaid.domain.context_receipt import ContextReceipt
 from aforesaid.domain.literals import SettingValue
 from aforesaid.domain.memory_change import MemoryChange
 from aforesaid.domain.message import Draft
@@ -167,10 +168,26 @@ class Spend:
         checks.at_least(self.tokens, 0, "the tokens")
 
 
+@dataclass(frozen=True, slots=True)
+class KeepReceipt:
+    """Store the receipt of a context, in the place of one with the same id.
+
+    Nothing is stored for a user of whom nothing else is stored: asking for a context makes nobody a user.
+    """
+
+    receipt: ContextReceipt
+
+    @property
+    def scope(self) -> Scope:
+        """Whose receipt it is."""
+        return self.receipt.scope
+
+
 Change: TypeAlias = (
     AddVectors
     | AddNoteVectors
     | Spend
+    | KeepReceipt
     | AddMessage
     | Withdraw
     | Archive

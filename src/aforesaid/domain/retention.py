@@ -10,13 +10,15 @@ from typing import Final, Literal, TypeAlias, get_args
 from aforesaid.domain import checks
 from aforesaid.errors import InvalidInput, SourcesChanged
 
-Discardable: TypeAlias = Literal["messages", "summaries", "memories", "versions", "derived", "audit", "spending"]
+Discardable: TypeAlias = Literal[
+    "messages", "summaries", "memories", "versions", "derived", "audit", "spending", "receipts"
+]
 """What can be deleted by age.
 
 `messages`: whole archives, by their last message; their summaries stay. `summaries`: replaced or rolled back ones that
 no other summary covers. `memories`: inactive ones, by their last change, except those that wait for approval.
 `versions`: earlier versions of facts and memories. `derived`: computed values, which can be computed again. `audit`:
-entries of the audit log. `spending`: token counts per day.
+entries of the audit log. `spending`: token counts per day. `receipts`: receipts of contexts.
 """
 DISCARDABLE: Final[tuple[Discardable, ...]] = get_args(Discardable)
 

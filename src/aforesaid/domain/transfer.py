@@ -2,7 +2,8 @@
 
 A dump is a stream of rows: first the messages in the order of the log, then all that refers to them. Numbers in a row
 (of messages, summaries, memories, archives) are those of the store that it came from; whoever restores it puts the new
-numbers in their place. Some rows are values of the domain as they are: `Message`, `Facts`, `AuditEntry`.
+numbers in their place. Some rows are values of the domain as they are: `Message`, `Facts`, `AuditEntry`,
+`ContextReceipt`.
 
 What can be worked out again is no part of a dump: keyword indexes, the agenda, portraits, vectors unless asked for.
 """
@@ -14,6 +15,7 @@ from datetime import date, datetime
 from typing import NamedTuple, TypeAlias
 
 from aforesaid.domain.checks import microseconds
+from aforesaid.domain.context_receipt import ContextReceipt
 from aforesaid.domain.counting import counted
 from aforesaid.domain.memory import Facts, MemoryRecord, MemoryVersion
 from aforesaid.domain.message import Draft, Message, sequence_number
@@ -131,6 +133,7 @@ Row: TypeAlias = (
     | UserRow
     | DayRow
     | SpendingRow
+    | ContextReceipt
     | AuditEntry
     | VectorOf
 )

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
+from time import perf_counter
 from typing import TYPE_CHECKING, Final
 
 from aforesaid.domain import checks
+from aforesaid.domain.clock import now
+from aforesaid.domain.context_receipt import new_receipt_id
 from aforesaid.domain.literals import SettingValue, Within
 from aforesaid.domain.message import Message
 from aforesaid.domain.report import MemoryStatus
@@ -55,6 +59,7 @@ class UserContexts(UserHandle):
         without: Sequence[str] = (),
         tools: bool = True,
         parts: bool = False,
+        sent: bool | None = None,
     ) -> Context:
         """Return what to send to a model that is to answer `text`: never more than `budget` tokens. No model is asked.
 
@@ -67,10 +72,14 @@ class UserContexts(UserHandle):
         A tool call among the recent messages is sent as such, with its results, if all of them are there; with
         `tools=False` it is described in words. With `parts`, images and files of recent messages are content parts;
         otherwise words such as `[image: a cat]` stand for them.
+
+        With `sent`, a receipt is stored: which messages and memories the model was told (`receipt`, `receipts`).
+        Without it, the setting `receipts.contexts` decides. The method `sent` stores the reply and tokens with it.
         """
-        from aforesaid.context import ContextRequest  # noqa: PLC0415 - loaded when it is needed
+        from aforesaid.context import ContextRequest, Origin  # noqa: PLC0415 - loaded when it is needed
         from aforesaid.models.tokens import counter_for  # noqa: PLC0415
 
+        began = perf_counter()
         asked, key = checks.message_text(text, _LONGEST), (self.scope.space, self.scope.user, *without)
         # Which reads are needed depends on settings, which hardly ever change.
         expected = self._services.recipes.get(key) or self._services.profile.context.without(without)
@@ -97,12 +106,26 @@ class UserContexts(UserHandle):
             )
             building = self._services.builder.build(self.scope, request, recipe, counter_for(model), prefetched)
             if self._actor is None:
-                return await building
-            # At the same time; nobody sees the context before the audit log has who asked for it.
-            made, _ = await asyncio.gather(building, self._record_view("context.read", "context"))
-            return made
+                made = await building
+            else:
+                # At the same time; nobody sees the context before the audit log has who asked for it.
+                made, _ = await asyncio.gather(building, self._record_view("context.read", "context"))
         finally:
             prefetched.close()
+        created = now()
+        origin = Origin(
+            new_receipt_id(created),
+            self.scope.thread,
+            self._services.profile_name,
+            model,
+            checks.moment(created),
+            round((perf_counter() - began) * 1_000),
+        )
+        made = replace(made, origin=origin)
+        keeper = self._services.receipts
+        if keeper.every_context if sent is None else sent:
+            keeper.keep_later(keeper.receipt_of(self.scope, self._who, made))
+        return made
 
     @public(audit=("context.read", "context"))
     async def account_context(self, text: str, *, at: datetime | None = None) -> AccountContext:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
@@ -17,13 +18,14 @@ from aforesaid.domain.report import Component
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary import Summary
 from aforesaid.errors import StoreError
+from aforesaid.front.receipt_keeper import ReceiptKeeper
 from aforesaid.models.embed import CachingEmbedder
 from aforesaid.models.provider_health import models_health
 from aforesaid.profiles import Profile
 from aforesaid.profiles.effective import EffectiveSettings
 from aforesaid.profiles.recipe import Recipe
 from aforesaid.recall import Recall
-from aforesaid.settings import Settings
+from aforesaid.settings import Keep, Settings
 from aforesaid.store import Store, questions
 from aforesaid.store.announcing import Announcements, announcing
 from aforesaid.store.attachments import Attachments, attaching
@@ -58,12 +60,14 @@ class Services:
         clock: Callable[[], int] = now,
         metrics: Metrics | None = None,
         attachments: Attachments | None = None,
+        profile_name: str = "",
     ) -> None:
         """Work on a store. `clock` returns the current time in microseconds. Attachments are in memory by default."""
         self.changes = Announcements()
         self.attachments = attachments or Attachments(None)
         self.store = announcing(attaching(store, self.attachments), self.changes)
         self.profile = profile
+        self.profile_name = profile_name
         self.chat = chat
         self.metrics = Metrics() if metrics is None else metrics
         self.loops = BackgroundLoops()
@@ -78,9 +82,9 @@ class Services:
         """The recipe of each user's last context, by space, user and sections left out: the next is likely the same."""
         self._embedder = embedder
         self._clock = clock
-        self.cleaning = Cleaning(
-            self.store, self._settings.retention, lambda: self.digest, self.metrics, clock, self.loops
-        )
+        self.receipts = ReceiptKeeper(self.store, self._settings.receipts)
+        retention = replace(self._settings.retention, receipts=Keep(purge_days=self._settings.receipts.days))
+        self.cleaning = Cleaning(self.store, retention, lambda: self.digest, self.metrics, clock, self.loops)
         self.upkeep = Upkeep(
             [
                 Embedding(self.store, embedder, self.metrics, self.loops),
@@ -198,7 +202,7 @@ class Services:
         encoder: Embedder | None = self.__dict__.get("_encoder")
         if encoder is not None and encoder is not self._embedder:
             models.append(encoder.close)
-        await close_all(self.loops.close, self.upkeep.close, *models, self.store.close)
+        await close_all(self.loops.close, self.upkeep.close, self.receipts.close, *models, self.store.close)
 
     async def _components(self) -> list[Component]:
         return [

@@ -7,6 +7,7 @@ from collections import defaultdict
 from dataclasses import replace
 from typing import Literal, TypeAlias
 
+from aforesaid.domain.context_receipt import ContextReceipt, renumbered
 from aforesaid.domain.details import with_reply_to
 from aforesaid.domain.memory import MemoryRecord
 from aforesaid.domain.message import Message, message_id, sequence_number
@@ -115,6 +116,8 @@ class Renumbering:
                 return row._replace(extracted=self.runs("message", row.space).before(row.extracted))
             case DayRow():
                 return row._replace(done_seq=self.runs("message", row.space).before(row.done_seq))
+            case ContextReceipt():
+                return self._receipt(row)
             case VectorOf():
                 return row._replace(seq=self._need("message", row.space, row.seq))
             case _:
@@ -180,6 +183,13 @@ class Renumbering:
                 current = revision > len(row.versions)
                 self.successors.append(SuccessorRow(space, row.memory.id, None if current else revision, by))
         return MemoryRow(memory, versions)
+
+    def _receipt(self, row: ContextReceipt) -> ContextReceipt:
+        """Return a receipt with new numbers. What was erased before has none: its old number may be another's here."""
+        kinds: tuple[Kind, ...] = ("message", "memory", "summary")
+        sections = renumbered(row.sections, {kind: self.runs(kind, row.space).get for kind in kinds})
+        reply = None if row.reply is None else self.runs("message", row.space).get(row.reply)
+        return replace(row, sections=sections, reply=reply)
 
     def _with_successor(self, memory: MemoryRecord) -> MemoryRecord:
         if memory.superseded_by is None:

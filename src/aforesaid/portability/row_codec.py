@@ -9,6 +9,7 @@ from datetime import date, datetime, timedelta
 from typing import Any, Final, cast, get_args
 
 from aforesaid.domain.checks import storable
+from aforesaid.domain.context_receipt import ContextReceipt, read_receipt, receipt_details
 from aforesaid.domain.details import canonical_details
 from aforesaid.domain.literals import Role
 from aforesaid.domain.memory import (
@@ -67,6 +68,9 @@ def encode(row: Row) -> dict[str, Any]:
             body = {each.name: getattr(row, each.name) for each in fields(row) if each.name != "details"}
             if row.details is not None:
                 body["details"] = json.loads(row.details)
+        case ContextReceipt():
+            names = {"id": row.id, "space": row.space, "user": row.user, "at": row.at, "reply": row.reply}
+            body = {**names, **receipt_details(row)}
         case Facts() | AuditEntry():
             body = {each.name: getattr(row, each.name) for each in fields(row)}
         case _:
@@ -304,6 +308,12 @@ def _audit(found: Fields) -> AuditEntry:
     return AuditEntry(found.number("id"), found.moment("at"), *names)
 
 
+def _receipt(found: Fields) -> ContextReceipt:
+    reply = None if found.raw("reply") is None else found.number("reply", 1)
+    names = (found.text("id"), found.name("space"), found.name("user"), found.moment("at"))
+    return read_receipt(*names, reply, found.raw_all())
+
+
 def _vector(found: Fields) -> VectorOf:
     return VectorOf(found.name("embedder"), found.name("space"), found.number("seq", 1), found.blob("value"))
 
@@ -323,6 +333,7 @@ _READERS: Final[dict[str, Callable[[Fields], Row]]] = {
     "user": _user,
     "day": _day,
     "spending": _spending,
+    "receipt": _receipt,
     "audit": _audit,
     "vector": _vector,
 }

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from typing import Final
 
+from aforesaid.domain.context_receipt import ContextReceipt
 from aforesaid.domain.memory import Facts
 from aforesaid.domain.message import Message
 from aforesaid.domain.report import AuditEntry
@@ -42,6 +43,7 @@ NAMES: Final[dict[type, str]] = {
     UserRow: "user",
     DayRow: "day",
     SpendingRow: "spending",
+    ContextReceipt: "receipt",
     AuditEntry: "audit",
     VectorOf: "vector",
 }

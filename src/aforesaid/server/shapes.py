@@ -382,6 +382,7 @@ class ContextShape(BaseModel):
     counter: str = Field(description="How tokens were counted.")
     sections: list[SectionShape]
     explanation: str = Field(description="What is in it, what is not, and why.")
+    receipt: str | None = Field(description="The id of the receipt, which is stored if the context is sent.")
 
     @classmethod
     def of(cls, context: Context) -> Self:
@@ -394,4 +395,5 @@ class ContextShape(BaseModel):
             counter=context.counter,
             sections=[SectionShape.model_validate(section) for section in context.sections],
             explanation=context.explain(),
+            receipt=context.receipt,
         )

@@ -18,13 +18,23 @@ from aforesaid.settings.layers import FILE_RANK, from_arguments, from_environmen
 from aforesaid.settings.providers import read_providers
 from aforesaid.settings.routes import choose_embedding, read_routes
 from aforesaid.settings.speech import read_speech
-from aforesaid.settings.values import Alerts, Keep, Reranking, Resilience, Retention, Serving, Settings, Spending
+from aforesaid.settings.values import (
+    Alerts,
+    Keep,
+    Receipts,
+    Reranking,
+    Resilience,
+    Retention,
+    Serving,
+    Settings,
+    Spending,
+)
 
 _PLAIN: Final = Settings()
 _ON_DISK: Final = re.compile(r"sqlite:|json:|files:|")
 _ELSEWHERE: Final = re.compile(r"[a-z][a-z0-9+]+:|:memory:\Z|~", re.IGNORECASE)
 
-T = TypeVar("T", Alerts, Keep, Reranking, Resilience, Spending, Serving)
+T = TypeVar("T", Alerts, Keep, Receipts, Reranking, Resilience, Spending, Serving)
 
 
 def load_settings(
@@ -84,6 +94,7 @@ def _assemble(sources: LayeredValues) -> Settings:
         spending=_table(sources, Spending, "spending"),
         alerts=_table(sources, Alerts, "alerts"),
         retention=_retention(sources),
+        receipts=_table(sources, Receipts, "receipts"),
         server=_serving(sources),
         speech=speech,
         bots=read_bots(sources),
@@ -101,7 +112,7 @@ def _table(sources: LayeredValues, table: type[T], *path: str) -> T:
 
 
 def _retention(sources: LayeredValues) -> Retention:
-    kinds = [field.name for field in fields(Retention)]
+    kinds = [field.name for field in fields(Retention) if field.default is not None]
     return Retention(**{kind: _table(sources, Keep, "retention", kind) for kind in kinds})
 
 

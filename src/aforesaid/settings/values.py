@@ -262,6 +262,16 @@ def _without_archive() -> Any:  # noqa: ANN401 - the field's type
 
 
 @dataclass(frozen=True, slots=True)
+class Receipts:
+    """Receipts of contexts: which messages, memories and summaries were sent to a model for each reply."""
+
+    days: int = setting(30, value_types.whole(0, 365_000))
+    """Days after which a receipt is deleted. 0: none is stored."""
+    contexts: bool = setting(False, value_types.boolean())
+    """Whether every call of `context` stores a receipt, also where the caller does not say that it was sent."""
+
+
+@dataclass(frozen=True, slots=True)
 class Retention:
     """Retention rules, applied once a day. By default everything is kept."""
 
@@ -279,6 +289,8 @@ class Retention:
     """Deletes audit rows."""
     spending: Keep = _without_archive()
     """Deletes daily token counts."""
+    receipts: Keep | None = None
+    """Deletes receipts of contexts. Configured by `receipts.days`."""
 
     @property
     def anything(self) -> bool:
@@ -306,6 +318,7 @@ class Settings:
     spending: Spending = Spending()
     alerts: Alerts = Alerts()
     retention: Retention = Retention()
+    receipts: Receipts = Receipts()
     server: Serving = Serving()
     speech: Speech = Speech()
     bots: BotSettings = BotSettings()

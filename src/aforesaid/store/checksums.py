@@ -105,6 +105,9 @@ _TABLES: Final = {
         "space text, day text, [[owner ~ user]] text, tokens bigint",
         "space || '/' || [[owner ~ user]] || ', ' || day",
     ),
+    "receipt": _Declared(
+        "[[space text, ]]owner text, id text, at bigint, reply bigint, details json", f"{_OWNER} || ', receipt ' || id"
+    ),
     "walk": _Declared("[[space text, ]]policy text, up_to bigint", "[[space || '/' || ]]policy"),
     "agenda": _Declared(
         """

@@ -50,7 +50,8 @@ class Store(Protocol):
         """Give out everything as it is at one moment, page by page, while the store is in use.
 
         In this order: messages (by number, space by space where each space has its own), sessions, summaries and
-        memories (by number), facts (by version), forgotten, settings, users, days, spending, audit, vectors if asked.
+        memories (by number), facts (by version), forgotten, settings, users, days, spending, receipts, audit,
+        vectors if asked.
         The change `Restore` takes the rows of it.
         """
 

@@ -84,7 +84,7 @@ USER: Final = (
     ),
     *(
         f"DELETE FROM {table} WHERE [[space = $1 AND owner = $2 ~ owner = :who]]"
-        for table in ("facts", "setting", "forgotten")
+        for table in ("facts", "setting", "forgotten", "receipt")
     ),
     f"""
     UPDATE session SET {setting("session", opened_by=_FIRST_OWNER)}

@@ -241,7 +241,7 @@ class Cleaning:
 
 def _rules(retention: Retention) -> list[tuple[str, Keep]]:
     every = [(field.name, getattr(retention, field.name)) for field in fields(retention)]
-    return [(kind, keep) for kind, keep in every if keep != Keep()]
+    return [(kind, keep) for kind, keep in every if keep not in (None, Keep())]
 
 
 def _before(at: int, days: int) -> int:

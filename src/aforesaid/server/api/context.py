@@ -26,6 +26,9 @@ class ContextWanted(OfUser):
     model: Text | None = Field(
         default=None, max_length=255, description="The model whose tokens to count.", examples=["gpt-4o"]
     )
+    sent: bool = Field(
+        default=False, description="Whether you send it to a model: then a receipt says which messages it showed."
+    )
     without: list[SectionName] = Field(
         default=[],
         max_length=len(SECTIONS),
@@ -48,4 +51,6 @@ async def make_context(who: Reader, memory: MemoryDep, wanted: ContextWanted, sp
         without=wanted.without,
         tools=False,  # the messages of this answer are texts
     )
+    if wanted.sent:
+        await person.sent(made)
     return ContextShape.of(made)

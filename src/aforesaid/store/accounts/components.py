@@ -51,6 +51,7 @@ FILES: Final = (
     File("memories.json", ("memories", "memory_versions", "facts", "forgotten")),
     File("vectors.json", ("vectors", "note_vectors"), derived=True),
     File("audit.json", ("audit",)),
+    File("receipts.json", ("receipts",)),
 )
 COMPONENTS: Final = ("short_term", "mid_term", "whole_history", "history_context")
 

@@ -53,6 +53,7 @@ ANSWERS: Final[Mapping[type[Question[Any]], Callable[[Reader, Any], Any]]] = {
     questions.DiscardableCount: reads.discardable,
     questions.TokensSpent: reads.spent,
     questions.Settings: reads.settings,
+    questions.Receipts: known_reads.receipts,
     questions.AuditRows: reads.audit,
     questions.DisplayNames: reads.names,
     questions.Users: reads.users,

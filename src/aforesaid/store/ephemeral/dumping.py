@@ -40,6 +40,7 @@ def rows(state: State, *, vectors: bool) -> Iterator[Row]:
     yield from _days(state)
     for (day, payer), tokens in state.spending.items():
         yield SpendingRow(day, *(payer or ("", "")), tokens)
+    yield from (receipt for _, receipt in sorted(state.receipts.items()))
     yield from state.audit.values()
     if vectors:
         for (embedder, seq), value in state.vectors.items():

@@ -144,6 +144,7 @@ def _erase_user(work: Changes, write: writes.EraseUser) -> None:
     state.given.pop(facts_table(who), None)
     _take_out(state.facts, lambda key: key[0] == who)
     _take_out(state.settings, lambda key: key[0] == who)
+    _take_out(state.receipts, lambda key: key[0] == who)
     _take_out(state.spending, lambda key: key[1] == who)
     _take_out(state.derived, lambda key: key[0] == who or key[0] in others)
     _take_out(state.agenda, lambda subject: (subject.space, subject.user) == who)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from aforesaid.domain.context_receipt import ContextReceipt
 from aforesaid.domain.memory import Derived, Facts, MemoryRecord, MemoryVersion, Tombstone, Unextracted
 from aforesaid.store import questions
 from aforesaid.store.ephemeral.known import due_memories, unextracted_users, with_sources
 from aforesaid.store.ephemeral.reader import Reader
-from aforesaid.store.ephemeral.state import person
+from aforesaid.store.ephemeral.state import as_microseconds, person
 
 
 def memories(reader: Reader, question: questions.Memories) -> list[MemoryRecord]:
@@ -68,6 +69,21 @@ def forgotten(reader: Reader, question: questions.Tombstones) -> list[Tombstone]
 def derived(reader: Reader, question: questions.DerivedText) -> Derived | None:
     """Return what was worked out for the user."""
     return reader.state.derived.get((person(question.scope), question.kind))
+
+
+def receipts(reader: Reader, question: questions.Receipts) -> list[ContextReceipt]:
+    """Return receipts of contexts, newest first."""
+    whose, ids, replies = person(question.scope), question.ids, question.replies
+    found = [
+        receipt
+        for (owner, name), receipt in reader.state.receipts.items()
+        if owner == whose
+        and (ids is None or name in ids)
+        and (replies is None or receipt.reply in replies)
+        and (question.since is None or as_microseconds(receipt.at) >= question.since)
+        and (question.before is None or name < question.before)
+    ]
+    return sorted(found, key=lambda receipt: receipt.id, reverse=True)[: question.limit]
 
 
 def unextracted(reader: Reader, question: questions.UnextractedUsers) -> list[Unextracted]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
-from typing import Final
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from typing import Any, Final
 
 from aforesaid.domain.checks import moment
 from aforesaid.domain.retention import Discardable
@@ -29,7 +29,7 @@ def old_keys(state: State, table: Discardable, before: int) -> list[Hashable]:
     if table == "spending":
         until = moment(before).date()
         return [key for key in state.spending if key[0] < until]
-    rows = state.derived if table == "derived" else state.audit
+    rows: Mapping[Any, Any] = getattr(state, table)
     return [key for key, row in rows.items() if as_microseconds(row.at) < before]
 
 

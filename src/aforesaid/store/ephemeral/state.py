@@ -11,6 +11,7 @@ from typing import Final
 from aforesaid.domain.agenda import Entry as Planned
 from aforesaid.domain.agenda import Subject
 from aforesaid.domain.checks import microseconds
+from aforesaid.domain.context_receipt import ContextReceipt
 from aforesaid.domain.literals import Within
 from aforesaid.domain.memory import Derived, Facts, MemoryRecord, MemoryVersion, Tombstone
 from aforesaid.domain.message import Message, message_hash
@@ -96,6 +97,8 @@ class State:
     walks: Rows[str, int] = field(default_factory=dict)
     """Up to where each policy has walked along the log."""
     agenda: Rows[Subject, Planned] = field(default_factory=dict)
+    receipts: Rows[tuple[Name, str], ContextReceipt] = field(default_factory=dict)
+    """Receipts of contexts, by user and id."""
     audit: Rows[int, AuditEntry] = field(default_factory=dict)
     marks: Rows[str, str] = field(default_factory=dict)
     """What is kept in mind about the store itself."""

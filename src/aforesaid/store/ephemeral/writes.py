@@ -162,6 +162,11 @@ def _put_derived(work: Changes, write: writes.PutDerivedText) -> None:
     work.state.derived[person(write.scope), write.kind] = write.derived
 
 
+def _put_receipt(work: Changes, write: writes.PutReceipt) -> None:
+    receipt = write.receipt
+    work.state.receipts[(receipt.space, receipt.user), receipt.id] = receipt
+
+
 def _store_setting(work: Changes, write: writes.StoreSetting) -> None:
     work.state.settings[person(write.scope), write.setting.key] = write.setting
 
@@ -212,6 +217,7 @@ WRITES: Final[Mapping[type[writes.Write[Any]], Callable[[Changes, Any], Any]]] =
     writes.RenumberFacts: _renumber_facts,
     writes.AddTombstone: _add_tombstone,
     writes.PutDerivedText: _put_derived,
+    writes.PutReceipt: _put_receipt,
     writes.StoreSetting: _store_setting,
     writes.RemoveSetting: _remove_setting,
     writes.SetProgress: _set_progress,

@@ -11,6 +11,7 @@ from typing import Any, Final, TypeAlias
 
 from aforesaid.domain.agenda import Entry as Planned
 from aforesaid.domain.agenda import Subject
+from aforesaid.domain.context_receipt import ContextReceipt
 from aforesaid.domain.details import canonical_details
 from aforesaid.domain.memory import Derived, Facts, MemoryRecord, MemoryVersion, Tombstone
 from aforesaid.domain.message import Message, message_id
@@ -163,6 +164,11 @@ def _unpack_facts(record: Record) -> tuple[tuple[Name, int], Facts]:
     return ((facts.space, facts.user), facts.version), facts
 
 
+def _unpack_receipt(record: Record) -> tuple[tuple[Name, str], ContextReceipt]:
+    receipt = decode(ContextReceipt, record)
+    return ((receipt.space, receipt.user), receipt.id), receipt
+
+
 def _named(name: Name) -> Record:
     return {"space": name[0], "user": name[1]}
 
@@ -292,6 +298,7 @@ TABLES: Final[tuple[Table, ...]] = (
     ),
     _of_users("extracted", "extracted", "extracted_up_to", int),
     _of_users("chunks", "chunks", "last_chunk", int),
+    Table("receipts", "receipts", lambda _, receipt: encode(receipt), _unpack_receipt, key=tuple[Name, str]),
     _of_values("audit", "audit", AuditEntry, "id", int, _its_owner),
     _of_pairs("walks", "walks", ("policy", str), ("walked_up_to", int)),
     _of_values("agenda", "agenda", Planned, "subject", Subject, _nobody),

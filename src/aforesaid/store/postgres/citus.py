@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 TABLES: Final = (
     *("space", "writer", "person", "thread", "session", "log", "summary", "summary_source", "memory", "memory_source"),
     *("memory_version", "facts", "forgotten", "derived", "setting", "audit", "spending", "walk", "agenda", "embedder"),
-    *("meaning", "note_meaning", "mark"),
+    *("meaning", "note_meaning", "mark", "receipt"),
 )
 """All tables, those that others refer to before these."""
 

@@ -7,6 +7,7 @@ from datetime import date
 from typing import Final
 
 from aforesaid.domain.checks import moment
+from aforesaid.domain.context_receipt import read_receipt
 from aforesaid.domain.memory import Facts, MemoryRecord
 from aforesaid.domain.report import AuditEntry, Setting
 from aforesaid.domain.scope import Scope
@@ -67,6 +68,10 @@ _SPENDING: Final = """
 SELECT day, '', '', sum(tokens)::bigint FROM spending WHERE owner = '' GROUP BY day
 UNION ALL SELECT day, space, owner, tokens FROM spending WHERE owner != '' ORDER BY 1, 2, 3
 """
+_RECEIPTS: Final = """
+SELECT space, owner, id, at, reply, details FROM receipt WHERE (space, owner, id) > ($1, $2, $3)
+ ORDER BY space, owner, id LIMIT $4
+"""
 _AUDIT: Final = """
 SELECT id, at, space, owner, actor, action, subject FROM audit WHERE (space, id) > ($1, $2) ORDER BY space, id LIMIT $3
 """
@@ -109,6 +114,8 @@ async def _about_users(queries: Queries) -> AsyncIterator[list[Row]]:
     yield [DayRow(*row) for row in await queries.rows(_DAYS)]
     spending = await queries.rows(_SPENDING)
     yield [SpendingRow(date.fromisoformat(day), space, user, tokens) for day, space, user, tokens in spending]
+    async for page in _pages(queries, _RECEIPTS, ("", "", ""), lambda row: row[:3]):
+        yield [read_receipt(name, space, user, moment(at), *rest) for space, user, name, at, *rest in page]
 
 
 async def _with_versions(queries: Queries, memory: MemoryRecord) -> MemoryRow:

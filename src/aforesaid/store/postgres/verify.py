@@ -40,7 +40,7 @@ _DATABASE: Final = (
 
 _REFERRED: Final = (
     *((table, "owner", "person", "name") for table in ("log", "summary", "memory", "facts", "forgotten", "derived")),
-    ("setting", "owner", "person", "name"),
+    *((table, "owner", "person", "name") for table in ("setting", "receipt")),
     ("log", "author", "person", "name"),
     ("session", "opened_by", "person", "name"),
     *((table, "thread", "thread", "name") for table in ("log", "session", "summary")),

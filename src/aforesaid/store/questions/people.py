@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from aforesaid.domain.context_receipt import ContextReceipt
 from aforesaid.domain.report import AuditEntry, Setting, Stats, User
 from aforesaid.store.questions.base import OfScope, OfScopeShort, OfSpace, Question
 
@@ -19,6 +20,19 @@ class AuditRows(OfScope[list[AuditEntry]]):
     """The newest audit rows about the user, oldest first."""
 
     limit: int = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Receipts(OfScopeShort[list[ContextReceipt]]):
+    """Receipts of the user's contexts, newest first: since a moment (microseconds), by id, or by what they led to."""
+
+    limit: int = 100
+    since: int | None = None
+    before: str | None = None
+    """Only receipts with a smaller id, which are older."""
+    ids: Sequence[str] | None = None
+    replies: Sequence[int] | None = None
+    """Sequence numbers of replies."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from aforesaid.domain import change, memory_change, summary_change, transfer
+from aforesaid.domain.context_receipt import ContextReceipt
 from aforesaid.domain.memory import Facts
 from aforesaid.domain.report import AuditEntry
 from aforesaid.domain.retention import Discard, PutMark
@@ -31,6 +32,7 @@ _ROWS: Final[Mapping[type, Callable[[Any], Rule[Restored]]]] = {
     transfer.UserRow: known.restore_user,
     transfer.DayRow: agenda.restore_day,
     transfer.SpendingRow: known.restore_spending,
+    ContextReceipt: known.restore_receipt,
     AuditEntry: known.restore_audit,
     transfer.VectorOf: known.restore_vector,
 }
@@ -59,6 +61,7 @@ RULES: Final[Mapping[type, Callable[[Any], Rule[Any]]]] = {
     change.PutFacts: known.put_facts,
     change.PutSetting: known.put_setting,
     change.Spend: known.spend,
+    change.KeepReceipt: known.keep_receipt,
     Discard: discard,
     PutMark: known.put_mark,
     Restore: _restore,

@@ -1,10 +1,11 @@
-"""Rules for facts, requests to forget, derived texts, settings, spending and marks."""
+"""Rules for facts, requests to forget, derived texts, settings, receipts, spending and marks."""
 
 from __future__ import annotations
 
-from aforesaid.domain.change import PutFacts, PutSetting, Spend
+from aforesaid.domain.change import KeepReceipt, PutFacts, PutSetting, Spend
 from aforesaid.domain.checks import microseconds, moment
 from aforesaid.domain.clock import now
+from aforesaid.domain.context_receipt import ContextReceipt
 from aforesaid.domain.memory import Derived, Facts, Tombstone
 from aforesaid.domain.memory_change import AuditAccess, Forget, MarkExtracted, PutDerived
 from aforesaid.domain.report import AuditEntry, Setting
@@ -17,6 +18,7 @@ from aforesaid.store.questions import (
     FactsVersions,
     Marks,
     NewestFacts,
+    Receipts,
     Settings,
     TokensSpent,
     Tombstones,
@@ -32,6 +34,7 @@ from aforesaid.store.rules.writes import (
     KeepUser,
     MergeUser,
     PutDerivedText,
+    PutReceipt,
     PutVector,
     RecordAudit,
     RemoveSetting,
@@ -166,6 +169,21 @@ def restore_session(row: SessionRow) -> Rule[Restored]:
 def restore_vector(row: VectorOf) -> Rule[Restored]:
     """Store the vector of a message, unless it has one."""
     return Restored(_NOTHING_NUMBERED, (yield from ask(PutVector(row))))
+
+
+def keep_receipt(change: KeepReceipt) -> Rule[None]:
+    """Store the receipt of a context, if anything else is stored of its user."""
+    if (yield from ask(IsUser(change.scope))):
+        yield PutReceipt(change.receipt)
+
+
+def restore_receipt(row: ContextReceipt) -> Rule[Restored]:
+    """Store the receipt of a context, unless it is here."""
+    yield KeepUser(row.scope, microseconds(row.at, "the time"))
+    fresh = not (yield from ask(Receipts(row.scope, limit=1, ids=[row.id])))
+    if fresh:
+        yield PutReceipt(row)
+    return Restored(_NOTHING_NUMBERED, fresh)
 
 
 def spend(change: Spend) -> Rule[None]:

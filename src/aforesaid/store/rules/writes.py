@@ -12,6 +12,7 @@ from datetime import date
 from typing import Generic, TypeVar
 
 from aforesaid.domain.agenda import Entry
+from aforesaid.domain.context_receipt import ContextReceipt
 from aforesaid.domain.memory import Derived, Facts, MemoryRecord, MemoryVersion
 from aforesaid.domain.report import Setting
 from aforesaid.domain.retention import Discardable
@@ -211,6 +212,13 @@ class PutDerivedText(Write[None]):
 
 
 @dataclass(frozen=True, slots=True)
+class PutReceipt(Write[None]):
+    """Store the receipt of a context, in the place of one with the same id."""
+
+    receipt: ContextReceipt
+
+
+@dataclass(frozen=True, slots=True)
 class StoreSetting(Write[None]):
     """Store a setting of a user."""
 
@@ -258,8 +266,8 @@ class EraseMemories(Write[None]):
 class EraseUser(Write[None]):
     """Delete what a user without messages, summaries and memories still has, and the name.
 
-    That is facts, settings, tombstones, token counts, audit and agenda. Sessions that the user opened belong to
-    whoever speaks first in them. What was derived for the user and for `others` is deleted too.
+    That is facts, settings, tombstones, receipts, token counts, audit and agenda. Sessions that the user opened
+    belong to whoever speaks first in them. What was derived for the user and for `others` is deleted too.
     """
 
     scope: Scope
@@ -292,7 +300,10 @@ class EraseMemoryVersions(Write[None]):
 
 @dataclass(frozen=True, slots=True)
 class EraseOldRows(Write[int]):
-    """Delete at most `limit` rows of derived texts, audit or token counts that are older than a moment; count them."""
+    """Delete at most `limit` rows that are older than a moment, and count them.
+
+    `table` is derived texts, audit, token counts or receipts.
+    """
 
     table: Discardable
     before: int

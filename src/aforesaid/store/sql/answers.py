@@ -87,6 +87,7 @@ ANSWERS: Final[Answers] = {
         lambda question: (*_whose(question), question.limit),
         lambda _, found: [AuditEntry(row[0], moment(row[1]), *row[2:]) for row in reversed(found)],
     ),
+    questions.Receipts: people.receipts,
     questions.DisplayNames: people.names,
     questions.Users: people.users,
     questions.IrregularIds: people.irregular_ids,

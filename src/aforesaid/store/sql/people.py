@@ -1,15 +1,17 @@
-"""Questions about users, their names and what they spent, and totals of the store."""
+"""Questions about users, their names, receipts and what they spent, and totals of the store."""
 
 from __future__ import annotations
 
 from typing import Final
 
+from aforesaid.domain.checks import moment
+from aforesaid.domain.context_receipt import ContextReceipt, read_receipt
 from aforesaid.domain.known_ids import is_regular
 from aforesaid.domain.report import Stats, User
 from aforesaid.domain.setting import EVERYBODY
 from aforesaid.store import questions, records
 from aforesaid.store.sql.statements import Answer, Conditions, Statement, rows
-from aforesaid.store.sql.tables import listed
+from aforesaid.store.sql.tables import OWNED, listed
 
 _DISPLAY_NAME: Final = """
 (SELECT log.name FROM log WHERE [[log.space = {space} AND ]]log.author = person.[[name ~ id]] AND log.name IS NOT NULL
@@ -61,6 +63,22 @@ def spent(question: questions.TokensSpent) -> Answer[int]:
     limits.add_if("space = {0}", None if question.scope is None else question.scope.space)
     ((tokens,),) = yield from rows(_SPENT.format(limits=limits), *limits.values)
     return int(tokens)
+
+
+def receipts(question: questions.Receipts) -> Answer[list[ContextReceipt]]:
+    """Return receipts of contexts, newest first."""
+    whose = question.scope[:2]
+    limits = Conditions(OWNED, *whose)
+    limits.add_if("at >= {0}", question.since)
+    limits.add_if("id < {0}", question.before)
+    if question.ids is not None:
+        limits.add(listed("id", "{0}", "text"), list(question.ids))
+    if question.replies is not None:
+        limits.add(f"reply IS NOT NULL AND {listed('reply', '{0}')}", list(question.replies))
+    most = limits.bind(question.limit)
+    text = f"SELECT id, at, reply, details FROM receipt WHERE {limits} ORDER BY id DESC LIMIT {most}"
+    found = yield from rows(text, *limits.values)
+    return [read_receipt(name, *whose, moment(at), reply, records.loaded(it)) for name, at, reply, it in found]
 
 
 def irregular_ids(_: questions.IrregularIds) -> Answer[frozenset[str]]:

@@ -101,13 +101,17 @@ OLD: Final[dict[Discardable, tuple[str, ...]]] = {
     "derived": ("FROM derived y WHERE y.at < $1",),
     "audit": ("FROM audit y WHERE y.at < $1",),
     "spending": ("FROM spending y WHERE y.day < $1",),
+    "receipts": ("FROM receipt y WHERE y.at < $1",),
 }
 _KEYS: Final[dict[Discardable, str]] = {
     "derived": "[[space, ]]owner, kind",
     "audit": "[[space, ]]id",
     "spending": "space, day, [[owner ~ user]]",
+    "receipts": "[[space, ]]owner, id",
 }
 """The keys of tables whose rows are deleted without an audit entry."""
+_TABLES: Final[dict[Discardable, str]] = {"receipts": "receipt"}
+"""The tables that are not named as what is in them."""
 
 
 def _of_space(old: str) -> str:
@@ -146,7 +150,7 @@ def erase_old_rows(write: EraseOldRows) -> Answer[int]:
     """Delete rows that are older than a moment, up to a limit, and return how many."""
     keys, table = _KEYS[write.table], write.table
     old = f"SELECT {keys} {_of_space(OLD[table][0])} ORDER BY {keys} LIMIT $3"
-    text = f"DELETE FROM {table} WHERE [[space = $2 AND ]]({keys}) IN ({old}) RETURNING 1"
+    text = f"DELETE FROM {_TABLES.get(table, table)} WHERE [[space = $2 AND ]]({keys}) IN ({old}) RETURNING 1"
     return len((yield from rows(text, moment_of(table, write.before), write.space, write.limit)))
 
 

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final, Protocol
 
 from aforesaid.domain.clock import now
+from aforesaid.domain.context_receipt import receipt_details
 from aforesaid.domain.memory import MemoryRecord
 from aforesaid.domain.scope import Scope
 from aforesaid.store import records
@@ -238,6 +239,18 @@ def _put_derived(unit: Unit, write: writes.PutDerivedText) -> None:
     unit.insert("derived", {**whose, **row}, replacing=(*whose, "kind"))
 
 
+def _put_receipt(unit: Unit, write: writes.PutReceipt) -> None:
+    receipt = write.receipt
+    whose = unit.whose(receipt.space, receipt.user)
+    row = {
+        "id": receipt.id,
+        "at": records.number_of(receipt.at),
+        "reply": receipt.reply,
+        "details": json.dumps(receipt_details(receipt), ensure_ascii=False, separators=(",", ":")),
+    }
+    unit.insert("receipt", {**whose, **row}, replacing=(*whose, "id"))
+
+
 def _store_setting(unit: Unit, write: writes.StoreSetting) -> None:
     whose, setting = unit.whose(*write.scope[:2]), write.setting
     row = {
@@ -284,6 +297,7 @@ WRITES: Final[Mapping[type[writes.Write[Any]], Callable[[Any, Any], Any | Awaita
     writes.RenumberFacts: _renumber_facts,
     writes.AddTombstone: _add_tombstone,
     writes.PutDerivedText: _put_derived,
+    writes.PutReceipt: _put_receipt,
     writes.StoreSetting: _store_setting,
     writes.RemoveSetting: lambda unit, write: unit.later(_REMOVE_SETTING, *write.scope[:2], write.key),
     writes.SetProgress: _set_progress,

@@ -10,6 +10,7 @@ from typing import Final
 import apsw
 
 from aforesaid.domain.checks import moment
+from aforesaid.domain.context_receipt import read_receipt
 from aforesaid.domain.memory import Facts
 from aforesaid.domain.message import Message
 from aforesaid.domain.report import AuditEntry, Setting
@@ -55,6 +56,10 @@ SELECT p.space, p.name, p.created_at, p.last_chunk, p.extracted,
   FROM person p WHERE p.owner = 1 ORDER BY p.id
 """
 _DAYS: Final = "SELECT policy, space, day, done_at, done_seq FROM agenda WHERE day != '' AND done_at IS NOT NULL"
+_RECEIPTS: Final = """
+SELECT r.id, p.space, p.name, r.at, r.reply, r.details FROM receipt r JOIN person p ON p.id = r.owner
+ ORDER BY r.owner, r.id
+"""
 _VECTORS: Final = """
 SELECT e.name, p.space, v.seq, v.value
   FROM vector v JOIN embedder e ON e.id = v.embedder JOIN person p ON p.id = v.owner ORDER BY v.n
@@ -125,6 +130,8 @@ def _others(connection: apsw.Connection) -> Iterator[Row]:
     yield from (DayRow(*row) for row in connection.execute(_DAYS))
     for day, space, user, tokens in connection.execute("SELECT day, space, user, tokens FROM spending"):
         yield SpendingRow(date.fromisoformat(day), space, user, tokens)
+    for name, space, user, at, reply, details in connection.execute(_RECEIPTS):
+        yield read_receipt(name, space, user, moment(at), reply, json.loads(details))
     audit = "SELECT id, at, space, user, actor, action, subject FROM audit ORDER BY id"
     for number, at, *names in connection.execute(audit):
         yield AuditEntry(number, moment(at), *names)
@@ -136,6 +143,6 @@ PARTS: Final[dict[str, Callable[[apsw.Connection], Iterator[Row]]]] = {
     "memories": _memories,
     "facts": _facts,
     "settings and users": _about_users,
-    "days, counts of tokens and audit rows": _others,
+    "days, counts of tokens, receipts and audit rows": _others,
 }
 """All that is not a message, each kind by itself."""

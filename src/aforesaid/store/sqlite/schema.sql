@@ -1,4 +1,4 @@
--- schema 16
+-- schema 17
 -- The sum of the steps in migrations/ up to this number, for files that are created. tools/sqlite_schema.py writes it.
 CREATE TABLE person (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -369,3 +369,14 @@ CREATE VIEW log_index_content AS
     SELECT seq, index_terms(owner, thread, shared, text) AS terms FROM log
      WHERE seq > coalesce(
                (SELECT last_seq FROM unindexed WHERE first_seq <= log.seq ORDER BY first_seq DESC LIMIT 1), 0);
+CREATE TABLE receipt (
+    owner INTEGER NOT NULL REFERENCES person (id),
+    id TEXT NOT NULL,
+    at INTEGER NOT NULL,
+    reply INTEGER,                          -- the number of the message that it led to; it may have been erased since
+    details TEXT NOT NULL,                  -- a JSON object
+    checksum INTEGER,
+    PRIMARY KEY (owner, id)
+) WITHOUT ROWID;
+CREATE INDEX receipt_by_reply ON receipt (owner, reply) WHERE reply IS NOT NULL;
+CREATE INDEX receipt_by_time ON receipt (at);

@@ -1,0 +1,85 @@
+"""`aforesaid receipts` and `aforesaid receipt`: what was sent to models."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.bar import Bar
+from rich.table import Table
+from rich.text import Text
+
+import aforesaid
+from aforesaid.cli.options import ME, AsJson, Space, Store, User, moment, must_exist
+from aforesaid.cli.output import harmless, local_time, print_json, say
+from aforesaid.domain.context_receipt import ContextReceipt
+from aforesaid.domain.scope import DEFAULT_SPACE
+
+_LONGEST = 90
+
+
+def receipts(
+    store: Store = None,
+    user: User = ME,
+    since: Annotated[
+        str | None,
+        typer.Option("--since", help="Only receipts of this time or later. Default: all. Example: 2026-03-01"),
+    ] = None,
+    limit: Annotated[int, typer.Option("--limit", "-n", help="Maximum number of receipts. Example: -n 20")] = 50,
+    space: Space = DEFAULT_SPACE,
+    as_json: AsJson = False,
+) -> None:
+    """List what was sent to models to answer a user, newest first.
+
+    Example:
+        aforesaid receipts --user ann --since 2026-03-01
+    """
+    must_exist(store)
+    with aforesaid.open(store) as memory:
+        found = memory.user(user, space=space).receipts(limit, since=moment(since))
+    if as_json:
+        print_json(found)
+        return
+    if not found:
+        say(f"there are no receipts for {harmless(user)}")
+    for each in found:
+        say(Text(f"{local_time(each.at)}  ", style="dim"), Text(each.id, style="cyan"), f"  {harmless(_line(each))}")
+
+
+def receipt(
+    number: Annotated[str, typer.Argument(metavar="ID", help="The id of the receipt, as in X-Aforesaid-Receipt.")],
+    store: Store = None,
+    user: User = ME,
+    space: Space = DEFAULT_SPACE,
+    as_json: AsJson = False,
+) -> None:
+    """Print what was sent to a model for one reply, section by section, with what its messages and memories say now.
+
+    Example:
+        aforesaid receipt 01a1e5412e10fb13d6fe30c94648df8b --user ann
+    """
+    must_exist(store)
+    with aforesaid.open(store) as memory:
+        handle = memory.user(user, space=space)
+        found = handle.receipt(number)
+        texts = {key: source.text for key, source in handle.receipt_sources(found).items()}
+    if as_json:
+        print_json({"receipt": found, "texts": {f"{kind} {each}": text for (kind, each), text in texts.items()}})
+        return
+    say(f"{local_time(found.at)}  {harmless(_line(found))}")
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for title in ("section", "what", "tokens", "", "text"):
+        table.add_column(title, justify="right" if title == "tokens" else "left")
+    for section in found.sections:
+        bar = Bar(size=max(found.tokens, 1), begin=0, end=section.tokens, width=20)
+        table.add_row(Text(harmless(section.name), style="cyan"), "", f"{section.tokens:,}", bar, "")
+        for kind, identity, tokens in section.items:
+            text = "" if kind == "text" else texts.get((kind, identity or 0), "erased since")
+            shown = " ".join(harmless(text).split())[:_LONGEST]
+            table.add_row("", kind if identity is None else f"{kind} {identity}", f"{tokens:,}", "", Text(shown))
+    say(table)
+
+
+def _line(each: ContextReceipt) -> str:
+    answer = "no reply stored" if each.reply is None else f"led to message {each.reply}"
+    return f"{each.knew}, {each.tokens:,} tokens, {each.model or 'no model named'}, {answer}"
