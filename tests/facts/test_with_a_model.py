@@ -115,6 +115,35 @@ async def test_a_sentence_that_states_the_opposite_is_not_used(said: str, writte
         assert statement(known.text).denies == statement(said).denies
 
 
+@pytest.mark.parametrize(
+    ("said", "written"),
+    [
+        ("Maybe I will move to Lisbon in the autumn.", "Ann moves to Lisbon in the autumn."),
+        ("I wish I had a big garden in the country.", "Ann has a big garden in the country."),
+        ("I'm thinking about a second dog, a terrier.", "Ann has a second dog, a terrier."),
+        ("Vielleicht ziehe ich im Herbst nach Lissabon.", "Ann zieht im Herbst nach Lissabon."),
+        ("Je vais peut-être déménager à Lisbonne.", "Ann va déménager à Lisbonne."),
+    ],
+)
+async def test_what_may_be_so_is_not_stored_as_a_fact(said: str, written: str) -> None:
+    scripted = model({"extract": [extraction({"text": written, "kind": "fact"})]})
+    async with scripted, connect(scripted=scripted) as memory:
+        ann = memory.user("ann")
+        await say(ann, said, reply="Good.", name="Ann")
+        await memory.upkeep()
+        assert all(statement(known.text).hedges for known in await ann.memories(active=None))
+
+
+async def test_a_sentence_that_says_what_may_be_so_is_used() -> None:
+    written = "Ann is considering a move to Lisbon."
+    scripted = model({"extract": [extraction({"text": written, "kind": "fact"})]})
+    async with scripted, connect(scripted=scripted) as memory:
+        ann = memory.user("ann")
+        await say(ann, "Maybe I will move to Lisbon in the autumn.", reply="Wonderful.", name="Ann")
+        await memory.upkeep()
+        assert await texts(ann) == [written]
+
+
 async def test_a_sentence_is_compared_with_the_one_that_it_comes_from() -> None:
     written = "Ann eats a lot of fish."
     scripted = model({"extract": [extraction({"text": written, "kind": "preference"})]})

@@ -108,12 +108,27 @@ def is_the_opposite(candidate: Candidate, names: Collection[str]) -> bool:
 
     One that shares no word with any sentence is compared by meaning instead.
     """
+    nearest = _nearest_sentences(candidate, names)
+    denies = statement(candidate.text).denies
+    return bool(nearest) and all(statement(sentence).denies != denies for sentence in nearest)
+
+
+def is_too_certain(candidate: Candidate, names: Collection[str]) -> bool:
+    """Return whether a candidate states as a fact what the sentences nearest to it call possible or only wish for."""
+    nearest = _nearest_sentences(candidate, names)
+    return bool(nearest) and not statement(candidate.text).hedges and all(map(_hedges, nearest))
+
+
+def _hedges(sentence: str) -> bool:
+    return statement(sentence).hedges
+
+
+def _nearest_sentences(candidate: Candidate, names: Collection[str]) -> list[str]:
+    """Return the sentences of the sources that share most words with a candidate; none if no sentence shares any."""
     sentences = [each for source in own_words(candidate) for each in split_sentences(source)]
     shares = [shared_words(candidate.text, [sentence], names) for sentence in sentences]
     most = max(shares, default=0.0)
-    nearest = [sentence for sentence, share in zip(sentences, shares, strict=True) if share == most]
-    denies = statement(candidate.text).denies
-    return most > 0 and all(statement(sentence).denies != denies for sentence in nearest)
+    return [sentence for sentence, share in zip(sentences, shares, strict=True) if share == most > 0]
 
 
 def is_about_somebody_else(candidate: Candidate, people: Mapping[str, Person]) -> bool:

@@ -2,8 +2,8 @@
 
 Models of a few billion parameters can do it: the prompt is short, and they only say which messages hold something, of
 which kind it is, and write a sentence about it. Importance, dates and sources are computed here. Where a sentence
-cannot be understood alone, has a number that nobody said or states the opposite, the words of the person take its
-place.
+cannot be understood alone, has a number that nobody said, states the opposite or is too certain, the words of the
+person take its place.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from aforesaid.domain.memory import CATEGORY_OF, Event, MemoryRecord
 from aforesaid.domain.message import Message, in_time_order
 from aforesaid.domain.scope import Scope
 from aforesaid.facts.candidate import Candidate, among_people, event_in, lasting
-from aforesaid.facts.grounding import is_the_opposite, supporting
+from aforesaid.facts.grounding import is_the_opposite, is_too_certain, supporting
 from aforesaid.facts.people import Person, by_id, subject_of
 from aforesaid.facts.salient import in_own_words
 from aforesaid.facts.surroundings import just_before
@@ -66,6 +66,7 @@ _IMPORTANCE: Final[Mapping[Kind, int]] = {
 """The importance of each kind where the salience model does not judge it."""
 _OTHER_LANGUAGE: Final = "it is in another language"
 _OPPOSITE: Final = "it states the opposite of what was said"
+_TOO_CERTAIN: Final = "it states as a fact what may be so"
 _DATED: Final[frozenset[Kind]] = frozenset({"event", "schedule", "task", "reminder"})
 
 
@@ -160,7 +161,7 @@ def _with_own_words(reader: _NoteReader, notes: Sequence[Note], own: Sequence[Ca
             continue
         _log.debug("a model's sentence is not used: %s", problem)
         said = [each for each in own if each.last == candidate.last]
-        if problem in {_OTHER_LANGUAGE, _OPPOSITE} and not said:
+        if problem in {_OTHER_LANGUAGE, _OPPOSITE, _TOO_CERTAIN} and not said:
             said = reader.original(candidate)
         found += [each for each in said if each not in found]
         dropped["unclear"] += not said
@@ -232,8 +233,11 @@ class _NoteReader(NamedTuple):
             return _OTHER_LANGUAGE
         if numbers_nobody_said(candidate.text, said, others, self.given.zone):
             return "it has a number that nobody said"
-        if is_the_opposite(candidate, [name for name in names if name]):
+        called = [name for name in names if name]
+        if is_the_opposite(candidate, called):
             return _OPPOSITE
+        if is_too_certain(candidate, called):
+            return _TOO_CERTAIN
         return None
 
     def original(self, candidate: Candidate) -> list[Candidate]:

@@ -24,6 +24,14 @@ _DENIAL: Final = re.compile(
     r"(?:were|has|have|had|ca|wo|would|could|should)n t|nicht|kein\w*|nie|"
     r"hass\w*|pas|jamais|deteste\w*|nunca|odi[oa]|non|mai|nao|niet|geen|nooit|не|ни|никогда|ненавиж\w*)\b|[不没無]|讨厌|ない|嫌い|ません"
 )
+_HEDGE: Final = re.compile(
+    r"\b(?:maybe|perhaps|might|possibly|probably|wish\w*|if only|imagin\w*|pretend\w*|consider(?:s|ed|ing)?|"
+    r"thinking (?:of|about)|not sure|unsure|wonder(?:s|ed|ing)?|vielleicht|eventuell|moglicherweise|"
+    r"wahrscheinlich|uberleg\w*|quizas?|tal vez|"
+    r"a lo mejor|probablemente|peut etre|probablement|hesit\w*|forse|magari|probabilmente|talvez|quem sabe|"
+    r"provavelmente|misschien|wellicht|waarschijnlijk|может быть|возможно|наверное|вероятно|byc moze|chyba|belki|"
+    r"galiba|herhalde|ربما|शायद)\b|也许|可能|或许|大概|かもしれ|たぶん|多分|おそらく|아마|어쩌면|지도 몰라"
+)
 _NO: Final = re.compile(r"\bno\b")
 """Denies in English ("I have no children") and in Spanish; in Portuguese it means "in the"."""
 _SINGLE: Final = frozenset({
@@ -40,6 +48,8 @@ class Statement(NamedTuple):
     """The stems of its content words."""
     numbers: frozenset[str]
     denies: bool
+    hedges: bool
+    """Whether it says that something may be so, or is only wished for or thought about."""
     claim: Claim | None
 
 
@@ -50,12 +60,13 @@ def statement(text: str) -> Statement:
     found = words_of(text)
     dull = stop_words(language) | vocabulary(language).dull
     content = [word for word in found if word not in dull] or found
-    folded = re.sub(r"['’]", " ", fold(text))
+    folded = re.sub(r"['’-]", " ", fold(text))
     denied = _DENIAL.search(folded) or (language in {"english", "spanish"} and _NO.search(folded))
     return Statement(
         frozenset(stems(content, language)),
         frozenset(_NUMBER.findall(text)),
         bool(denied),
+        _HEDGE.search(folded) is not None,
         claim_of(text),
     )
 
