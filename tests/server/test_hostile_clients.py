@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import time
 from contextlib import ExitStack
@@ -100,6 +101,16 @@ def test_a_large_body_without_a_key_is_refused_before_it_is_sent() -> None:
         answer = _answer(connection)
     assert answer.startswith(b"HTTP/1.1 401")
     assert b"connection: close" in answer.lower()
+
+
+@pytest.mark.parametrize("line", [b"GET /api/users?space=" + b"a" * 70_000 + b" HTTP/1.1", b"this is no request"])
+def test_what_cannot_be_read_as_a_request_is_answered_with_problem_details(line: bytes) -> None:
+    with live() as server, _connect(server) as connection:
+        connection.sendall(line + b"\r\nHost: 127.0.0.1\r\n\r\n")
+        head, _, body = _answer(connection).partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 400 ")
+    assert b"content-type: application/problem+json" in head
+    assert json.loads(body)["type"] == "urn:aforesaid:problem:bad-request"
 
 
 @pytest.mark.defect("P11")

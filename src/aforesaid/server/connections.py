@@ -9,6 +9,7 @@ import uvicorn
 from fastapi import FastAPI
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
+from aforesaid.server.problems import MEDIA_TYPE, problem
 from aforesaid.settings import Serving
 
 
@@ -48,6 +49,13 @@ class _Bounded(AutoHTTPProtocol):  # type: ignore[misc, valid-type] # which of t
             self._stop_waiting()
         elif self.timeout_keep_alive_task is None and not self.transport.is_closing():
             self._await_headers()
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer with problem details, as to every other bad request: no route has been looked up yet."""
+        answer = problem(400, "bad-request", f"{msg} It is not HTTP/1.1, or its address or headers are too long.")
+        head = f"HTTP/1.1 400 Bad Request\r\ncontent-type: {MEDIA_TYPE}\r\ncontent-length: {len(answer.body)}\r\n"
+        self.transport.write(head.encode() + b"connection: close\r\n\r\n" + bytes(answer.body))
+        self.transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_waiting()
