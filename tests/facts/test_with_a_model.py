@@ -66,6 +66,20 @@ async def test_a_memory_rests_on_the_messages_that_say_it() -> None:
 
 
 @pytest.mark.defect("F5")
+async def test_what_a_model_puts_together_of_two_messages_rests_on_the_one_that_says_most() -> None:
+    written = "Ann is allergic to peanuts, so she will keep peanuts out of her tomato risotto."
+    scripted = model({"extract": [extraction({"text": written, "kind": "task", "from": 2})]})
+    async with scripted, connect(scripted=scripted, embedder="local") as memory:
+        ann = memory.user("ann")
+        async with paused(memory):
+            await say(ann, "Now dinner. I'm allergic to peanuts, by the way.", reply="I keep them out.", name="Ann")
+            await say(ann, "Rice, tomatoes and a bit of cheese.", reply="How about a tomato risotto?", name="Ann")
+        await memory.upkeep()
+        (known,) = await ann.memories()
+        assert (known.sources, known.kind) == ((1,), "fact")
+
+
+@pytest.mark.defect("F5")
 @pytest.mark.parametrize(
     "written", ["write code for the tool library", "She is allergic to nuts.", "The trip was nice"]
 )

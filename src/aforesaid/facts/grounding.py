@@ -29,6 +29,8 @@ SUPPORTED: Final = 0.2
 _CLEARLY_SHARED: Final = 0.5
 _MOSTLY_SHARED: Final = 0.65
 """Share of words from which a message is the source of a candidate although a model names another one."""
+_PARTLY_SHARED: Final = 0.4
+"""The same where the named message shares a few words too: the model put two messages together."""
 NEAR: Final = 3.5
 """Similarity from which a candidate is supported, in standard deviations. Chosen on tests/facts/test_grounding.py.
 
@@ -96,7 +98,8 @@ def supporting(
         return ()
     shares = {message.seq: shared_words(text, [message.text], names) for message in spoken}
     best, nearest = max(shares.values()), max(shares[message.seq] for message in named)
-    if best >= _MOSTLY_SHARED and nearest < best / 2:
+    enough = _PARTLY_SHARED if nearest > 0 else _MOSTLY_SHARED
+    if best >= enough and nearest <= best / 2:
         return (next(message for message in spoken if shares[message.seq] == best),)
     if nearest < SUPPORTED:
         return tuple(named)

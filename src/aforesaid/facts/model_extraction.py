@@ -262,13 +262,17 @@ class _NoteReader(NamedTuple):
     def _kind(self, kind: Kind, text: str, message: Message, event: Event | None) -> Kind:
         """Return the kind of a note. Without a date there is no appointment, and nothing to remind of.
 
-        A reminder rings, so its message must have asked for one.
+        A reminder rings, so its message must have asked for one. Small models call much a task: without a date, it is
+        one unless the salience model sees something that stays true.
         """
+        judgement = self.judgements.get(message.seq)
         if kind == "instruction":
             own = message.author == self.given.owner.id and not among_people(self.read, self.given.owner)
             meant = own and may_hold_requests(message.text) and suspicion(text) is None
             return "instruction" if meant and not reads_like_an_attack(text) else "preference"
         if event is None:
+            if kind == "task" and judgement is not None and judgement.kind in {"fact", "preference", "relationship"}:
+                return judgement.kind
             return {"schedule": "fact", "reminder": "task"}.get(kind, kind)  # type: ignore[return-value]
         return "schedule" if kind == "reminder" and message.seq not in self.reminders else kind
 
