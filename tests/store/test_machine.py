@@ -364,6 +364,9 @@ class BothStores(RuleBasedStateMachine):
             return
         asked: list[questions.Question[Any]] = [
             questions.Users(),
+            questions.UsersPage("home", limit=2, skip=1),
+            questions.TotalsOfSpaces(),
+            questions.MemoryCounts("home"),
             questions.DisplayNames("home"),
             questions.Totals(),
             questions.UnextractedUsers(10),

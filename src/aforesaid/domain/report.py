@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import NamedTuple
 
-from aforesaid.domain.literals import AlertKind, ComponentStatus, SettingValue
+from aforesaid.domain.literals import AlertKind, Category, ComponentStatus, MemoryState, SettingValue
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +22,38 @@ class User:
     """The time of their latest message."""
     name: str | None = None
     """The last display name they used; None if they never used one."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListedUser:
+    """A user as lists of people show them."""
+
+    user: User
+    first_activity: datetime | None
+    """When their first message was said, which may be long before it was stored."""
+    memories: int
+    """Number of their active memories."""
+
+
+class SpaceTotals(NamedTuple):
+    """Counts of a space that has users."""
+
+    space: str
+    users: int
+    messages: int
+    archived: int
+    last_activity: datetime
+
+
+class MemoryCount(NamedTuple):
+    """Number of memories that have these four things in common."""
+
+    day: date
+    """The day (UTC) on which they were said."""
+    category: Category
+    importance: int
+    state: MemoryState
+    count: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from aforesaid.store import questions
-from aforesaid.store.ephemeral import known_reads, reads, search
+from aforesaid.store.ephemeral import known_reads, people_reads, reads, search
 from aforesaid.store.ephemeral.reader import Reader
 from aforesaid.store.questions import Question
 
@@ -32,6 +32,7 @@ ANSWERS: Final[Mapping[type[Question[Any]], Callable[[Reader, Any], Any]]] = {
     questions.MemoryById: known_reads.memory,
     questions.MemoryVersions: known_reads.memory_versions,
     questions.MemoriesOfSpace: known_reads.memories_in,
+    questions.MemoryCounts: known_reads.memory_counts,
     questions.DueMemories: known_reads.memories_due,
     questions.NewestFacts: known_reads.facts,
     questions.FactsVersions: known_reads.facts_versions,
@@ -55,8 +56,10 @@ ANSWERS: Final[Mapping[type[Question[Any]], Callable[[Reader, Any], Any]]] = {
     questions.Settings: reads.settings,
     questions.Receipts: known_reads.receipts,
     questions.AuditRows: reads.audit,
-    questions.DisplayNames: reads.names,
-    questions.Users: reads.users,
+    questions.DisplayNames: people_reads.names,
+    questions.Users: people_reads.users,
+    questions.UsersPage: people_reads.users_page,
+    questions.TotalsOfSpaces: people_reads.spaces,
     questions.IrregularIds: reads.irregular_ids,
     questions.Totals: reads.stats,
     questions.Marks: reads.marks,

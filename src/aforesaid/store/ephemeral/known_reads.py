@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from datetime import UTC
+
 from aforesaid.domain.context_receipt import ContextReceipt
 from aforesaid.domain.memory import Derived, Facts, MemoryRecord, MemoryVersion, Tombstone, Unextracted
+from aforesaid.domain.report import MemoryCount
 from aforesaid.store import questions
 from aforesaid.store.ephemeral.known import due_memories, unextracted_users, with_sources
 from aforesaid.store.ephemeral.reader import Reader
@@ -43,6 +47,16 @@ def memories_in(reader: Reader, question: questions.MemoriesOfSpace) -> list[Mem
         and (question.before is None or memory.id < question.before)
     ]
     return sorted(found, key=lambda memory: -memory.id)[: question.limit]
+
+
+def memory_counts(reader: Reader, question: questions.MemoryCounts) -> list[MemoryCount]:
+    """Return the number of memories by the day on which they were said, category, importance and state."""
+    counted = Counter(
+        (memory.said_at.astimezone(UTC).date(), memory.category, memory.importance, memory.state)
+        for memory in reader.state.memories.values()
+        if memory.space == question.space and question.user in (None, memory.user)
+    )
+    return [MemoryCount(*key, count) for key, count in sorted(counted.items())]
 
 
 def memory_versions(reader: Reader, question: questions.MemoryVersions) -> list[MemoryVersion]:

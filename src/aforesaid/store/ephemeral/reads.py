@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, date
@@ -15,7 +15,7 @@ from aforesaid.domain.known_ids import is_regular
 from aforesaid.domain.literals import Within
 from aforesaid.domain.message import Message, Position, in_time_order
 from aforesaid.domain.note import NoteKey, UnembeddedNote
-from aforesaid.domain.report import Activity, AuditEntry, Ledger, Setting, Stats, User
+from aforesaid.domain.report import Activity, AuditEntry, Ledger, Setting, Stats
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.session import Session
 from aforesaid.domain.setting import EVERYBODY
@@ -31,15 +31,16 @@ from aforesaid.store.records import hashes_in
 
 
 def messages(reader: Reader, question: questions.Messages) -> list[Message]:
-    """Return the newest messages by when they were said, oldest first."""
-    newest_first = (
+    """Return the newest messages by when they were said, or the first ones after a position, oldest first."""
+    wanted = (
         entry.message
-        for entry in _newest(reader, question.scope, question.within, question.before)
+        for entry in _ordered(reader, question)
         if (question.archived or entry.message.active)
         and (question.versions or not entry.message.replaced)
         and question.where.holds(entry.message)
     )
-    return list(islice(newest_first, question.limit))[::-1]
+    found = list(islice(wanted, question.limit))
+    return found if question.after is not None else found[::-1]
 
 
 def count(reader: Reader, question: questions.MessageCount) -> int:
@@ -56,14 +57,16 @@ def threads(reader: Reader, question: questions.Threads) -> list[Thread]:
     return [*threads_after(every, question.before, question.scope.user)][: question.limit]
 
 
-def _newest(reader: Reader, scope: Scope, within: Within, before: int | Position | None = None) -> Iterator[Entry]:
-    """Return what the scope holds before a position, by when it was said, newest first."""
+def _ordered(reader: Reader, question: questions.Messages) -> Iterator[Entry]:
+    """Return what the scope holds between two positions, by when it was said: newest first without `after`."""
+    scope, within, before = question.scope, question.within, question.before
     holds = reader.state.holding(scope, within)
     ordered = reader.time_order.of(reader.state, person(scope) if within == "user" else thread(scope), within != "user")
     end = len(ordered)
     if before is not None:
         end = bisect_left(ordered, _position(reader, scope, within, before))
-    for place in range(end - 1, -1, -1):
+    start = 0 if question.after is None else bisect_right(ordered, question.after)
+    for place in range(end - 1, -1, -1) if question.after is None else range(start, end):
         entry = reader.state.log[ordered[place].seq]
         if within != "session" or holds(entry.message):
             yield entry
@@ -191,7 +194,7 @@ def backlog(reader: Reader, question: questions.PolicyBacklog) -> Backlog:
 def sessions(reader: Reader, question: questions.Sessions) -> list[Session]:
     """Return the sessions that the scope's newest messages are in, oldest first by start."""
     wanted = dict[int, None]()
-    for entry in _newest(reader, question.scope, question.within):
+    for entry in _ordered(reader, questions.Messages(question.scope, question.within)):
         message = entry.message
         wanted[reader.state.session_names[(message.space, message.thread), message.session]] = None
         if len(wanted) == question.limit:
@@ -261,27 +264,6 @@ def pick(reader: Reader, question: questions.MessagesByNumber) -> list[Message]:
 def spent(reader: Reader, question: questions.TokensSpent) -> int:
     """Return the tokens that were spent on a day."""
     return reader.state.spending.get((question.day, None if question.scope is None else person(question.scope)), 0)
-
-
-def users(reader: Reader, question: questions.Users) -> list[User]:
-    """Return the users who own something."""
-    found = []
-    names = reader.names.of(reader.state)
-    for (where, name), created_at in sorted(reader.state.owners.items()):
-        if question.space in (None, where):
-            mine = [entry.message for entry in reader.state.inside(Scope(where, name, ""), "user")]
-            last = max((message.at for message in mine), default=None)
-            archived = sum(not message.active for message in mine)
-            found.append(User(where, name, len(mine), archived, created_at, last, names.get((where, name))))
-    return found
-
-
-def names(reader: Reader, question: questions.DisplayNames) -> dict[str, str]:
-    """Return the display names of a space by user id."""
-    every = reader.names.of(reader.state)
-    if question.users is not None:
-        return {user: every[question.space, user] for user in question.users if (question.space, user) in every}
-    return {user: name for (where, user), name in every.items() if where == question.space}
 
 
 def audit(reader: Reader, question: questions.AuditRows) -> list[AuditEntry]:

@@ -141,7 +141,8 @@ class Failover:
         if self._failure is None:
             return found or []
         waiting = await self._fallback.messages(question)
-        return in_time_order([*(found or []), *waiting])[-question.limit :]
+        joined_up = in_time_order([*(found or []), *waiting])
+        return joined_up[-question.limit :] if question.after is None else joined_up[: question.limit]
 
     async def _message_count(self, question: questions.MessageCount) -> int:
         """Return the number of messages, those that wait included."""

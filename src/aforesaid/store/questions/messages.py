@@ -26,6 +26,8 @@ class Messages(OfScope[list[Message]]):
 
     With `before`, only those that come before a position, or before the message with that sequence number. A number
     that is none of the scope's messages means: up to the message that was stored last before it, inclusive.
+
+    With `after`, the oldest `limit` messages that come after a position.
     """
 
     within: Within = "user"
@@ -34,6 +36,7 @@ class Messages(OfScope[list[Message]]):
     archived: bool = True
     versions: bool = False
     where: MessageFilter = EVERY_MESSAGE
+    after: Position | None = None
 
     @property
     def short(self) -> bool:

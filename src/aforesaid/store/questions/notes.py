@@ -8,6 +8,7 @@ from datetime import date, datetime
 from aforesaid.domain.literals import Timely
 from aforesaid.domain.memory import Derived, Facts, MemoryRecord, MemoryVersion, Tombstone, Unextracted
 from aforesaid.domain.message import Message
+from aforesaid.domain.report import MemoryCount
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary import Summary
 from aforesaid.store.questions.base import OfScope, OfScopeShort, OfSpace, Question
@@ -91,6 +92,14 @@ class MemoriesOfSpace(OfSpace[list[MemoryRecord]]):
     category: str | None = None
     before: int | None = None
     limit: int = 50
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryCounts(OfSpace[list[MemoryCount]]):
+    """How many memories of a space there are, in every state: of all users, or one. Counted where they are stored."""
+
+    needs_store = True
+    user: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

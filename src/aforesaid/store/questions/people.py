@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from aforesaid.domain.context_receipt import ContextReceipt
-from aforesaid.domain.report import AuditEntry, Setting, Stats, User
+from aforesaid.domain.report import AuditEntry, ListedUser, Setting, SpaceTotals, Stats, User
 from aforesaid.store.questions.base import OfScope, OfScopeShort, OfSpace, Question
 
 
@@ -51,6 +51,28 @@ class Users(Question[list[User]]):
     """The users who own something, of one space or of all, by space and id."""
 
     space: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class UsersPage(OfSpace[list[ListedUser]]):
+    """The users of a space who own something, last active first: `limit` of them after the first `skip`.
+
+    With `users`, only these; with `id_part`, those too whose id contains it, whatever the case of its ASCII letters.
+    The log is read for the names and first times of the returned users alone.
+    """
+
+    needs_store = True
+    limit: int = 100
+    skip: int = 0
+    users: Collection[str] | None = None
+    id_part: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TotalsOfSpaces(Question[list[SpaceTotals]]):
+    """The counts of each space that has users, last active first. Does not read the log."""
+
+    needs_store = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,6 +48,7 @@ ANSWERS: Final[Answers] = {
     questions.MemoryById: memories.memory,
     questions.MemoryVersions: memories.versions,
     questions.MemoriesOfSpace: memories.listed,
+    questions.MemoryCounts: memories.counts,
     questions.DueMemories: memories.timely,
     questions.UnextractedUsers: memories.unextracted,
     questions.FactsVersions: select(_FACTS, _whose, _facts),
@@ -90,6 +91,8 @@ ANSWERS: Final[Answers] = {
     questions.Receipts: people.receipts,
     questions.DisplayNames: people.names,
     questions.Users: people.users,
+    questions.UsersPage: people.users_page,
+    questions.TotalsOfSpaces: people.spaces,
     questions.IrregularIds: people.irregular_ids,
     questions.Totals: people.totals,
     questions.Marks: select(

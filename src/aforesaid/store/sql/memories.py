@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Any, Final
 
 from aforesaid.domain.checks import microseconds, moment
 from aforesaid.domain.literals import Timely
 from aforesaid.domain.memory import MemoryRecord, MemoryVersion, Unextracted
+from aforesaid.domain.report import MemoryCount
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import NotFound, quoted
 from aforesaid.store import questions, records
 from aforesaid.store.sql.statements import Answer, Conditions, rows
-from aforesaid.store.sql.tables import ACTIVE, MEMORY, MEMORY_OF_ANY_SPACE, USER
+from aforesaid.store.sql.tables import ACTIVE, DAY_OF, FIRST_DAY, MEMORY, MEMORY_OF_ANY_SPACE, USER
 
 _ONE_OF_USER: Final = f"{MEMORY} WHERE [[m.space = $1 AND ]]m.owner = {USER} AND m.id = $3"
 _ACTIVE: Final = ACTIVE.format("m")
@@ -28,6 +30,10 @@ _TIMELY: Final[Mapping[Timely, str]] = {
         ORDER BY m.seen_at, m.id[[, m.space]]
     """,
 }
+_COUNTS: Final = f"""
+SELECT {DAY_OF.format("coalesce(m.said_at, m.valid_from)")}, m.category, m.importance, m.state, count(*)
+  FROM memory m[[ ~  JOIN person o ON o.id = m.owner]] WHERE {{limits}} GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4
+"""
 _VERSIONS: Final = """
 SELECT revision, at, actor, action, was,
        [[was ->> 'speaker' ~ (SELECT name FROM person WHERE id = json_extract(was, '$.speaker'))]]
@@ -71,6 +77,14 @@ def listed(question: questions.MemoriesOfSpace) -> Answer[list[MemoryRecord]]:
         limits.add(_ACTIVE if question.active else "NOT m.active")
     newest = f"ORDER BY m.id DESC LIMIT {limits.bind(question.limit)}"
     return _memories(f"{MEMORY} WHERE {limits} {newest}", *limits.values)
+
+
+def counts(question: questions.MemoryCounts) -> Answer[list[MemoryCount]]:
+    """Return the number of memories by the day on which they were said, category, importance and state."""
+    limits = Conditions("[[m.space ~ o.space]] = $1", question.space)
+    limits.add_if("[[m.owner ~ o.name]] = {0}", question.user)
+    found = yield from rows(_COUNTS.format(limits=limits), *limits.values)
+    return [MemoryCount(FIRST_DAY + timedelta(days=day), *rest) for day, *rest in found]
 
 
 def timely(question: questions.DueMemories) -> Answer[list[MemoryRecord]]:

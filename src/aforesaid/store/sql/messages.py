@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import date, timedelta
+from datetime import timedelta
 from typing import Final
 
 from aforesaid.domain.checks import LARGEST, microseconds, moment
@@ -21,6 +21,8 @@ from aforesaid.store.sql.tables import (
     A_THREAD,
     A_USER,
     ACTIVE,
+    DAY_OF,
+    FIRST_DAY,
     MESSAGE,
     NEWEST,
     OWNED,
@@ -30,8 +32,6 @@ from aforesaid.store.sql.tables import (
 )
 
 _PAGE: Final = 500
-_DAY: Final = 86_400_000_000
-_FIRST_DAY: Final = date(1970, 1, 1)
 _ITS_SESSION: Final = f"""
 SELECT id, first_seq, last_seq[[ ~ , started_at, last_at]] FROM session
  WHERE [[space = $1 AND md5(thread) = md5($2) AND ]]thread = {A_THREAD.format("$2")} AND name = $3
@@ -72,7 +72,7 @@ _SAID_BETWEEN: Final = f"""
  ORDER BY log.at, log.seq
 """
 _SAID_PER_DAY: Final = f"""
-SELECT (log.at - ((log.at % {_DAY}) + {_DAY}) % {_DAY}) / {_DAY}, count(*), count(*) FILTER (WHERE log.role = 'user')
+SELECT {DAY_OF.format("log.at")}, count(*), count(*) FILTER (WHERE log.role = 'user')
   FROM [[log WHERE log.space = $1 ~ thread h CROSS JOIN log ON log.thread = h.id WHERE h.space = $1]]
    AND log.at >= $2 AND log.at < $3{{user}} GROUP BY 1 ORDER BY 1
 """
@@ -164,11 +164,15 @@ def messages(question: questions.Messages) -> Answer[list[Message]]:
         limits.add(ACTIVE.format("log"))
     if not question.versions:
         limits.add(NEWEST)
-    newest = f"ORDER BY log.at DESC, log.seq DESC LIMIT {limits.bind(question.limit)}"
+    order = "ORDER BY log.at DESC, log.seq DESC"
+    if question.after is not None:
+        limits.add("(log.at, log.seq) > ({0}, {1})", *question.after)
+        order = "ORDER BY log.at, log.seq"
     index = "log_by_owner_time" if question.within == "user" else "log_by_time"
-    picked = f"[[ ~ log.seq IN (SELECT seq FROM log INDEXED BY {index} WHERE ]]{limits} {newest}"
-    text = f"{MESSAGE} WHERE {picked}[[ ~ ) ORDER BY log.at DESC, log.seq DESC]]"
-    return records.messages(reversed((yield from rows(text, *limits.values))))
+    page = f"{order} LIMIT {limits.bind(question.limit)}"
+    picked = f"[[ ~ log.seq IN (SELECT seq FROM log INDEXED BY {index} WHERE ]]{limits} {page}"
+    found = yield from rows(f"{MESSAGE} WHERE {picked}[[ ~ ) {order}]]", *limits.values)
+    return records.messages(found if question.after is not None else reversed(found))
 
 
 def _position(limits: Conditions, before: int | Position) -> Answer[Position]:
@@ -263,7 +267,7 @@ def said_per_day(question: questions.ActivityPerDay) -> Answer[list[Activity]]:
     limits = Conditions("", question.space, question.since, question.until)
     limits.add_if(f"log.owner = {A_USER}", question.user)
     found = yield from rows(_SAID_PER_DAY.format(user=limits), *limits.values)
-    return [Activity(_FIRST_DAY + timedelta(days=day), messages, turns) for day, messages, turns in found]
+    return [Activity(FIRST_DAY + timedelta(days=day), messages, turns) for day, messages, turns in found]
 
 
 def sessions(question: questions.Sessions) -> Answer[list[Session]]:

@@ -7,19 +7,32 @@ from typing import Final
 from aforesaid.domain.checks import moment
 from aforesaid.domain.context_receipt import ContextReceipt, read_receipt
 from aforesaid.domain.known_ids import is_regular
-from aforesaid.domain.report import Stats, User
+from aforesaid.domain.report import ListedUser, SpaceTotals, Stats, User
 from aforesaid.domain.setting import EVERYBODY
 from aforesaid.store import questions, records
 from aforesaid.store.sql.statements import Answer, Conditions, Statement, rows
-from aforesaid.store.sql.tables import OWNED, listed
+from aforesaid.store.sql.tables import ACTIVE, NEWEST, OWNED, listed
 
 _DISPLAY_NAME: Final = """
 (SELECT log.name FROM log WHERE [[log.space = {space} AND ]]log.author = person.[[name ~ id]] AND log.name IS NOT NULL
   ORDER BY log.at DESC, log.seq DESC LIMIT 1)
 """
+_NEWEST_FIRST: Final = "ORDER BY coalesce(last_at, created_at) DESC, name DESC"
 _USERS: Final = """
 SELECT space, name, messages, archived, created_at, last_at, {name} AS shown FROM person WHERE {limits}
  ORDER BY space, name
+"""
+_ITS_OWNER: Final = "[[{0}.space = $1 AND ]]{0}.owner = person.[[name ~ id]]"
+# The page is picked first: names and first times are looked up for its users alone.
+_PAGE: Final = f"""
+SELECT space, name, messages, archived, created_at, last_at, {_DISPLAY_NAME.format(space="$1")} AS shown,
+       (SELECT min(log.at) FROM log WHERE {_ITS_OWNER.format("log")} AND {NEWEST}) AS first_at,
+       (SELECT count(*) FROM memory m WHERE {_ITS_OWNER.format("m")} AND {ACTIVE.format("m")}) AS memories
+  FROM (SELECT * FROM person WHERE {{limits}} {_NEWEST_FIRST} LIMIT {{limit}} OFFSET {{skip}}) person {_NEWEST_FIRST}
+"""
+_SPACES: Final = """
+SELECT space, count(*), sum(messages)[[::bigint]], sum(archived)[[::bigint]], max(coalesce(last_at, created_at))
+  FROM person WHERE [[owner ~ owner = 1]] AND name <> $1 GROUP BY space ORDER BY 5 DESC, 1
 """
 _SPENT: Final = """
 SELECT coalesce(sum(tokens), 0)[[::bigint]] FROM spending WHERE {limits}
@@ -45,6 +58,28 @@ def users(question: questions.Users) -> Answer[list[User]]:
     limits.add_if("space = {0}", question.space)
     name = _DISPLAY_NAME.format(space="person.space" if question.space is None else "$1")
     return [records.user(row) for row in (yield from rows(_USERS.format(name=name, limits=limits), *limits.values))]
+
+
+def users_page(question: questions.UsersPage) -> Answer[list[ListedUser]]:
+    """Return a page of the users of a space, last active first."""
+    limits = Conditions("space = $1 AND [[owner ~ owner = 1]]", question.space)
+    limits.add("name <> {0}", EVERYBODY)
+    chosen = listed("name", "{0}", "text")
+    if question.id_part is not None:
+        within = f"({chosen} OR [[strpos ~ instr]](lower(name), {{1}}) > 0)"
+        limits.add(within, list(question.users or ()), question.id_part.lower())
+    elif question.users is not None:
+        limits.add(chosen, list(question.users))
+    text = _PAGE.format(limits=limits, limit=limits.bind(question.limit), skip=limits.bind(question.skip))
+    return [
+        ListedUser(records.user(row[:7]), None if row[7] is None else moment(row[7]), row[8])
+        for row in (yield from rows(text, *limits.values))
+    ]
+
+
+def spaces(_: questions.TotalsOfSpaces) -> Answer[list[SpaceTotals]]:
+    """Return the counts of each space that has users."""
+    return [SpaceTotals(*row[:4], moment(row[4])) for row in (yield from rows(_SPACES, EVERYBODY))]
 
 
 def names(question: questions.DisplayNames) -> Answer[dict[str, str]]:

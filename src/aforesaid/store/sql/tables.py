@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from typing import Final
 
 from aforesaid.store import records
@@ -21,6 +22,11 @@ NEWEST: Final = "[[NOT log.replaced ~ log.replaced = 0]]"
 """The condition that leaves out older versions of messages."""
 ACTIVE: Final = "[[{0}.active ~ {0}.active = 1]]"
 """The condition for active rows. SQLite's partial indexes need it in this form."""
+
+_DAY: Final = 86_400_000_000
+FIRST_DAY: Final = date(1970, 1, 1)
+DAY_OF: Final = f"({{0}} - (({{0}} % {_DAY}) + {_DAY}) % {_DAY}) / {_DAY}"
+"""The number of the day (UTC) since the first one, of a time in microseconds."""
 
 
 def listed(column: str, place: str, kind: str = "bigint") -> str:
