@@ -19,7 +19,7 @@ ARABIC = "دانة الخطيب"
 TABS = (
     "",
     "/memories?state=all",
-    "/events",
+    "/conversation",
     "/people",
     "/timeline",
     "/summaries",
@@ -105,13 +105,14 @@ def test_the_open_tab_is_in_sight_on_a_phone(browser: Browser, hard: str) -> Non
 
 def test_a_table_that_is_folded_on_a_phone_is_still_a_table(browser: Browser, hard: str) -> None:
     with looking(browser, hard, phone=True) as looker:
-        page = looker.open("/people")
+        looker.open("/people")
+        page = looker.open("/audit")
         tree = page.context.new_cdp_session(page).send("Accessibility.getFullAXTree")["nodes"]
         roles = [node["role"]["value"] for node in tree if "role" in node]
         assert roles.count("table") == 1
-        assert roles.count("row") == 3, "the head, and two people"
+        assert roles.count("row") >= 2, "the head, and at least that somebody looked at people"
         assert roles.count("columnheader") == 5
-        assert roles.count("cell") >= 8
+        assert roles.count("cell") >= 5
 
 
 def test_what_is_not_there_is_said(browser: Browser, hard: str) -> None:

@@ -75,7 +75,7 @@ def addresses() -> list[str]:
     return found
 
 
-TABS = ("memories", "events", "people", "timeline", "summaries", "sessions", "reminders", "settings", "audit")
+TABS = ("memories", "conversation", "people", "timeline", "summaries", "sessions", "reminders", "settings", "audit")
 QUIET = ".htmx-request"
 
 
@@ -117,7 +117,7 @@ def test_nothing_that_people_write_runs_or_changes_a_page(browser: Browser, pois
 @needs_chromium
 def test_what_people_write_is_shown_as_they_wrote_it(browser: Browser, poisoned: str) -> None:
     with looking(browser, poisoned) as looker:
-        page = looker.open(f"/person/timeline?{urlencode({'space': SPACE, 'user': WHO})}")
+        page = looker.open(f"/person/conversation?{urlencode({'space': SPACE, 'user': WHO})}")
         shown = page.locator("li.turn .text").all_text_contents()
         expect(page.locator("h1")).to_contain_text(WHO)
     assert set(CORPUS) <= set(shown)

@@ -121,9 +121,9 @@ def settings_of(looker: Looker) -> dict[str, object]:
 def test_erasing_somebody_asks_again_when_the_ids_differ(looker: Looker) -> None:
     page = looker.open("/data")
     page.get_by_label("Whom").fill("tom")
-    page.get_by_label("Type the id again to confirm").fill("tim")
+    page.get_by_label("Type the name or id again to confirm").fill("tim")
     page.get_by_role("button", name="Erase for good").click()
-    wrong(page.get_by_label("Type the id again to confirm"), "type 'tom' a second time")
+    wrong(page.get_by_label("Type the name or id again to confirm"), "type “tom” to confirm")
     expect(page.get_by_label("Whom")).to_have_value("tom")
     expect(page.locator("h1")).to_have_text("Data")
 

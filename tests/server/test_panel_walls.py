@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
@@ -120,7 +121,7 @@ async def test_a_key_for_one_person_sees_nobody_else(server: Running) -> None:
 async def test_what_belongs_to_others_cannot_be_changed(server: Running) -> None:
     theirs = (await server.memory.memories(space="other"))[0].id
     async with browsing(server, server.key("admin", space="default")) as (browser, csrf):
-        form = {"csrf": csrf, "text": "changed", "category": "fact", "importance": "3"}
+        form = {"csrf": csrf, "text": "changed", "category": "fact", "importance": "3", "at": "2040-01-01T10:00"}
         for path in (path for path in WRITES if "{number}" in path):
             foreign = await browser.post(address(path, theirs), params={"user": "ann"}, data=form)
             unknown = await browser.post(address(path, 999_999), params={"user": "ann"}, data=form)
@@ -150,7 +151,7 @@ async def test_a_file_that_is_none_is_refused(server: Running) -> None:
             file = {"file": ("../../evil.jsonl.gz", content)}
             answer = await browser.post("/data/import", data={"csrf": csrf}, files=file)
             assert answer.status_code in {200, 422}, (content[:20], answer.text)
-            assert "could not be taken in" in answer.text or 'role="alert"' in answer.text
+            assert "cannot be read" in answer.text or 'role="alert"' in answer.text
     assert len(await server.memory.users()) == 3
 
 
@@ -159,9 +160,16 @@ async def test_a_chat_that_was_taken_in_says_whose_memory_it_is(server: Running)
     chat = "14.03.26, 21:05 - Zoë: tea?\n14.03.26, 21:06 - Yan: <Media omitted>\n14.03.26, 21:07 - Yan: yes\n"
     async with browsing(server, str.__str__(server.here.link)) as (browser, csrf):
         file = {"file": ("..\\WhatsApp Chat with Yan (1).txt", chat.encode())}
-        answer = await browser.post("/data/import", data={"csrf": csrf}, files=file)
-        assert "It is now the memory of" in answer.text
-        assert 'href="/person?user=Yan">Yan</a> (1)' in answer.text.replace("&amp;", "&").replace("space=default&", "")
+        place = (await browser.post("/data/import", data={"csrf": csrf}, files=file)).headers["location"]
+        preview = (await browser.get(place)).text
+        assert "It becomes the memory of" in preview
+        assert "14 Mar 2026" in preview
+        assert "Yan" not in [user.id for user in await server.memory.users()], "nothing is stored yet"
+        assert (await browser.post(place, data={"csrf": csrf})).status_code == 303
+        while "Being imported" in (answer := await browser.get(place)).text:
+            await asyncio.sleep(0.01)
+        assert "It is the memory of" in answer.text
+        assert 'href="/person?user=Yan"' in answer.text.replace("&amp;", "&").replace("space=default&", "")
     assert [message.thread for message in await server.memory.user("Zoë").history()] == ["whatsapp:Yan"]
 
 
@@ -342,7 +350,7 @@ async def test_other_ids_than_ours_are_fine(server: Running) -> None:
     odd = "a/b?c=d&e#f %25 ü 日本"
     await server.memory.user(odd).note("fact", "has a strange name")
     async with browsing(server, str.__str__(server.here.link)) as (browser, _):
-        for path in ("/person", "/person/memories", "/person/timeline", "/person/sessions", "/person/audit"):
+        for path in ("/person", "/person/memories", "/person/conversation", "/person/sessions", "/person/audit"):
             answer = await browser.get(path, params={"user": odd})
             assert answer.status_code == 200, path
             assert "a/b?c=d&amp;e#f %25 ü 日本" in answer.text
@@ -353,10 +361,10 @@ async def test_the_events_and_the_people_of_a_person_are_shown(server: Running) 
     await ann.note("event", "Moved to <b>Berlin</b>", when="2020-05-01")
     await ann.note("relationship", "My sister Sinéad lives in Cork")
     async with browsing(server, server.key("reader")) as (browser, _):
-        events = (await browser.get("/person/events", params={"user": "ann"})).text
+        events = (await browser.get("/person/timeline", params={"user": "ann"})).text
         assert "Moved to &lt;b&gt;Berlin&lt;/b&gt;" in events
         assert "Sinéad" not in events
-        nothing = await browser.get("/person/events", params={"user": "ann", "text": "the kitchen"})
+        nothing = await browser.get("/person/timeline", params={"user": "ann", "text": "the kitchen"})
         assert "Nothing that happened fits." in nothing.text
         people = (await browser.get("/person/people", params={"user": "ann"})).text
         assert "Sinéad" in people

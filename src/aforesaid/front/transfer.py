@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from aforesaid.domain import checks
+from aforesaid.domain.memory_change import AuditAccess
 from aforesaid.domain.scope import DEFAULT_SPACE, Scope
 from aforesaid.domain.setting import EVERYBODY
 from aforesaid.domain.transfer import Purged
@@ -27,20 +28,28 @@ class MemoryTransfer(MemoryHandle):
         self,
         path: str | os.PathLike[str],
         *,
+        user: str | int | None = None,
+        space: str | int = DEFAULT_SPACE,
         vectors: bool = False,
         progress: Progress | None = None,
         actor: str | None = None,
     ) -> Exported:
         """Export everything to a new JSON Lines file. The store can be in use; the export is a snapshot.
 
+        With `user`, only the data of one user of `space` is exported: what the user owns, and the audit rows about it.
         A name that ends in `.gz` compresses the file, `-` is standard output. `vectors` includes the embedding vectors;
-        otherwise they are computed again after an import. The audit log of every space names the `actor`.
+        otherwise they are computed again after an import. The audit log of every exported space names the `actor`.
         """
         from aforesaid.portability.exporting import export  # noqa: PLC0415 - loaded on first use
 
         target = checks.file_path(path, "the export's path")
-        await self.record_access("export", "everything", actor=actor)
-        return await export(self._services.store, target, vectors=vectors, progress=progress)
+        scope = None if user is None else Scope.of(user, space)
+        if scope is None:
+            await self.record_access("export", "everything", actor=actor)
+        elif actor is not None:
+            seen = AuditAccess(scope, checks.identifier(actor, "the actor"), "export", "everything about the user")
+            await self._services.store.apply([seen])
+        return await export(self._services.store, target, scope=scope, vectors=vectors, progress=progress)
 
     @public(audit=IN_METHOD, unbounded=True)
     async def load(

@@ -15,7 +15,9 @@ from typing import IO, Any, Final
 
 from aforesaid.domain.checks import moment
 from aforesaid.domain.clock import now
-from aforesaid.domain.transfer import Row
+from aforesaid.domain.message import Message
+from aforesaid.domain.scope import Scope
+from aforesaid.domain.transfer import DayRow, MemoryRow, Row, SessionRow, SuccessorRow, SummaryRow, VectorOf
 from aforesaid.portability.file_streams import writing
 from aforesaid.portability.row_codec import encode
 from aforesaid.portability.row_importer import NAMES
@@ -33,6 +35,32 @@ class Exported:
     """Number of rows by kind."""
     bytes: int
     """Size before compression."""
+
+
+class _OfUser:
+    """Recognises the rows of one user in a dump, which has the messages first."""
+
+    def __init__(self, scope: Scope) -> None:
+        self._whose = scope.space, scope.user
+        self._messages: set[int] = set()
+
+    def __call__(self, row: Row) -> bool:
+        match row:
+            case VectorOf():
+                return row.space == self._whose[0] and row.seq in self._messages
+            case SessionRow():
+                return (row.session.space, row.session.user) == self._whose
+            case SummaryRow():
+                return (row.summary.space, row.summary.user) == self._whose
+            case MemoryRow():
+                return (row.memory.space, row.memory.user) == self._whose
+            case DayRow() | SuccessorRow():
+                return False
+            case _:
+                own = (row.space, row.user) == self._whose
+                if own and isinstance(row, Message):
+                    self._messages.add(row.seq)
+                return own
 
 
 class LineWriter:
@@ -66,15 +94,18 @@ class LineWriter:
         self.bytes += len(block)
 
 
-async def export(store: Store, path: Path, *, vectors: bool = False, progress: Progress | None = None) -> Exported:
-    """Write a snapshot of a store to a new file. The store can be in use."""
+async def export(
+    store: Store, path: Path, *, scope: Scope | None = None, vectors: bool = False, progress: Progress | None = None
+) -> Exported:
+    """Write a snapshot of a store to a new file; with `scope`, of its user alone. The store can be in use."""
+    chosen = None if scope is None else _OfUser(scope)
     total = (await store.read(questions.Totals())).messages
     stack = ExitStack()
     try:
         lines = LineWriter(await asyncio.to_thread(stack.enter_context, writing(path)))
         lines.begin(vectors=vectors)
         async for page in store.dump(vectors=vectors):
-            await asyncio.to_thread(lines.write, page)
+            await asyncio.to_thread(lines.write, page if chosen is None else [row for row in page if chosen(row)])
             if progress is not None:
                 done = lines.rows["message"]
                 progress("messages", done, max(total, done))

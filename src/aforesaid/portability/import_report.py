@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Final
 
 from aforesaid.domain.message import Message
@@ -46,6 +47,10 @@ class Loaded:
     """The users whose memory the entries became, those with the most messages first: at most 100."""
     user_count: int = 0
     """Number of these users."""
+    first_at: datetime | None = None
+    """When the oldest of the messages was said; None without messages."""
+    last_at: datetime | None = None
+    """When the newest of them was said."""
 
     @property
     def ok(self) -> bool:
@@ -63,13 +68,16 @@ class ImportReport:
     _messages: Counter[str] = field(default_factory=Counter)
     _memories: Counter[str] = field(default_factory=Counter)
     _names: dict[str, str] = field(default_factory=dict)
+    _first_at: datetime | None = None
+    _last_at: datetime | None = None
     _problems: int = 0
     _examples: list[Problem] = field(default_factory=list)
 
-    def message(self, user: str, name: str | None) -> None:
-        """Count a message of a user, who has this name in the file."""
+    def message(self, user: str, name: str | None, at: datetime) -> None:
+        """Count a message of a user, who has this name in the file, that was said at this time."""
         self.found["message"] += 1
         self._messages[user] += 1
+        self._said(at)
         if name is not None:
             self._names[user] = name
 
@@ -78,10 +86,15 @@ class ImportReport:
         self.found[kind] += 1
         if isinstance(row, Message):
             self._messages[row.user] += 1
+            self._said(row.at)
             if row.author == row.user and row.name is not None:
                 self._names[row.user] = row.name
         elif isinstance(row, MemoryRow):
             self._memories[row.memory.user] += 1
+
+    def _said(self, at: datetime) -> None:
+        self._first_at = at if self._first_at is None else min(self._first_at, at)
+        self._last_at = at if self._last_at is None else max(self._last_at, at)
 
     def problem(self, problem: Problem) -> None:
         """Count an entry that cannot be imported, and keep it as an example if there are few so far."""
@@ -105,4 +118,6 @@ class ImportReport:
                 for user in users[:SHOWN]
             ),
             len(users),
+            self._first_at,
+            self._last_at,
         )

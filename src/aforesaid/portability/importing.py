@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from aforesaid.domain.change import AddMessage
-from aforesaid.domain.checks import MESSAGE_BYTES
+from aforesaid.domain.checks import MESSAGE_BYTES, moment
 from aforesaid.domain.known_ids import KnownIds
 from aforesaid.domain.message import Message, draft
 from aforesaid.domain.message_filter import MessageFilter
@@ -231,7 +231,7 @@ class Loader:
         except AforesaidError as error:
             self._report.problem(Problem(item.where, str(error)))
             return None
-        self._report.message(owner, item.name if said_by == owner else None)
+        self._report.message(owner, item.name if said_by == owner else None, moment(new.at))
         return AddMessage(new, options.silence)
 
     def _for_user(self, row: Row) -> Row:

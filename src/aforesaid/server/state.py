@@ -16,6 +16,7 @@ from aforesaid.server.change_feed import ChangeFeed
 from aforesaid.server.guard.rate import Rates
 from aforesaid.server.metrics import HttpMetrics
 from aforesaid.server.options import ServerOptions
+from aforesaid.server.pending_imports import PendingImports
 from aforesaid.server.proxy.proxy_memory import ProxyMemory
 from aforesaid.server.proxy.upstream import Upstream
 from aforesaid.settings import Secret
@@ -46,6 +47,7 @@ class AppState:
     feed: ChangeFeed = field(init=False)
     upstream: Upstream = field(init=False)
     proxy_memory: ProxyMemory = field(init=False)
+    imports: PendingImports = field(default_factory=PendingImports)
     _finishing: set[asyncio.Task[None]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -69,6 +71,7 @@ class AppState:
         """Wait for work that was begun, then close all connections."""
         self.stop_streams()
         await asyncio.gather(*self._finishing, return_exceptions=True)
+        await asyncio.to_thread(self.imports.close)
         await self.upstream.close()
 
     @property

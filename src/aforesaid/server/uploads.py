@@ -7,6 +7,7 @@ from pathlib import Path
 from aforesaid.errors import InvalidInput
 from aforesaid.memory import Memory
 from aforesaid.portability import Loaded
+from aforesaid.store import Progress
 
 
 async def load_upload(
@@ -18,9 +19,12 @@ async def load_upload(
     space: str,
     dry_run: bool,
     actor: str,
+    progress: Progress | None = None,
 ) -> Loaded:
     """Import an uploaded file. Raises InvalidInput, whose text does not tell where this machine keeps the file."""
     try:
-        return await memory.load(file, format_name, user=user, space=space, dry_run=dry_run, actor=actor)
+        return await memory.load(
+            file, format_name, user=user, space=space, dry_run=dry_run, progress=progress, actor=actor
+        )
     except InvalidInput as error:
         raise InvalidInput(str(error).replace(str(file), "the file"), error.field or "body") from error

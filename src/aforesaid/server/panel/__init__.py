@@ -12,15 +12,19 @@ from typing import Final
 from fastapi import APIRouter
 
 from aforesaid.domain.memory import CATEGORIES
+from aforesaid.server.languages import translate
 from aforesaid.server.pages import environment
 from aforesaid.server.panel import (
     audit,
+    conversation,
     data,
     health,
     inspector,
     memories,
     overview,
     people,
+    person_data,
+    reminders,
     search,
     settings,
     shown,
@@ -28,11 +32,29 @@ from aforesaid.server.panel import (
     timeline,
 )
 
-PARTS: Final = (overview, people, memories, timeline, summaries, search, inspector, settings, audit, health, data)
+PARTS: Final = (
+    overview,
+    people,
+    memories,
+    conversation,
+    timeline,
+    reminders,
+    summaries,
+    search,
+    inspector,
+    settings,
+    audit,
+    health,
+    data,
+    person_data,
+)
 """The modules with routes."""
 
 router = APIRouter(include_in_schema=False)
 environment.filters.update(shown.FILTERS)
+environment.filters["notable"] = search.notable
+environment.filters["translated"] = translate
+environment.tests["previewed"] = conversation.previewed
 environment.globals["categories"] = CATEGORIES
 for part in PARTS:
     router.include_router(part.router)

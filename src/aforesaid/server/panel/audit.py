@@ -53,7 +53,7 @@ async def of_person(person: Person, who: Admin) -> Response:
 
 
 async def _entries(view: View, user: str) -> list[AuditEntry]:
-    people = [user] if user else [each.id for each in (await view.people())[:_PEOPLE]]
+    people = [user] if user else [each.user.id for each in await view.people(_PEOPLE)]
     found = [entry for each in people for entry in await view.person(each).audit(_ROWS)]
     if not user and view.who.user is None:
         found += await view.memory.audit(_ROWS, space=view.space, actor=view.who.actor)

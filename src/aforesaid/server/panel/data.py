@@ -1,4 +1,4 @@
-"""Everything at once: taken along, taken in, and erased. Erasing has to be confirmed."""
+"""Everything at once: exported, imported after a preview, and people erased, which has to be confirmed."""
 
 from __future__ import annotations
 
@@ -12,13 +12,15 @@ from pathlib import Path
 from typing import Annotated, Final
 
 from fastapi import APIRouter, File, Form, UploadFile
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import RedirectResponse, Response, StreamingResponse
 
-from aforesaid.domain.counting import counted
-from aforesaid.errors import InvalidInput, quoted
+from aforesaid.errors import AforesaidError, InvalidInput, quoted
 from aforesaid.portability import READERS, Loaded
 from aforesaid.server.dependencies import Admin, require_all_spaces, state_of
+from aforesaid.server.languages import translate
+from aforesaid.server.panel.erasing import erase_person
 from aforesaid.server.panel.view import Looking, View
+from aforesaid.server.pending_imports import PendingImport
 from aforesaid.server.uploads import load_upload
 
 router = APIRouter()
@@ -33,7 +35,7 @@ _PIECE: Final = 256 * 1024
 async def data(view: Looking, who: Admin) -> Response:
     """Show what can be done with all of it."""
     del who
-    return await _page(view, None)
+    return await _page(view)
 
 
 @router.get("/data/export")
@@ -49,59 +51,105 @@ async def export(view: Looking, who: Admin) -> Response:
         raise
     name = f"aforesaid-{datetime.now(UTC):%Y-%m-%d}.jsonl.gz"
     told = {"Content-Disposition": f'attachment; filename="{name}"', "Content-Length": str(path.stat().st_size)}
-    return StreamingResponse(_pieces(path), headers=told, media_type="application/gzip")
+    return StreamingResponse(file_in_pieces(path), headers=told, media_type="application/gzip")
 
 
 @router.post("/data/import")
-async def take_in(
+async def upload(
     view: Looking,
     who: Admin,
     file: Annotated[UploadFile, File()],
     format: Annotated[str, Form()] = "auto",  # noqa: A002 - the public name of the file's format
     user: Annotated[str, Form()] = "",
-    trial: Annotated[str, Form()] = "",
 ) -> Response:
-    """Take a file in: an export, or what another application wrote."""
+    """Receive a file, an export or what another application wrote, and show what is in it. Nothing is stored yet."""
     require_all_spaces(who)
     if format not in _FORMATS:
         raise InvalidInput(f"unknown format {quoted(format)}; use one of {', '.join(_FORMATS)}", "format")
-    with tempfile.TemporaryDirectory(prefix="aforesaid-import-") as folder:
-        path = Path(folder) / _file_name(file.filename or "")
-        await asyncio.to_thread(_keep, file, path)
-        loaded = await load_upload(
-            view.memory,
-            path,
-            format,
-            user=user if user.strip() else None,
-            space=view.space,
-            dry_run=bool(trial),
-            actor=who.actor,
-        )
-    return await _page(view, loaded)
+    if not file.filename:
+        raise InvalidInput(translate("choose a file first"), "file")
+    imports = state_of(view.request).imports
+    whose = await view.find(user) or None
+    pending = imports.begin(
+        _file_name(file.filename), actor=who.actor, format_name=format, user=whose, space=view.space
+    )
+    try:
+        await asyncio.to_thread(_store_upload, file, pending.file)
+        pending.preview = await _load(view, pending, dry_run=True)
+    except BaseException as error:
+        imports.drop(pending)
+        if isinstance(error, InvalidInput) and error.field in {None, "body"}:
+            error.field = "file"
+        raise
+    return RedirectResponse(view.address(f"/data/import/{pending.token}"), 303)
+
+
+@router.get("/data/import/{token}")
+async def look(view: Looking, who: Admin, token: str) -> Response:
+    """Show what is in an uploaded file, or how far its import has got, or what became of it."""
+    pending = state_of(view.request).imports.of(token, who.actor)
+    template = "part/import.html" if view.partly else "import.html"
+    return view.page(template, pending=pending)
+
+
+@router.post("/data/import/{token}")
+async def take_in(view: Looking, who: Admin, token: str) -> Response:
+    """Store what is in an uploaded file. The page shows how far it has got."""
+    require_all_spaces(who)
+    state = state_of(view.request)
+    pending = state.imports.of(token, who.actor)
+    if not pending.running:
+        pending.running = True
+        state.finish(_import(view, pending))
+    return RedirectResponse(view.address(f"/data/import/{token}"), 303)
+
+
+@router.post("/data/import/{token}/cancel")
+async def cancel(view: Looking, who: Admin, token: str) -> Response:
+    """Forget an uploaded file without storing anything."""
+    imports = state_of(view.request).imports
+    pending = imports.of(token, who.actor)
+    if not pending.running:
+        imports.drop(pending)
+    return view.done(translate("Nothing was stored."), view.address("/data"), leave=True)
+
+
+async def _import(view: View, pending: PendingImport) -> None:
+    try:
+        pending.report = await _load(view, pending, dry_run=False)
+    except AforesaidError as error:
+        pending.failure = error
+    finally:
+        await asyncio.to_thread(pending.remove)
+
+
+async def _load(view: View, pending: PendingImport, *, dry_run: bool) -> Loaded:
+    return await load_upload(
+        view.memory,
+        pending.file,
+        pending.format,
+        user=pending.user,
+        space=pending.space,
+        dry_run=dry_run,
+        actor=pending.actor,
+        progress=None if dry_run else pending.progress,
+    )
 
 
 @router.post("/data/purge")
 async def purge(
     view: Looking, who: Admin, user: Annotated[str, Form()], confirm: Annotated[str, Form()] = ""
 ) -> Response:
-    """Erase a person for good, once their id was typed twice."""
-    whose = view.person(user).scope.user
-    if view.memory.known_ids.spelled(confirm) != whose:
-        raise InvalidInput(f"type {quoted(whose)} a second time to erase it; nothing was erased", "confirm")
-    done = await view.memory.purge(whose, space=view.space, actor=who.actor)
-    said = (
-        f"Deleted permanently: {counted(done.messages, 'message')}, {counted(done.summaries, 'summary')}, "
-        f"{counted(done.memories, 'memory')} of {whose}."
-    )
-    return view.done(said, view.address("/data"))
+    """Erase a person for good, once their name or id was typed twice."""
+    del who
+    return await erase_person(view, view.person(await view.find(user)).scope.user, confirm, "confirm")
 
 
-async def _page(view: View, loaded: Loaded | None) -> Response:
+async def _page(view: View) -> Response:
     return view.page(
         "data.html",
         people=await view.offered(),
         formats=_FORMATS,
-        loaded=loaded,
         most=state_of(view.request).options.serving.body_bytes,
     )
 
@@ -112,12 +160,12 @@ def _file_name(given: str) -> str:
     return name.lstrip(". ")[-_NAME_CHARACTERS:] or "file"
 
 
-def _keep(file: UploadFile, path: Path) -> None:
+def _store_upload(file: UploadFile, path: Path) -> None:
     with path.open("xb") as target:
         shutil.copyfileobj(file.file, target)
 
 
-async def _pieces(path: Path) -> AsyncIterator[bytes]:
+async def file_in_pieces(path: Path) -> AsyncIterator[bytes]:
     """Give a file out piece by piece, then remove it with its folder."""
     try:
         with path.open("rb") as source:

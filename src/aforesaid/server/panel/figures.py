@@ -8,8 +8,8 @@ from datetime import UTC, date, datetime, timedelta
 from itertools import accumulate
 from typing import Any, Final, NamedTuple
 
-from aforesaid.domain.memory import CATEGORIES, MemoryRecord, band
-from aforesaid.domain.report import Activity
+from aforesaid.domain.memory import CATEGORIES, band
+from aforesaid.domain.report import Activity, MemoryCount
 from aforesaid.telemetry import OWN, Key, OperationMetrics
 
 _HALF: Final = 0.5
@@ -60,11 +60,17 @@ def per_day(activity: Sequence[Activity]) -> Chart:
     }
 
 
-def growth(activity: Sequence[Activity], messages: int, memories: Iterable[MemoryRecord]) -> Chart:
-    """Return a chart of how much there was at the end of each day: messages and memories."""
+def growth(activity: Sequence[Activity], messages: int, memories: Iterable[MemoryCount]) -> Chart:
+    """Return a chart of how much had been said by the end of each day: messages, and the memories of them.
+
+    Its last values are the totals of what is passed.
+    """
     days = [each.day for each in activity]
     before = messages - sum(each.messages for each in activity)
-    made = Counter(memory.created_at.astimezone(UTC).date() for memory in memories)
+    made: Counter[date] = Counter()
+    for memory in memories:
+        # What is said to be of tomorrow, because clocks differ, counts today: the end of the chart is the total.
+        made[min(memory.day, days[-1]) if days else memory.day] += memory.count
     earlier = sum(number for day, number in made.items() if days and day < days[0])
     return {
         "kind": "lines",
@@ -85,15 +91,19 @@ def growth(activity: Sequence[Activity], messages: int, memories: Iterable[Memor
     }
 
 
-def by_category(memories: Iterable[MemoryRecord]) -> list[tuple[str, int]]:
+def by_category(memories: Iterable[MemoryCount]) -> list[tuple[str, int]]:
     """Return how many memories each category has."""
-    counted = Counter(memory.category for memory in memories)
+    counted: Counter[str] = Counter()
+    for memory in memories:
+        counted[memory.category] += memory.count
     return [(category, counted[category]) for category in CATEGORIES]
 
 
-def by_importance(memories: Iterable[MemoryRecord]) -> list[tuple[int, str, int]]:
+def by_importance(memories: Iterable[MemoryCount]) -> list[tuple[int, str, int]]:
     """Return how many memories have each importance, with the name of its band."""
-    counted = Counter(memory.importance for memory in memories)
+    counted: Counter[int] = Counter()
+    for memory in memories:
+        counted[memory.importance] += memory.count
     return [(value, band(value).name, counted[value]) for value in range(1, 11)]
 
 

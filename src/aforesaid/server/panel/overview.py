@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
 from fastapi import APIRouter
@@ -13,14 +14,15 @@ from aforesaid.memory import UserMemory
 from aforesaid.models.tokens import count_tokens
 from aforesaid.server.panel import figures
 from aforesaid.server.panel.view import Looking, View
+from aforesaid.store import questions
 
 router = APIRouter()
 
 _DAYS: Final = (7, 30, 90)
 _USUAL_DAYS: Final = 30
-_MOST_MEMORIES: Final = 5_000
-"""Charts count the newest memories, at most so many."""
-_AT_ONCE: Final = 500
+_FACES: Final = 12
+"""People shown with their faces."""
+_MOST_REMINDERS: Final = 1_000
 _MEASURED_PEOPLE: Final = 5
 _MEASURED_MESSAGES: Final = 2_000
 
@@ -46,29 +48,30 @@ async def overview(view: Looking, days: int = _USUAL_DAYS) -> Response:
     """Show the whole at a glance. Without a chosen space: the default one, or if it is empty the last active one."""
     shown = days if days in _DAYS else _USUAL_DAYS
     own = view.who.user_of(None)
-    people = await view.people()
-    spaces = [] if people else await view.spaces()
+    totals = await view.totals()
+    spaces = [] if totals else await view.spaces()
     if spaces and not view.chosen:
-        return RedirectResponse(view.in_space(spaces[0].name), 303)
+        return RedirectResponse(view.in_space(spaces[0].space), 303)
     activity = figures.longest_quiet(await view.memory.activity(shown, space=view.space, user=own))
-    memories = await _memories(view, own)
-    messages = sum(user.messages for user in people)
+    counts = await view.memory.store.read(questions.MemoryCounts(view.space, user=own))
+    active = [each for each in counts if each.state == "active"]
+    messages = totals.messages if totals else 0
     return view.page(
         "overview.html",
-        people=people,
+        people=await view.people(_FACES) if totals else [],
+        totals=totals,
         spaces=spaces,
         messages=messages,
-        archived=sum(user.archived for user in people),
-        memories=memories,
-        waiting=[memory for memory in memories if memory.state == "quarantined"],
-        reminders=[memory for memory in memories if memory.active and memory.remind_at and not memory.delivered_at],
+        memories=sum(each.count for each in active),
+        waiting=sum(each.count for each in counts if each.state == "quarantined"),
+        reminders=len(await _reminders(view, own)),
         days=shown,
         all_days=_DAYS,
         activity=activity,
         per_day=figures.per_day(activity),
-        growth=figures.growth(activity, messages, memories),
-        categories=figures.by_category(memory for memory in memories if memory.active),
-        importances=figures.by_importance([memory for memory in memories if memory.active]),
+        growth=figures.growth(activity, messages, active),
+        categories=figures.by_category(active),
+        importances=figures.by_importance(active),
         health=await view.memory.health() if view.who.everywhere else None,
         operations=figures.latencies(view.memory.metrics.snapshot())[:6] if view.who.everywhere else [],
         stats=await view.memory.stats() if view.who.everywhere else None,
@@ -78,7 +81,10 @@ async def overview(view: Looking, days: int = _USUAL_DAYS) -> Response:
 @router.get("/overview/savings")
 async def savings(view: Looking) -> Response:
     """Show what contexts save, measured now on those who were active last."""
-    found = [await _saving(view.person(user.id), user) for user in (await view.people())[:_MEASURED_PEOPLE]]
+    found = [
+        await _saving(view.person(user.id), user)
+        for user in (each.user for each in await view.people(_MEASURED_PEOPLE))
+    ]
     measured = [saving for saving in found if saving is not None]
     return view.page(
         "part/savings.html",
@@ -98,13 +104,11 @@ async def _saving(person: UserMemory, user: User) -> Saving | None:
     return Saving(user.id, user.messages, sum(count_tokens(message.text) for message in said), sent.tokens)
 
 
-async def _memories(view: View, user: str | None) -> list[MemoryRecord]:
-    """Return the newest memories of the space, in every state."""
-    found: list[MemoryRecord] = []
-    while len(found) < _MOST_MEMORIES:
-        last = found[-1].id if found else None
-        some = await view.memory.memories(space=view.space, user=user, active=None, before=last, limit=_AT_ONCE)
-        found += some
-        if len(some) < _AT_ONCE:
-            break
-    return found
+async def _reminders(view: View, user: str | None) -> list[MemoryRecord]:
+    """Return the reminders of the space that are still to be delivered."""
+    every = questions.DueMemories("reminder", datetime.max.replace(tzinfo=UTC), _MOST_REMINDERS)
+    return [
+        memory
+        for memory in await view.memory.store.read(every)
+        if memory.space == view.space and user in (None, memory.user)
+    ]

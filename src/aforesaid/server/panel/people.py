@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from difflib import SequenceMatcher
 from typing import Annotated, Final, NamedTuple
 
@@ -17,7 +18,12 @@ from aforesaid.server.panel.view import Looking, Person
 
 router = APIRouter()
 
-_PAGE: Final = 100
+_PAGE: Final = 60
+_RECENT: Final = 4
+_MOST_IMPORTANT: Final = 6
+_AROUND: Final = 8
+_MOST_PEOPLE: Final = 100
+_COMING: Final = 3
 _WORD: Final = re.compile(r"\s+|[^\s]+")
 _MOST_COMPARED: Final = 4_000
 """Longer texts are shown without what changed in them: comparing takes time that grows with their square."""
@@ -26,17 +32,18 @@ _MOST_COMPARED: Final = 4_000
 @router.get("/people")
 async def everybody(view: Looking, text: str = "", skip: int = 0) -> Response:
     """Show who is remembered, last active first."""
-    wanted = text.strip().casefold()
-    people = await view.people()
-    found = [user for user in people if wanted in user.id.casefold() or wanted in (user.name or "").casefold()]
-    start = max(skip, 0)
+    wanted, start = text.strip(), max(skip, 0)
+    found = await view.page_of_people(_PAGE + 1, start, wanted)
+    totals = await view.totals()
     return view.page(
         "people.html",
-        people=found[start : start + _PAGE],
-        total=len(found),
-        text=text.strip(),
-        spaces=[] if people else await view.spaces(),
-        further=start + _PAGE if len(found) > start + _PAGE else None,
+        people=found[:_PAGE],
+        first=start + 1,
+        totals=totals,
+        text=wanted,
+        spaces=[] if totals else await view.spaces(),
+        newer=max(start - _PAGE, 0) if start else None,
+        older=start + _PAGE if len(found) > _PAGE else None,
     )
 
 
@@ -49,13 +56,21 @@ async def spaces(view: Looking, who: Overseer) -> Response:
 
 @router.get("/person")
 async def person(person: Person) -> Response:
-    """Show what is known about somebody."""
+    """Show what is known about somebody, at a glance."""
+    memory = person.memory
+    now = datetime.now(UTC)
+    recent = [each for each in await memory.history(_RECENT * 3) if each.role != "tool" and each.text][-_RECENT:]
+    await person.view.look_up(message.author for message in recent)
     return await person.page(
-        "person/portrait.html",
-        tab="portrait",
-        versions=list(reversed(list(compared(await person.memory.facts())))),
-        preferences=await person.memory.preferences(),
-        memories=(await person.memory.memories())[:6],
+        "person/about.html",
+        tab="about",
+        versions=list(reversed(list(compared(await memory.facts())))),
+        preferences=await memory.preferences(),
+        memories=(await memory.memories())[:_MOST_IMPORTANT],
+        people=(await memory.people())[:_AROUND],
+        coming=[each for each in await memory.reminders() if each.remind_at is None or each.remind_at > now][:_COMING],
+        recent=recent,
+        zone=await memory.time_zone(),
     )
 
 
@@ -87,33 +102,12 @@ async def forget(person: Person, who: App, fact: Annotated[str, Form()]) -> Resp
     return person.view.done(said, person.address("/person"))
 
 
-@router.get("/person/reminders")
-async def reminders(person: Person) -> Response:
-    """Show what a person is to be reminded of, and what is scheduled."""
-    waiting = await person.memory.reminders()
-    await person.view.look_up(memory.speaker for memory in waiting)
-    return await person.page(
-        "person/reminders.html",
-        tab="reminders",
-        reminders=waiting,
-        schedule=[memory for memory in await person.memory.schedule() if memory.remind_at is None],
-    )
-
-
-@router.get("/person/events")
-async def events(person: Person, text: str = "") -> Response:
-    """Show what happened in a person's life and what is to come, in order."""
-    found = await person.memory.timeline(query=text.strip() or None)
-    await person.view.look_up(memory.speaker for memory in found)
-    return await person.page("person/events.html", tab="events", events=found, text=text.strip())
-
-
 @router.get("/person/people")
 async def around(person: Person) -> Response:
     """Show the people around a person, and what is known about each."""
     found = await person.memory.people()
     await person.view.look_up(memory.speaker for known in found for memory in known.memories)
-    return await person.page("person/people.html", tab="people", people=found[:_PAGE])
+    return await person.page("person/people.html", tab="people", people=found[:_MOST_PEOPLE])
 
 
 class Changed(NamedTuple):

@@ -1,21 +1,67 @@
-"""Searching a person's memory, with what made each hit a hit."""
+"""Searching the memory of one person or of everybody, with what made each hit a hit."""
 
 from __future__ import annotations
 
-from typing import Annotated, Final, cast
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Annotated, Any, Final, NamedTuple, cast
 
 from fastapi import APIRouter, Query
 from starlette.responses import Response
 
 from aforesaid.domain.hit import Hit
-from aforesaid.domain.literals import HitKind
+from aforesaid.domain.literals import HitKind, Role
 from aforesaid.errors import InvalidInput, quoted
 from aforesaid.recall import ARMS, DEFAULT_KINDS, KINDS
-from aforesaid.server.panel.view import Looking
+from aforesaid.server.languages import translate
+from aforesaid.server.panel.view import Looking, View
 
 router = APIRouter()
 
 _LIMITS: Final = (5, 10, 20, 50)
+_PEOPLE_AT_ONCE: Final = 60
+"""People searched for one page when everybody is searched, last active first. The page leads on to the next ones."""
+_NOTABLE: Final = 0.25
+"""Minimum contribution of a reason that is named in a hit's sentence."""
+_SPEAKERS: Final[dict[str, Role]] = {"person": "user", "assistant": "assistant", "tool": "tool"}
+
+
+class Found(NamedTuple):
+    """A hit, and whose memory it is in."""
+
+    user: str
+    hit: Hit
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What limits a search beside the words: time, speaker, kinds."""
+
+    since: str
+    until: str
+    speaker: str
+    kinds: tuple[HitKind, ...]
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The limits as arguments of a search. Raises InvalidInput."""
+        if self.speaker and self.speaker not in _SPEAKERS:
+            raise InvalidInput(f"unknown speaker {quoted(self.speaker)}; use one of {', '.join(_SPEAKERS)}", "speaker")
+        until = _day(self.until, "until")
+        limits: dict[str, Any] = {
+            "role": _SPEAKERS.get(self.speaker),
+            "since": _day(self.since, "since"),
+            "until": None if until is None else until + timedelta(days=1),
+        }
+        if limits["since"] and limits["until"] and limits["since"] >= limits["until"]:
+            raise InvalidInput(translate("this is before the first day"), "until")
+        given = {name: value for name, value in limits.items() if value is not None}
+        kinds = self.kinds
+        if given:
+            # Times and speakers are those of messages.
+            kinds = tuple(kind for kind in kinds if kind in {"message", "session"}) or ("message",)
+        return given | {"kinds": kinds}
 
 
 @router.get("/search")
@@ -27,31 +73,79 @@ async def search(
     arms: str = "all",
     limit: int = 10,
     weak: bool = False,
+    since: str = "",
+    until: str = "",
+    speaker: str = "",
+    skip: int = 0,
 ) -> Response:
-    """Search, and say why each thing was found."""
-    kinds = kind or list(DEFAULT_KINDS)
+    """Search, and say why each thing was found. Without a person, everybody's memory is searched."""
+    kinds = tuple(cast("HitKind", each) for each in kind or DEFAULT_KINDS)
+    if unknown := [each for each in kinds if each not in KINDS]:
+        raise InvalidInput(f"unknown kind {quoted(unknown[0])}; use one of {', '.join(KINDS)}", "kind")
     if arms not in ARMS:
         raise InvalidInput(f"unknown arms={quoted(arms)}; use one of {', '.join(ARMS)}", "arms")
-    people = await view.offered()
-    whose = await view.find(user) or (people[0].id if people else "")
-    found: list[Hit] | None = None
+    limits = Limits(since.strip(), until.strip(), speaker, kinds)
+    whose = view.who.user_of(await view.find(user) or None) or ""
+    asked: dict[str, Any] = {"arms": arms, "min_score": 0 if weak else None, **limits.arguments}
+    found: list[Found] | None = None
+    searched, further = 1, False
     if text.strip() and whose:
-        found = await view.person(whose).search(
-            text, limit, kinds=tuple(cast("HitKind", each) for each in kinds), arms=arms, min_score=0 if weak else None
-        )
-    await view.look_up([whose, *(hit.message.author for hit in found or () if hit.message is not None)])
+        found = [Found(whose, hit) for hit in await view.person(whose).search(text, limit, **asked)]
+    elif text.strip():
+        found, searched, further = await _everybody(view, text, limit, max(skip, 0), asked)
+    await view.look_up(
+        [whose, *(name for each in found or () for name in (each.user, each.hit.message and each.hit.message.author))]
+    )
     return view.page(
         "search.html",
         text=text,
         user=whose,
-        people=people,
-        hits=found,
-        kinds=kinds,
+        people=await view.offered(),
+        found=found,
+        searched=searched,
+        skip=max(skip, 0),
+        further=further,
+        limits=limits,
+        left_out=[each for each in kinds if each not in asked["kinds"]],
         all_kinds=KINDS,
+        speakers=tuple(_SPEAKERS),
         arms=arms,
         all_arms=ARMS,
         limit=limit,
-        limits=_LIMITS,
+        all_limits=_LIMITS,
         weak=weak,
-        longest=max((abs(value) for hit in found or () for _, value in hit.reasons()), default=1.0) or 1.0,
+        longest=max((abs(value) for each in found or () for _, value in each.hit.reasons()), default=1.0) or 1.0,
     )
+
+
+async def _everybody(
+    view: View, text: str, limit: int, skip: int, asked: dict[str, Any]
+) -> tuple[list[Found], int, bool]:
+    """Search the memories of people one by one; return the best hits, how many people, and whether there are more.
+
+    Scores mean the same in every memory, so they are compared. The audit log names those of whom something is shown.
+    """
+    people = await view.page_of_people(_PEOPLE_AT_ONCE + 1, skip)
+    found: list[Found] = []
+    for each in people[:_PEOPLE_AT_ONCE]:
+        person = view.who.person(view.memory, each.user.id, space=view.space, audited=False)
+        found += [Found(each.user.id, hit) for hit in await person.search(text, limit, **asked)]
+    best = sorted(found, key=lambda each: -each.hit.score)[:limit]
+    for user in dict.fromkeys(each.user for each in best):
+        await view.person(user).record_access("memory.search", "search")
+    return best, min(len(people), _PEOPLE_AT_ONCE), len(people) > _PEOPLE_AT_ONCE
+
+
+def _day(typed: str, field: str) -> datetime | None:
+    """Return the start of a day (UTC). Raises InvalidInput for the field."""
+    if not typed:
+        return None
+    try:
+        return datetime.combine(date.fromisoformat(typed), time(), UTC)
+    except ValueError:
+        raise InvalidInput(f"{quoted(typed)} is no day; write it like 2026-05-31", field) from None
+
+
+def notable(reasons: Sequence[tuple[str, float]]) -> list[str]:
+    """Return the reasons that speak for a hit and count most, in words."""
+    return [reason for reason, value in reasons if value >= _NOTABLE][:3]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from hashlib import blake2b
 from typing import Any, Final
 
@@ -102,14 +102,31 @@ _FUTURE: Final[Mapping[str, Callable[[int], str]]] = {
 """Whole sentences: words between a number and its unit differ by language."""
 
 
-def hue(name: str) -> int:
-    """Return the colour of somebody's picture: always the same for one name."""
-    return blake2b(name.encode(errors="replace"), digest_size=1).digest()[0] % _HUES
+def hue(user: str) -> int:
+    """Return the colour of somebody's picture: always the same for one id."""
+    return blake2b(user.encode(errors="replace"), digest_size=1).digest()[0] % _HUES
 
 
-def initial(name: str) -> str:
-    """Return the letter on somebody's picture."""
-    return next((letter.upper() for letter in name if letter.isalnum()), "·")
+def initials(name: str) -> str:
+    """Return the letters on somebody's picture: of the first word of a name, and of the last one."""
+    found = [letter for word in name.split() if (letter := next(filter(str.isalnum, word), ""))]
+    shown = found[:1] + found[1:][-1:]
+    return "".join(shown).upper()[:2] or "·"
+
+
+def clock(value: datetime) -> str:
+    """Write the time of day, in the time zone that the moment has."""
+    return f"{value:%H:%M}"
+
+
+def whole_day(value: datetime) -> str:
+    """Write the day that begins at a midnight in somebody's time zone, which is at most half a day from one in UTC."""
+    return day((value.astimezone(UTC) + timedelta(hours=12)).date())
+
+
+def moment_in_zone(value: datetime) -> str:
+    """Write a moment in the time zone that it has."""
+    return f"{day(value.date())}, {clock(value)}"
 
 
 def bars(counts: Mapping[str, int] | Sequence[tuple[str, int]]) -> list[tuple[str, int, float]]:
@@ -131,7 +148,10 @@ FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
     "moment": moment,
     "ago": ago,
     "hue": hue,
-    "initial": initial,
+    "initials": initials,
+    "clock": clock,
+    "whole_day": whole_day,
+    "moment_in_zone": moment_in_zone,
     "bars": bars,
     "band": band,
 }

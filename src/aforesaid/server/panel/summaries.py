@@ -11,6 +11,7 @@ from aforesaid.domain.summary import Summary
 from aforesaid.errors import NotFound
 from aforesaid.server.dependencies import App
 from aforesaid.server.panel import forms
+from aforesaid.server.panel.conversation import shown_messages
 from aforesaid.server.panel.view import Person, PersonView
 
 router = APIRouter()
@@ -36,9 +37,9 @@ async def below(person: Person, number: int) -> Response:
     summary = _named(everything, number)
     sources = [each for each in everything if each.id in summary.sources]
     messages = [] if sources else await person.memory.summary_messages(number)
-    await person.view.look_up(message.author for message in messages)
+    shown = await shown_messages(person, messages)
     earlier = _earlier(everything, summary)
-    return person.part("part/below.html", summary=summary, sources=sources, messages=messages, earlier=earlier)
+    return person.part("part/below.html", summary=summary, sources=sources, earlier=earlier, **shown)
 
 
 @router.get("/person/summaries/{number}/edit")

@@ -1,80 +1,70 @@
-"""The log of a person: messages in order, archived ones too, and the sessions that they fall into."""
+"""The timeline of a person: what happened and what is to come, month by month."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from datetime import date, datetime, timedelta, tzinfo
 from typing import Final, NamedTuple
 
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from aforesaid.domain.message import Message
-from aforesaid.domain.summary import Summary
-from aforesaid.server.panel.view import Person, PersonView
+from aforesaid.domain.clock import to_zone
+from aforesaid.domain.memory import MemoryRecord
+from aforesaid.server.panel.view import Person
 
 router = APIRouter()
 
-_PAGE: Final = 50
-_SESSIONS: Final = 200
+_MOST: Final = 500
+"""Maximum events on the page. With more, a topic or a period narrows them down."""
 
 
-class Stretch(NamedTuple):
-    """Messages in a row that went into the same archive, or into none."""
+class Happening(NamedTuple):
+    """A memory with a date, in the person's time zone."""
 
-    chunk: int | None
-    summary: Summary | None
-    sittings: list[list[Message]]
-    """The messages, session by session."""
+    memory: MemoryRecord
+    start: datetime
+    last_day: date
+    timed: bool
+
+
+class Month(NamedTuple):
+    """The events of a month."""
+
+    first: date
+    events: list[Happening]
 
 
 @router.get("/person/timeline")
-async def timeline(person: Person, before: int | None = None, around: int | None = None) -> Response:
-    """Show messages in the order of the log; the newest ones, or those before or around one of them."""
-    until = around + _PAGE // 2 if around is not None and around > 0 else before
-    found = await person.memory.history(_PAGE, before=until if until is None else max(until, 1))
-    await person.view.look_up(message.author for message in found)
-    parts = stretches(found, await _by_chunk(person) if any(message.chunk for message in found) else {})
-    more = found[0].seq if len(found) == _PAGE else None
-    if person.view.partly:
-        return person.part("part/stretches.html", stretches=parts, more=more, marked=None)
+async def timeline(person: Person, text: str = "") -> Response:
+    """Show what happened in a person's life and what is to come, in order."""
+    zone = await person.memory.time_zone()
+    found = await person.memory.timeline(query=text.strip() or None, limit=_MOST)
+    await person.view.look_up(memory.speaker for memory in found)
     return await person.page(
-        "person/timeline.html", tab="timeline", stretches=parts, more=more, marked=around, newest=until is None
+        "person/timeline.html",
+        tab="timeline",
+        months=months(found, zone),
+        count=len(found),
+        most=_MOST,
+        text=text.strip(),
+        today=to_zone(datetime.now(zone), zone).date(),
+        zone=zone,
     )
 
 
-@router.get("/person/sessions")
-async def sessions(person: Person) -> Response:
-    """Show the sessions, newest first."""
-    found = await person.memory.sessions(_SESSIONS)
-    most = max((each.messages for each in found), default=0)
-    return await person.page("person/sessions.html", tab="sessions", sessions=found[::-1], most=most)
-
-
-@router.get("/person/session")
-async def session(person: Person, session: str) -> Response:
-    """Show what was said in a session."""
-    there = person.view.who.person(person.view.memory, person.user, space=person.view.space, session=session)
-    found = await there.history(_PAGE * 10, within="session")
-    await person.view.look_up(message.author for message in found)
-    return person.part("part/messages.html", messages=found)
-
-
-async def _by_chunk(person: PersonView) -> dict[int, Summary]:
-    """Return the summary that each archive was made for: the lowest one, in its newest version."""
-    found = await person.memory.summaries(active=None, kind="tree")
-    kept = [summary for summary in found if summary.level == 1 and not summary.rolled_back]
-    return {chunk: summary for summary in sorted(kept, key=lambda each: each.version) for chunk in summary.chunks}
-
-
-def stretches(messages: Sequence[Message], summaries: Mapping[int, Summary]) -> list[Stretch]:
-    """Take messages apart where a session ends and where an archive begins."""
-    found: list[Stretch] = []
-    for message in messages:
-        if not found or found[-1].chunk != message.chunk:
-            summary = None if message.chunk is None else summaries.get(message.chunk)
-            found.append(Stretch(message.chunk, summary, []))
-        sittings = found[-1].sittings
-        if not sittings or sittings[-1][-1].session != message.session:
-            sittings.append([])
-        sittings[-1].append(message)
+def months(memories: Sequence[MemoryRecord], zone: tzinfo) -> list[Month]:
+    """Return dated memories month by month, oldest first."""
+    found: list[Month] = []
+    for memory in memories:
+        event = memory.happened
+        if event is None:
+            continue
+        start, end = to_zone(event.start, zone), to_zone(event.end, zone)
+        first = start.date().replace(day=1)
+        if not found or found[-1].first != first:
+            found.append(Month(first, []))
+        # The end is exclusive: a day ends when the next one begins.
+        last = (end - timedelta(microseconds=1)).date() if end > start else start.date()
+        found[-1].events.append(Happening(memory, start, last, event.timed))
     return found

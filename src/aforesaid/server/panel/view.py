@@ -6,20 +6,20 @@ import base64
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Annotated, Any, Final, NamedTuple, TypeAlias
 from urllib.parse import urlencode
 
 from fastapi import Depends, Request
 from starlette.responses import RedirectResponse, Response
 
-from aforesaid.domain.report import User
+from aforesaid.domain.report import ListedUser, SpaceTotals, User
 from aforesaid.errors import InvalidInput
 from aforesaid.memory import Memory, UserMemory
 from aforesaid.server.auth import Credential
 from aforesaid.server.dependencies import MemoryDep, Reader
 from aforesaid.server.form_again import page_of_form
 from aforesaid.server.pages import page
+from aforesaid.store import questions
 
 _MOST_OFFERED: Final = 200
 """Maximum people offered in the list; others can be typed."""
@@ -29,15 +29,6 @@ _TOLD: Final = "aforesaid_told"
 _TOLD_SECONDS: Final = 30
 
 Parts: TypeAlias = str | int | bool | None
-
-
-class Space(NamedTuple):
-    """A space that has people, with counts."""
-
-    name: str
-    people: int
-    messages: int
-    last_activity: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +41,8 @@ class View:
     space: str
     chosen: bool = False
     """Whether the address names the space."""
-    known: list[User] = field(default_factory=list)
-    """The people of the space, once `people` has read them."""
+    listed: dict[int, list[ListedUser]] = field(default_factory=dict)
+    """The first people of the space, by how many were asked for: a page asks for them more than once."""
     names: dict[str, str] = field(default_factory=dict)
     """Display names by user id, as far as they were looked up for this page."""
 
@@ -87,16 +78,17 @@ class View:
         template: str | None = None,
         *,
         undo: int | None = None,
+        leave: bool = False,
         **values: Any,  # noqa: ANN401
     ) -> Response:
         """Answer to a change: with the part of the page that is new, or, to a browser without scripts, with a page.
 
         `said` is shown to the person. `back` is where a browser without scripts goes, as one does whose scripts were
         not there yet when it was clicked at; `undo` is the memory whose last change can be taken back there. Without a
-        `template`, scripts load the page again.
+        `template`, scripts load the page again. With `leave`, the page of the form is left for `back`.
         """
         if not self.partly or template is None:
-            place = str(page_of_form(self.request) or back)
+            place = str((None if leave else page_of_form(self.request)) or back)
             leading: Response = RedirectResponse(place, 303)
             if self.partly:
                 leading = Response(status_code=204, headers={"HX-Redirect": place})
@@ -110,15 +102,30 @@ class View:
         """Return the memory of a person whom the one who looks may see."""
         return self.who.person(self.memory, user, space=self.space)
 
-    async def people(self) -> list[User]:
-        """Return everybody here whom the one who looks may see, last active first."""
-        if self.known:
-            return self.known
+    async def people(self, limit: int = _MOST_OFFERED) -> list[ListedUser]:
+        """Return people here whom the one who looks may see, last active first."""
+        if limit not in self.listed:
+            self.listed[limit] = await self.page_of_people(limit)
+        return self.listed[limit]
+
+    async def page_of_people(self, limit: int, skip: int = 0, part: str = "") -> list[ListedUser]:
+        """Return a page of the people, last active first. With `part`, those whose name or id contains it."""
         own = self.who.user_of(None)
-        found = [user for user in await self.memory.users(self.space, actor=self.who.actor) if own in (None, user.id)]
-        self.names.update({user.id: user.name for user in found if user.name})
-        self.known[:] = sorted(found, key=lambda user: (user.last_activity or user.created_at, user.id), reverse=True)
-        return self.known
+        if part:
+            names = await self.memory.names(self.space)
+            wanted = part.casefold()
+            users: list[str] | None = [user for user, name in names.items() if wanted in name.casefold()]
+        else:
+            users = None
+        if own is not None:
+            users = [own]
+        page = questions.UsersPage(
+            self.space, limit=limit, skip=skip, users=users, id_part=part if part and own is None else None
+        )
+        found = await self.memory.store.read(page)
+        await self.memory.record_access("users.read", "users", actor=self.who.actor, space=self.space)
+        self.names.update({each.user.id: each.user.name for each in found if each.user.name})
+        return found
 
     async def look_up(self, users: Iterable[str]) -> None:
         """Read the display names of users, for the page to show."""
@@ -132,29 +139,36 @@ class View:
         A text that is neither is returned as it is. Raises `InvalidInput` for a name that several people have.
         """
         wanted: str = self.memory.known_ids.spelled(typed)
-        people = await self.people() if wanted else []
-        if any(user.id == wanted for user in people):
+        if not wanted or self.who.user_of(None) is not None:
             return wanted
-        named = [user.id for user in people if (user.name or "").casefold() == wanted.casefold()]
-        if len(named) > 1:
-            raise InvalidInput(
-                f"{len(named)} people are called {wanted!r}; type one of their ids: {', '.join(named)}", "user"
-            )
-        return named[0] if named else wanted
+        if await self.memory.store.read(questions.UsersPage(self.space, users=[wanted])):
+            return wanted
+        names = await self.memory.names(self.space)
+        named = [user for user, name in names.items() if name.casefold() == wanted.casefold()]
+        people = await self.memory.store.read(questions.UsersPage(self.space, users=named)) if named else []
+        if len(people) > 1:
+            ids = ", ".join(each.user.id for each in people)
+            raise InvalidInput(f"{len(people)} people are called {wanted!r}; type one of their ids: {ids}", "user")
+        return people[0].user.id if people else wanted
 
-    async def spaces(self) -> list[Space]:
+    async def spaces(self) -> list[SpaceTotals]:
         """Return the spaces that have people, last active first; only the own one for a key that is limited to it."""
-        users = await self.memory.users() if self.who.everywhere else await self.people()
-        found = []
-        for name in {user.space for user in users}:
-            there = [user for user in users if user.space == name]
-            last = max(user.last_activity or user.created_at for user in there)
-            found.append(Space(name, len(there), sum(user.messages for user in there), last))
-        return sorted(found, key=lambda each: each.last_activity, reverse=True)
+        found = await self.memory.store.read(questions.TotalsOfSpaces())
+        return found if self.who.everywhere else [each for each in found if each.space == self.space]
+
+    async def totals(self) -> SpaceTotals | None:
+        """Return the counts of this space for whoever looks; None if it has nobody whom they may see."""
+        if self.who.user_of(None) is None:
+            return next((each for each in await self.spaces() if each.space == self.space), None)
+        people = [each.user for each in await self.people()]
+        if not people:
+            return None
+        own = people[0]
+        return SpaceTotals(self.space, 1, own.messages, own.archived, own.last_activity or own.created_at)
 
     async def offered(self) -> Sequence[User]:
         """Return people to choose from."""
-        return (await self.people())[:_MOST_OFFERED]
+        return [each.user for each in await self.people()]
 
     @property
     def partly(self) -> bool:

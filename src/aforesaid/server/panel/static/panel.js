@@ -212,6 +212,22 @@
     row.scrollLeft = tab.offsetLeft - row.offsetLeft - (row.clientWidth - tab.offsetWidth) / 2;
   }
 
+  // A chat opens at its end, or at the message that the address names; a part of a page that it names is unfolded.
+  const named = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  if (named instanceof HTMLDetailsElement) named.open = true;
+  const marked = document.querySelector(".turn.marked");
+  if (marked) marked.scrollIntoView({ block: "center", behavior: "instant" });
+  else if (!location.hash && !location.search.includes("day=")) all(document, ".chat .turn").at(-1)?.scrollIntoView({ block: "end", behavior: "instant" });
+
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest("[data-copy]");
+    if (!button) return;
+    navigator.clipboard.writeText(button.dataset.copy).then(() => tell("said", button.title), () => {});
+  });
+  document.addEventListener("change", (event) => {
+    if (event.target.matches("[data-submit]")) event.target.form.requestSubmit();
+  });
+
   localise(document);
   document.addEventListener("htmx:load", (event) => localise(event.detail.elt));
   if (document.getElementById("said")?.hasAttribute("data-told")) tell("said", document.getElementById("said").textContent);

@@ -1,0 +1,344 @@
+"""Conversations of a person as chats: days, bubbles, attachments, tool calls, versions; and the sessions they form."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime, time, tzinfo
+from typing import Annotated, Final
+
+from fastapi import APIRouter, Depends
+from starlette.responses import Response
+
+from aforesaid.domain.checks import microseconds
+from aforesaid.domain.clock import to_zone
+from aforesaid.domain.details import Part, ToolCall
+from aforesaid.domain.literals import Within
+from aforesaid.domain.memory import MemoryRecord
+from aforesaid.domain.message import Message, Position
+from aforesaid.domain.scope import Scope, is_direct
+from aforesaid.domain.summary import Summary
+from aforesaid.errors import InvalidInput, NotFound, quoted
+from aforesaid.memory import UserMemory
+from aforesaid.server.panel.view import Person, PersonView
+from aforesaid.store import questions
+
+router = APIRouter()
+
+_PAGE: Final = 50
+"""Messages on a page. More are loaded at either end."""
+_AROUND: Final = _PAGE // 2
+_SESSIONS: Final = 200
+_THREADS: Final = 50
+_MOST_QUOTED: Final = 20
+"""Maximum messages looked up on a page because others reply to them."""
+_PREVIEWED: Final = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp", "image/avif"})
+"""Images that browsers show and that run nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A message as a bubble, with what belongs to it."""
+
+    message: Message
+    local: datetime
+    """When it was said, in the person's time zone."""
+    own: bool
+    """Whether the person said it: then it is on the right."""
+    first: bool
+    """Whether somebody else spoke before it, so that the speaker is named."""
+    earlier: list[Message] = field(default_factory=list)
+    """Its earlier versions, oldest first."""
+    reply_to: Message | None = None
+    memories: list[MemoryRecord] = field(default_factory=list)
+    """Active memories that rest on it."""
+    calls: Sequence[tuple[ToolCall, str]] = ()
+    """The tools it calls, with their arguments as they are shown."""
+    answers: str | None = None
+    """The tool that it is the result of."""
+    files: Sequence[Part] = ()
+
+    @property
+    def text(self) -> str:
+        """What was said, without what is shown apart from it."""
+        if self.message.role == "tool":
+            return _pretty(self.message.text)
+        captions = "\n".join(part.text for part in self.message.parts if part.text)
+        return "" if self.files and self.message.text == captions else self.message.text
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    """The messages of a day in the person's time zone, as far as they are on the page."""
+
+    day: date
+    messages: list[Shown]
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Messages in a row that went into the same archive, or into none."""
+
+    chunk: int | None
+    summary: Summary | None
+    days: list[Day]
+
+
+@dataclass(frozen=True, slots=True)
+class Chat:
+    """Which conversation of a person is read: all that is theirs, or one thread with everybody in it."""
+
+    person: PersonView
+    memory: UserMemory
+    within: Within
+    thread: str
+
+    @property
+    def scope(self) -> Scope:
+        """The scope that is read."""
+        return self.memory.scope
+
+    async def read(
+        self, *, before: Position | None = None, after: Position | None = None, limit: int = _PAGE
+    ) -> list[Message]:
+        """Return messages in order of time, with tombstones of those that were taken back and without old versions."""
+        found = await self.person.view.memory.store.read(
+            questions.Messages(self.scope, self.within, limit, before=before, after=after, versions=True)
+        )
+        return [message for message in found if message.taken_back or not message.replaced]
+
+    async def newest_version(self, seq: int) -> Message:
+        """Return the newest version of a message by the number of any version. Raises NotFound."""
+        store = self.person.view.memory.store
+        found = await store.read(questions.MessagesByNumber(self.scope, [seq], self.within))
+        if not found:
+            raise NotFound(f"{self.person.name} has no message {seq} here")
+        versions = await store.read(questions.VersionsOf(Scope.of(found[0].user, found[0].space), [seq]))
+        return (versions or found)[-1]
+
+    def address(self, **parts: str | int | None) -> str:
+        """Return the address of a page of this conversation."""
+        return self.person.address("/person/conversation", thread=self.thread or None, **parts)
+
+
+def _chat(person: Person, thread: str = "") -> Chat:
+    if not thread:
+        return Chat(person, person.memory, "user", "")
+    view = person.view
+    there = view.who.person(view.memory, person.user, space=view.space, thread=thread)
+    return Chat(person, there, "user" if is_direct(thread) else "thread", thread)
+
+
+Chosen = Annotated[Chat, Depends(_chat)]
+
+
+@router.get("/person/conversation")
+async def conversation(
+    chat: Chosen,
+    before: int | None = None,
+    after: int | None = None,
+    around: int | None = None,
+    day: str = "",
+    memory: int | None = None,
+) -> Response:
+    """Show messages as a chat: the newest ones, those beside or around a message, or those from a day on."""
+    person = chat.person
+    zone = await person.memory.time_zone()
+    marked = None
+    if around is not None:
+        marked = await chat.newest_version(around)
+        found = [
+            *await chat.read(before=marked.position, limit=_AROUND),
+            marked,
+            *await chat.read(after=marked.position, limit=_AROUND),
+        ]
+    elif day.strip():
+        start = _start_of(day, zone)
+        found = await chat.read(after=start) or await chat.read(before=start)
+    elif after is not None:
+        found = await chat.read(after=(await chat.newest_version(after)).position)
+    else:
+        found = await chat.read(before=None if before is None else (await chat.newest_version(before)).position)
+    await person.memory.record_access("messages.read", "history")
+    values = {
+        "chat": chat,
+        "stretches": await _stretches(chat, found, zone),
+        "earlier": await _edge(chat, found, "before"),
+        "later": await _edge(chat, found, "after"),
+        "marked": None if marked is None else marked.seq,
+        "zone": zone,
+    }
+    if person.view.partly:
+        values["earlier" if after is not None else "later"] = None
+        return person.part("part/stretches.html", **values)
+    source = None if memory is None else await person.view.memory.memory(memory, space=person.view.space)
+    return await person.page(
+        "person/conversation.html",
+        tab="conversation",
+        threads=await person.memory.threads(_THREADS),
+        source=source if source is not None and source.user == person.user else None,
+        day=day.strip(),
+        **values,
+    )
+
+
+@router.get("/person/sessions")
+async def sessions(person: Person) -> Response:
+    """Show the sessions, newest first."""
+    found = await person.memory.sessions(_SESSIONS)
+    most = max((each.messages for each in found), default=0)
+    return await person.page("person/sessions.html", tab="sessions", sessions=found[::-1], most=most)
+
+
+@router.get("/person/session")
+async def session(person: Person, session: str) -> Response:
+    """Show what was said in a session."""
+    there = person.view.who.person(person.view.memory, person.user, space=person.view.space, session=session)
+    return await _listed(person, await there.history(_PAGE * 10, within="session"))
+
+
+async def _listed(person: PersonView, messages: list[Message]) -> Response:
+    return person.part("part/messages.html", **await shown_messages(person, messages))
+
+
+async def shown_messages(person: PersonView, messages: list[Message]) -> dict[str, object]:
+    """Return what `part/messages.html` needs to show messages that are no page of a conversation."""
+    zone = await person.memory.time_zone()
+    chat = Chat(person, person.memory, "user", "")
+    return {"days": _days(await _bubbles(chat, messages, zone)), "chat": chat, "marked": None, "zone": zone}
+
+
+def _start_of(typed: str, zone: tzinfo) -> Position:
+    """Return the position before everything said on a day. Raises InvalidInput."""
+    try:
+        day = date.fromisoformat(typed.strip())
+        start = microseconds(datetime.combine(day, time(), zone), "the day", "day")
+    except ValueError:
+        raise InvalidInput(f"{quoted(typed)} is no day; write it like 2026-05-31", "day") from None
+    return Position(start, 0)
+
+
+async def _edge(chat: Chat, found: Sequence[Message], side: str) -> int | None:
+    """Return the message at an end of the page if there are more messages beyond it."""
+    if not found:
+        return None
+    if side == "before":
+        return found[0].seq if await chat.read(before=found[0].position, limit=1) else None
+    return found[-1].seq if await chat.read(after=found[-1].position, limit=1) else None
+
+
+async def _stretches(chat: Chat, messages: list[Message], zone: tzinfo) -> list[Stretch]:
+    """Take messages apart where an archive begins and where a day does."""
+    summaries = await _by_chunk(chat) if any(message.chunk for message in messages) else {}
+    found: list[tuple[int | None, list[Shown]]] = []
+    for each in await _bubbles(chat, messages, zone):
+        chunk = each.message.chunk
+        if not found or found[-1][0] != chunk:
+            found.append((chunk, []))
+        found[-1][1].append(each)
+    return [Stretch(chunk, None if chunk is None else summaries.get(chunk), _days(row)) for chunk, row in found]
+
+
+def _days(messages: Iterable[Shown]) -> list[Day]:
+    found: list[Day] = []
+    for each in messages:
+        if not found or found[-1].day != each.local.date():
+            found.append(Day(each.local.date(), []))
+        found[-1].messages.append(each)
+    return found
+
+
+async def _bubbles(chat: Chat, messages: Sequence[Message], zone: tzinfo) -> list[Shown]:
+    person = chat.person
+    await person.view.look_up(name for message in messages for name in (message.author, message.user))
+    versions = await _versions(chat, messages)
+    quoted_messages = await _quoted(chat, messages)
+    remembered = await _remembered(person, messages)
+    tools = {call.id: call.name for message in messages for call in message.tool_calls}
+    found = []
+    last: Message | None = None
+    for message in messages:
+        first = last is None or (last.author, last.role) != (message.author, message.role) or last.taken_back
+        details = message.all_details
+        found.append(
+            Shown(
+                message,
+                to_zone(message.at, zone),
+                own=message.role == "user" and message.author == person.user,
+                first=first,
+                earlier=versions.get(message.seq, []),
+                reply_to=quoted_messages.get(details.reply_to or ""),
+                memories=remembered.get(message.seq, []),
+                calls=[(call, _pretty(call.arguments)) for call in details.tool_calls],
+                answers=None if details.tool_call_id is None else tools.get(details.tool_call_id, details.tool_call_id),
+                files=[part for part in details.parts if part.type != "text"],
+            )
+        )
+        last = message
+    return found
+
+
+async def _versions(chat: Chat, messages: Sequence[Message]) -> dict[int, list[Message]]:
+    """Return the earlier versions of edited messages by the number of the newest one."""
+    edited = [message for message in messages if message.replaces is not None and not message.taken_back]
+    by_owner: dict[str, list[Message]] = {}
+    for message in edited:
+        by_owner.setdefault(message.user, []).append(message)
+    earlier: dict[int, list[Message]] = {}
+    for owner, theirs in by_owner.items():
+        scope = Scope.of(owner, theirs[0].space)
+        wanted = questions.VersionsOf(scope, [message.seq for message in theirs])
+        every = {message.seq: message for message in await chat.person.view.memory.store.read(wanted)}
+        for message in theirs:
+            before = every.get(message.replaces or 0)
+            while before is not None:
+                earlier.setdefault(message.seq, []).insert(0, before)
+                before = every.get(before.replaces or 0)
+    return earlier
+
+
+async def _quoted(chat: Chat, messages: Sequence[Message]) -> dict[str, Message]:
+    """Return the messages that others reply to, by their ids, as far as they are there."""
+    wanted = dict.fromkeys(message.reply_to for message in messages if message.reply_to)
+    found = {message.id: message for message in messages if message.id in wanted}
+    missing = [each for each in wanted if each not in found][:_MOST_QUOTED]
+    for each in missing:
+        try:
+            question = questions.MessageById(chat.scope, each, chat.within)
+            message = await chat.person.view.memory.store.read(question)
+            found[each] = await chat.newest_version(message.seq) if message.replaced else message
+        except NotFound:
+            continue
+    await chat.person.view.look_up(message.author for message in found.values())
+    return found
+
+
+async def _remembered(person: PersonView, messages: Sequence[Message]) -> dict[int, list[MemoryRecord]]:
+    """Return the person's active memories by the messages that they rest on."""
+    here = {message.seq for message in messages}
+    found: dict[int, list[MemoryRecord]] = {}
+    for memory in await person.view.memory.store.read(questions.Memories(person.memory.scope)):
+        for seq in here.intersection(memory.sources):
+            found.setdefault(seq, []).append(memory)
+    return found
+
+
+async def _by_chunk(chat: Chat) -> Mapping[int, Summary]:
+    """Return the summary that each archive was made for: the lowest one, in its newest version."""
+    found = await chat.person.memory.summaries(active=None, kind="tree")
+    lowest = [summary for summary in found if summary.level == 1 and not summary.rolled_back]
+    return {chunk: summary for summary in sorted(lowest, key=lambda each: each.version) for chunk in summary.chunks}
+
+
+def _pretty(text: str) -> str:
+    """Return JSON with line breaks; any other text as it is."""
+    try:
+        return json.dumps(json.loads(text), ensure_ascii=False, indent=2)
+    except ValueError:
+        return text
+
+
+def previewed(part: Part) -> bool:
+    """Tell whether a part is an image that is stored here and that browsers show."""
+    return part.type == "image" and part.hash is not None and part.url is None and part.media_type in _PREVIEWED
