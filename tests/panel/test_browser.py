@@ -235,7 +235,7 @@ def test_sessions_open(looker: Looker) -> None:
 
 def test_a_search_explains_its_scores(looker: Looker) -> None:
     page = looker.open("/search")
-    page.get_by_label("Person").fill("ann")
+    page.get_by_label("Person", exact=True).fill("ann")
     page.get_by_label("Looking for").fill("hazelnuts")
     page.keyboard.press("Enter")
     hit = page.locator(".hit").first
@@ -402,7 +402,7 @@ def test_spaces_have_walls(looker: Looker) -> None:
     expect(page.locator(".person-card")).to_have_count(1)
     expect(page.locator(".person-card")).to_contain_text("kim")
     page.get_by_role("link", name="kim").click()
-    page.get_by_role("link", name="Conversation").click()
+    page.get_by_role("link", name="Conversation", exact=True).click()
     expect(page.locator("li.turn")).to_contain_text("Hello from another space.")
 
 

@@ -36,7 +36,7 @@ def fill(path: Path) -> None:
         tom.add("user", "Hazelnuts grow behind my house", at=MAY, name="Tom")
         ann = memory.user(ANN, space=SPACE)
         ann.set("time_zone", "Asia/Tokyo")
-        name = {"name": "Ann Müller"}
+        name: dict[str, Any] = {"name": "Ann Müller"}
         for day in range(40):
             at = NOON - timedelta(days=45 - day)
             ann.add("user", f"Good morning number {day}", at=at, **name)

@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 
 from aforesaid.domain.change import PutSetting
+from aforesaid.domain.literals import MemoryState
 from aforesaid.domain.memory import MemoryDraft
 from aforesaid.domain.memory_change import AddMemory
 from aforesaid.domain.message import Position
@@ -57,18 +58,19 @@ async def test_spaces_are_counted_last_active_first(store: Store) -> None:
 
 
 async def test_memories_are_counted_by_the_day_on_which_they_were_said(store: Store) -> None:
-    for days, state in ((0, "active"), (0, "active"), (0, "superseded"), (3, "active")):
+    said_on: list[tuple[int, MemoryState]] = [(0, "active"), (0, "active"), (0, "superseded"), (3, "active")]
+    for days, state in said_on:
         said = START + timedelta(days=days)
         draft = MemoryDraft(ANN, "fact", f"Something said {days} {state}", state=state, said_at=said, importance=7)
         await store.apply([AddMemory(draft, actor="ann")])
     await store.apply([AddMemory(MemoryDraft(BOB, "task", "Water the plants", said_at=START), actor="bob")])
     found = await store.read(questions.MemoryCounts("default", user="ann"))
-    assert [(each.day, each.state, each.count) for each in found] == [
+    assert [(each.day, each.state, each.number) for each in found] == [
         (START.date(), "active", 2),
         (START.date(), "superseded", 1),
         ((START + timedelta(days=3)).date(), "active", 1),
     ]
-    assert sum(each.count for each in await store.read(questions.MemoryCounts("default"))) == 5
+    assert sum(each.number for each in await store.read(questions.MemoryCounts("default"))) == 5
 
 
 async def test_a_conversation_is_read_forwards_from_a_position(store: Store) -> None:

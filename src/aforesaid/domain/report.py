@@ -53,7 +53,7 @@ class MemoryCount(NamedTuple):
     category: Category
     importance: int
     state: MemoryState
-    count: int
+    number: int
 
 
 @dataclass(frozen=True, slots=True)

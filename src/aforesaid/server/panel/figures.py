@@ -70,7 +70,7 @@ def growth(activity: Sequence[Activity], messages: int, memories: Iterable[Memor
     made: Counter[date] = Counter()
     for memory in memories:
         # What is said to be of tomorrow, because clocks differ, counts today: the end of the chart is the total.
-        made[min(memory.day, days[-1]) if days else memory.day] += memory.count
+        made[min(memory.day, days[-1]) if days else memory.day] += memory.number
     earlier = sum(number for day, number in made.items() if days and day < days[0])
     return {
         "kind": "lines",
@@ -95,7 +95,7 @@ def by_category(memories: Iterable[MemoryCount]) -> list[tuple[str, int]]:
     """Return how many memories each category has."""
     counted: Counter[str] = Counter()
     for memory in memories:
-        counted[memory.category] += memory.count
+        counted[memory.category] += memory.number
     return [(category, counted[category]) for category in CATEGORIES]
 
 
@@ -103,7 +103,7 @@ def by_importance(memories: Iterable[MemoryCount]) -> list[tuple[int, str, int]]
     """Return how many memories have each importance, with the name of its band."""
     counted: Counter[int] = Counter()
     for memory in memories:
-        counted[memory.importance] += memory.count
+        counted[memory.importance] += memory.number
     return [(value, band(value).name, counted[value]) for value in range(1, 11)]
 
 

@@ -93,9 +93,8 @@ async def search(
         found = [Found(whose, hit) for hit in await view.person(whose).search(text, limit, **asked)]
     elif text.strip():
         found, searched, further = await _everybody(view, text, limit, max(skip, 0), asked)
-    await view.look_up(
-        [whose, *(name for each in found or () for name in (each.user, each.hit.message and each.hit.message.author))]
-    )
+    authors = [each.hit.message.author for each in found or () if each.hit.message is not None]
+    await view.look_up([whose, *authors, *(each.user for each in found or ())])
     return view.page(
         "search.html",
         text=text,

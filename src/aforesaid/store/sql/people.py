@@ -79,7 +79,10 @@ def users_page(question: questions.UsersPage) -> Answer[list[ListedUser]]:
 
 def spaces(_: questions.TotalsOfSpaces) -> Answer[list[SpaceTotals]]:
     """Return the counts of each space that has users."""
-    return [SpaceTotals(*row[:4], moment(row[4])) for row in (yield from rows(_SPACES, EVERYBODY))]
+    return [
+        SpaceTotals(space, users, messages, archived, moment(last))
+        for space, users, messages, archived, last in (yield from rows(_SPACES, EVERYBODY))
+    ]
 
 
 def names(question: questions.DisplayNames) -> Answer[dict[str, str]]:
