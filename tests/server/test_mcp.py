@@ -2,65 +2,28 @@
 
 from __future__ import annotations
 
-import os
-import sys
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
-from mcp import Client, MCPError, StdioServerParameters, stdio_client
-from mcp.client.streamable_http import streamable_http_client
-from mcp_types import TextContent
+from mcp import Client, MCPError
 
 import aforesaid
+from server.agents import call, every_page, over_http, over_stdio, refusal
 from server.serving import Live, live
 
 pytestmark = pytest.mark.anyio
 
-TOOLS = {
-    "add_memory",
-    "search_memories",
-    "get_memories",
-    "update_memory",
-    "delete_memory",
-    "get_context",
-    "remember",
-    "forget",
-    "portrait",
-    "get_timeline",
-    "get_people",
-    "get_messages",
-    "count_messages",
-    "list_threads",
-    "add_messages",
-    "edit_message",
-    "take_back_message",
-    "erase_messages",
-    "clear_thread",
-}
-
-
-@asynccontextmanager
-async def over_stdio(path: Path, *options: str) -> AsyncIterator[Client]:
-    arguments = ["-m", "aforesaid", "mcp", "--store", str(path), *options]
-    environment = {
-        name: value for name, value in os.environ.items() if name.startswith(("AFORESAID", "XDG", "PATH", "PYTHONPATH"))
-    }
-    started = StdioServerParameters(command=sys.executable, args=arguments, env=environment)
-    async with Client(stdio_client(started)) as client:
-        yield client
-
-
-@asynccontextmanager
-async def over_http(server: Live, key: str) -> AsyncIterator[Client]:
-    async with (
-        httpx2.AsyncClient(headers={"Authorization": f"Bearer {key}"}) as http,
-        Client(streamable_http_client(f"{server.address}/mcp", http_client=http)) as client,
-    ):
-        yield client
+READING = {
+    "get_context", "search_memories", "recall_person", "portrait", "get_timeline", "get_people", "get_memories",
+    "list_reminders", "get_messages", "count_messages", "list_threads",
+}  # fmt: skip
+WRITING = {
+    "remember", "forget", "add_memory", "update_memory", "delete_memory", "set_reminder", "move_reminder",
+    "cancel_reminder", "add_messages", "edit_message", "take_back_message", "erase_messages", "clear_thread",
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -69,32 +32,19 @@ def server() -> Iterator[Live]:
         yield running
 
 
-async def call(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:  # noqa: ANN401
-    result = await client.call_tool(tool, arguments)
-    assert not result.is_error, result.content
-    content: dict[str, Any] | None = result.structured_content
-    assert content is not None
-    return content
-
-
-async def refusal(client: Client, tool: str, **arguments: Any) -> str:  # noqa: ANN401
-    result = await client.call_tool(tool, arguments)
-    assert result.is_error
-    assert isinstance(result.content[0], TextContent)
-    return result.content[0].text
-
-
 async def use_everything(client: Client) -> None:
     """Do all that an agent can do, as one user."""
     listed = (await client.list_tools()).tools
-    assert {tool.name for tool in listed} == TOOLS
+    assert {tool.name for tool in listed} == READING | WRITING
     for tool in listed:
         assert tool.description
         assert len(tool.description) > 60, "an agent decides by it"
         assert tool.output_schema is not None
+        assert tool.annotations is not None
+        assert tool.annotations.read_only_hint is (tool.name in READING)
     assert (await call(client, "remember", fact="prefers tea over coffee"))["outcome"] == "stored"
     made = await call(client, "add_memory", content="Dentist on Monday at 9am", category="schedule", importance=8)
-    assert made["band"]["colour"] == "orange"
+    assert (made["kind"], made["importance"], made["when"] is None) == ("schedule", 8, False)
     changed = await call(client, "update_memory", id=made["id"], importance=10)
     assert (changed["importance"], changed["content"]) == (10, "Dentist on Monday at 9am")
     memories = (await call(client, "get_memories", category="schedule"))["memories"]
@@ -107,14 +57,17 @@ async def use_everything(client: Client) -> None:
     context = await call(client, "get_context", text="What do I have on Monday?", budget=1_000)
     assert "Dentist" in context["text"]
     assert context["tokens"] <= 1_000
-    assert (await call(client, "delete_memory", id=made["id"]))["active"] is False
+    assert (await call(client, "delete_memory", id=made["id"]))["state"] == "deactivated"
     assert (await call(client, "forget", fact="tea"))["found"] is True
     assert (await call(client, "forget", fact="tea"))["found"] is False
     templates = {each.uri_template for each in (await client.list_resource_templates()).resource_templates}
-    assert templates == {"aforesaid://users/{user}/portrait", "aforesaid://users/{user}/summaries"}
-    assert [each.name for each in (await client.list_prompts()).prompts] == ["with_memory"]
+    kinds = ("portrait", "summaries", "timeline", "threads/{thread}", "messages/{id}")
+    assert templates == {f"aforesaid://users/{{user}}/{kind}" for kind in kinds}
+    prompts = [each.name for each in (await client.list_prompts()).prompts]
+    assert prompts == ["with_memory", "about_person", "coming_up"]
 
 
+@pytest.mark.client("MCP (standard input and output)", "mcp (Python)", "tools", "resources", "prompts")
 async def test_an_agent_uses_everything_over_standard_input_and_output(tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
     async with over_stdio(path, "--user", "ann") as client:
@@ -137,17 +90,19 @@ async def test_an_agent_that_may_only_read_changes_nothing(tmp_path: Path) -> No
     async with over_stdio(path, "--everybody", "--read-only") as client:
         assert (await call(client, "portrait", user="ann"))["portrait"] is None
         assert "role app" in await refusal(client, "remember", fact="x", user="ann")
-        assert "name the user" in await refusal(client, "portrait")
+        assert "argument `user`" in await refusal(client, "portrait")
+        for tool in WRITING:
+            assert "may only read" in await refusal(client, tool)
 
 
+@pytest.mark.client("MCP (standard input and output)", "mcp (Python)", "read-only keys")
+@pytest.mark.client("MCP (streamable HTTP)", "mcp (Python)", "read-only keys")
 @pytest.mark.defect("P11")
 async def test_an_agent_that_may_only_read_is_not_offered_what_it_cannot_do(tmp_path: Path, server: Live) -> None:
-    reading = {"get_context", "search_memories", "get_memories", "portrait", "get_timeline", "get_people"}
-    reading |= {"get_messages", "count_messages", "list_threads"}
     async with over_stdio(tmp_path / "memory.db", "--user", "ann", "--read-only") as client:
-        assert {tool.name for tool in (await client.list_tools()).tools} == reading
+        assert {tool.name for tool in (await client.list_tools()).tools} == READING
     async with over_http(server, server.key("reader", space="http", user="ann")) as client:
-        assert {tool.name for tool in (await client.list_tools()).tools} == reading
+        assert {tool.name for tool in (await client.list_tools()).tools} == READING
 
 
 async def test_a_memory_of_blanks_is_refused(server: Live) -> None:
@@ -161,21 +116,13 @@ async def test_memories_are_listed_in_small_pages(server: Live) -> None:
     async with over_http(server, server.key(space="pages", user="ann")) as client:
         for number in range(50):
             await call(client, "add_memory", content=f"Ann owns {number} books about the history of Portugal")
-        first = await client.call_tool("get_memories", {})
-        assert isinstance(first.content[0], TextContent)
-        assert len(first.content[0].text) < 8_000
-        found: list[int] = []
-        before = None
-        while True:
-            page = await call(client, "get_memories", **({} if before is None else {"before": before}))
-            found += [each["id"] for each in page["memories"]]
-            before = page["next"]
-            if before is None:
-                break
+        assert len(str(await call(client, "get_memories"))) < 8_000
+        found = [each["id"] for each in await every_page(client, "get_memories", "memories")]
     assert found == sorted(set(found), reverse=True)
     assert len(found) == 50
 
 
+@pytest.mark.client("MCP (streamable HTTP)", "mcp (Python)", "tools", "resources", "prompts")
 async def test_an_agent_uses_everything_over_http(server: Live) -> None:
     async with over_http(server, server.key(space="http", user="ann")) as client:
         await use_everything(client)
@@ -213,10 +160,16 @@ async def test_a_key_keeps_an_agent_inside_its_walls(server: Live) -> None:
         ("update_memory", {"id": 0}),
         ("remember", {"fact": "   "}),
         ("get_context", {"text": "x", "budget": 1}),
+        ("portrait", {"person": "ann"}),
+        ("get_memories", {"cursor": "never"}),
+        ("set_reminder", {"text": "call mum", "when": "yesterday at 9"}),
+        ("set_reminder", {"text": "call mum", "when": "soonish"}),
+        ("cancel_reminder", {"id": 999}),
         ("nonsense", {}),
     ],
     ids=str,
 )
+@pytest.mark.client("MCP (streamable HTTP)", "mcp (Python)", "errors in words")
 @pytest.mark.defect("P11")
 async def test_what_an_agent_does_wrong_is_told(server: Live, tool: str, arguments: dict[str, Any]) -> None:
     async with over_http(server, server.key(space="wrong", user="ann")) as client:

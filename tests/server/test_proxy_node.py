@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
-import subprocess
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -13,29 +11,18 @@ from typing import Any
 import pytest
 
 from aforesaid.testing import Request, ScriptedModel, Writes, faults
+from server.npm import installed_packages, run_program
 from server.serving import live
 
 PROGRAMS = Path(__file__).parent / "node"
 PACKAGES = ("openai@6", "@anthropic-ai/sdk@0", "ollama@0")
-CACHE = Path(__file__).parent.parent.parent / ".cache" / "npm-clients"
+FEATURES = ("memory", "streaming", "hang-up", "tools", "provider's errors", "own errors", "model list")
 
 
 @pytest.fixture(scope="module")
 def installed() -> Path:
-    """A folder with the npm packages, installed once and kept out of the repository."""
-    npm = shutil.which("npm")
-    if npm is None or shutil.which("node") is None:
-        pytest.skip("left out: the JavaScript clients need Node.js and npm, which are not installed here")
-    if not all((CACHE / "node_modules" / name.rpartition("@")[0]).is_dir() for name in PACKAGES):
-        CACHE.mkdir(parents=True, exist_ok=True)
-        command = [npm, "install", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix", str(CACHE)]
-        try:
-            ran = subprocess.run([*command, *PACKAGES], capture_output=True, text=True, check=False, timeout=60)
-        except subprocess.TimeoutExpired:
-            pytest.skip("left out: npm did not install the JavaScript clients within a minute")
-        if ran.returncode != 0:
-            pytest.skip(f"left out: npm could not install the JavaScript clients: {ran.stderr.strip()[-300:]}")
-    return CACHE
+    """A folder with the npm packages."""
+    return installed_packages("npm-clients", *PACKAGES)
 
 
 def script(asked: Request) -> Any:  # noqa: ANN401
@@ -49,65 +36,17 @@ def script(asked: Request) -> Any:  # noqa: ANN401
     return "Once upon a time there was a very long story." if "story" in text else f"You said: {text}"
 
 
-@pytest.mark.client(
-    "Chat Completions",
-    "openai (JavaScript)",
-    "memory",
-    "streaming",
-    "hang-up",
-    "tools",
-    "provider's errors",
-    "own errors",
-    "model list",
-)
-@pytest.mark.client(
-    "Responses",
-    "openai (JavaScript)",
-    "memory",
-    "streaming",
-    "hang-up",
-    "tools",
-    "provider's errors",
-    "own errors",
-    "model list",
-)
-@pytest.mark.client(
-    "Messages",
-    "@anthropic-ai/sdk (JavaScript)",
-    "memory",
-    "streaming",
-    "hang-up",
-    "tools",
-    "provider's errors",
-    "own errors",
-    "model list",
-)
-@pytest.mark.client(
-    "Ollama",
-    "ollama (JavaScript)",
-    "memory",
-    "streaming",
-    "hang-up",
-    "tools",
-    "provider's errors",
-    "own errors",
-    "model list",
-)
+@pytest.mark.client("Chat Completions", "openai (JavaScript)", *FEATURES)
+@pytest.mark.client("Responses", "openai (JavaScript)", *FEATURES)
+@pytest.mark.client("Messages", "@anthropic-ai/sdk (JavaScript)", *FEATURES)
+@pytest.mark.client("Ollama", "ollama (JavaScript)", *FEATURES)
 @pytest.mark.parametrize("program", ["talk", "talk_responses", "talk_messages", "talk_ollama"])
 def test_the_clients_for_javascript_have_a_memory_too(installed: Path, tmp_path: Path, program: str) -> None:
-    copy = installed / f"{program}.mjs"
-    copy.write_text((PROGRAMS / copy.name).read_text(encoding="utf-8"), encoding="utf-8")
     with ScriptedModel(script) as model:
         chosen = model.settings()
         settings = replace(chosen, routes={"chat": chosen.routes["chat"]})
         with live(tmp_path / "memory.db", settings=settings) as server:
-            ran = subprocess.run(
-                ["node", str(copy), server.address, server.key(), "rk_wrong"],  # noqa: S607 - found above
-                capture_output=True,
-                text=True,
-                check=False,
-                timeout=100,
-            )
+            ran = run_program(installed, PROGRAMS / f"{program}.mjs", server.address, server.key(), "rk_wrong")
             assert ran.returncode == 0, ran.stderr
             seen = json.loads(ran.stdout)
             ann = server.served.memory.user("ann")

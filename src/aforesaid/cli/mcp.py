@@ -52,4 +52,4 @@ async def _serve(store: str | None, space: str, user: str | None, read_only: boo
     who = Credential("mcp", "an agent", "reader" if read_only else "app", space, user)
     settings = load_settings()
     async with aforesaid.connect(store, profile=profile, settings=settings) as memory:
-        await build(memory, lambda _: who).run_stdio_async()
+        await build(memory, lambda _: who, settings.server.mcp_tokens).run_stdio_async()

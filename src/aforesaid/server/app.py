@@ -16,7 +16,7 @@ from aforesaid import __version__
 from aforesaid.extras import how_to_install
 from aforesaid.memory import Memory
 from aforesaid.models.redact import guard_logs, hide
-from aforesaid.server import api, panel, problems, signin, status
+from aforesaid.server import api, panel, problems, resource_metadata, signin, status
 from aforesaid.server.auth import Keys, Sessions
 from aforesaid.server.authentication import Authentication
 from aforesaid.server.describe import describe
@@ -29,6 +29,7 @@ from aforesaid.server.pages import STATIC
 from aforesaid.server.proxy import pass_through
 from aforesaid.server.proxy.routes import CHATS
 from aforesaid.server.state import AppState
+from aforesaid.settings import Serving
 from aforesaid.tasks import beside
 
 _log: Final = logging.getLogger("aforesaid.server")
@@ -68,7 +69,7 @@ async def _warm_up(memory: Memory) -> None:
         _log.warning("the first context failed: %s", error)
 
 
-def _serve_agents(app: FastAPI, memory: Memory) -> None:
+def _serve_agents(app: FastAPI, memory: Memory, serving: Serving) -> None:
     """Add MCP if the extra `mcp` is installed."""
     app.state.agents = None
     try:
@@ -76,8 +77,9 @@ def _serve_agents(app: FastAPI, memory: Memory) -> None:
     except ImportError as error:
         _log.info("MCP is not served at /mcp (missing package: %s); %s", error.name, how_to_install("mcp"))
         return
-    app.state.agents = McpEndpoint(memory)
+    app.state.agents = McpEndpoint(memory, serving.mcp_tokens, serving.body_bytes)
     app.router.routes.append(Route("/mcp", app.state.agents, name="mcp", include_in_schema=False))
+    app.router.routes.extend(resource_metadata.routes(serving.authorization_servers))
 
 
 def create_app(memory: Memory, options: ServerOptions | None = None) -> FastAPI:
@@ -101,7 +103,7 @@ def create_app(memory: Memory, options: ServerOptions | None = None) -> FastAPI:
     guard_logs()
     problems.install(app)
     app.router.routes.extend(_ROUTES.routes)
-    _serve_agents(app, memory)
+    _serve_agents(app, memory, chosen.serving)
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
     describe(app)
     # The middleware added last sees a request first.

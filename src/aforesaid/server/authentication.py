@@ -14,12 +14,13 @@ from aforesaid.server.auth import Credential
 from aforesaid.server.auth.keys import hash_of
 from aforesaid.server.guard.hosts import OTHER_ORIGIN
 from aforesaid.server.problems import refusal
+from aforesaid.server.resource_metadata import MCP_PATH, WELL_KNOWN, metadata_address
 from aforesaid.server.state import AppState
 
 CREDENTIAL: Final = "aforesaid.credential"
 """The key of the credential in the ASGI scope."""
 _OPEN: Final = ("/healthz", "/readyz", "/login", "/language", "/openapi.json")
-_OPEN_BELOW: Final = "/static/"
+_OPEN_BELOW: Final = ("/static/", WELL_KNOWN)
 _SAFE_METHODS: Final = ("GET", "HEAD", "OPTIONS")
 _LOCAL: Final = Credential("local", "everybody on this machine", "admin", default_user="local")
 _DRAINED_BYTES: Final = 64 * 1024
@@ -69,8 +70,8 @@ def authenticate(request: Request, state: AppState) -> Credential:
         return _LOCAL  # Clients of the proxy always send some key; without authentication it means nothing.
     if token:
         count_failure(request, state, token)
-        raise _unauthorized("The key is unknown or has expired.")
-    raise _unauthorized("A key is needed: Authorization: Bearer …, or x-api-key: …")
+        raise _unauthorized(request, "The key is unknown or has expired.", error="invalid_token")
+    raise _unauthorized(request, "A key is needed: Authorization: Bearer …, or x-api-key: …")
 
 
 def _signed_in(request: Request, state: AppState) -> Credential | None:
@@ -127,8 +128,12 @@ def too_many(wait: float, words: str) -> HTTPException:
     return HTTPException(429, words, {"Retry-After": str(math.ceil(wait))})
 
 
-def _unauthorized(words: str) -> HTTPException:
-    return HTTPException(401, words, {"WWW-Authenticate": "Bearer"})
+def _unauthorized(request: Request, words: str, **challenge: str) -> HTTPException:
+    """Return a 401 error. Clients of MCP learn where the metadata of OAuth are (RFC 9728)."""
+    if request.url.path == MCP_PATH:
+        challenge["resource_metadata"] = metadata_address(request)
+    parameters = ", ".join(f'{name}="{value}"' for name, value in challenge.items())
+    return HTTPException(401, words, {"WWW-Authenticate": f"Bearer {parameters}".strip()})
 
 
 def _is_short(request: Request) -> bool:

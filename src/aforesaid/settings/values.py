@@ -136,6 +136,10 @@ class Serving:
     """The panel's language, such as `de`. None: that of the browser. A person can choose another one."""
     languages: str | None = setting(None, value_types.text())
     """A folder with catalogues of further languages."""
+    mcp_tokens: int = setting(4_000, value_types.whole(_LEAST_BUDGET, LARGEST))
+    """Maximum tokens of an answer to an agent over MCP; the rest of a list is on further pages."""
+    authorization_servers: tuple[str, ...] = setting((), value_types.texts())
+    """OAuth authorization servers that clients of MCP are sent to, where a gateway checks their tokens."""
 
 
 @dataclass(frozen=True, slots=True)

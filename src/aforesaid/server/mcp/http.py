@@ -1,34 +1,43 @@
-"""MCP over streamable HTTP, at `/mcp`. There are no sessions: every request says by its key who asks."""
+"""MCP over streamable HTTP, at `/mcp`. The server keeps no sessions: every request says by its key who asks."""
 
 from __future__ import annotations
 
+import json
 from contextlib import AbstractAsyncContextManager
 from functools import cached_property
 
 from mcp.server.mcpserver import MCPServer
 from mcp.server.transport_security import TransportSecuritySettings
+from mcp_types import INVALID_REQUEST
+from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
-from starlette.types import Receive, Scope, Send
+from starlette.responses import JSONResponse
+from starlette.types import Message, Receive, Scope, Send
 
 from aforesaid.memory import Memory
 from aforesaid.server.auth import Credential
 from aforesaid.server.authentication import CREDENTIAL
 from aforesaid.server.dependencies import identify
 from aforesaid.server.mcp.build import build
+from aforesaid.server.mcp.session_ids import SESSION_HEADER, is_own_session, new_session
 
 
 class McpEndpoint:
     """Passes requests with a valid credential on to an MCP server, which is built when it is first needed."""
 
-    def __init__(self, memory: Memory) -> None:
+    def __init__(self, memory: Memory, tokens: int, body_bytes: int) -> None:
         self._memory = memory
+        self._tokens = tokens
+        self._body_bytes = body_bytes
 
     @cached_property
     def _server(self) -> MCPServer[None]:
-        server = build(self._memory, _credential_of)
+        server = build(self._memory, _credential_of, self._tokens)
         # Foreign names and pages are refused for all routes alike, before they get here.
         security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
-        server.streamable_http_app(stateless_http=True, json_response=True, transport_security=security)
+        server.streamable_http_app(
+            stateless_http=True, transport_security=security, max_request_body_size=self._body_bytes
+        )
         return server
 
     def run(self) -> AbstractAsyncContextManager[None]:
@@ -37,8 +46,57 @@ class McpEndpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Check the request, and pass it on."""
-        await identify(Request(scope, receive))
-        await self._server.session_manager.handle_request(scope, receive, send)
+        request = Request(scope, receive)
+        await identify(request)
+        if request.method != "POST":
+            # Nothing is ever sent to a client that did not ask, so a stream for it would stay empty.
+            await _refusal(405, "Send requests with POST.", Allow="POST")(scope, receive, send)
+            return
+        if not is_own_session(request):
+            await _refusal(404, "There is no such session; initialize a new one.")(scope, receive, send)
+            return
+        body = await request.body()
+        if _is_initialize(body):
+            send = _with_session(send, new_session(request))
+        await self._server.session_manager.handle_request(scope, _replayed(body, receive), send)
+
+
+def _is_initialize(body: bytes) -> bool:
+    """Return whether a request begins a session."""
+    if b'"initialize"' not in body:
+        return False
+    try:
+        sent = json.loads(body)
+    except (ValueError, RecursionError):
+        return False  # the library answers it
+    return isinstance(sent, dict) and sent.get("method") == "initialize"
+
+
+def _replayed(body: bytes, receive: Receive) -> Receive:
+    """Return a function that hands out a body that was read already, and then what comes after it."""
+    first: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def again() -> Message:
+        return first.pop() if first else await receive()
+
+    return again
+
+
+def _with_session(send: Send, session: str) -> Send:
+    """Return a function that sends an answer with a session id, if it is no error."""
+
+    async def sent(message: Message) -> None:
+        if message["type"] == "http.response.start" and message["status"] == 200:  # noqa: PLR2004
+            MutableHeaders(scope=message)[SESSION_HEADER] = session
+        await send(message)
+
+    return sent
+
+
+def _refusal(status: int, words: str, **headers: str) -> JSONResponse:
+    """Return a JSON-RPC error that belongs to no request."""
+    error = {"code": INVALID_REQUEST, "message": words}
+    return JSONResponse({"jsonrpc": "2.0", "id": None, "error": error}, status, headers=headers)
 
 
 def _credential_of(request: object) -> Credential:

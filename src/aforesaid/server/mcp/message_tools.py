@@ -3,41 +3,35 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any, Final, Self
+from typing import Annotated, Any, ClassVar, Final, Self
 
 from mcp.server.mcpserver import Context
-from pydantic import AwareDatetime, BaseModel, Field
+from pydantic import BaseModel, Field
 
 from aforesaid.domain.literals import Role
 from aforesaid.domain.message import Message
+from aforesaid.domain.thread import Thread as ThreadRecord
 from aforesaid.server.api.message_params import MessageBody
-from aforesaid.server.mcp.tools import User, errors_told
-from aforesaid.server.mcp.who import AgentAccess
-from aforesaid.server.shapes import BatchShape, ErasedShape, MessageCount, ThreadShape
+from aforesaid.server.api.params import cursor_of, number_of, text_of
+from aforesaid.server.mcp.access import AgentAccess
+from aforesaid.server.mcp.answers import CursorArgument, Item, NextCursor
+from aforesaid.server.mcp.arguments import MOST, Author, Limit, Metadata, OfRole, Since, Until, User
+from aforesaid.server.shapes import BatchShape, ErasedShape, MessageCount
 
 _PAGE: Final = 20
 """Messages or threads in a list unless the agent asks for more."""
-_MOST: Final = 200
-"""Maximum messages or threads in a list, and messages added at once."""
 
 Thread = Annotated[str | None, Field(description="A channel or conversation. Default: the user's direct chat.")]
-OfRole = Annotated[Role | None, Field(description="Only messages of this role.")]
-Author = Annotated[str | None, Field(description="Only messages that this id wrote.")]
-Since = Annotated[AwareDatetime | None, Field(description="Only messages said at this time or later.")]
-Until = Annotated[AwareDatetime | None, Field(description="Only messages said before this time.")]
 MessageId = Annotated[str, Field(description="The id of the message, as get_messages returned it.")]
-Metadata = Annotated[
-    dict[str, Any] | None, Field(description="Only messages whose metadata has these keys with equal values.")
-]
 
 
-class MessageItem(BaseModel):
+class MessageItem(Item):
     """One message in a list."""
 
     id: str
     role: Role
     author: str
-    text: str
+    text: str = Field(description="The resource aforesaid://users/…/messages/… has it whole if it was cut.")
     at: datetime
     thread: str
     metadata: dict[str, Any]
@@ -57,26 +51,44 @@ class MessageItem(BaseModel):
 
 
 class MessageList(BaseModel):
-    """Messages, oldest first."""
+    """Messages, oldest first. The next page has earlier ones."""
 
     messages: list[MessageItem]
+    next: NextCursor
 
 
-class ThreadPage(BaseModel):
+class ThreadItem(Item):
+    """A conversation of a user."""
+
+    LONG: ClassVar[str] = "last_text"
+
+    id: str
+    messages: int = Field(description="Number of the user's messages in it.")
+    first_at: datetime
+    last_at: datetime
+    last_text: str = Field(description="The beginning of the newest message.")
+
+    @classmethod
+    def of(cls, thread: ThreadRecord) -> Self:
+        """Show a thread."""
+        return cls(**{name: getattr(thread, name) for name in cls.model_fields if name != "cut"})
+
+
+class ThreadList(BaseModel):
     """Threads, the one with the newest message first."""
 
-    threads: list[ThreadShape]
+    threads: list[ThreadItem]
+    next: NextCursor
 
 
 class MessageTools(AgentAccess):
     """What an agent can do with messages."""
 
-    @errors_told
     async def get_messages(
         self,
         ctx: Context[Any, Any],
-        limit: Annotated[int, Field(ge=1, le=_MOST)] = _PAGE,
-        before: Annotated[str | None, Field(description="The id of the first message of the page before.")] = None,
+        limit: Limit = _PAGE,
+        cursor: CursorArgument = None,
         thread: Annotated[str | None, Field(description="Only this thread, with everybody's messages.")] = None,
         role: OfRole = None,
         author: Author = None,
@@ -85,14 +97,14 @@ class MessageTools(AgentAccess):
         metadata: Metadata = None,
         user: User = None,
     ) -> MessageList:
-        """Read what was said: the newest messages, in order of time.
+        """Read the history of a conversation as it was: the newest messages, in order of time.
 
-        Use search_memories to find something; use this to read a conversation as it was.
+        The next page has earlier ones. Use search_memories to find something in particular.
         """
         person = self._person(ctx, user, thread=thread)
         found = await person.history(
             limit,
-            before=before,
+            before=number_of(cursor),
             within="user" if thread is None else "thread",
             role=role,
             author=author,
@@ -100,9 +112,12 @@ class MessageTools(AgentAccess):
             until=until,
             metadata=metadata,
         )
-        return MessageList(messages=[MessageItem.of(each) for each in found])
+        page = self._limit.fit(MessageItem.of(each) for each in reversed(found))
+        page.reverse()
+        more = page and (len(page) < len(found) or len(found) == limit)
+        first = found[len(found) - len(page)].seq if more else None
+        return MessageList(messages=page, next=None if first is None else cursor_of(first))
 
-    @errors_told
     async def count_messages(
         self,
         ctx: Context[Any, Any],
@@ -118,31 +133,30 @@ class MessageTools(AgentAccess):
         count = await person.count(role=role, author=author, since=since, until=until, metadata=metadata)
         return MessageCount(count=count)
 
-    @errors_told
     async def list_threads(
         self,
         ctx: Context[Any, Any],
-        limit: Annotated[int, Field(ge=1, le=_MOST)] = _PAGE,
-        before: Annotated[str | None, Field(description="The id of the last thread of the page before.")] = None,
+        limit: Limit = _PAGE,
+        cursor: CursorArgument = None,
         user: User = None,
-    ) -> ThreadPage:
-        """List the threads that a user has messages in, the one with the newest message first."""
-        found = await self._person(ctx, user).threads(limit, before=before)
-        return ThreadPage(threads=[ThreadShape.model_validate(each) for each in found])
+    ) -> ThreadList:
+        """List the conversations (threads) that a user has messages in, the one with the newest message first."""
+        found = await self._person(ctx, user).threads(limit, before=text_of(cursor))
+        page = self._limit.fit(map(ThreadItem.of, found))
+        more = page and (len(page) < len(found) or len(found) == limit)
+        return ThreadList(threads=page, next=cursor_of(page[-1].id) if more else None)
 
-    @errors_told
     async def add_messages(
         self,
         ctx: Context[Any, Any],
-        messages: Annotated[list[MessageBody], Field(max_length=_MOST, description="The messages, in their order.")],
+        messages: Annotated[list[MessageBody], Field(max_length=MOST, description="The messages, in their order.")],
         thread: Thread = None,
         user: User = None,
     ) -> BatchShape:
         """Store messages of a conversation, all of them or none. They can be found at once."""
-        person = self._person(ctx, user, "app", thread=thread)
+        person = self._person(ctx, user, thread=thread)
         return BatchShape.of(await person.add_many([message.arguments() for message in messages]))
 
-    @errors_told
     async def edit_message(
         self,
         ctx: Context[Any, Any],
@@ -152,10 +166,9 @@ class MessageTools(AgentAccess):
         user: User = None,
     ) -> MessageItem:
         """Correct a message that was stored. What is not given stays as it is; what it was before is kept."""
-        receipt = await self._person(ctx, user, "app").edit(id, text, metadata=metadata)
+        receipt = await self._person(ctx, user).edit(id, text, metadata=metadata)
         return MessageItem.of(receipt.message)
 
-    @errors_told
     async def take_back_message(
         self,
         ctx: Context[Any, Any],
@@ -163,20 +176,18 @@ class MessageTools(AgentAccess):
         user: User = None,
     ) -> MessageItem:
         """Take a message back, because somebody asked for it: it is not found, shown or used any more."""
-        receipt = await self._person(ctx, user, "app").take_back(id)
+        receipt = await self._person(ctx, user).take_back(id)
         return MessageItem.of(receipt.message)
 
-    @errors_told
     async def erase_messages(
         self,
         ctx: Context[Any, Any],
-        ids: Annotated[list[str], Field(min_length=1, max_length=_MOST, description="The ids of the messages.")],
+        ids: Annotated[list[str], Field(min_length=1, max_length=MOST, description="The ids of the messages.")],
         user: User = None,
     ) -> ErasedShape:
         """Erase messages for good, with all that was made from them. This cannot be undone; ask the user first."""
-        return ErasedShape.model_validate(await self._person(ctx, user, "app").erase(ids))
+        return ErasedShape.model_validate(await self._person(ctx, user).erase(ids))
 
-    @errors_told
     async def clear_thread(
         self,
         ctx: Context[Any, Any],
@@ -185,4 +196,4 @@ class MessageTools(AgentAccess):
         user: User = None,
     ) -> MessageCount:
         """Take back all messages that the user has in a thread, or erase them for good. Returns how many these were."""
-        return MessageCount(count=await self._person(ctx, user, "app", thread=thread).clear(erase=erase))
+        return MessageCount(count=await self._person(ctx, user, thread=thread).clear(erase=erase))

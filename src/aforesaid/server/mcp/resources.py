@@ -1,43 +1,162 @@
-"""Resources that an agent can be given, and the prompt that loads a context."""
+"""Resources that an agent can be given: the portrait, summaries, timeline and conversations of a user."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from typing import Any, Final, NamedTuple, TypeVar
+from urllib.parse import quote
 
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
-from mcp.server.mcpserver.prompts.base import UserMessage
+from mcp_types import Completion, CompletionArgument, CompletionContext, PromptReference, ResourceTemplateReference
+from mcp_types import Resource as Listed
 
-from aforesaid.errors import AforesaidError, InvalidInput, NotFound
+from aforesaid.domain.message import Message
+from aforesaid.errors import AforesaidError, NotFound
+from aforesaid.front.handle import MOST_AT_ONCE
 from aforesaid.memory import UserMemory
-from aforesaid.server.mcp.who import AgentAccess
+from aforesaid.server.auth import Credential
+from aforesaid.server.mcp.access import CALLER, AgentAccess
+from aforesaid.server.mcp.server import words_of
+
+_BELOW: Final = "aforesaid://users/{user}"
+_MESSAGES: Final = 100
+"""The newest messages of a thread that its resource shows."""
+_COMPLETIONS: Final = 100
+"""Maximum completions in an answer, by the protocol."""
+_LISTED_THREADS: Final = 50
+"""Maximum threads in the list of resources."""
+
+T = TypeVar("T")
+
+
+class ResourceSpec(NamedTuple):
+    """A kind of resource that a user has."""
+
+    uri: str
+    name: str
+    title: str
+    description: str
+
+
+PORTRAIT: Final = ResourceSpec(f"{_BELOW}/portrait", "portrait", "Portrait", "What is known about a user, in one text.")
+SUMMARIES: Final = ResourceSpec(
+    f"{_BELOW}/summaries", "summaries", "Summaries", "Summaries of what a user said, highest level first."
+)
+TIMELINE: Final = ResourceSpec(
+    f"{_BELOW}/timeline", "timeline", "Timeline", "What happened in a user's life and what is to come, in order."
+)
+THREAD: Final = ResourceSpec(
+    f"{_BELOW}/threads/{{thread}}", "thread", "Conversation", f"The newest {_MESSAGES} messages of a thread."
+)
+MESSAGE: Final = ResourceSpec(f"{_BELOW}/messages/{{id}}", "message", "Message", "One message, whole.")
+OF_EVERY_USER: Final = (PORTRAIT, SUMMARIES, TIMELINE)
 
 
 class Resources(AgentAccess):
     """What an agent can be shown."""
 
+    def specs(self) -> Iterator[tuple[ResourceSpec, Callable[..., Awaitable[str]]]]:
+        """Yield every kind of resource, with what reads one."""
+        yield PORTRAIT, self.portrait
+        yield SUMMARIES, self.summaries
+        yield TIMELINE, self.timeline
+        yield THREAD, self.thread
+        yield MESSAGE, self.message
+
     async def portrait(self, user: str, ctx: Context[Any, Any]) -> str:
         """Return what is known about a user, in one text."""
-        text = await self._read(ctx, user).portrait()
+        text = await self._read(ctx, user, None, lambda person: person.portrait())
         return text or f"Nothing is known about {user}."
 
     async def summaries(self, user: str, ctx: Context[Any, Any]) -> str:
         """Return a user's summaries, highest level first."""
-        found = await self._read(ctx, user).summaries()
+        found = await self._read(ctx, user, None, lambda person: person.summaries())
         return "\n\n".join(f"{each.period} (level {each.level})\n{each.text}" for each in found) or "No summaries yet."
 
-    async def with_memory(self, ctx: Context[Any, Any], message: str, user: str | None = None) -> list[UserMessage]:
-        """Return a message together with what should be known to answer it."""
-        try:
-            context = await self._person(ctx, user).context(message)
-        except AforesaidError as error:
-            raise ValueError(str(error)) from error
-        return [UserMessage(context.text)]
+    async def timeline(self, user: str, ctx: Context[Any, Any]) -> str:
+        """Return what happened in a user's life, a line for each event."""
+        found = await self._read(ctx, user, None, lambda person: person.timeline(limit=MOST_AT_ONCE))
+        dated = ((each.happened, each.text) for each in found)
+        lines = [f"{when.start:%Y-%m-%d %H:%M}  {text}" for when, text in dated if when is not None]
+        return "\n".join(lines) or "No dated events yet."
 
-    def _read(self, ctx: Context[Any, Any], user: str) -> UserMemory:
+    async def thread(self, user: str, thread: str, ctx: Context[Any, Any]) -> str:
+        """Return the newest messages of a thread, oldest first."""
+        found = await self._read(ctx, user, thread, lambda person: person.history(_MESSAGES, within="thread"))
+        if not found:
+            raise ResourceNotFoundError(f"there are no messages in the thread {thread!r}")
+        return "\n".join(map(_line, found))
+
+    async def message(self, user: str, id: str, ctx: Context[Any, Any]) -> str:  # noqa: A002 - the template's name
+        """Return the whole text of a message."""
+        return (await self._read(ctx, user, None, lambda person: person.message(id))).text
+
+    async def of_caller(self, who: Credential) -> list[Listed]:
+        """Return the resources of the user whom a credential is for; none if it is for several users."""
+        if who.user is None:
+            return []
+        person = who.person(self._memory, who.user)
+        threads = await person.threads(_LISTED_THREADS)
+        own = [_listed(spec, spec.title, user=who.user) for spec in OF_EVERY_USER]
+        return own + [_listed(THREAD, each.id, user=who.user, thread=each.id) for each in threads]
+
+    async def complete(
+        self,
+        _: PromptReference | ResourceTemplateReference,
+        argument: CompletionArgument,
+        context: CompletionContext | None,
+    ) -> Completion | None:
+        """Complete the id of a user, of one of their threads, or the name of a person that they know."""
+        who, begun = CALLER.get(), argument.value
+        given = {} if context is None else context.arguments or {}
+        if argument.name == "user":
+            return _completion(await self._users(who), begun)
+        user = who.user or given.get("user")
+        if user is None or argument.name not in {"thread", "name"}:
+            return None
         try:
-            return self._person(ctx, user)
+            person = who.person(self._memory, user)
+        except AforesaidError:
+            return None  # Nothing of a user whom the caller may not reach.
+        if argument.name == "thread":
+            return _completion([each.id for each in await person.threads(MOST_AT_ONCE)], begun)
+        return _completion([each.name for each in await person.people()], begun)
+
+    async def _users(self, who: Credential) -> list[str]:
+        if who.user is not None:
+            return [who.user]
+        found = await self._memory.users(who.space_of(None), actor=who.actor)
+        return sorted(user.id for user in found)
+
+    async def _read(
+        self,
+        ctx: Context[Any, Any],
+        user: str,
+        thread: str | None,
+        read: Callable[[UserMemory], Awaitable[T]],
+    ) -> T:
+        """Read from the memory of a user whom the caller may reach, and say in words what went wrong."""
+        try:
+            return await read(self._person(ctx, user, thread=thread))
         except NotFound as error:
-            raise ResourceNotFoundError(str(error)) from error
-        except InvalidInput as error:
-            raise ResourceError(str(error)) from error
+            raise ResourceNotFoundError(words_of(error)) from error
+        except AforesaidError as error:
+            raise ResourceError(words_of(error)) from error
+
+
+def _listed(spec: ResourceSpec, title: str, **values: str) -> Listed:
+    """Return one resource of a kind, for a list."""
+    uri = spec.uri.format(**{name: quote(value, safe="") for name, value in values.items()})
+    name = "/".join((spec.name, *values.values()))
+    return Listed(uri=uri, name=name, title=title, description=spec.description, mime_type="text/plain")
+
+
+def _line(message: Message) -> str:
+    return f"[{message.at:%Y-%m-%d %H:%M}] {message.name or message.author}: {message.text}"
+
+
+def _completion(values: Sequence[str], begun: str) -> Completion:
+    """Return the values that begin with what was written, whatever their case."""
+    fitting = [value for value in values if value.casefold().startswith(begun.casefold())]
+    return Completion(values=fitting[:_COMPLETIONS], total=len(fitting), has_more=len(fitting) > _COMPLETIONS)

@@ -1,0 +1,264 @@
+"""The tools for searching, and for single memories. Their descriptions are what an agent decides by."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any, ClassVar, Final, Literal, Self
+
+from mcp.server.mcpserver import Context
+from pydantic import BaseModel, Field
+
+from aforesaid.domain.hit import Hit
+from aforesaid.domain.literals import Category, CategoryOrKind, HitKind, Kind, MemoryState
+from aforesaid.domain.memory import MemoryRecord
+from aforesaid.server.api.params import cursor_of, number_of
+from aforesaid.server.mcp.access import AgentAccess
+from aforesaid.server.mcp.answers import CursorArgument, Item, NextCursor
+from aforesaid.server.mcp.arguments import Author, Limit, Metadata, OfRole, Since, Until, User
+
+_KINDS: Final[tuple[HitKind, ...]] = ("message", "summary", "memory")
+_HITS: Final = 10
+_PAGE: Final = 20
+_MOST_HITS: Final = 500
+"""Maximum hits over all pages of a search: what is further down the ranking is noise."""
+
+Importance = Annotated[int, Field(ge=1, le=10, description="1 to 10; 5 is the default, 9 and 10 are critical.")]
+MemoryId = Annotated[int, Field(ge=1, description="The id of the memory, as get_memories returned it.")]
+
+
+class SearchHit(Item):
+    """Something that was found."""
+
+    kind: Literal["message", "summary", "memory", "session"]
+    id: str
+    text: str
+    at: datetime = Field(description="When it was said.")
+    score: float = Field(description="0 to 1. Below 0.5 it is more likely to be unrelated.")
+
+    @classmethod
+    def of(cls, hit: Hit) -> Self:
+        """Show a hit in short."""
+        return cls(kind=hit.kind, id=hit.id, text=hit.text, at=hit.at, score=round(hit.score, 3))
+
+
+class SearchResult(BaseModel):
+    """What was found, best first."""
+
+    hits: list[SearchHit]
+    next: NextCursor
+
+
+class MemoryItem(Item):
+    """One memory: what an agent needs to use or correct it."""
+
+    LONG: ClassVar[str] = "content"
+
+    id: int
+    content: str
+    category: Category
+    kind: Kind
+    about: str | None = Field(description="Whom it is about, if not the user.")
+    importance: int
+    state: MemoryState
+    tags: list[str]
+    when: datetime | None = Field(description="When it happens, or when its reminder is due.")
+    created_at: datetime
+
+    @classmethod
+    def of(cls, memory: MemoryRecord) -> Self:
+        """Show a memory in short."""
+        event = None if memory.event is None else memory.event.start
+        return cls(
+            id=memory.id,
+            content=memory.text,
+            category=memory.category,
+            kind=memory.kind,
+            about=memory.about,
+            importance=memory.importance,
+            state=memory.state,
+            tags=list(memory.tags),
+            when=memory.remind_at or event,
+            created_at=memory.created_at,
+        )
+
+
+class MemoryList(BaseModel):
+    """A page of memories, newest first."""
+
+    memories: list[MemoryItem]
+    next: NextCursor
+
+
+class ContextText(BaseModel):
+    """What should be known to answer a message."""
+
+    text: str
+    tokens: int
+
+
+class RememberResult(BaseModel):
+    """What became of a fact."""
+
+    outcome: Literal["stored", "known", "quarantined"]
+    reason: str
+    facts: str = Field(description="All facts that are known about the user now; the beginning if there are many.")
+
+
+class ForgetResult(BaseModel):
+    """What became of a wish to forget."""
+
+    found: bool
+    facts: str = Field(description="The facts that are left; the beginning if there are many.")
+
+
+class MemoryTools(AgentAccess):
+    """Search, and single memories."""
+
+    async def get_context(
+        self,
+        ctx: Context[Any, Any],
+        text: Annotated[str, Field(description="The message that you are about to answer.")],
+        budget: Annotated[
+            int | None, Field(ge=256, le=200_000, description="Maximum tokens. Default: as many as an answer may have.")
+        ] = None,
+        user: User = None,
+    ) -> ContextText:
+        """Get everything that should be known to answer a message.
+
+        That is what is known about the user, summaries of what was said, and the parts of past conversations that fit.
+        Call this first, with the user's own words.
+        """
+        made = await self._person(ctx, user).context(text, min(budget or self._limit.tokens, self._limit.tokens))
+        return ContextText(text=made.text, tokens=made.tokens)
+
+    async def search_memories(
+        self,
+        ctx: Context[Any, Any],
+        query: Annotated[str, Field(description="What to look for: words, a question, a date such as 'last May'.")],
+        limit: Limit = _HITS,
+        min_score: Annotated[
+            float | None,
+            Field(ge=0, le=1, description="Minimum score of a hit. Default: 0.25; 0 returns all."),
+        ] = None,
+        role: OfRole = None,
+        author: Author = None,
+        since: Since = None,
+        until: Until = None,
+        metadata: Metadata = None,
+        cursor: CursorArgument = None,
+        user: User = None,
+    ) -> SearchResult:
+        """Search everything that was ever said or remembered, by words and by meaning.
+
+        Use it when get_context was not enough, or when you look for something in particular.
+        """
+        seen = number_of(cursor) or 0
+        hits = await self._person(ctx, user).search(
+            query,
+            min(seen + limit + 1, _MOST_HITS),
+            kinds=_KINDS,
+            min_score=min_score,
+            role=role,
+            author=author,
+            since=since,
+            until=until,
+            metadata=metadata,
+        )
+        found, after = self._limit.page(hits, cursor, SearchHit.of, most=limit)
+        return SearchResult(hits=found, next=after)
+
+    async def get_memories(
+        self,
+        ctx: Context[Any, Any],
+        category: Annotated[Category | None, Field(description="Only memories of this category.")] = None,
+        kind: Annotated[Kind | None, Field(description="Only memories of this kind, finer than the category.")] = None,
+        state: Annotated[
+            MemoryState | None, Field(description="Only memories in this state; 'quarantined' ones wait for approval.")
+        ] = None,
+        limit: Limit = _PAGE,
+        cursor: CursorArgument = None,
+        user: User = None,
+    ) -> MemoryList:
+        """List single remembered things about a user, newest first, with the ids that update_memory needs.
+
+        They are facts, preferences, events, appointments, tasks, reminders, relationships and standing requests. To
+        find something in particular, use search_memories.
+        """
+        scope = self._person(ctx, user).scope
+        found = await self._memory.memories(
+            category,
+            space=scope.space,
+            user=scope.user,
+            state=state,
+            kind=kind,
+            limit=limit,
+            before=number_of(cursor),
+            actor=self._who(ctx).actor,
+        )
+        page = self._limit.fit(map(MemoryItem.of, found))
+        last = page and (len(page) < len(found) or len(found) == limit)
+        return MemoryList(memories=page, next=cursor_of(page[-1].id) if last else None)
+
+    async def remember(
+        self,
+        ctx: Context[Any, Any],
+        fact: Annotated[str, Field(min_length=1, description="One statement, such as: prefers tea over coffee.")],
+        user: User = None,
+    ) -> RememberResult:
+        """Keep a statement about a user in mind. Newer information takes the place of older.
+
+        What reads like an instruction to a model is kept apart ('quarantined') until a person approves it. For
+        appointments and tasks use add_memory, for reminders set_reminder.
+        """
+        kept = await self._person(ctx, user).remember(fact)
+        return RememberResult(outcome=kept.outcome, reason=kept.reason, facts=self._limit.part(kept.facts, None)[0])
+
+    async def add_memory(
+        self,
+        ctx: Context[Any, Any],
+        content: Annotated[str, Field(min_length=1, description="The text, such as: Dentist on Monday at 9am.")],
+        category: Annotated[CategoryOrKind, Field(description="What it is.")] = "fact",
+        importance: Importance = 5,
+        tags: Annotated[list[str], Field(max_length=20, description="Topics.")] = [],  # noqa: B006 - never changed
+        about: Annotated[
+            str | None, Field(description="Whom it is about, if not the user: a name, such as Tom.")
+        ] = None,
+        user: User = None,
+    ) -> MemoryItem:
+        """Write down one thing to remember: an appointment (schedule), a task, a preference, a fact about somebody.
+
+        Times in the content ('on Monday at 9am') are understood.
+        """
+        person = self._person(ctx, user)
+        return MemoryItem.of(await person.note(category, content, importance=importance, tags=tags, about=about))
+
+    async def update_memory(
+        self,
+        ctx: Context[Any, Any],
+        id: MemoryId,  # noqa: A002 - the name that agents know
+        content: Annotated[str | None, Field(description="The new text.")] = None,
+        category: Annotated[CategoryOrKind | None, Field(description="What it is.")] = None,
+        importance: Importance | None = None,
+        tags: Annotated[list[str] | None, Field(description="The new topics.")] = None,
+        when: Annotated[str | None, Field(description="When it happens or reminds: 'tomorrow at 9'.")] = None,
+    ) -> MemoryItem:
+        """Correct a memory. What is not given stays as it is; what it was before is kept."""
+        person = await self._owner(ctx, id)
+        return MemoryItem.of(
+            await person.edit_memory(id, text=content, category=category, importance=importance, tags=tags, when=when)
+        )
+
+    async def delete_memory(self, ctx: Context[Any, Any], id: MemoryId) -> MemoryItem:  # noqa: A002
+        """Put a memory away, so that it is not used any more. It is kept, and people can bring it back."""
+        person = await self._owner(ctx, id)
+        return MemoryItem.of(await person.deactivate(id))
+
+    async def forget(
+        self,
+        ctx: Context[Any, Any],
+        fact: Annotated[str, Field(min_length=1, description="What to forget, in a few words: likes pizza.")],
+        user: User = None,
+    ) -> ForgetResult:
+        """Forget something about a user, because they asked for it. Says whether there was something to forget."""
+        gone = await self._person(ctx, user).forget(fact)
+        return ForgetResult(found=gone.found, facts=self._limit.part(gone.facts, None)[0])
