@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final, cast, get_args
@@ -144,6 +145,28 @@ def role(value: object) -> Role:
     if not isinstance(value, str) or value not in _ROLES:
         raise InvalidInput(f"unknown role {quoted(value)}; use one of {', '.join(sorted(_ROLES))}", "role")
     return cast("Role", str.__str__(value))
+
+
+def are_message_texts(values: Sequence[object], limit: int) -> bool:
+    """Return whether all values are surely texts of messages. Of others, `message_text` looks at each."""
+    if {*map(type, values)} != {str}:
+        return False
+    texts = cast("Sequence[str]", values)
+    whole = "".join(texts)
+    return all(texts) and len(max(texts, key=len)) * 4 <= limit and "\0" not in whole and _is_unicode(whole)
+
+
+def are_identifiers(values: Sequence[object]) -> bool:
+    """Return whether all values are surely ids. Of others, `identifier` looks at each."""
+    if {*map(type, values)} != {str}:
+        return False
+    texts = cast("Sequence[str]", values)
+    return all(texts) and len(max(texts, key=len)) <= IDENTIFIER_CHARACTERS and "".join(texts).isprintable()
+
+
+def are_roles(values: Sequence[object]) -> bool:
+    """Return whether all values are surely roles. Of others, `role` looks at each."""
+    return {*map(type, values)} == {str} and _ROLES.issuperset(values)
 
 
 def microseconds(value: object, what: str, field: str | None = None) -> int:

@@ -1,4 +1,4 @@
-"""A fast constructor for frozen dataclasses, for code that makes hundreds of values at once.
+"""Fast constructors, for code that makes hundreds of values at once.
 
 The constructor of a frozen dataclass sets each field with `object.__setattr__`. For a search that makes hundreds of
 values, that is most of its time.
@@ -6,11 +6,18 @@ values, that is most of its time.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields, make_dataclass
+from functools import partial
 from typing import Any, TypeVar
 
 Value = TypeVar("Value")
+Row = TypeVar("Row", bound=tuple[Any, ...])
+
+
+def named_tuples(kind: type[Row], rows: Iterable[tuple[Any, ...]]) -> Iterator[Row]:
+    """Return named tuples of rows that have all their fields, in order. The length of a row is not checked."""
+    return map(partial(tuple.__new__, kind), rows)
 
 
 def fast_constructor(kind: type[Value]) -> Callable[..., Value]:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
-from itertools import islice
+from itertools import islice, repeat
 from operator import attrgetter
-from typing import Any, Final
+from types import NoneType
+from typing import Any, Final, get_args
 
+from aforesaid.domain import checks
 from aforesaid.domain.details import MOST_PARTS, Part, ToolCall
+from aforesaid.domain.fast_constructor import named_tuples
 from aforesaid.domain.known_ids import KnownIds
 from aforesaid.domain.literals import Role
 from aforesaid.domain.message import Draft, Message, draft, plain_draft
@@ -53,12 +56,53 @@ _NONE: Final = ()
 """The parts or tool calls of a message that has none."""
 
 
+def plain_drafts(scope: Scope, messages: Sequence[object], limit: int, stored_at: int) -> list[Draft] | None:
+    """Validate messages that have no other field than role, text, time and id, column by column.
+
+    That takes a third of the time that `draft_of_new` takes for each. Returns None if any is of another kind or not
+    surely valid. They are stored one microsecond after another, because equal texts of the same moment are taken for
+    one message when an export is loaded.
+    """
+    plain = [fields for fields in map(_plain_fields, messages) if fields is not None]
+    if len(plain) < len(messages):
+        return None
+    roles, texts, times, ids = zip(*plain, strict=True)
+    has_times, has_ids = ({*map(type, column)} != {NoneType} for column in (times, ids))
+    if not checks.are_roles(roles) or not checks.are_message_texts(texts, limit):
+        return None
+    if has_ids and not (checks.are_identifiers(ids) and "#" not in "".join(ids)):
+        return None
+    stored = range(stored_at, stored_at + len(plain))
+    try:
+        at = [checks.microseconds(time, "at", "at") for time in times] if has_times else stored
+    except InvalidInput:
+        return None
+    authors = {role: scope.user if role == "user" else role for role in get_args(Role)}
+    none = repeat(None)
+    return [
+        *named_tuples(
+            Draft,
+            zip(
+                repeat(scope), roles, texts, map(authors.__getitem__, roles), none, at, repeat(has_times), stored, ids,
+                none, none, strict=False,
+            ),
+        )
+    ]  # fmt: skip
+
+
+def _plain_fields(new: object) -> tuple[Any, Any, Any, Any] | None:
+    """Return role, text, time and id of a message that sets no other field; None for any other."""
+    if type(new) is NewMessage and _is_plain(new):
+        return new.role, new.text, new.at, new.id
+    if type(new) is dict and "role" in new and new.keys() <= _PLAIN:
+        return new["role"], new.get("text", ""), new.get("at"), new.get("id")
+    return None
+
+
 def draft_of_new(scope: Scope, new: object, ids: KnownIds, limit: int) -> Draft:
     """Validate a message of a batch, given as a `NewMessage` or a mapping of its fields. Raises InvalidInput."""
-    if type(new) is NewMessage and _is_plain(new):
-        return plain_draft(scope, new.role, new.text, new.at, new.id, limit)
-    if type(new) is dict and "role" in new and new.keys() <= _PLAIN:
-        return plain_draft(scope, new["role"], new.get("text", ""), new.get("at"), new.get("id"), limit)
+    if (plain := _plain_fields(new)) is not None:
+        return plain_draft(scope, *plain, limit)
     given = _given(new)
     if isinstance(given.get("parts"), Iterable):
         given["parts"] = parts = tuple(islice(given["parts"], MOST_PARTS + 1))

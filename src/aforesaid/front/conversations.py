@@ -6,15 +6,16 @@ import asyncio
 from collections.abc import Iterable, Mapping
 from contextlib import nullcontext
 from datetime import datetime
+from itertools import islice
 from typing import Any, Final, cast
 
 from aforesaid.collector import collector_paused
-from aforesaid.domain import checks
+from aforesaid.domain import checks, clock
 from aforesaid.domain.change import AddMessages
 from aforesaid.domain.literals import Role, Within
 from aforesaid.domain.message import Draft
 from aforesaid.domain.message_filter import message_filter
-from aforesaid.domain.new_message import BATCH_BYTES, MOST_IN_BATCH, NewMessage, draft_of_new
+from aforesaid.domain.new_message import BATCH_BYTES, MOST_IN_BATCH, NewMessage, draft_of_new, plain_drafts
 from aforesaid.domain.receipt import BatchReceipt, Repeated, Stored
 from aforesaid.domain.thread import Thread
 from aforesaid.errors import InvalidInput, TooLarge
@@ -92,32 +93,41 @@ class UserConversations(UserHandle):
 
     async def _drafts(self, messages: Iterable[object]) -> list[Draft]:
         """Check the messages of a batch. Raises InvalidInput with the index of the first one that is not valid."""
-        limit, ids = self._services.profile.message_bytes, self._services.ids
+        limit = self._services.profile.message_bytes
         drafts: list[Draft] = []
         characters = last_at = 0
-        for index, new in enumerate(messages):
-            if index == MOST_IN_BATCH:
+        waiting = iter(messages)
+        while some := [*islice(waiting, min(_SLICE, MOST_IN_BATCH + 1 - len(drafts)))]:
+            if len(drafts) + len(some) > MOST_IN_BATCH:
                 raise TooLarge(
                     f"a batch has at most {MOST_IN_BATCH:,} messages; pass more in several batches", "messages"
                 )
-            if index % _SLICE == _SLICE - 1:
-                await asyncio.sleep(0)
-            try:
-                draft = draft_of_new(self.scope, new, ids, limit)
-            except InvalidInput as error:
-                error.args = (f"message {index} of the batch, counted from 0: {error}",)
-                error.field = f"messages.{index}" if error.field is None else f"messages.{index}.{error.field}"
-                raise
-            characters += len(draft.text)
+            stored_at = max(clock.now(), last_at + 1)
+            made = plain_drafts(self.scope, some, limit, stored_at) or self._one_by_one(some, len(drafts), stored_at)
+            last_at = made[-1].stored_at
+            characters += sum(len(draft.text) for draft in made)
             if characters > BATCH_BYTES:
                 raise TooLarge(
                     f"the texts of a batch have at most {BATCH_BYTES:,} characters; pass more in several batches",
                     "messages",
                 )
-            if not draft.at_given:
-                if draft.at <= last_at:
-                    # Equal texts of the same moment are taken for one message when an export is loaded.
-                    draft = draft._replace(at=last_at + 1, stored_at=last_at + 1)
-                last_at = draft.at
-            drafts.append(draft)
+            drafts += made
+            await asyncio.sleep(0)
+        return drafts
+
+    def _one_by_one(self, messages: Iterable[object], first: int, stored_at: int) -> list[Draft]:
+        """Check messages of a batch, whose indexes begin with `first`."""
+        limit, ids = self._services.profile.message_bytes, self._services.ids
+        drafts = []
+        for place, new in enumerate(messages):
+            try:
+                draft = draft_of_new(self.scope, new, ids, limit)
+            except InvalidInput as error:
+                index = first + place
+                error.args = (f"message {index} of the batch, counted from 0: {error}",)
+                error.field = f"messages.{index}" if error.field is None else f"messages.{index}.{error.field}"
+                raise
+            # As in `plain_drafts`: no two messages have the same moment.
+            now = stored_at + place
+            drafts.append(draft._replace(at=draft.at if draft.at_given else now, stored_at=now))
         return drafts

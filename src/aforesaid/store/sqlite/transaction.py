@@ -39,6 +39,11 @@ class ChangeSet(NamedTuple):
     steps: Sequence[Step] | Batch
     progress: Progress | None = None
 
+    @property
+    def is_batch(self) -> bool:
+        """Whether it is many messages of one owner and thread."""
+        return isinstance(self.steps, Batch)
+
 
 def prepare(changes: Sequence[Change], progress: Progress | None = None) -> ChangeSet:
     """Compute what a change set needs that needs no file, before the write lock is held."""
