@@ -13,13 +13,13 @@ from random import Random
 
 import pytest
 
-from aforesaid.domain.change import AddMessage, Archive
+from aforesaid.domain.change import AddMessage, AddMessages, Archive
 from aforesaid.domain.message import draft
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary import SummaryDraft
 from aforesaid.errors import StoreFull
 from aforesaid.store import Store, questions
-from aforesaid.store.sqlite import Options, SqliteStore
+from aforesaid.store.sqlite import Options, SqliteStore, engine
 from torture.disk import SmallDisk
 from torture.support import Figures, Size, opened
 from torture.witness import Archived, Witness
@@ -79,6 +79,34 @@ def test_opening_a_file_on_a_full_disk_says_that_it_is_full(tmp_path: Path) -> N
             asyncio.run(add(folder / "memory.db", "there is none"))
         (folder / "ballast").unlink()
         asyncio.run(add(folder / "memory.db", "there is room again"))
+
+
+def test_a_search_on_a_full_disk_is_answered_without_a_batch_that_is_not_indexed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "_PAUSE_SECONDS", 3_600)
+    monkeypatch.setattr(engine, "_MOST_SECONDS_WITHOUT_INDEXING", 3_600)
+    ann = Scope.of("ann")
+
+    async def found(store: SqliteStore) -> int:
+        return len(await store.read(questions.SearchText(ann, "tea", limit=5_000)))
+
+    async def run(path: Path, ballast: Path) -> None:
+        async with opened(path) as store:
+            await store.apply([AddMessage(draft(ann, "user", "the first tea"))])
+            await store.apply(AddMessages([draft(ann, "user", f"tea number{place}") for place in range(2_500)]))
+            fill_to_the_last_byte(ballast)
+            assert await found(store) == 1
+            assert any("searches miss messages" in issue for issue in (await store.health()).issues)
+            assert (await store.read(questions.Totals())).messages == 2_501
+            ballast.unlink()
+            assert await found(store) == 2_501
+            assert (await store.health()).status == "active"
+            assert (await store.verify()).ok
+
+    with mounted(tmp_path / "small") as (folder, set_room):
+        set_room(LARGEST)
+        asyncio.run(run(folder / "memory.db", folder / "ballast"))
 
 
 @contextmanager

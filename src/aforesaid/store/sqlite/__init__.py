@@ -91,7 +91,10 @@ class SqliteStore:
     async def health(self) -> Component:
         """Say how the store is doing."""
         writer = self._shared.writer
-        issues = tuple(issue for issue in (writer.last_error, "closed" if self._closed else None) if issue)
+        unindexed = None
+        if writer.indexing_error is not None:
+            unindexed = f"searches miss messages of a batch, which could not be indexed: {writer.indexing_error}"
+        issues = tuple(issue for issue in (writer.last_error, unindexed, "closed" if self._closed else None) if issue)
         return Component(
             name="store",
             status="failing" if issues else "active",

@@ -27,7 +27,7 @@ from aforesaid.store.matrix import Few, Matrix
 from aforesaid.store.sized_cache import SizedCache
 from aforesaid.store.sql import messages
 from aforesaid.store.sqlite import rows
-from aforesaid.store.sqlite.indexing import Place, require_index
+from aforesaid.store.sqlite.indexing import Place, is_complete_for
 from aforesaid.store.sqlite.names import find_person, find_thread
 
 if TYPE_CHECKING:
@@ -104,12 +104,13 @@ class Caches:
         place = place_of(connection, scope, within)
         if place is None:
             return None
-        require_index(connection, place)
+        complete = is_complete_for(connection, place)
         documents, words, revision = rows.one(
             connection.execute(f"SELECT messages, words, revision FROM {place.table} WHERE id = ?", (place.number,))
         )
         self._scopes.put(_key(scope, within), place)
-        kept = self._kept.get((place, None), _Kept)
+        # The number of words of a message is known once it is indexed.
+        kept = self._kept.get((place, None), _Kept) if complete else _Kept()
         with kept.lock:
             if kept.roll is None or kept.revision != revision:
                 kept.roll, kept.revision = Roll(), revision
@@ -117,7 +118,8 @@ class Caches:
             while block := list(islice(fresh, _BLOCK)):
                 kept.roll.extend([ColumnRow(*row) for row in block])
             columns = kept.roll.columns()
-            self._kept.resized((place, None))
+            if complete:
+                self._kept.resized((place, None))
         inside = _selected(connection, columns, scope, within)
         if where != EVERY_MESSAGE:
             chosen = _fulfilling(connection, columns, scope, within, where)

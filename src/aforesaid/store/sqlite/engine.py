@@ -10,6 +10,8 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final, TypeAlias, TypeVar, cast
 
@@ -17,12 +19,12 @@ import apsw
 
 from aforesaid.domain.receipt import Receipt
 from aforesaid.domain.transfer import Purged
-from aforesaid.errors import StoreClosed, StoreDamaged
+from aforesaid.errors import StoreClosed, StoreDamaged, StoreError
 from aforesaid.store.groups import GroupCommitQueue, Job, deliver
 from aforesaid.store.rules.driving import Rule
 from aforesaid.store.sqlite.caches import Caches
 from aforesaid.store.sqlite.connection import Options, identity, index_is_damaged
-from aforesaid.store.sqlite.indexing import IndexIncomplete, Place
+from aforesaid.store.sqlite.indexing import IndexIncomplete, Place, answer_without_waiting
 from aforesaid.store.sqlite.readers import Readers
 from aforesaid.store.sqlite.transaction import ChangeSet
 from aforesaid.store.sqlite.writer import Writer
@@ -104,7 +106,7 @@ class Engine:
                 rebuilt = True
 
     async def _read(self, work: Callable[[apsw.Connection], T], *, short: bool) -> T:
-        """Read, after messages that are looked through have been indexed."""
+        """Read, after messages that are looked through have been indexed; without them where that is not possible."""
         search = object()
         try:
             while True:
@@ -112,7 +114,14 @@ class Engine:
                     found: T = await self._readers.read(work, short=short)
                 except IndexIncomplete as error:
                     self.writer.waiting_searches.add(search)
-                    await self._complete_index(error.place)
+                    try:
+                        await self._complete_index(error.place)
+                    except (StoreDamaged, StoreClosed):
+                        raise
+                    except StoreError as cause:
+                        # Nothing is written for the caller: a full disk can still be read.
+                        self.writer.indexing_error = str(cause)
+                        work = partial(answer_without_waiting, work)
                 else:
                     return found
         finally:
@@ -181,6 +190,12 @@ class Engine:
         if callable(jobs[0].work):
             return [self.writer.alone(jobs[0].work)]
         change_sets = [cast("ChangeSet", job.work) for job in jobs]
+        outcomes: list[Receipt | Exception] = []
+        for _, together in groupby(change_sets, attrgetter("is_batch")):
+            outcomes += self._commit([*together])
+        return outcomes
+
+    def _commit(self, change_sets: Sequence[ChangeSet]) -> list[Receipt | Exception]:
         outcomes = self.writer.commit(change_sets)
         damage = next((each for each in outcomes if isinstance(each, StoreDamaged) and index_is_damaged(each)), None)
         if damage is not None:

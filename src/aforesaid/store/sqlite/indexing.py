@@ -1,18 +1,23 @@
 """The keyword index of batches, which is written after the batch is stored, one step at a time.
 
 Table `unindexed` has the ranges of messages that are not in the index yet. The writer thread indexes them while nothing
-else is to be written, and a search first has the messages indexed that it looks through.
+else is to be written, and a search first has the messages indexed that it looks through. Where they cannot be indexed,
+because the disk is full for example, the search is answered without them.
 """
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Final, NamedTuple, TypeVar
 
 import apsw
 
 from aforesaid.store import records
 from aforesaid.store.sqlite.connection import owner_prefix, prefixed_terms, thread_prefix
 from aforesaid.text.terms import terms
+
+T = TypeVar("T")
 
 STEP: Final = 1_000
 """Maximum messages that are indexed in one transaction. It takes about 40 ms, in which nothing else can be written."""
@@ -62,10 +67,25 @@ class IndexIncomplete(Exception):
         self.place = place
 
 
-def require_index(connection: apsw.Connection, place: Place) -> None:
-    """Raise IndexIncomplete if messages of a place are not in the keyword index yet."""
-    if connection.execute(_OF_PLACE.format(column=place.column), (place.number,)).get:
+_answers_without: Final = ContextVar("answers_without", default=False)
+"""Whether a search is answered although messages that it looks through are not indexed."""
+
+
+def is_complete_for(connection: apsw.Connection, place: Place) -> bool:
+    """Return whether all messages of a place are in the keyword index. Raises IndexIncomplete if they must be."""
+    complete = not connection.execute(_OF_PLACE.format(column=place.column), (place.number,)).get
+    if not complete and not _answers_without.get():
         raise IndexIncomplete(place)
+    return complete
+
+
+def answer_without_waiting(work: Callable[[apsw.Connection], T], connection: apsw.Connection) -> T:
+    """Make a search, without the keywords of messages that are not indexed yet."""
+    token = _answers_without.set(True)
+    try:
+        return work(connection)
+    finally:
+        _answers_without.reset(token)
 
 
 def is_incomplete(connection: apsw.Connection) -> bool:
