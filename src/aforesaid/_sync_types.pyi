@@ -216,6 +216,7 @@ class SyncMemory:
         user: str | int | None = None,
         space: str | int = ...,
         vectors: bool = False,
+        attachments: bool = True,
         progress: Progress | None = None,
         actor: str | None = None,
     ) -> Exported:
@@ -223,7 +224,9 @@ class SyncMemory:
 
         With `user`, only the data of one user of `space` is exported: what the user owns, and the audit rows about it.
         A name that ends in `.gz` compresses the file, `-` is standard output. `vectors` includes the embedding vectors;
-        otherwise they are computed again after an import. The audit log of every exported space names the `actor`.
+        otherwise they are computed again after an import. The bytes of attachments are copied to a folder beside the
+        file, which has its name with `.attachments`; not to standard output, and not with `attachments=False`. The
+        result names those that are missing. The audit log of every exported space names the `actor`.
         """
 
     def load(
@@ -244,8 +247,9 @@ class SyncMemory:
         listed in the result (`problems`, `examples`) and the rest is stored. `user` stores everything as one user's
         memory; default: each author's in chats among people, and the user `me` in chats with an assistant. `space` is
         the target space (an export has its own). `zone` is the time zone for timestamps without one, such as
-        `Europe/Berlin` (default: this machine's). With `dry_run`, nothing is stored. The audit log of the space names
-        the `actor`; for an export of Aforesaid, that of every space.
+        `Europe/Berlin` (default: this machine's). With `dry_run`, nothing is stored. The attachments of an export come
+        back from the folder beside it; the result names those that are missing. The audit log of the space names the
+        `actor`; for an export of Aforesaid, that of every space.
         """
 
     def purge(self, user: str | int, *, space: str | int = ..., actor: str = "aforesaid") -> Purged:

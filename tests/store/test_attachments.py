@@ -13,11 +13,14 @@ from aforesaid.domain.checks import LATEST
 from aforesaid.domain.retention import Discard
 from aforesaid.errors import InvalidInput, NotFound, StoreDamaged, StoreRefused
 from aforesaid.memory import Connecting, Memory
+from aforesaid.portability.importing import ImportOptions, Loader
+from aforesaid.store import open_store, questions
+from aforesaid.store.attachments import Attachments
 from aforesaid.store.locate import attachments_of, restore_store
 from making import archive
 
 CAT, DOG = b"\x89PNG a cat", b"\x89PNG a dog"
-CAT_HASH = sha256(CAT).hexdigest()
+CAT_HASH, DOG_HASH = sha256(CAT).hexdigest(), sha256(DOG).hexdigest()
 
 
 def files(folder: Path) -> list[str]:
@@ -161,3 +164,58 @@ async def test_wrong_bytes_and_hashes_are_refused() -> None:
         with pytest.raises(InvalidInput):
             await ann.add_many([{"role": "user", "parts": [Part.of(CAT)]}])
         assert await ann.history() == []
+
+
+@pytest.mark.every_store
+async def test_an_export_brings_the_bytes_along(location: str, tmp_path: Path) -> None:
+    everything = tmp_path / "all.jsonl.gz"
+    folder = tmp_path / "all.jsonl.gz.attachments"
+    async with opened(location, tmp_path) as memory:
+        await memory.user("ann").add("user", "look", parts=[Part.of(CAT), Part.of(DOG), Part.of(CAT)])
+        done = await memory.export(everything)
+        assert (done.attachments, done.missing_attachments, len(files(folder))) == (2, (), 2)
+        again = await memory.load(everything)
+        assert (again.attachments, again.missing_attachments) == (0, ())
+        await memory.purge("ann")
+        assert await stored(memory, CAT_HASH, DOG_HASH) == [False, False]
+        trial = await memory.load(everything, dry_run=True)
+        assert (trial.attachments, trial.missing_attachments) == (0, ())
+        back = await memory.load(everything)
+        assert (back.ok, back.attachments, back.missing_attachments) == (True, 2, ())
+        assert [await memory.attachment(CAT_HASH), await memory.attachment(DOG_HASH)] == [CAT, DOG]
+        assert (await memory.verify()).ok
+
+
+async def test_an_import_names_the_attachments_that_are_damaged_or_missing(tmp_path: Path) -> None:
+    async with aforesaid.connect(tmp_path / "memory.db") as memory:
+        await memory.user("ann").add("user", "look", parts=[Part.of(CAT), Part.of(DOG)])
+        await memory.export(tmp_path / "all.jsonl")
+        alone = await memory.export(tmp_path / "alone.jsonl", attachments=False)
+        assert (alone.attachments, alone.missing_attachments) == (0, ())
+    folder = tmp_path / "all.jsonl.attachments"
+    (folder / CAT_HASH[:2] / CAT_HASH).write_bytes(DOG)
+    async with aforesaid.connect(tmp_path / "other.db") as memory:
+        alone_loaded = await memory.load(tmp_path / "alone.jsonl", dry_run=True)
+        assert alone_loaded.missing_attachments == tuple(sorted([CAT_HASH, DOG_HASH]))
+        loaded = await memory.load(tmp_path / "all.jsonl")
+        assert (loaded.new["message"], loaded.attachments, loaded.missing_attachments) == (1, 1, (CAT_HASH,))
+        assert await stored(memory, CAT_HASH, DOG_HASH) == [False, True]
+
+
+async def test_an_export_names_the_attachments_that_the_store_has_lost(tmp_path: Path) -> None:
+    async with aforesaid.connect(tmp_path / "memory.db") as memory:
+        await memory.user("ann").add("user", "look", parts=[Part.of(CAT), Part.of(DOG)])
+        (tmp_path / "memory.db.attachments" / DOG_HASH[:2] / DOG_HASH).unlink()
+        done = await memory.export(tmp_path / "all.jsonl")
+        assert (done.attachments, done.missing_attachments) == (1, (DOG_HASH,))
+
+
+async def test_an_import_with_attachments_is_refused_by_a_store_that_cannot_hold_them(tmp_path: Path) -> None:
+    async with aforesaid.connect(tmp_path / "memory.db") as memory:
+        await memory.user("ann").add("user", "look", parts=[Part.of(CAT)])
+        await memory.export(tmp_path / "all.jsonl")
+    store = await open_store(tmp_path / "other.db")
+    with pytest.raises(StoreRefused, match="no folder"):
+        await Loader(store, ImportOptions(), Attachments(None, refusal="no folder")).load(tmp_path / "all.jsonl")
+    assert (await store.read(questions.Totals())).messages == 0
+    await store.close()

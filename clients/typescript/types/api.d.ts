@@ -287,6 +287,8 @@ export interface Loaded {
   /** Whose memory it became, most messages first: at most 100. */
   users: ImportedUser[];
   user_count: number;
+  /** Hashes of attachments that messages of an export name, but whose bytes are not stored. */
+  missing_attachments: string[];
 }
 
 /** A new key with its token. */

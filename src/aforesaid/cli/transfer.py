@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -26,6 +27,8 @@ from aforesaid.store.locate import MEMORY, attachments_of
 _STREAM = "-"
 _USERS_SHOWN = 20
 """Maximum users listed after an import."""
+_MISSING_SHOWN = 20
+"""Maximum attachments listed that are missing."""
 _NOT_COUNTED = frozenset({"session", "user"})
 """Kinds of rows that a store creates with their messages, so an import does not count how many are new."""
 
@@ -36,24 +39,42 @@ def export(
     vectors: Annotated[
         bool, typer.Option("--vectors", help="Include embedding vectors, so that they need not be computed again.")
     ] = False,
+    attachments: Annotated[
+        bool,
+        typer.Option(
+            "--attachments/--no-attachments",
+            help="Copy the bytes of attachments to a folder beside the file. Default: they are copied.",
+        ),
+    ] = True,
     as_json: AsJson = False,
 ) -> None:
-    """Export everything to a JSON Lines file. The store can be in use.
+    """Export everything to a JSON Lines file, and attachments to a folder beside it. The store can be in use.
 
-    `aforesaid import` loads the file into any kind of store. Example:
+    The folder has the file's name with `.attachments`. `aforesaid import` loads both into any kind of store. Example:
 
         aforesaid export everything.jsonl.gz
     """
     must_exist(store)
     to_stream = target == _STREAM
     with aforesaid.open(store, embedder="none") as memory, progress_bar("exporting", hidden=as_json) as progress:
-        done = memory.export(target, vectors=vectors, progress=progress)
+        done = memory.export(target, vectors=vectors, attachments=attachments, progress=progress)
     if to_stream:
+        _name_missing("could not be exported", done.missing_attachments)
         return
     if as_json:
-        print_json({"export": str(Path(target).absolute()), "rows": done.rows, "bytes": done.bytes})
+        print_json(
+            {
+                "export": str(Path(target).absolute()),
+                "rows": done.rows,
+                "bytes": done.bytes,
+                "attachments": done.attachments,
+                "missing_attachments": done.missing_attachments,
+            }
+        )
         return
-    say(f"wrote {harmless(target)}: {_list_counts(done.rows)}")
+    files = f" and {counted(done.attachments, 'attachment')}" if done.attachments else ""
+    say(f"wrote {harmless(target)}: {_list_counts(done.rows)}{files}")
+    _name_missing("could not be exported", done.missing_attachments)
 
 
 def load(
@@ -177,8 +198,7 @@ def migrate_command(
     checked = "counts and message hashes match" if done.compared else "counts match"
     files = f" and {counted(done.attachments, 'attachment')}" if done.attachments else ""
     say(f"copied {_list_counts(done.rows)}{files}; {checked}")
-    if done.lost:
-        inform(f"{counted(len(done.lost), 'attachment')} could not be read from FROM: {', '.join(done.lost)}")
+    _name_missing("could not be read from FROM", done.lost)
 
 
 def _distribute(source: str, *, dry_run: bool) -> None:
@@ -245,8 +265,19 @@ def _show(loaded: Loaded) -> None:
         say(Text("damaged  ", style="bold red"), harmless(f"{problem.where}: {problem.why}"))
     if loaded.problems > len(loaded.examples):
         say(f"and {loaded.problems - len(loaded.examples):,} more")
+    if loaded.attachments:
+        say(f"stored {counted(loaded.attachments, 'attachment')}")
+    _name_missing("could not be found", loaded.missing_attachments)
     if loaded.dry_run:
         say("nothing was stored: this was a dry run")
+
+
+def _name_missing(how: str, hashes: Sequence[str]) -> None:
+    """Name the attachments whose bytes are not there, on standard error."""
+    if hashes:
+        shown = ", ".join(hashes[:_MISSING_SHOWN])
+        more = f" and {len(hashes) - _MISSING_SHOWN:,} more" if len(hashes) > _MISSING_SHOWN else ""
+        inform(f"{counted(len(hashes), 'attachment')} {how}: {shown}{more}")
 
 
 def _next_commands(loaded: Loaded, source: str, given: list[str], space: str) -> list[str]:

@@ -31,6 +31,7 @@ class MemoryTransfer(MemoryHandle):
         user: str | int | None = None,
         space: str | int = DEFAULT_SPACE,
         vectors: bool = False,
+        attachments: bool = True,
         progress: Progress | None = None,
         actor: str | None = None,
     ) -> Exported:
@@ -38,7 +39,9 @@ class MemoryTransfer(MemoryHandle):
 
         With `user`, only the data of one user of `space` is exported: what the user owns, and the audit rows about it.
         A name that ends in `.gz` compresses the file, `-` is standard output. `vectors` includes the embedding vectors;
-        otherwise they are computed again after an import. The audit log of every exported space names the `actor`.
+        otherwise they are computed again after an import. The bytes of attachments are copied to a folder beside the
+        file, which has its name with `.attachments`; not to standard output, and not with `attachments=False`. The
+        result names those that are missing. The audit log of every exported space names the `actor`.
         """
         from aforesaid.portability.exporting import export  # noqa: PLC0415 - loaded on first use
 
@@ -49,7 +52,8 @@ class MemoryTransfer(MemoryHandle):
         elif actor is not None:
             seen = AuditAccess(scope, checks.identifier(actor, "the actor"), "export", "everything about the user")
             await self._services.store.apply([seen])
-        return await export(self._services.store, target, scope=scope, vectors=vectors, progress=progress)
+        bytes_from = self._services.attachments if attachments else None
+        return await export(self._services.store, target, bytes_from, scope=scope, vectors=vectors, progress=progress)
 
     @public(audit=IN_METHOD, unbounded=True)
     async def load(
@@ -70,8 +74,9 @@ class MemoryTransfer(MemoryHandle):
         listed in the result (`problems`, `examples`) and the rest is stored. `user` stores everything as one user's
         memory; default: each author's in chats among people, and the user `me` in chats with an assistant. `space` is
         the target space (an export has its own). `zone` is the time zone for timestamps without one, such as
-        `Europe/Berlin` (default: this machine's). With `dry_run`, nothing is stored. The audit log of the space names
-        the `actor`; for an export of Aforesaid, that of every space.
+        `Europe/Berlin` (default: this machine's). With `dry_run`, nothing is stored. The attachments of an export come
+        back from the folder beside it; the result names those that are missing. The audit log of the space names the
+        `actor`; for an export of Aforesaid, that of every space.
         """
         from aforesaid.portability.import_items import ReadOptions  # noqa: PLC0415
         from aforesaid.portability.importing import ImportOptions, Loader  # noqa: PLC0415
@@ -87,7 +92,8 @@ class MemoryTransfer(MemoryHandle):
             message_bytes=profile.message_bytes,
             ids=self._services.ids,
         )
-        loaded = await Loader(self._services.store, taking).load(checks.file_path(path, "the path"), progress)
+        loader = Loader(self._services.store, taking, self._services.attachments)
+        loaded = await loader.load(checks.file_path(path, "the path"), progress)
         if not dry_run:
             await self._services.read_known_ids()
             self._services.upkeep.nudge()

@@ -1,9 +1,10 @@
-"""Export everything to one JSON Lines file."""
+"""Export everything to one JSON Lines file, and the bytes of attachments to a folder beside it."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -18,10 +19,12 @@ from aforesaid.domain.clock import now
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.transfer import DayRow, MemoryRow, Row, SessionRow, SuccessorRow, SummaryRow, VectorOf
-from aforesaid.portability.file_streams import writing
+from aforesaid.portability.attachment_copy import AttachmentCopy, attachments_named_by
+from aforesaid.portability.file_streams import STREAM, writing
 from aforesaid.portability.row_codec import encode
 from aforesaid.portability.row_importer import NAMES
 from aforesaid.store import Progress, Store, questions
+from aforesaid.store.attachments import Attachments, folder_of
 
 VERSION: Final = 1
 
@@ -34,7 +37,12 @@ class Exported:
     rows: dict[str, int]
     """Number of rows by kind."""
     bytes: int
-    """Size before compression."""
+    """Size before compression, without attachments."""
+    attachments: int = 0
+    """Number of attachments in the folder beside the file."""
+    missing_attachments: tuple[str, ...] = ()
+    """Hashes of attachments that messages name, but that are not in the folder: the store does not have their bytes or
+    has them damaged, or the export went to standard output."""
 
 
 class _OfUser:
@@ -71,6 +79,8 @@ class LineWriter:
         self._sum = blake2b(digest_size=16)
         self.rows: Counter[str] = Counter()
         self.bytes = 0
+        self.attachments: set[str] = set()
+        """Hashes of the attachments that messages name."""
 
     def begin(self, *, vectors: bool) -> None:
         """Write the header line."""
@@ -81,6 +91,7 @@ class LineWriter:
         """Write rows."""
         self._lines([encode(row) for row in page])
         self.rows.update(NAMES[type(row)] for row in page)
+        self.attachments.update(attachments_named_by(page))
 
     def end(self) -> None:
         """Write the last line: the number of rows, and the checksum of all lines before it."""
@@ -95,9 +106,19 @@ class LineWriter:
 
 
 async def export(
-    store: Store, path: Path, *, scope: Scope | None = None, vectors: bool = False, progress: Progress | None = None
+    store: Store,
+    path: Path,
+    attachments: Attachments | None = None,
+    *,
+    scope: Scope | None = None,
+    vectors: bool = False,
+    progress: Progress | None = None,
 ) -> Exported:
-    """Write a snapshot of a store to a new file; with `scope`, of its user alone. The store can be in use."""
+    """Write a snapshot of a store to a new file; with `scope`, of its user alone. The store can be in use.
+
+    The attachments that its messages name are copied to a folder beside the file, which has its name with
+    `.attachments`; standard output has none.
+    """
     chosen = None if scope is None else _OfUser(scope)
     total = (await store.read(questions.Totals())).messages
     stack = ExitStack()
@@ -110,8 +131,26 @@ async def export(
                 done = lines.rows["message"]
                 progress("messages", done, max(total, done))
         lines.end()
+        copied, missing = await _copy_attachments(attachments, path, lines.attachments)
     except BaseException:
         stack.__exit__(*sys.exc_info())
         raise
     await asyncio.to_thread(stack.close)
-    return Exported(path, dict(lines.rows), lines.bytes)
+    return Exported(path, dict(lines.rows), lines.bytes, copied, missing)
+
+
+async def _copy_attachments(source: Attachments | None, path: Path, hashes: set[str]) -> tuple[int, tuple[str, ...]]:
+    """Copy attachments to the folder beside a file; return how many, and the hashes of those that were not copied."""
+    if source is None:
+        return 0, ()
+    if path == STREAM:
+        return 0, tuple(sorted(hashes))
+    folder = folder_of(path)
+    is_new = not folder.exists()
+    try:
+        _, missing = await AttachmentCopy([source], Attachments(folder)).copy(hashes)
+    except BaseException:
+        if is_new:
+            await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+        raise
+    return len(hashes) - len(missing), missing

@@ -9,6 +9,7 @@ from typing import Final
 
 from aforesaid.domain.message import Message
 from aforesaid.domain.transfer import MemoryRow, Row
+from aforesaid.portability.attachment_copy import attachments_named_by
 from aforesaid.portability.import_items import Problem
 
 SHOWN: Final = 100
@@ -51,6 +52,10 @@ class Loaded:
     """When the oldest of the messages was said; None without messages."""
     last_at: datetime | None = None
     """When the newest of them was said."""
+    attachments: int = 0
+    """Number of attachments of an export that were not stored before."""
+    missing_attachments: tuple[str, ...] = ()
+    """Hashes of attachments that messages of an export name, but whose bytes are neither beside it nor in the store."""
 
     @property
     def ok(self) -> bool:
@@ -65,6 +70,8 @@ class ImportReport:
     found: Counter[str] = field(default_factory=Counter)
     new: Counter[str] = field(default_factory=Counter)
     skipped: Counter[str] = field(default_factory=Counter)
+    attachments: set[str] = field(default_factory=set)
+    """Hashes of the attachments that messages of a dump name."""
     _messages: Counter[str] = field(default_factory=Counter)
     _memories: Counter[str] = field(default_factory=Counter)
     _names: dict[str, str] = field(default_factory=dict)
@@ -87,6 +94,7 @@ class ImportReport:
         if isinstance(row, Message):
             self._messages[row.user] += 1
             self._said(row.at)
+            self.attachments.update(attachments_named_by([row]))
             if row.author == row.user and row.name is not None:
                 self._names[row.user] = row.name
         elif isinstance(row, MemoryRow):

@@ -21,6 +21,7 @@ from aforesaid.domain.scope import DEFAULT_SPACE
 from aforesaid.domain.session import SESSION_SILENCE
 from aforesaid.domain.transfer import MemoryRow, Row
 from aforesaid.errors import AforesaidError
+from aforesaid.portability.attachment_copy import AttachmentCopy
 from aforesaid.portability.detect_format import choose
 from aforesaid.portability.import_items import ImportedMessage, ImportedRow, Item, Problem, ReadOptions, Skipped
 from aforesaid.portability.import_report import ImportReport, Loaded
@@ -30,6 +31,7 @@ from aforesaid.portability.long_messages import storable_pieces
 from aforesaid.portability.row_importer import NAMES, RowImporter
 from aforesaid.portability.time_order import TimeOrder
 from aforesaid.store import Progress, Store, questions
+from aforesaid.store.attachments import Attachments, folder_of
 
 BATCH: Final = 1_000
 """Entries read and stored at a time."""
@@ -58,8 +60,10 @@ class ImportOptions:
 class Loader:
     """Imports one file."""
 
-    def __init__(self, store: Store, options: ImportOptions) -> None:
+    def __init__(self, store: Store, options: ImportOptions, attachments: Attachments | None = None) -> None:
+        """Import into a store. `attachments` has its attachments; without it, those of an export are not copied."""
         self._store = store
+        self._attachments = attachments
         self._options = options
         self._rows = RowImporter(store, self._refused)
         self._report = ImportReport()
@@ -75,6 +79,9 @@ class Loader:
         stored.
         """
         source = await asyncio.to_thread(Source, path)
+        exported = Attachments(folder_of(path))
+        if self._attachments is not None and await asyncio.to_thread(lambda: any(exported.names())):
+            self._attachments.refuse()
         messages = TimeOrder()
         try:
             name, reader = await asyncio.to_thread(choose, source, self._options.format)
@@ -86,7 +93,14 @@ class Loader:
             source.close()
             messages.close()
         self._report.new.update(self._rows.fresh)
-        return self._report.loaded(name, dry_run=self._options.dry_run)
+        loaded = self._report.loaded(name, dry_run=self._options.dry_run)
+        if self._attachments is None or not self._report.attachments:
+            return loaded
+        copying = AttachmentCopy([self._attachments, exported], self._attachments)
+        if self._options.dry_run:
+            return replace(loaded, missing_attachments=copying.missing(self._report.attachments))
+        copied, missing = await copying.copy(self._report.attachments)
+        return replace(loaded, attachments=copied, missing_attachments=missing)
 
     async def _read(
         self, items: Iterator[Item], messages: TimeOrder, source: Source, name: str, progress: Progress | None

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from aforesaid.domain.message import Message
 from aforesaid.domain.transfer import Row
-from aforesaid.errors import AforesaidError, NotFound, StoreDamaged, quoted
+from aforesaid.errors import AforesaidError, StoreDamaged, quoted
+from aforesaid.portability.attachment_copy import AttachmentCopy, attachments_named_by
 from aforesaid.portability.row_importer import NAMES, RowImporter
 from aforesaid.store import Progress, Store, questions
-from aforesaid.store.attachments import Attachments
 
 if TYPE_CHECKING:
     from hashlib import blake2b as Hash  # noqa: N812 - the type of a running sum
@@ -36,38 +36,6 @@ class Migrated:
     """Whether the hashes of all messages, in order, were compared afterwards: only if the target was empty."""
 
 
-class AttachmentCopy:
-    """Copies the bytes of attachments from one store to another, one by one."""
-
-    def __init__(self, sources: Sequence[Attachments], target: Attachments) -> None:
-        """Copy from the first of the sources that has them."""
-        self._sources = sources
-        self._target = target
-
-    def check(self, hashes: Iterable[str]) -> None:
-        """Raise StoreRefused if there are bytes to copy and the target cannot store any."""
-        if any(self._source(name) is not None for name in hashes):
-            self._target.refuse()
-
-    async def copy(self, hashes: Iterable[str]) -> tuple[int, tuple[str, ...]]:
-        """Copy bytes by their hashes; return how many are new, and the hashes of those that could not be read."""
-        new = 0
-        lost: list[str] = []
-        for name in sorted(hashes):
-            source = self._source(name)
-            try:
-                if source is None:
-                    lost.append(name)
-                elif source.folder is None or source.folder != self._target.folder:
-                    new += await self._target.put(name, await source.read(name))
-            except (StoreDamaged, NotFound):
-                lost.append(name)
-        return new, tuple(lost)
-
-    def _source(self, name: str) -> Attachments | None:
-        return next((each for each in self._sources if each.has(name)), None)
-
-
 class _Tally:
     """Counts the rows of a dump, and computes a checksum over the message hashes of each space in order."""
 
@@ -78,11 +46,11 @@ class _Tally:
         self._sums: dict[str, Hash] = {}
 
     def count(self, page: Sequence[Row]) -> None:
+        self.hashes.update(attachments_named_by(page))
         for row in page:
             self.rows[NAMES[type(row)]] += 1
             if isinstance(row, Message):
                 self._sums.setdefault(row.space, blake2b(digest_size=16)).update(row.hash)
-                self.hashes.update(part.hash for part in row.parts if part.hash is not None)
 
     @property
     def sums(self) -> dict[str, str]:

@@ -54,6 +54,9 @@ class LoadedShape(BaseModel):
     dry_run: bool
     users: list[ImportedUserShape] = Field(description="Whose memory it became, most messages first: at most 100.")
     user_count: int
+    missing_attachments: list[str] = Field(
+        description="Hashes of attachments that messages of an export name, but whose bytes are not stored."
+    )
 
 
 class PurgedShape(Shape):
@@ -79,7 +82,7 @@ async def export(
     """Return a consistent export of everything as JSON lines, for `load` and `aforesaid import`.
 
     Needs an admin key for all spaces. The export is streamed. Its last line has a checksum, so an import detects a
-    truncated file.
+    truncated file. It has no bytes of attachments: get them one by one from `/attachments/{hash}`.
     """
     require_all_spaces(who)
     await memory.record_access("export", "everything", actor=who.actor)
@@ -137,6 +140,7 @@ async def load(
             for user in done.users
         ],
         user_count=done.user_count,
+        missing_attachments=list(done.missing_attachments),
     )
 
 

@@ -45,7 +45,7 @@ async def export(view: Looking, who: Admin) -> Response:
     folder = await asyncio.to_thread(tempfile.mkdtemp, prefix="aforesaid-export-")
     path = Path(folder) / "aforesaid.jsonl.gz"
     try:
-        await view.memory.export(path, actor=who.actor)
+        await view.memory.export(path, attachments=False, actor=who.actor)
     except BaseException:
         await asyncio.to_thread(shutil.rmtree, folder)
         raise
