@@ -42,6 +42,10 @@ test-integrations: $(INTEGRATIONS)/.ready $(CREWAI)/.ready  ## test the adapters
 	$(INTEGRATIONS)/bin/python -m pytest tests/integrations --confcutdir=tests/integrations -p no:cacheprovider -W default
 	$(CREWAI)/bin/python -m pytest tests/integrations/test_crewai.py tests/integrations/test_page.py --confcutdir=tests/integrations -p no:cacheprovider -W default
 	$(INTEGRATIONS)/bin/python tools/framework_tests.py .cache/framework-sources
+	for python in $(INTEGRATIONS) $(CREWAI); do \
+		rm -rf artifacts/python-blocks && $$python/bin/python tools/python_blocks.py artifacts/python-blocks --frameworks \
+			&& npx --yes pyright@1 --pythonpath $$python/bin/python || exit 1; \
+	done
 
 check: $(READY)  ## run lint, type and import checks only
 	$(BIN)/ruff check .
@@ -171,5 +175,5 @@ $(INTEGRATIONS)/.ready: pyproject.toml tests/integrations/requirements.txt
 $(CREWAI)/.ready: pyproject.toml
 	$(PYTHON) -m venv $(CREWAI)
 	$(CREWAI)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
-	$(CREWAI)/bin/python -m pip install --quiet --disable-pip-version-check pytest pytest-timeout --editable '.[crewai]'
+	$(CREWAI)/bin/python -m pip install --quiet --disable-pip-version-check mypy pytest pytest-timeout --editable '.[crewai]'
 	@touch $(CREWAI)/.ready

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import runpy
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -16,6 +17,7 @@ from integrations.anthropic_server import ScriptedClaude
 
 ROOT = Path(__file__).parent.parent.parent
 PAGE = (ROOT / "docs/how-to/use-with-agent-frameworks.md").read_text(encoding="utf-8")
+WRITE_BLOCKS = runpy.run_path(str(ROOT / "tools" / "python_blocks.py"))["write_blocks"]
 SECTIONS = dict(re.findall(r"^## (.+?)\n\n```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL))
 FRAMEWORKS = (
     "agent_framework",
@@ -73,3 +75,14 @@ def test_every_adapter_has_an_example() -> None:
     shared = {"__init__", "calls", "conversation", "documents", "vectors"}
     shown = set(re.findall(r"from aforesaid\.integrations\.(\w+) import", PAGE))
     assert shown == modules - shared
+
+
+@pytest.mark.timeout(1_200)
+def test_the_examples_pass_a_strict_type_checker(tmp_path: Path) -> None:
+    pytest.importorskip("mypy", reason="it is not installed (make test-integrations)")
+    assert WRITE_BLOCKS(tmp_path, frameworks=True) > 0
+    # A file of its own: the settings of this repository are for code without frameworks.
+    (tmp_path / "mypy.ini").write_text("[mypy]\nstrict = True\npython_version = 3.11\n", encoding="utf-8")
+    command = [sys.executable, "-m", "mypy", "--cache-dir", str(ROOT / ".cache" / "mypy-frameworks")]
+    ran = subprocess.run([*command, "."], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
