@@ -47,8 +47,8 @@ async def export(person: Person, who: Admin) -> Response:
     folder = await asyncio.to_thread(tempfile.mkdtemp, prefix="aforesaid-export-")
     path = Path(folder) / "person.jsonl.gz"
     try:
-        whose = person.view.space
-        await person.view.memory.export(path, user=person.user, space=whose, attachments=False, actor=who.actor)
+        space = person.view.space
+        await person.view.memory.export(path, user=person.user, space=space, attachments=False, actor=who.actor)
     except BaseException:
         await asyncio.to_thread(shutil.rmtree, folder)
         raise
