@@ -16,10 +16,11 @@ import pytest
 import aforesaid
 from aforesaid.domain.transfer import Row
 from aforesaid.errors import InvalidInput, StoreFull
+from aforesaid.portability.attachment_copy import AttachmentCopy
 from aforesaid.portability.exporting import export
 from aforesaid.portability.import_report import Loaded
 from aforesaid.portability.importing import ImportOptions, Loader
-from aforesaid.portability.migrating import AttachmentCopy, migrate
+from aforesaid.portability.migrating import migrate
 from aforesaid.portability.row_codec import decode, encode
 from aforesaid.store import Store, open_store, questions
 from aforesaid.store.attachments import Attachments
