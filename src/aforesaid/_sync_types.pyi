@@ -551,6 +551,12 @@ class SyncUserMemory:
     def deactivate(self, memory: int, *, revision: int | None = None) -> MemoryRecord:
         """Deactivate a memory; it can be reactivated. `revision` works as in `edit_memory`."""
 
+    def end_memory(self, memory: int, *, revision: int | None = None) -> MemoryRecord:
+        """Record that an active memory is no longer true. It stays true for times before now (`memories(at=…)`).
+
+        It can be reactivated. `revision` works as in `edit_memory`.
+        """
+
     def reactivate(self, memory: int, *, revision: int | None = None) -> MemoryRecord:
         """Reactivate a memory that was deactivated, superseded or expired."""
 

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from aforesaid.errors import InvalidInput, NotFound
+from aforesaid.errors import InvalidInput, NotFound, WrongState
 from aforesaid.memory import UserMemory
 from facts.talking import THURSDAY, connect, extraction, model, say, texts
 
@@ -202,7 +202,15 @@ async def test_another_users_memory_cannot_be_reached() -> None:
     async with connect() as memory:
         theirs = await memory.user("ann").note("fact", "a secret of Ann")
         bob = memory.user("bob")
-        for attempt in (bob.undo, bob.deactivate, bob.reactivate, bob.approve, bob.reject, bob.delivered):
+        for attempt in (
+            bob.undo,
+            bob.deactivate,
+            bob.end_memory,
+            bob.reactivate,
+            bob.approve,
+            bob.reject,
+            bob.delivered,
+        ):
             with pytest.raises(NotFound):
                 await attempt(theirs.id)
         with pytest.raises(NotFound):
@@ -219,3 +227,17 @@ async def test_an_edit_of_nothing_is_refused() -> None:
             await user.edit_memory(note.id, importance=11)
         with pytest.raises(InvalidInput, match="does not wait"):
             await user.approve(note.id)
+
+
+async def test_a_memory_that_is_no_longer_true_was_true_before_and_comes_back_by_undo() -> None:
+    async with connect() as memory:
+        ann = memory.user("ann")
+        note = await ann.note("fact", "Ann lives in Lisbon")
+        ended = await ann.end_memory(note.id)
+        assert (ended.state, ended.active, ended.reason) == ("expired", False, "no longer true")
+        assert ended.valid_to is not None
+        assert [each.id for each in await ann.memories(at=note.valid_from)] == [note.id]
+        assert await ann.memories() == []
+        with pytest.raises(WrongState, match="is not active: it is expired"):
+            await ann.end_memory(note.id)
+        assert (await ann.undo(note.id)).active

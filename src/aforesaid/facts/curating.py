@@ -12,6 +12,7 @@ from aforesaid.domain.clock import now, to_zone
 from aforesaid.domain.literals import Category, CategoryOrKind
 from aforesaid.domain.memory import (
     BY_HAND,
+    ENDED,
     Event,
     MemoryDraft,
     MemoryRecord,
@@ -135,6 +136,14 @@ class Curator:
         return await self._change(
             replace(before, state="deactivated", active=False, valid_to=over, reason="by hand"), "deactivate", actor
         )
+
+    async def end(self, scope: Scope, memory: int, actor: str, *, revision: int | None = None) -> MemoryRecord:
+        """Record that an active memory was true until now."""
+        before = await self._expected(scope, memory, revision)
+        if before.state != "active":
+            raise WrongState(f"memory {memory} is not active: it is {before.state}", "memory")
+        over = replace(before, state="expired", active=False, valid_to=moment(now()), reason=ENDED)
+        return await self._change(over, "end", actor)
 
     async def reactivate(self, scope: Scope, memory: int, actor: str, *, revision: int | None = None) -> MemoryRecord:
         """Reactivate a deactivated, superseded or expired memory. Raises WrongState for one that waits for approval."""

@@ -218,6 +218,14 @@ class UserMemories(UserHandle):
         return await self._services.curator.deactivate(self.scope, _number(memory), self._who, revision=revision)
 
     @public(audit=IN_METHOD)
+    async def end_memory(self, memory: int, *, revision: int | None = None) -> MemoryRecord:
+        """Record that an active memory is no longer true. It stays true for times before now (`memories(at=…)`).
+
+        It can be reactivated. `revision` works as in `edit_memory`.
+        """
+        return await self._services.curator.end(self.scope, _number(memory), self._who, revision=revision)
+
+    @public(audit=IN_METHOD)
     async def reactivate(self, memory: int, *, revision: int | None = None) -> MemoryRecord:
         """Reactivate a memory that was deactivated, superseded or expired."""
         return await self._services.curator.reactivate(self.scope, _number(memory), self._who, revision=revision)

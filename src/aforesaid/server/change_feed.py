@@ -26,12 +26,18 @@ _LOOK_SECONDS: Final = 1.0
 
 @dataclass(eq=False, slots=True)
 class Subscription:
-    """One stream that follows a user."""
+    """One stream that follows a user, or all users of a space."""
 
-    owner: Owner
+    space: str
+    user: str | None
+    """None for all users of the space."""
     is_valid: Callable[[], bool]
     """Returns whether the credential of the stream is still valid."""
+    accesses: bool = True
+    """Whether it is woken when somebody only viewed something."""
     ended: bool = False
+    certain: bool = False
+    """Whether a change of this process woke it. Otherwise another process changed something, perhaps elsewhere."""
     _news: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def wait(self, seconds: float) -> bool:
@@ -44,9 +50,16 @@ class Subscription:
         self._news.clear()
         return True
 
-    def wake(self) -> None:
+    def wake(self, *, certain: bool = True) -> None:
         """Wake the stream."""
+        self.certain |= certain
         self._news.set()
+
+    def is_about(self, owners: frozenset[Owner] | None) -> bool:
+        """Return whether it follows one of these users; None stands for everybody."""
+        if owners is None:
+            return True
+        return any(space == self.space and self.user in (None, user) for space, user in owners)
 
     def end(self) -> None:
         """End the stream."""
@@ -61,15 +74,26 @@ class ChangeFeed:
         self._memory = memory
         self._streams: set[Subscription] = set()
         self._looking: asyncio.Task[None] | None = None
-        self._stop_listening: Callable[[], None] | None = None
+        self._stop_listening: list[Callable[[], None]] = []
 
     @contextmanager
     def follow(self, scope: Scope, is_valid: Callable[[], bool]) -> Iterator[Subscription]:
-        """Subscribe to the changes of a user."""
-        stream = Subscription((scope.space, scope.user), is_valid)
+        """Subscribe to the changes of a user, and to who views their memory."""
+        with self._added(Subscription(scope.space, scope.user, is_valid)) as stream:
+            yield stream
+
+    @contextmanager
+    def watch(self, space: str, user: str | None, is_valid: Callable[[], bool]) -> Iterator[Subscription]:
+        """Subscribe to the changes of a space, or of one user in it."""
+        with self._added(Subscription(space, user, is_valid, accesses=False)) as stream:
+            yield stream
+
+    @contextmanager
+    def _added(self, stream: Subscription) -> Iterator[Subscription]:
         self._streams.add(stream)
         if self._looking is None:
-            self._stop_listening = self._memory.changes.listen(self._changed)
+            listen = self._memory.changes.listen
+            self._stop_listening = [listen(self._announced), listen(self._changed, accesses=False)]
             self._looking = asyncio.create_task(self._look())
         try:
             yield stream
@@ -89,9 +113,15 @@ class ChangeFeed:
         for stream in tuple(self._streams):
             stream.end()
 
+    def _announced(self, owners: frozenset[Owner] | None) -> None:
+        """Wake the streams that also follow who views something."""
+        for stream in self._streams:
+            if stream.accesses and stream.is_about(owners):
+                stream.wake()
+
     def _changed(self, owners: frozenset[Owner] | None) -> None:
         for stream in self._streams:
-            if owners is None or stream.owner in owners:
+            if not stream.accesses and stream.is_about(owners):
                 stream.wake()
 
     async def _look(self) -> None:
@@ -103,7 +133,8 @@ class ChangeFeed:
             token = await self._token()
             if token != seen:
                 seen = token
-                self._changed(None)
+                for stream in self._streams:
+                    stream.wake(certain=False)
 
     async def _token(self) -> str:
         try:
@@ -114,9 +145,9 @@ class ChangeFeed:
             return f"failing: {error}"
 
     def _rest(self) -> None:
-        if self._stop_listening is not None:
-            self._stop_listening()
-            self._stop_listening = None
+        for stop in self._stop_listening:
+            stop()
+        self._stop_listening = []
         if self._looking is not None:
             self._looking.cancel()
             self._looking = None

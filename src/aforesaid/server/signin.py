@@ -53,11 +53,13 @@ async def choose_language(request: Request, language: Annotated[str, Form()] = "
 
 
 @router.post("/logout")
-async def sign_out(request: Request, here: StateDep, who: Reader) -> Response:
-    """End the session of this browser."""
+async def sign_out(request: Request, here: StateDep, who: Reader, everywhere: Annotated[str, Form()] = "") -> Response:
+    """End the session of this browser, or of all browsers that signed in with the same key or link."""
+    if everywhere:
+        here.sessions.close_all(who)
     here.sessions.close(request.cookies.get(here.cookie, ""))
     here.feed.check_credentials()
-    await _record(here, who, "sign-out")
+    await _record(here, who, "sign-out everywhere" if everywhere else "sign-out")
     answer = RedirectResponse("/login", 303)
     answer.delete_cookie(here.cookie)
     return answer

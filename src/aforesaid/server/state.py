@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from aforesaid.memory import Memory
-from aforesaid.server.auth import Credential, Keys, Sessions
+from aforesaid.server.auth import Credential, Keys, KeyUse, Sessions
 from aforesaid.server.auth.keys import hash_of
 from aforesaid.server.auth.sessions import COOKIE
 from aforesaid.server.change_feed import ChangeFeed
@@ -45,14 +45,17 @@ class AppState:
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when the server stops: endless answers end then."""
     feed: ChangeFeed = field(init=False)
+    key_use: KeyUse = field(init=False)
     upstream: Upstream = field(init=False)
     proxy_memory: ProxyMemory = field(init=False)
     imports: PendingImports = field(default_factory=PendingImports)
+    _writing_use: bool = False
     _finishing: set[asyncio.Task[None]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         """Prepare the proxy and the streams of events."""
         self.feed = ChangeFeed(self.memory)
+        self.key_use = KeyUse(self.options.keys)
         self.upstream = Upstream(self.options.settings)
         self.proxy_memory = ProxyMemory(self.memory, self.options.serving)
 
@@ -72,6 +75,7 @@ class AppState:
         self.stop_streams()
         await asyncio.gather(*self._finishing, return_exceptions=True)
         await asyncio.to_thread(self.imports.close)
+        await asyncio.to_thread(self.key_use.write)
         await self.upstream.close()
 
     @property
@@ -86,5 +90,18 @@ class AppState:
         key = self.keys.find(token)
         if key is None:
             return None
+        self._mark_used(key.id)
         spelled = self.memory.known_ids.spelled
         return replace(key.credential, space=spelled(key.space), user=spelled(key.user))
+
+    def _mark_used(self, key_id: str) -> None:
+        self.key_use.mark(key_id)
+        if self.key_use.is_due and not self._writing_use:
+            self._writing_use = True
+            self.finish(self._write_use())
+
+    async def _write_use(self) -> None:
+        try:
+            await asyncio.to_thread(self.key_use.write)
+        finally:
+            self._writing_use = False

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Final, TypeAlias, TypeVar
 
 from aforesaid.domain.change import AddMessage, Archive, Change, Spend
-from aforesaid.domain.memory_change import AddMemory, ChangeMemory, MarkExtracted, PutDerived
+from aforesaid.domain.memory_change import AddMemory, AuditAccess, ChangeMemory, MarkExtracted, PutDerived
 from aforesaid.domain.receipt import Receipt
 from aforesaid.domain.report import Component, Verification
 from aforesaid.domain.retention import Discard
@@ -34,29 +34,35 @@ class Announcements:
     """The listeners of one memory. They are called on the event loop that made the change, and must not block."""
 
     def __init__(self) -> None:
-        self._listeners: list[Listener] = []
+        self._listeners: list[tuple[Listener, bool]] = []
 
-    def listen(self, listener: Listener) -> Callable[[], None]:
-        """Call a function after every change. Return what stops that."""
-        self._listeners.append(listener)
-        return lambda: self._listeners.remove(listener)
+    def listen(self, listener: Listener, *, accesses: bool = True) -> Callable[[], None]:
+        """Call a function after every change. Return what stops that.
+
+        Without `accesses`, records of who viewed something are no changes.
+        """
+        entry = (listener, accesses)
+        self._listeners.append(entry)
+        return lambda: self._listeners.remove(entry)
 
     def announce(self, changes: Sequence[Change]) -> None:
         """Tell the listeners whose memory was changed."""
         if not self._listeners:
             return
         if any(isinstance(change, _OF_MANY) for change in changes):
-            self._tell(None)
-        elif owners := frozenset(owner for owner in map(_owner, changes) if owner is not None):
-            self._tell(owners)
+            self._tell(None, None)
+            return
+        self._tell(_owners(changes), _owners(each for each in changes if not isinstance(each, AuditAccess)))
 
     def announce_all(self) -> None:
         """Tell the listeners that anybody's memory may have been changed."""
-        self._tell(None)
+        self._tell(None, None)
 
-    def _tell(self, owners: frozenset[Owner] | None) -> None:
-        for listener in tuple(self._listeners):
-            listener(owners)
+    def _tell(self, all_owners: frozenset[Owner] | None, changed: frozenset[Owner] | None) -> None:
+        for listener, accesses in tuple(self._listeners):
+            owners = all_owners if accesses else changed
+            if owners is None or owners:
+                listener(owners)
 
 
 class _AnnouncingStore:
@@ -103,6 +109,10 @@ class _AnnouncingStore:
 def announcing(store: Store, announcements: Announcements) -> Store:
     """Return a store that announces its changes."""
     return _AnnouncingStore(store, announcements)
+
+
+def _owners(changes: Iterable[Change]) -> frozenset[Owner]:
+    return frozenset(owner for owner in map(_owner, changes) if owner is not None)
 
 
 def _owner(change: Change) -> Owner | None:

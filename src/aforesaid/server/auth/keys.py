@@ -158,7 +158,7 @@ class Keys:
 
     def _write(self, keys: tuple[Key, ...]) -> None:
         if self._path is not None:
-            _replace(self._path, json.dumps({"keys": [asdict(key) for key in keys]}, ensure_ascii=False, indent=2))
+            replace_file(self._path, json.dumps({"keys": [asdict(key) for key in keys]}, ensure_ascii=False, indent=2))
             self._seen = None
         self._keys = keys
 
@@ -196,7 +196,7 @@ def _read(path: Path) -> tuple[Key, ...]:
     return keys
 
 
-def _replace(path: Path, text: str) -> None:
+def replace_file(path: Path, text: str) -> None:
     """Replace a file atomically, readable by its owner only."""
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:

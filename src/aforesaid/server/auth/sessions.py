@@ -53,6 +53,13 @@ class Sessions:
         """Sign a browser out."""
         self._sessions.pop(hash_of(cookie), None)
 
+    def close_all(self, credential: Credential) -> int:
+        """Sign out every browser that signed in with the same credential. Return how many there were."""
+        found = [name for name, session in self._sessions.items() if session.credential.id == credential.id]
+        for name in found:
+            del self._sessions[name]
+        return len(found)
+
     def _tidy(self) -> None:
         now = self._clock()
         for name in [name for name, session in self._sessions.items() if session.until <= now]:

@@ -29,6 +29,11 @@ def using(language: Language) -> Iterator[None]:
         _current.reset(token)
 
 
+def N_(english: str) -> str:  # noqa: N802 - the usual name for it
+    """Mark a text that is translated later, by a variable. Return it as it is."""
+    return english
+
+
 def translate(english: str, **values: object) -> str:
     """Return a text with its placeholders filled in. Whole numbers get separators between thousands."""
     language = _current.get()

@@ -16,10 +16,14 @@ from aforesaid.server.languages import translate
 from aforesaid.server.pages import environment
 from aforesaid.server.panel import (
     audit,
+    bulk,
     conversation,
     data,
+    graph,
     health,
     inspector,
+    keys,
+    live,
     memories,
     overview,
     people,
@@ -35,6 +39,7 @@ from aforesaid.server.panel import (
 PARTS: Final = (
     overview,
     people,
+    bulk,
     memories,
     conversation,
     timeline,
@@ -42,7 +47,9 @@ PARTS: Final = (
     summaries,
     search,
     inspector,
+    graph,
     settings,
+    keys,
     audit,
     health,
     data,
@@ -56,5 +63,5 @@ environment.filters["notable"] = search.notable
 environment.filters["translated"] = translate
 environment.tests["previewed"] = conversation.previewed
 environment.globals["categories"] = CATEGORIES
-for part in PARTS:
+for part in (*PARTS, live):  # `live` has no page
     router.include_router(part.router)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from typing import Final
 
 from fastapi import APIRouter
@@ -14,6 +16,11 @@ from aforesaid.server.panel.view import Looking, Person, View
 router = APIRouter()
 
 _ROWS: Final = 200
+_MEMORY: Final = re.compile(r"memory (\d+)")
+_UNDOABLE: Final = frozenset(
+    f"memory.{action}" for action in ("edit", "deactivate", "end", "reactivate", "approve", "reject", "undo", "add")
+)
+"""Actions on a memory that `undo` reverses."""
 _PEOPLE: Final = 50
 """Without a person: the newest entries about so many of those who were active last, and about the space itself."""
 
@@ -35,6 +42,7 @@ async def audit(view: Looking, who: Admin, user: str = "", action: str = "", by:
     return view.page(
         "audit.html",
         entries=shown[:_ROWS],
+        undoable=undoable(found),
         actions=actions,
         action=action,
         by=by.strip(),
@@ -49,7 +57,20 @@ async def of_person(person: Person, who: Admin) -> Response:
     del who
     entries = list(reversed(await person.memory.audit(_ROWS)))
     await person.view.look_up(entry.actor for entry in entries)
-    return await person.page("person/audit.html", tab="audit", entries=entries)
+    return await person.page("person/audit.html", tab="audit", entries=entries, undoable=undoable(entries))
+
+
+def undoable(entries: Iterable[AuditEntry]) -> dict[int, int]:
+    """Return the memories whose newest change is among the entries (the newest first), by the id of its entry."""
+    found: dict[int, int] = {}
+    seen = set()
+    for entry in entries:
+        memory = _MEMORY.fullmatch(entry.subject)
+        if memory is None or entry.action not in _UNDOABLE or memory[1] in seen:
+            continue
+        seen.add(memory[1])
+        found[entry.id] = int(memory[1])
+    return found
 
 
 async def _entries(view: View, user: str) -> list[AuditEntry]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from aforesaid.errors import InvalidInput, quoted
+from aforesaid.server.languages import translate
 
 _MOST_DIGITS: Final = 18
 
@@ -18,7 +19,9 @@ def whole(value: str, what: str, field: str) -> int:
     """Return a whole number. Raises InvalidInput for the field."""
     digits = value.strip()
     if not digits.lstrip("-").isdecimal() or len(digits) > _MOST_DIGITS:
-        raise InvalidInput(f"{what} must be a whole number, not {quoted(value)}", field)
+        raise InvalidInput(
+            translate("{what} must be a whole number, not {value}", what=what, value=quoted(value)), field
+        )
     return int(digits)
 
 
@@ -27,7 +30,9 @@ def number(value: str, what: str, field: str) -> float:
     try:
         return float(value.strip().replace(",", "."))
     except ValueError:
-        raise InvalidInput(f"{what} must be a number, not {quoted(value)}", field) from None
+        raise InvalidInput(
+            translate("{what} must be a number, not {value}", what=what, value=quoted(value)), field
+        ) from None
 
 
 def words(value: str) -> tuple[str, ...]:

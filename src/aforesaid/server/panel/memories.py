@@ -15,6 +15,7 @@ from aforesaid.domain.message import Message
 from aforesaid.errors import InvalidInput, quoted
 from aforesaid.memory import UserMemory
 from aforesaid.server.dependencies import App
+from aforesaid.server.languages import translate
 from aforesaid.server.panel import forms
 from aforesaid.server.panel.view import Looking, Person, View
 from aforesaid.store import questions
@@ -132,12 +133,12 @@ async def add(
     memory = await person.note(
         cast("Category", category),
         forms.text(text).strip(),
-        importance=forms.whole(importance, "the importance", "importance"),
+        importance=forms.whole(importance, translate("the importance"), "importance"),
         tags=forms.words(tags),
         when=when.strip() or None,
     )
     back = view.address("/person/memories", user=person.scope.user)
-    return view.done("Remembered.", back, "part/memory.html", memory=memory, new=True)
+    return view.done(translate("Remembered."), back, "part/memory.html", memory=memory, new=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,19 +149,20 @@ class Choice:
     person: UserMemory
 
     def done(self, what: str, memory: MemoryRecord) -> Response:
-        """Answer to a change: with the memory as it is now, and with a way back where it is gone from the list."""
-        gone = memory.state == "deactivated"
+        """Answer to a change: with the memory as it is now, and with a bar to undo it."""
+        gone = memory.state in {"deactivated", "expired"}
         return self.view.done(
             f"{what}: {_short(memory)}",
             self.view.address("/person/memories", user=memory.user),
             "part/deleted.html" if gone else "part/memory.html",
-            undo=memory.id if gone else None,
+            undo=(memory,),
+            undo_in_part=gone,
             memory=memory,
         )
 
 
 async def _choice(view: Looking, _: App, number: int) -> Choice:
-    return Choice(view, (await _one(view, number))[1])
+    return Choice(view, (await one_memory(view, number))[1])
 
 
 Chosen = Annotated[Choice, Depends(_choice)]
@@ -169,45 +171,51 @@ Chosen = Annotated[Choice, Depends(_choice)]
 @router.post("/memories/{number}/delete")
 async def delete(chosen: Chosen, number: int) -> Response:
     """Put a memory away, with one click. It can be brought back with one more."""
-    return chosen.done("Deleted", await chosen.person.deactivate(number))
+    return chosen.done(translate("Deleted"), await chosen.person.deactivate(number))
+
+
+@router.post("/memories/{number}/end")
+async def end(chosen: Chosen, number: int) -> Response:
+    """Record that a memory is no longer true."""
+    return chosen.done(translate("No longer true"), await chosen.person.end_memory(number))
 
 
 @router.post("/memories/{number}/undo")
 async def undo(chosen: Chosen, number: int) -> Response:
     """Take the last change of a memory back."""
-    return chosen.done("Taken back", await chosen.person.undo(number))
+    return chosen.done(translate("Undone"), await chosen.person.undo(number))
 
 
 @router.post("/memories/{number}/restore")
 async def restore(chosen: Chosen, number: int) -> Response:
     """Restore a memory that was deactivated, superseded or expired."""
-    return chosen.done("Brought back", await chosen.person.reactivate(number))
+    return chosen.done(translate("Restored"), await chosen.person.reactivate(number))
 
 
 @router.post("/memories/{number}/approve")
 async def approve(chosen: Chosen, number: int) -> Response:
     """Believe a memory that waits."""
-    return chosen.done("Approved", await chosen.person.approve(number))
+    return chosen.done(translate("Approved"), await chosen.person.approve(number))
 
 
 @router.post("/memories/{number}/reject")
 async def reject(chosen: Chosen, number: int) -> Response:
     """Do not believe a memory that waits."""
-    return chosen.done("Rejected", await chosen.person.reject(number))
+    return chosen.done(translate("Rejected"), await chosen.person.reject(number))
 
 
 @router.post("/memories/{number}/delivered")
 async def delivered(chosen: Chosen, number: int) -> Response:
     """Take a reminder off the list: it was delivered, or is done."""
     await chosen.person.delivered(number)
-    memory, _ = await _one(chosen.view, number)
-    return chosen.done("Done", memory)
+    memory, _ = await one_memory(chosen.view, number)
+    return chosen.done(translate("Done"), memory)
 
 
 @router.get("/memories/{number}")
 async def one(view: Looking, number: int, *, edit: bool = False) -> Response:
     """Show one memory: as it is, or as a form to correct it."""
-    memory, person = await _one(view, number)
+    memory, person = await one_memory(view, number)
     when, zone = await _when(person, memory), await person.time_zone()
     if view.partly:
         return view.page("part/edit_memory.html" if edit else "part/memory.html", memory=memory, when=when, zone=zone)
@@ -232,30 +240,30 @@ async def correct(
 
     A time that was left as it is does not count: then a new text may name another one.
     """
-    before, person = await _one(chosen.view, number)
+    before, person = await one_memory(chosen.view, number)
     untouched = when.strip() in {"", await _when(person, before)}
     memory = await chosen.person.edit_memory(
         number,
         text=forms.text(text).strip(),
         category=cast("Category", category),
-        importance=forms.whole(importance, "the importance", "importance"),
+        importance=forms.whole(importance, translate("the importance"), "importance"),
         tags=forms.words(tags),
         when=None if untouched else when.strip(),
-        revision=forms.whole(revision, "the revision", "revision") if revision else None,
+        revision=forms.whole(revision, translate("the revision"), "revision") if revision else None,
     )
-    return chosen.done("Corrected", memory)
+    return chosen.done(translate("Corrected"), memory)
 
 
 @router.get("/memories/{number}/story")
 async def story(view: Looking, number: int) -> Response:
     """Show what a memory rests on, and what it was before."""
-    memory, person = await _one(view, number)
+    memory, person = await one_memory(view, number)
     history = await person.memory_history(number)
     await view.look_up(version.actor for version in history)
     return view.page("part/story.html", memory=memory, history=history, sources=await _sources(view, person, memory))
 
 
-async def _one(view: View, number: int) -> tuple[MemoryRecord, UserMemory]:
+async def one_memory(view: View, number: int) -> tuple[MemoryRecord, UserMemory]:
     """Return a memory and whose it is. One of another space, or of another person, does not exist."""
     memory = await view.memory.memory(number, space=view.space, actor=view.who.actor)
     await view.look_up([memory.user, memory.speaker])

@@ -89,7 +89,7 @@ async def cancel(person: Person, who: App, number: int) -> Response:
     """Cancel a reminder. It can be brought back."""
     del who
     memory = await person.memory.deactivate(number)
-    return _done(person, translate("Cancelled: {text}", text=memory.text), undo=number)
+    return _done(person, translate("Cancelled: {text}", text=memory.text), undo=(memory,))
 
 
 def planned(memories: Sequence[MemoryRecord], zone: tzinfo) -> list[Planned]:
@@ -124,5 +124,5 @@ async def _explained(change: Awaitable[MemoryRecord], field: str) -> MemoryRecor
         raise
 
 
-def _done(person: PersonView, said: str, *, undo: int | None = None) -> Response:
+def _done(person: PersonView, said: str, *, undo: Sequence[MemoryRecord] = ()) -> Response:
     return person.view.done(said, person.address("/person/reminders"), undo=undo)

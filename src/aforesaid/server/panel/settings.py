@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
 from fastapi import APIRouter, HTTPException, Request
 from starlette.responses import Response
@@ -16,6 +16,7 @@ from aforesaid.profiles.effective import tuned
 from aforesaid.profiles.runtime_settings import PROFILE, RUNTIME_SETTINGS, Group, RuntimeSetting, check_setting
 from aforesaid.server.auth import Credential
 from aforesaid.server.dependencies import Admin
+from aforesaid.server.languages import N_, translate
 from aforesaid.server.panel import forms
 from aforesaid.server.panel.view import Looking, Person
 
@@ -23,10 +24,20 @@ router = APIRouter()
 
 
 GROUPS: Final[Mapping[Group, str]] = {
-    "Limits": "How much of each layer of memory goes into a context.",
-    "Context": "What the model is sent, and how much of it.",
-    "Learning": "What happens by itself.",
+    "Limits": N_("How much of each layer of memory goes into a context."),
+    "Context": N_("What the model is sent, and how much of it."),
+    "Learning": N_("What happens by itself."),
 }
+
+
+class Source(NamedTuple):
+    """The value of a setting that applies now, where it comes from, and what applies without it."""
+
+    value: SettingValue
+    place: str
+    """`person`, `space`, `profile` or `default`."""
+    otherwise: SettingValue
+    """What applies when the field is left empty."""
 
 
 @router.get("/settings")
@@ -35,7 +46,8 @@ async def of_space(view: Looking, who: Admin) -> Response:
     _whole(who)
     stored = await view.memory.settings(view.space, actor=who.actor)
     usual = _defaults(view.memory.profile, stored)
-    return view.page("settings.html", stored=stored, usual=usual, groups=_groups(of_space=True))
+    sources = {key: _source(stored.get(key), None, usual.get(key), "space") for key in RUNTIME_SETTINGS}
+    return view.page("settings.html", stored=stored, sources=sources, groups=_groups(of_space=True))
 
 
 @router.post("/settings")
@@ -57,11 +69,13 @@ async def of_person(person: Person, who: Admin) -> Response:
     """Show what is set for a person."""
     del who
     above = await person.view.memory.settings(person.view.space)
+    stored = await person.memory.settings()
+    usual = _defaults(person.view.memory.profile, above | stored)
     return await person.page(
         "person/settings.html",
         tab="settings",
-        stored=await person.memory.settings(),
-        usual=_defaults(person.view.memory.profile, above) | above,
+        stored=stored,
+        sources={key: _source(stored.get(key), above.get(key), usual.get(key), "person") for key in RUNTIME_SETTINGS},
         groups=_groups(of_space=False),
     )
 
@@ -80,9 +94,17 @@ async def change_person(request: Request, person: Person, who: Admin) -> Respons
     return person.view.done(_said(changed), person.address("/person/settings"))
 
 
+def _source(own: SettingValue, above: SettingValue, usual: SettingValue, place: str) -> Source:
+    """Return where a value comes from: set here, set for the space, or as the profile has it."""
+    otherwise = usual if above is None else above
+    if own is not None:
+        return Source(own, place, otherwise)
+    return Source(otherwise, "profile" if above is None else "space", otherwise)
+
+
 def _whole(who: Credential) -> None:
     if who.user is not None:
-        raise HTTPException(403, "These settings are about everybody; the key is for one person.")
+        raise HTTPException(403, translate("These settings are about everybody; the key is for one person."))
 
 
 def _defaults(profile: Profile, stored: dict[str, SettingValue]) -> dict[str, SettingValue]:
@@ -107,9 +129,9 @@ def _value(field: RuntimeSetting, sent: str) -> SettingValue:
     if not text:
         return None
     if field.kind == "whole":
-        return forms.whole(text, field.label, field.key)
+        return forms.whole(text, translate(field.label), field.key)
     if field.kind == "share":
-        return forms.number(text, field.label, field.key)
+        return forms.number(text, translate(field.label), field.key)
     if field.kind == "switch":
         return text == "on"
     return text
@@ -125,4 +147,4 @@ def _groups(*, of_space: bool) -> list[tuple[str, str, list[RuntimeSetting]]]:
 
 
 def _said(changed: dict[str, SettingValue]) -> str:
-    return "Saved. It acts at once." if changed else "Nothing was changed."
+    return translate("Saved. It takes effect at once.") if changed else translate("Nothing was changed.")

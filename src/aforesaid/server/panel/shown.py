@@ -102,6 +102,18 @@ _FUTURE: Final[Mapping[str, Callable[[int], str]]] = {
 """Whole sentences: words between a number and its unit differ by language."""
 
 
+_SUSPICIOUS: Final = "the message that it comes from is suspicious: "
+
+
+def reason(value: str) -> str:
+    """Write why a memory waits or is over."""
+    if value.startswith(_SUSPICIOUS):
+        return translate(
+            "the message that it comes from is suspicious: {reason}", reason=reason(value[len(_SUSPICIOUS) :])
+        )
+    return translate(value)
+
+
 def hue(user: str) -> int:
     """Return the colour of somebody's picture: always the same for one id."""
     return blake2b(user.encode(errors="replace"), digest_size=1).digest()[0] % _HUES
@@ -147,6 +159,7 @@ FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
     "duration": duration,
     "moment": moment,
     "ago": ago,
+    "reason": reason,
     "hue": hue,
     "initials": initials,
     "clock": clock,

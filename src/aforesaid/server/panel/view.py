@@ -12,6 +12,7 @@ from urllib.parse import urlencode
 from fastapi import Depends, Request
 from starlette.responses import RedirectResponse, Response
 
+from aforesaid.domain.memory import MemoryRecord
 from aforesaid.domain.report import ListedUser, SpaceTotals, User
 from aforesaid.errors import InvalidInput
 from aforesaid.memory import Memory, UserMemory
@@ -77,25 +78,34 @@ class View:
         back: str,
         template: str | None = None,
         *,
-        undo: int | None = None,
+        undo: Sequence[MemoryRecord] = (),
+        undo_in_part: bool = False,
         leave: bool = False,
         **values: Any,  # noqa: ANN401
     ) -> Response:
         """Answer to a change: with the part of the page that is new, or, to a browser without scripts, with a page.
 
         `said` is shown to the person. `back` is where a browser without scripts goes, as one does whose scripts were
-        not there yet when it was clicked at; `undo` is the memory whose last change can be taken back there. Without a
-        `template`, scripts load the page again. With `leave`, the page of the form is left for `back`.
+        not there yet when it was clicked at; `undo` are the memories, as they are now, whose last change can be undone
+        there; `undo_in_part` if the template has a button for that itself. Without a `template`, scripts load the page
+        again. With `leave`, the page of the form is left for `back`.
         """
         if not self.partly or template is None:
             place = str((None if leave else page_of_form(self.request)) or back)
             leading: Response = RedirectResponse(place, 303)
             if self.partly:
                 leading = Response(status_code=204, headers={"HX-Redirect": place})
-            leading.set_cookie(_TOLD, _fold(Told(said, undo)), max_age=_TOLD_SECONDS, httponly=True, samesite="strict")
+            leading.set_cookie(
+                _TOLD,
+                _fold(Told(said, tuple((each.id, each.revision) for each in undo))),
+                max_age=_TOLD_SECONDS,
+                httponly=True,
+                samesite="strict",
+            )
             return leading
         answer = self.page(template, **values)
-        answer.headers["HX-Trigger"] = json.dumps({"said": said})
+        told = {"text": said, "undo": [] if undo_in_part else [f"{each.id}:{each.revision}" for each in undo]}
+        answer.headers["HX-Trigger"] = json.dumps({"said": told})
         return answer
 
     def person(self, user: str) -> UserMemory:
@@ -180,8 +190,8 @@ class Told(NamedTuple):
     """What a page tells about the change before it."""
 
     text: str
-    undo: int | None
-    """The memory whose last change can be taken back: a number, not an address, as others can write cookies too."""
+    undo: tuple[tuple[int, int], ...] = ()
+    """Ids and revisions of the memories whose last change can be undone. Not an address: others can write cookies."""
 
 
 def _fold(told: Told) -> str:
@@ -191,7 +201,7 @@ def _fold(told: Told) -> str:
 def _unfold(cookie: str) -> Told | None:
     try:
         text, undo = json.loads(base64.urlsafe_b64decode(cookie.encode()))
-        return Told(str(text), None if undo is None else int(undo))
+        return Told(str(text), tuple((int(number), int(revision)) for number, revision in undo))
     except (ValueError, TypeError):
         return None
 

@@ -29,7 +29,44 @@
     place.dataset.told = "";
     timers.set(id, setTimeout(() => delete place.dataset.told, id === "failed" ? 12000 : 6000));
   }
-  document.addEventListener("said", (event) => tell("said", String(event.detail.value ?? event.detail)));
+  document.addEventListener("said", (event) => {
+    const { text, undo } = event.detail;
+    if (undo && undo.length) offerUndo(text, undo);
+    else tell("said", text);
+  });
+
+  // The last change of memories can be undone until the page is left.
+  function offerUndo(text, memories) {
+    const bar = document.getElementById("undo");
+    if (!bar) return;
+    for (const field of all(bar, "input[name=memory]")) field.remove();
+    for (const memory of memories) {
+      const field = document.createElement("input");
+      Object.assign(field, { type: "hidden", name: "memory", value: memory });
+      bar.querySelector("form").append(field);
+    }
+    bar.hidden = false;
+    bar.querySelector("span").textContent = text;
+  }
+
+  // One box chooses all; the bar below the list says how many are chosen.
+  function count(form) {
+    const boxes = all(document, `input[name=memory][form=${form.id}]`);
+    const chosen = boxes.filter((box) => box.checked).length;
+    const every = form.querySelector("[data-all]");
+    every.checked = chosen > 0 && chosen === boxes.length;
+    every.indeterminate = chosen > 0 && chosen < boxes.length;
+    form.querySelector("[data-chosen]").textContent = words.chosen.replace("{count}", chosen.toLocaleString(language));
+    form.classList.toggle("none", chosen === 0);
+  }
+  document.addEventListener("change", (event) => {
+    const form = document.getElementById("bulk");
+    if (!form) return;
+    if (event.target.matches("[data-all]")) {
+      for (const box of all(document, "input[name=memory][form=bulk]")) box.checked = event.target.checked;
+    }
+    if (event.target.form === form) count(form);
+  });
   document.addEventListener("htmx:responseError", (event) => {
     const answer = event.detail.xhr;
     if (answer.status === 401) {
@@ -88,6 +125,19 @@
 
   // Forms with a single choice.
   document.addEventListener("change", (event) => event.target.closest("form[data-at-once]")?.requestSubmit());
+
+  for (const button of all(document, "[data-copy-from]")) {
+    button.addEventListener("click", async () => {
+      const field = document.getElementById(button.dataset.copyFrom);
+      field.select();
+      try {
+        await navigator.clipboard.writeText(field.value);
+      } catch {
+        document.execCommand("copy"); // Pages without TLS have no clipboard.
+      }
+      tell("said", button.dataset.copied);
+    });
+  }
 
   // Light and dark.
   function dark() {
@@ -205,6 +255,22 @@
     watch.observe(place);
   }
 
+  // What can be scrolled can be reached with the keyboard, and says what it is.
+  function reachable() {
+    for (const place of all(document, ".scroll, .tabs")) {
+      const scrolls = place.scrollWidth > place.clientWidth || place.scrollHeight > place.clientHeight;
+      if (!scrolls || place.hasAttribute("tabindex") || place.querySelector("a[href], button, input, select")) continue;
+      const title = place.querySelector("caption") || place.closest("section, details, .card")?.querySelector("h2, h3, summary");
+      place.tabIndex = 0;
+      place.setAttribute("role", "region");
+      place.setAttribute("aria-label", (title?.textContent || document.title).trim());
+    }
+  }
+  reachable();
+  window.addEventListener("resize", reachable);
+  document.addEventListener("toggle", reachable, true);
+  document.addEventListener("htmx:afterSettle", reachable);
+
   // On a phone the tabs are wider than the screen: the one that is open is to be seen.
   const tab = document.querySelector(".tabs [aria-current]");
   if (tab) {
@@ -229,6 +295,9 @@
   });
 
   localise(document);
+  const recount = () => document.getElementById("bulk") && count(document.getElementById("bulk"));
+  recount();
+  document.addEventListener("htmx:afterSettle", recount);
   document.addEventListener("htmx:load", (event) => localise(event.detail.elt));
   if (document.getElementById("said")?.hasAttribute("data-told")) tell("said", document.getElementById("said").textContent);
 })();
