@@ -11,7 +11,8 @@ import psycopg
 from aforesaid.domain.change import AddMessage
 from aforesaid.domain.message import draft
 from aforesaid.domain.scope import Scope
-from aforesaid.store.postgres.append import prepare
+from aforesaid.store.hashed import hashed
+from aforesaid.store.sql.appending import prepare
 
 COMMIT = 256
 SPACES = 100
@@ -56,7 +57,7 @@ def _bare(number: int, text: str) -> Row:
 
 def _whole(number: int, text: str) -> Row:
     scope = Scope.of(f"user{number % 10_000}", space=f"space{number % SPACES}")
-    made = prepare(AddMessage(draft(scope, "user", text)))
+    made = prepare(AddMessage(draft(scope, "user", text)), hashed)
     new = made.draft
     return (scope.space, number, scope.user, scope.thread, False, 1, new.author, new.role, new.text) + (
         new.at,

@@ -7,10 +7,12 @@ import os
 import platform
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import sys
 import tempfile
+import time
 from collections import Counter
 from functools import cache
 from pathlib import Path
@@ -20,7 +22,7 @@ import pytest
 
 from aforesaid.store.postgres import database
 from aforesaid.store.postgres.queries import Statement, opening
-from pg import EMPTY, PROJECT
+from pg import EMPTY, PROJECT, processes_of
 
 SHARDS = 4
 """Shards of each table in the conformance tests: two on each worker. Emptying 32 of each takes most of the time."""
@@ -92,6 +94,21 @@ class Cluster:
                     for shard in {shards[shard] for shard in named}:
                         counted.setdefault(shard, Counter())[text] += calls
         return counted
+
+    def kill_worker(self, number: int) -> None:
+        """End the postmaster of a worker with SIGKILL, and wait until all of its processes have noticed."""
+        data = self.folder / f"worker{number}"
+        os.kill(int((data / "postmaster.pid").read_text().split()[0]), signal.SIGKILL)
+        while processes_of(data):
+            time.sleep(0.01)
+        # Where nobody waits for the postmaster, its number stays taken, and these would say that it still runs.
+        (data / "postmaster.pid").unlink()
+        (self.folder / f".s.PGSQL.{self.port + number}.lock").unlink(missing_ok=True)
+
+    def start_again(self) -> None:
+        """Start the servers that do not run."""
+        done = self._run("start")
+        assert done.returncode == 0, done.stderr[-1000:]
 
     def remove(self) -> None:
         """Stop it, and remove all that it wrote."""

@@ -117,15 +117,13 @@ class Server:
         self._process.kill()
         self._process.wait(60)
         # The others notice by themselves, within a moment; only then can it be started again.
-        while self._has_children():
+        while processes_of(self.data):
             time.sleep(0.01)
 
     @contextmanager
     def hung(self) -> Iterator[None]:
         """Stop all of its processes without ending them, as a machine that hangs does."""
-        processes = [
-            int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit() and _works_in(path, self.data)
-        ]
+        processes = processes_of(self.data)
         for process in processes:
             os.kill(process, signal.SIGSTOP)
         try:
@@ -141,10 +139,6 @@ class Server:
             self._process.send_signal(signal.SIGQUIT)
             self._process.wait(60)
         shutil.rmtree(self.folder, ignore_errors=True)
-
-    def _has_children(self) -> bool:
-        """Tell whether a process still works in the data folder."""
-        return any(_works_in(process, self.data) for process in Path("/proc").iterdir() if process.name.isdigit())
 
     def _reachable_programs(self) -> Path:
         """Return where the programs are; where the server's user cannot read them, they are copied."""
@@ -173,11 +167,14 @@ class Server:
         return done.returncode
 
 
-def _works_in(process: Path, folder: Path) -> bool:
-    try:
-        return (process / "cwd").readlink() == folder
-    except OSError:
-        return False  # it has ended
+def processes_of(folder: Path) -> list[int]:
+    """Return the processes that work in a folder."""
+    found = []
+    for process in (path for path in Path("/proc").iterdir() if path.name.isdigit()):
+        with suppress(OSError):  # it has ended
+            if (process / "cwd").readlink() == folder:
+                found.append(int(process.name))
+    return found
 
 
 @cache

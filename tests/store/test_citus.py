@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
 from typing import Any
 
 import psycopg
 import pytest
+from typer.testing import CliRunner
 
 import aforesaid
+from aforesaid.cli import app
+from aforesaid.domain.change import AddMessage, PutSetting
+from aforesaid.domain.receipt import Receipt
 from aforesaid.domain.scope import Scope
-from aforesaid.errors import StoreRefused
+from aforesaid.errors import StoreRefused, StoreUnavailable
 from aforesaid.memory import Memory
 from aforesaid.settings import Settings
 from aforesaid.store import questions
-from aforesaid.store.postgres import PostgresStore
+from aforesaid.store.postgres import Options, PostgresStore
 from aforesaid.store.postgres import citus as schema
 from aforesaid.store.postgres.migrate import migrations
 from aforesaid.store.steps import Migration
@@ -61,7 +67,7 @@ async def test_all_tables_are_distributed_by_space_over_both_workers(cluster: Cl
     with cluster.admin() as admin:
         columns = admin.execute("SELECT table_name::text, distribution_column FROM citus_tables").fetchall()
         nodes = admin.execute("SELECT DISTINCT nodeport FROM citus_shards").fetchall()
-    assert len(columns) == 23
+    assert len(columns) == len(schema.TABLES)
     assert {column for _, column in columns} == {"space"}
     assert {port for (port,) in nodes} == {cluster.port + 1, cluster.port + 2}
 
@@ -195,3 +201,86 @@ async def test_a_change_on_any_worker_changes_the_token(store: PostgresStore) ->
         before = await store.read(questions.ChangeToken())
         await add(store, Scope.of("ann", space=space), "hello")
         assert await store.read(questions.ChangeToken()) != before
+
+
+@pytest.mark.req("D12")
+async def test_missing_checksums_are_filled_by_the_command_that_distributes(
+    store: PostgresStore, cluster: Cluster
+) -> None:
+    for space in SPACES:
+        await add(store, Scope.of("ann", space=space), "hello")
+        await store.apply([PutSetting(Scope.of("ann", space=space), "every", 7)])
+    with cluster.admin() as admin:
+        for table in ("person", "thread", "session", "setting"):
+            admin.execute(f"UPDATE {table} SET checksum = NULL")
+        admin.execute("UPDATE setting SET value = '8', checksum = 1 WHERE space = %s", (SPACES[0],))
+    assert not (await store.verify()).ok
+    ran = await asyncio.to_thread(CliRunner().invoke, app, ["migrate", "--citus", store.dsn])
+    assert ran.exit_code == 0, ran.output
+    assert f"{len(SPACES) * 4 - 1} rows without a checksum" in " ".join(ran.output.split())
+    (wrong,) = [check for check in (await store.verify()).checks if not check.ok]
+    assert wrong.detail == f"setting {SPACES[0]}/ann, every is not what was stored", "what was changed is still found"
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.req("D12", "D11")
+async def test_nothing_is_lost_or_doubled_when_workers_die_under_load(cluster: Cluster) -> None:
+    store = await PostgresStore.open(clean_distributed_database(), Options(patience=120))
+    acknowledged: list[tuple[str, int, str]] = []
+    going_on = True
+
+    async def write(space: str) -> None:
+        number = 0
+        while going_on:
+            text = f"message {number} of {space}"
+            (message,) = await add(store, Scope.of("ann", space=space), text)
+            acknowledged.append((space, message.seq, text))
+            number += 1
+
+    writers = [asyncio.create_task(write(space)) for space in SPACES]
+    try:
+        for worker in (1, 2, 1, 2):
+            enough = len(acknowledged) + 60
+            while len(acknowledged) < enough:
+                assert not [task for task in writers if task.done()], "a writer heard of it"
+                await asyncio.sleep(0.01)
+            await asyncio.to_thread(cluster.kill_worker, worker)
+            await asyncio.to_thread(cluster.start_again)
+        going_on = False
+        await asyncio.gather(*writers)
+        for space in SPACES:
+            stored = await store.read(questions.MessagesBetween(space, 0, 2**62))
+            mine = [(seq, text) for where, seq, text in acknowledged if where == space]
+            assert [(each.seq, each.text) for each in stored] == mine
+            assert [each.seq for each in stored] == list(range(1, len(stored) + 1)), "in order, without a gap"
+        assert (await store.verify()).ok
+    finally:
+        going_on = False
+        await asyncio.to_thread(cluster.start_again)
+        for task in writers:
+            task.cancel()
+        await store.close()
+
+
+@pytest.mark.timeout(300)
+async def test_whoever_waits_for_a_worker_that_stays_away_is_told_and_can_try_again(cluster: Cluster) -> None:
+    store = await PostgresStore.open(clean_distributed_database(), Options(patience=1))
+    drafts = [adding(Scope.of("ann", space=space), "hello", id="greeting") for space in SPACES]
+
+    async def until_stored(draft: AddMessage) -> None:
+        while True:
+            with suppress(StoreUnavailable):
+                await store.apply([draft])
+                return
+            await asyncio.sleep(0.05)
+
+    try:
+        await asyncio.to_thread(cluster.kill_worker, 1)
+        heard = await asyncio.gather(*(store.apply([draft]) for draft in drafts), return_exceptions=True)
+        assert StoreUnavailable in {type(each) for each in heard} <= {Receipt, StoreUnavailable}
+        await asyncio.to_thread(cluster.start_again)
+        await asyncio.gather(*map(until_stored, drafts))
+        assert [each.messages for each in await store.read(questions.Users())] == [1] * len(SPACES)
+    finally:
+        await asyncio.to_thread(cluster.start_again)
+        await store.close()

@@ -102,6 +102,8 @@ def test_every_error_of_the_operating_system_has_a_consequence(number: int) -> N
     [
         (psycopg.OperationalError("the connection is lost"), "fail over"),
         (pg_errors.AdminShutdown(), "fail over"),
+        (pg_errors.InternalError_("could not commit transaction for shard 7 on at least one active node"), "fail over"),
+        (pg_errors.InternalError_("something else"), "refuse"),
         (pg_errors.DiskFull(), "fail over"),
         (pg_errors.SerializationFailure(), "retry"),
         (pg_errors.QueryCanceled(), "retry"),

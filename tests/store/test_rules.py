@@ -18,13 +18,13 @@ from aforesaid.errors import NotFound
 from aforesaid.store.contract import Store
 from aforesaid.store.ephemeral.lookups import LOOKUPS as MEMORY_LOOKUPS
 from aforesaid.store.ephemeral.writes import WRITES as MEMORY_WRITES
-from aforesaid.store.postgres.lookups import LOOKUPS as POSTGRES_LOOKUPS
+from aforesaid.store.postgres.answers import LOOKUPS as POSTGRES_LOOKUPS
 from aforesaid.store.postgres.writes import WRITES as POSTGRES_WRITES
 from aforesaid.store.questions import Memories, MemoryById, MemoryVersions, MessagesByNumber, Question
 from aforesaid.store.rules import RULES, lookups, writes
 from aforesaid.store.rules.driving import Operation, run
 from aforesaid.store.rules.writes import AddMemoryRow, KeepUser, RecordAudit, Write
-from aforesaid.store.sqlite.lookups import LOOKUPS as SQLITE_LOOKUPS
+from aforesaid.store.sqlite.answers import LOOKUPS as SQLITE_LOOKUPS
 from aforesaid.store.sqlite.writes import WRITES as SQLITE_WRITES
 
 ANN = Scope.of("ann")

@@ -169,7 +169,11 @@ def migrate_command(
     ] = None,
     as_json: AsJson = False,
     citus: Annotated[
-        bool, typer.Option("--citus", help="Distribute the tables of the empty PostgreSQL database FROM with Citus.")
+        bool,
+        typer.Option(
+            "--citus",
+            help="Distribute the tables of the empty PostgreSQL database FROM with Citus, or fill missing checksums.",
+        ),
     ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="With --citus: print the statements without running them.")
@@ -204,8 +208,12 @@ def migrate_command(
 def _distribute(source: str, *, dry_run: bool) -> None:
     if locate(source).kind != "postgres":
         raise InvalidInput("--citus needs a PostgreSQL database: pass postgresql://… as FROM")
-    from aforesaid.store.postgres.citus import distribute, statements  # noqa: PLC0415 - an extra
+    from aforesaid.store.postgres.citus import distribute, fill_checksums, statements  # noqa: PLC0415 - an extra
 
+    filled = None if dry_run else asyncio.run(fill_checksums(source))
+    if filled is not None:
+        say(f"the tables are distributed already; {counted(filled, 'row')} without a checksum got one")
+        return
     for statement in statements():
         typer.echo(statement)
     if dry_run:

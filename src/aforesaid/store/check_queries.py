@@ -5,11 +5,14 @@ Each finds the names of what is wrong, and comes with the words to say it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final, TypeAlias
 
 from aforesaid.domain.details import TAKEN_BACK
 
 Queries: TypeAlias = tuple[tuple[str, str], ...]
+PLAIN: Final = "{what} {name}"
+"""How a finding is said, from the words of a query and the name that it found."""
 
 # Where old archives have been removed, more was counted and covered than is there: their summaries stay.
 _EMPTIED: Final = """
@@ -29,7 +32,7 @@ _COVERED: Final = """
     AND l.at BETWEEN y.began_at AND y.ended_at AND (y.reach = 'user' OR l.thread = y.thread))
 """
 
-COUNTS: Final[Queries] = (
+_COUNTS: Final[Queries] = (
     (
         "the counts of user",
         """
@@ -83,7 +86,7 @@ COUNTS: Final[Queries] = (
     ),
 )
 
-REFERENCES: Final[Queries] = (
+_REFERENCES: Final[Queries] = (
     (
         "a message is in a session that does not exist: message",
         """
@@ -118,7 +121,7 @@ REFERENCES: Final[Queries] = (
     ),
 )
 
-ARCHIVES: Final[Queries] = (
+_ARCHIVES: Final[Queries] = (
     (
         "a message is archived without a chunk, or active within one:",
         "SELECT [[space || '/' || ]]'#' || seq FROM log WHERE active != (chunk IS NULL)",
@@ -185,7 +188,7 @@ ARCHIVES: Final[Queries] = (
     ),
 )
 
-MEMORIES: Final[Queries] = (
+_MEMORIES: Final[Queries] = (
     (
         "a memory's state and its mark disagree: memory",
         "SELECT [[space || '/' || ]]id FROM memory WHERE active != (state = 'active')",
@@ -225,3 +228,11 @@ MEMORIES: Final[Queries] = (
         """,
     ),
 )
+
+CHECKS: Final[Mapping[str, tuple[Queries, str]]] = {
+    "references": (_REFERENCES, PLAIN),
+    "counts": (_COUNTS, f"{PLAIN} are wrong"),
+    "archives": (_ARCHIVES, PLAIN),
+    "memories": (_MEMORIES, PLAIN),
+}
+"""The queries of each check, and how its findings are said."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from functools import cache
 from hashlib import blake2b
 from typing import Final, NamedTuple
 
@@ -152,6 +153,16 @@ class Checksums:
         values = {name: f"${place}" for place, name in enumerate(names, 1)}
         return self._insert(table, values, "VALUES ({})", then)
 
+    @cache  # noqa: B019 - there are two of these objects
+    def insert_or_replace(self, table: str, names: tuple[str, ...], key: tuple[str, ...]) -> str:
+        """Return an INSERT of one row, which takes the place of a row with the same key where one is named."""
+        return self.insert(table, names, self.replacing(table, *key) if key else "")
+
+    @cache  # noqa: B019
+    def update_bound(self, table: str, where: str, bound: int, names: tuple[str, ...]) -> str:
+        """Return an UPDATE whose new values are bound after those of its condition."""
+        return self.update(table, where, **{name: f"${place}" for place, name in enumerate(names, bound + 1)})
+
     def insert_selected(self, table: str, values: Mapping[str, str], rest: str) -> str:
         """Return an INSERT of the rows that `SELECT values … rest` finds."""
         return self._insert(table, values, "SELECT {}", rest)
@@ -191,9 +202,16 @@ class Checksums:
         pairs = self.setting(table, **others) if derived else whole
         return f"ON CONFLICT ({', '.join(key)}) DO UPDATE SET {pairs}"
 
+    def fill(self, table: str) -> str:
+        """Return an UPDATE of the rows without a checksum."""
+        return f"UPDATE {table} SET {CHECKSUM} = {self._of_row(table)} WHERE {CHECKSUM} IS NULL"
+
+    def _of_row(self, table: str) -> str:
+        return self.of(table, {name: f"{table}.{name}" for name in self.columns[table]})
+
     def wrong(self, table: str) -> str:
         """Return a query for the names of the rows that are not what was stored."""
-        stored = self.of(table, {name: f"{table}.{name}" for name in self.columns[table]})
+        stored = self._of_row(table)
         name = self._chosen(_TABLES[table].name.format(table=table))
         return f"SELECT coalesce({name}, 'of a missing user') FROM {table} WHERE {CHECKSUM} IS DISTINCT FROM {stored}"
 

@@ -19,7 +19,7 @@ from aforesaid.errors import StoreClosed
 _log: Final = logging.getLogger("aforesaid.store")
 
 GROUP: Final = 512
-"""At most so many pieces of work are taken together."""
+"""Maximum pieces of work that are done together, in one transaction."""
 
 Work = TypeVar("Work")
 
@@ -128,9 +128,14 @@ def deliver(jobs: Sequence[Job[Any]], outcomes: Sequence[Any]) -> None:
 
 def _settle(settled: list[tuple[asyncio.Future[Any], Any]]) -> None:
     for future, outcome in settled:
-        if future.done():  # the caller was cancelled
-            continue
-        if isinstance(outcome, Exception):
-            future.set_exception(outcome)
-        else:
-            future.set_result(outcome)
+        settle(future, outcome)
+
+
+def settle(future: asyncio.Future[Any], outcome: Any) -> None:  # noqa: ANN401 - whatever the work returns
+    """Give a future its outcome, unless its caller was cancelled. One that is an exception is raised there."""
+    if future.done():
+        return
+    if isinstance(outcome, Exception):
+        future.set_exception(outcome)
+    else:
+        future.set_result(outcome)

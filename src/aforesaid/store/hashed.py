@@ -7,7 +7,7 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
-from aforesaid.store.growing import Growing
+from aforesaid.store.columns import Growing
 
 if TYPE_CHECKING:
     import numpy as np

@@ -14,8 +14,8 @@ from aforesaid.store.contract import Store
 
 if TYPE_CHECKING:
     from aforesaid.store.attachments import Attachments
+    from aforesaid.store.findings import Salvage
     from aforesaid.store.journalled.layout import Layout
-    from aforesaid.store.salvage import Salvage
 
 _SCHEME: Final = re.compile(r"([a-z][a-z0-9+]+):", re.IGNORECASE)
 _POSTGRES: Final = ("postgresql://", "postgres://")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from aforesaid.domain.vector import Similar
-from aforesaid.store.growing import Growing
+from aforesaid.store.columns import Growing
 
 if TYPE_CHECKING:
     import numpy as np

@@ -35,46 +35,15 @@ MEMORY: Final = (
 def message(row: Row) -> Message:
     """Read a row of a store's MESSAGE."""
     (
-        seq,
-        given,
-        space,
-        user,
-        thread,
-        session,
-        role,
-        author,
-        name,
-        text,
-        said,
-        stored,
-        active,
-        chunk,
-        digest,
-        replaces,
-        replaced,
-        details,
-    ) = row
+        seq, given, space, user, thread, session, role, author, name, text, said, stored, active, chunk, digest,
+        replaces, replaced, details,
+    ) = row  # fmt: skip
     at = moment(said)
     return _message(
-        seq,
-        given if given is not None else message_id(seq, None),
-        space,
-        user,
-        thread,
-        session,
-        role,
-        author,
-        name,
-        text,
-        at,
-        at if stored == said else moment(stored),
-        bool(active),
-        chunk,
-        digest,
-        replaces,
-        bool(replaced),
+        seq, given if given is not None else message_id(seq, None), space, user, thread, session, role, author, name,
+        text, at, at if stored == said else moment(stored), bool(active), chunk, digest, replaces, bool(replaced),
         details,
-    )
+    )  # fmt: skip
 
 
 def hashes_in(details: Iterable[str]) -> frozenset[str]:
@@ -197,18 +166,11 @@ def user(row: Row) -> User:
 
 def ledger(counts: Row | None, levels: Sequence[Row]) -> Ledger:
     """Make a ledger of the counts of messages, and of active summaries per level, lowest level first."""
+    active = tuple((level, count) for level, count, *_ in levels)
+    # A summary of summaries has a higher level than these, so the highest are all active.
+    highest = levels[-1][0] if levels else 0
     messages, archived, turns, open_turns, last_seq, last_chunk = counts or (0,) * 6
-    return Ledger(
-        messages=messages,
-        archived=archived,
-        turns=turns,
-        open_turns=open_turns,
-        last_seq=last_seq,
-        last_chunk=last_chunk,
-        active_summaries=tuple((level, count) for level, count, *_ in levels),
-        # A summary of summaries has a higher level than these, so the highest are all active.
-        highest_level=levels[-1][0] if levels else 0,
-    )
+    return Ledger(messages, archived, turns, open_turns, last_seq, last_chunk, active, highest)
 
 
 def session(row: Row) -> Session:
@@ -272,34 +234,14 @@ def memory(row: Row) -> MemoryRecord:
 
 def memory_values(memory: MemoryRecord, tags: object, speaker: object) -> Row:
     """Return the columns of MEMORY; tags and speaker as the store writes them."""
+    it = memory
     return (
-        memory.category,
-        memory.text,
-        memory.importance,
-        tags,
-        memory.active,
-        memory.state,
-        memory.priority,
-        speaker,
-        memory.subject,
-        *_event(memory.event),
-        _optional_number(memory.remind_at),
-        _optional_number(memory.delivered_at),
-        _optional_number(memory.expires_at),
-        number_of(memory.valid_from),
-        _optional_number(memory.valid_to),
-        memory.superseded_by,
-        memory.extractor,
-        memory.trust,
-        memory.reason,
-        memory.times,
-        number_of(memory.seen_at),
-        memory.kind,
-        memory.about,
-        number_of(memory.said_at),
-        memory.language,
-        None if memory.confidence is None else round(memory.confidence * _HUNDRED),
-    )
+        it.category, it.text, it.importance, tags, it.active, it.state, it.priority, speaker, it.subject,
+        *_event(it.event), _optional_number(it.remind_at), _optional_number(it.delivered_at),
+        _optional_number(it.expires_at), number_of(it.valid_from), _optional_number(it.valid_to), it.superseded_by,
+        it.extractor, it.trust, it.reason, it.times, number_of(it.seen_at), it.kind, it.about, number_of(it.said_at),
+        it.language, None if it.confidence is None else round(it.confidence * _HUNDRED),
+    )  # fmt: skip
 
 
 def number_of(at: datetime) -> int:

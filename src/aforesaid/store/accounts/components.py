@@ -14,8 +14,7 @@ from aforesaid.domain.clock import now
 from aforesaid.domain.message import in_time_order
 from aforesaid.domain.scope import DEFAULT_SPACE
 from aforesaid.domain.summary import Summary
-from aforesaid.store.ephemeral.numbers import Name
-from aforesaid.store.ephemeral.state import Entry, State
+from aforesaid.store.ephemeral.state import Entry, Name, State
 from aforesaid.store.journalled.document import Section
 from aforesaid.store.journalled.lines import Record
 from aforesaid.store.journalled.tables import BY_NAME, pack_message, shown_id

@@ -8,8 +8,7 @@ from typing import Any, Final, Self
 
 from aforesaid.errors import StoreDamaged, StoreRefused
 from aforesaid.store.accounts.components import FILES, Account, File, folder_name
-from aforesaid.store.ephemeral.numbers import Name
-from aforesaid.store.ephemeral.state import State
+from aforesaid.store.ephemeral.state import Name, State
 from aforesaid.store.journalled import document
 from aforesaid.store.journalled.disk import Disk, make_folders, replace_file
 from aforesaid.store.journalled.layout import Damaged, DamagedFile, Header, Put, Salvaged, Snapshot

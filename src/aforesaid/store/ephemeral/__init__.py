@@ -6,41 +6,58 @@ possible, because the other stores are compared with it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
+from itertools import islice
 from pathlib import Path
-from typing import TypeVar, cast
+from typing import Final, TypeVar, cast
 
 from aforesaid.domain.change import Change
 from aforesaid.domain.checks import moment
 from aforesaid.domain.clock import now
 from aforesaid.domain.receipt import Receipt
 from aforesaid.domain.report import Check, Component, Verification
-from aforesaid.errors import InvalidInput
+from aforesaid.domain.scope import Scope
+from aforesaid.domain.transfer import Purged, Row
+from aforesaid.errors import InvalidInput, StoreClosed
 from aforesaid.store.contract import Progress
 from aforesaid.store.ephemeral.answers import ANSWERS
-from aforesaid.store.ephemeral.changes import carry_out
-from aforesaid.store.ephemeral.held import locked
-from aforesaid.store.ephemeral.moving import Moving
+from aforesaid.store.ephemeral.changes import Changes, carry_out
+from aforesaid.store.ephemeral.dumping import rows
 from aforesaid.store.ephemeral.reader import Reader
 from aforesaid.store.ephemeral.state import State
 from aforesaid.store.questions import Question
+from aforesaid.store.rules.driving import Rule
+from aforesaid.store.rules.purging import erase, purge
 
 __all__ = ["EphemeralStore"]
 
 T = TypeVar("T")
 
+_PAGE: Final = 1_000
+"""Rows of a page of a dump."""
 
-class EphemeralStore(Moving):
+
+class EphemeralStore:
     """The store contract in memory."""
 
     def __init__(self, first: int = 0) -> None:
         """Start with nothing. Messages are numbered from after `first`."""
-        super().__init__()
+        self._state = State()
+        self._lock = threading.RLock()
+        """Held by whoever reads or changes the state, never while waiting for anything."""
+        self._closed = False
         if first:
             self._state.given["log"] = first
         self._last_update: datetime | None = None
         self._reader = Reader(self._state)
+
+    @property
+    def _open(self) -> State:
+        if self._closed:
+            raise StoreClosed("this store in memory has been closed")
+        return self._state
 
     async def apply(self, changes: Sequence[Change], progress: Progress | None = None) -> Receipt:
         """Keep all changes, or none and raise."""
@@ -62,13 +79,35 @@ class EphemeralStore(Moving):
         note = "nothing kept here survives the process"
         return Component("store", "active", self._last_update, (), (("backend", "memory"), ("note", note)))
 
-    @locked
+    async def dump(self, *, vectors: bool = False) -> AsyncIterator[Sequence[Row]]:
+        """Give out everything as it is at one moment, page by page."""
+        with self._lock:
+            found = rows(self._open.copy(), vectors=vectors)
+        while page := list(islice(found, _PAGE)):
+            yield page
+
+    async def purge(self, scope: Scope, actor: str = "aforesaid") -> Purged:
+        """Erase a user for good."""
+        return self._erase(purge(scope, actor))
+
+    async def erase(self, scope: Scope, seqs: Sequence[int], actor: str = "aforesaid") -> Purged:
+        """Erase messages for good."""
+        return self._erase(erase(scope, actor, seqs))
+
+    def _erase(self, rule: Rule[Purged]) -> Purged:
+        with self._lock:
+            changed = self._open.layered()
+            done = Changes(changed).run(rule)
+            self._state.take_over(changed)
+            return done
+
     async def verify(self, progress: Progress | None = None) -> Verification:
         """Check what is in memory."""
-        changed = [entry.message.id for entry in self._open.log.values() if not entry.intact]
-        if progress is not None:
-            progress("hashes", len(self._open.log), len(self._open.log))
-        return Verification((Check("hashes", not changed, "; ".join(changed) or "ok", 0.0),))
+        with self._lock:
+            changed = [entry.message.id for entry in self._open.log.values() if not entry.intact]
+            if progress is not None:
+                progress("hashes", len(self._open.log), len(self._open.log))
+            return Verification((Check("hashes", not changed, "; ".join(changed) or "ok", 0.0),))
 
     async def backup(self, target: Path, progress: Progress | None = None) -> None:  # noqa: ARG002 - the contract's
         """Refuse: there is no file to copy."""

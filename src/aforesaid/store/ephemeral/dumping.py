@@ -18,9 +18,8 @@ from aforesaid.domain.transfer import (
     UserRow,
     VectorOf,
 )
-from aforesaid.store.ephemeral.known import with_sources
-from aforesaid.store.ephemeral.numbers import Name
-from aforesaid.store.ephemeral.state import State
+from aforesaid.store.ephemeral.known_reads import with_sources
+from aforesaid.store.ephemeral.state import Name, State
 
 
 def rows(state: State, *, vectors: bool) -> Iterator[Row]:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from aforesaid.domain.memory import MemoryRecord
 from aforesaid.domain.message import Message
-from aforesaid.store.ephemeral.layer import Rows
-from aforesaid.store.ephemeral.numbers import Name
 from aforesaid.store.ephemeral.retention import old_keys
-from aforesaid.store.ephemeral.state import KeptSession, State, as_microseconds, facts_table, person
+from aforesaid.store.ephemeral.state import KeptSession, Name, Rows, State, as_microseconds, facts_table, person
 from aforesaid.store.rules import writes
 
 if TYPE_CHECKING:
@@ -194,15 +192,3 @@ def _erase_old_rows(work: Changes, write: writes.EraseOldRows) -> int:
 def _take_out(table: Rows[K, Any], goes: Callable[[K], bool]) -> None:
     for key in [key for key in table if goes(key)]:
         del table[key]
-
-
-WRITES: Final[Mapping[type[writes.Write[Any]], Callable[[Changes, Any], Any]]] = {
-    writes.EraseMessages: _erase_messages,
-    writes.EraseSummaries: _erase_summaries,
-    writes.EraseMemories: _erase_memories,
-    writes.EraseUser: _erase_user,
-    writes.EraseDerived: _erase_derived,
-    writes.EraseFacts: _erase_facts,
-    writes.EraseMemoryVersions: _erase_memory_versions,
-    writes.EraseOldRows: _erase_old_rows,
-}

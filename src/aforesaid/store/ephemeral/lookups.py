@@ -15,6 +15,7 @@ from aforesaid.domain.transfer import MemoryRow, purged_by
 from aforesaid.store.ephemeral.retention import OLD
 from aforesaid.store.ephemeral.state import State, as_microseconds, person
 from aforesaid.store.ephemeral.writes import in_chunk
+from aforesaid.store.operations import performers
 from aforesaid.store.questions import Question
 from aforesaid.store.rules import lookups
 
@@ -195,27 +196,12 @@ def _old_rows(work: Changes, lookup: lookups.OldRows) -> list[lookups.OldRow]:
     return list(islice(OLD[lookup.table](work.state, lookup.before), lookup.limit))
 
 
-LOOKUPS: Final[Mapping[type[Question[Any]], Callable[[Changes, Any], Any]]] = {
+LOOKUPS: Final[Mapping[type, Callable[[Changes, Any], Any]]] = {
     lookups.IsUser: lambda work, lookup: person(lookup.scope) in work.state.owners,
     lookups.LastChunk: lambda work, lookup: work.state.chunks.get(person(lookup.scope), 0),
     lookups.Extracted: lambda work, lookup: work.state.extracted.get(person(lookup.scope), 0),
-    lookups.MessagesUpTo: _messages_up_to,
-    lookups.MessagesCovered: _covered,
-    lookups.ChunkMessages: _chunk_messages,
-    lookups.SummariesByNumber: _summaries_by_number,
-    lookups.SummariesMadeFrom: _made_from,
     lookups.SimilarSummaries: lambda work, lookup: work.index.similar(lookup.summary),
-    lookups.MemoryFirstStated: _first_stated,
     lookups.AuditIsKnown: lambda work, lookup: work.index.has_audit(lookup.entry),
     lookups.Progress: lambda work, lookup: work.state.walks.get(lookup.policy, 0),
-    lookups.PlannedEntries: _planned,
-    lookups.WasPurged: _was_purged,
-    lookups.MessagesToPurge: _messages_to_purge,
-    lookups.MemoriesToPurge: _memories_to_purge,
-    lookups.MemoriesFrom: _memories_from,
-    lookups.TakenBackBefore: _taken_back_before,
-    lookups.SummariesOfUsers: _summaries_of_users,
-    lookups.RelatedSummaries: _related,
-    lookups.EntriesOfUsers: _entries_of_users,
-    lookups.OldRows: _old_rows,
+    **performers(Question, globals()),
 }

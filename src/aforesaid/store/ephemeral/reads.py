@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from datetime import UTC, date
 from itertools import chain, islice
 
-from aforesaid.domain.agenda import Ahead, Backlog
-from aforesaid.domain.agenda import Entry as Planned
 from aforesaid.domain.checks import EARLIEST, LARGEST, LATEST, moment
 from aforesaid.domain.known_ids import is_regular
 from aforesaid.domain.literals import Within
@@ -19,12 +17,11 @@ from aforesaid.domain.report import Activity, AuditEntry, Ledger, Setting, Stats
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.session import Session
 from aforesaid.domain.setting import EVERYBODY
-from aforesaid.domain.summary import Summary
 from aforesaid.domain.thread import Thread, newest_first, threads_after, threads_of
 from aforesaid.domain.vector import Unembedded
 from aforesaid.errors import NotFound, quoted
 from aforesaid.store import questions
-from aforesaid.store.ephemeral import agenda, retention, summaries
+from aforesaid.store.ephemeral.known_reads import summaries_of
 from aforesaid.store.ephemeral.reader import Reader
 from aforesaid.store.ephemeral.state import Entry, person, thread
 from aforesaid.store.records import hashes_in
@@ -95,35 +92,6 @@ def message(reader: Reader, question: questions.MessageById) -> Message:
     return max(found, key=lambda message: (message.thread == question.scope.thread, message.seq))
 
 
-def covered(reader: Reader, question: questions.CoveredMessages) -> list[Message]:
-    """Return the messages below a summary."""
-    return in_time_order(summaries.below(reader.state, reader.state.summary(question.scope, question.summary)))
-
-
-def above(reader: Reader, question: questions.SummariesAbove) -> list[Summary]:
-    """Return the summaries that a message lies below."""
-    return summaries.above(reader.state, question.scope, question.seq)
-
-
-def summary(reader: Reader, question: questions.SummaryById) -> Summary:
-    """Return one of the user's summaries."""
-    return reader.state.summary(question.scope, question.summary)
-
-
-def summaries_of(reader: Reader, question: questions.Summaries) -> list[Summary]:
-    """Return the user's summaries, highest level first."""
-    found = [
-        summary
-        for summary in reader.state.summaries.values()
-        if (summary.space, summary.user) == person(question.scope)
-        and question.active in (None, summary.active)
-        and question.kind in (None, summary.kind)
-        and question.day in (None, summary.day)
-        and (not question.here or summary.thread == question.scope.thread)
-    ]
-    return sorted(found, key=lambda summary: (-summary.level, summary.id))
-
-
 def said_between(reader: Reader, question: questions.MessagesBetween) -> list[Message]:
     """Return what was said in a space, by when it was said."""
     first, last = moment(max(question.since, EARLIEST)), moment(min(question.until - 1, LATEST))
@@ -153,42 +121,6 @@ def token_vectors(reader: Reader, question: questions.TokenVectors) -> dict[int,
     known = reader.state.vectors
     inside = pick(reader, questions.MessagesByNumber(question.scope, question.seqs, within=question.within))
     return {each.seq: known[question.encoder, each.seq] for each in inside if (question.encoder, each.seq) in known}
-
-
-def without_model(reader: Reader, question: questions.SummariesWithoutModel) -> list[Summary]:
-    """Return active summaries that no model and no person wrote, oldest first."""
-    return [
-        summary
-        for summary in reader.state.summaries.values()
-        if summary.active
-        and (summary.kind, summary.prompt) == (question.kind, question.prompt)
-        and summary.id > question.after
-        and summary.model is None
-        and summary.edited_by is None
-    ][: question.limit]
-
-
-def ahead(reader: Reader, question: questions.Unprocessed) -> Ahead:
-    """Return the oldest messages that a policy has not walked past."""
-    return Ahead(
-        reader.state.walks.get(question.policy, 0),
-        tuple(islice(agenda.unwalked(reader.state, question.policy), question.limit)),
-    )
-
-
-def due_entries(reader: Reader, question: questions.DueEntries) -> list[Planned]:
-    """Return what is due, longest waiting first."""
-    return agenda.entries(reader.state, question.policy, question.due_by, failing=question.failing)[: question.limit]
-
-
-def planned(reader: Reader, question: questions.PlannedEntry) -> Planned | None:
-    """Return what is planned for a subject."""
-    return reader.state.agenda.get(question.subject)
-
-
-def backlog(reader: Reader, question: questions.PolicyBacklog) -> Backlog:
-    """Return how much is due."""
-    return agenda.backlog(reader.state, question.policy, question.due_by)
 
 
 def sessions(reader: Reader, question: questions.Sessions) -> list[Session]:
@@ -328,12 +260,7 @@ def attachment_hashes(reader: Reader, _: questions.AttachmentHashes) -> frozense
     return hashes_in(details for details in found if details is not None)
 
 
-def discardable(reader: Reader, question: questions.DiscardableCount) -> int:
-    """Return how much is older than a moment."""
-    return retention.discardable(reader.state, question.what, question.before)
-
-
-def change_token(*_: object) -> str:
+def change_token(_: Reader, __: questions.ChangeToken) -> str:
     """Return always the same text: no other process can change this store."""
     return ""
 

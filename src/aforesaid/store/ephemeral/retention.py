@@ -8,15 +8,17 @@ from typing import Any, Final
 from aforesaid.domain.checks import moment
 from aforesaid.domain.retention import Discardable
 from aforesaid.domain.summary import Summary
-from aforesaid.store.ephemeral import summaries
-from aforesaid.store.ephemeral.numbers import Name
-from aforesaid.store.ephemeral.state import State, as_microseconds
+from aforesaid.store import questions
+from aforesaid.store.ephemeral.known_reads import below
+from aforesaid.store.ephemeral.reader import Reader
+from aforesaid.store.ephemeral.state import Name, State, as_microseconds
 from aforesaid.store.rules.lookups import OldRow, OldTable
 from aforesaid.store.rules.retention import OLD_TABLES
 
 
-def discardable(state: State, what: Discardable, before: int) -> int:
+def discardable(reader: Reader, question: questions.DiscardableCount) -> int:
     """Return how many rows are older than a moment."""
+    state, what, before = reader.state, question.what, question.before
     if what == "messages":
         return sum(summary.messages for summary in _archiving(state, before))
     if what not in OLD_TABLES:
@@ -43,7 +45,7 @@ def _archiving(state: State, before: int) -> list[Summary]:
         and as_microseconds(summary.ended_at) < before
     ]
     old.sort(key=lambda summary: (summary.ended_at, summary.id))
-    return [summary for summary in old if summaries.below(state, summary)]
+    return [summary for summary in old if below(state, summary)]
 
 
 def _archives(state: State, before: int) -> Iterator[OldRow]:

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
+from aforesaid.domain.checks import moment
+from aforesaid.domain.clock import now
 from aforesaid.domain.hit import Hit
+from aforesaid.domain.memory import MemoryRecord
 from aforesaid.domain.message_filter import EVERY_MESSAGE
-from aforesaid.domain.note import NoteMatch
+from aforesaid.domain.note import NoteKey, NoteMatch
 from aforesaid.domain.scope import Scope, is_direct
+from aforesaid.domain.summary import Summary
 from aforesaid.domain.vector import Similar
 from aforesaid.store import questions
-from aforesaid.store.ephemeral.index import Index
-from aforesaid.store.ephemeral.notes import find_notes, has_notes
-from aforesaid.store.ephemeral.reader import Reader
-from aforesaid.store.ephemeral.state import person, thread
+from aforesaid.store.ephemeral.known_reads import below
+from aforesaid.store.ephemeral.reader import Index, Reader
+from aforesaid.store.ephemeral.state import State, person, thread
 from aforesaid.store.matrix import Matrix
+from aforesaid.store.notes import MOST_SOURCES, rank_notes, similarities
 from aforesaid.store.ranking import Posting, TextMatches, best_hits, hit, posting, telling
-from aforesaid.text.terms import query_words
+from aforesaid.text.terms import query_words, terms
 
 
 def search_text(reader: Reader, question: questions.SearchText) -> list[Hit]:
@@ -71,6 +77,50 @@ def search_vector(reader: Reader, question: questions.SearchVector) -> Similar |
     return matrix.similar(question.vector, question.limit, question.also)
 
 
+def has_notes(state: State, scope: Scope) -> bool:
+    """Tell whether the user has summaries or memories."""
+    every: list[Summary | MemoryRecord] = [*state.summaries.values(), *state.memories.values()]
+    return any((note.space, note.user) == person(scope) for note in every)
+
+
 def search_notes(reader: Reader, question: questions.SearchNotes) -> list[NoteMatch]:
     """Return the user's active notes that fit best."""
-    return find_notes(reader.state, question.scope, question.words, question.embedder, question.vector, question.limit)
+    state, scope = reader.state, question.scope
+    every: list[Summary | MemoryRecord] = [*state.summaries.values(), *state.memories.values()]
+    mine = {
+        2 * note.id + isinstance(note, MemoryRecord): note for note in every if (note.space, note.user) == person(scope)
+    }
+    stored = {number: set(terms(note.text)) for number, note in mine.items()}
+    having = {
+        word: [number for number, found in stored.items() if not found.isdisjoint(wanted)]
+        for word, wanted in query_words(question.words)
+    }
+    vectors = {number: state.note_vectors.get((question.embedder, _key(note))) for number, note in mine.items()}
+    known = {} if question.vector is None else {number: value for number, value in vectors.items() if value is not None}
+    return [
+        NoteMatch(
+            key=_key(note),
+            text=note.text,
+            at=note.created_at,
+            sources=_sources(state, scope, note),
+            words=ranked.words,
+            coverage=ranked.coverage,
+            similarity=ranked.similarity,
+        )
+        for ranked in rank_notes(having, similarities(known, question.vector), len(mine))
+        for note in [mine[ranked.note]]
+        if note.active and not (isinstance(note, MemoryRecord) and note.over_at(moment(now())))
+    ][: question.limit]
+
+
+def _key(note: Summary | MemoryRecord) -> NoteKey:
+    return NoteKey("memory" if isinstance(note, MemoryRecord) else "summary", note.id)
+
+
+def _sources(state: State, scope: Scope, note: Summary | MemoryRecord) -> tuple[str, ...]:
+    messages = [entry.message for entry in state.inside(scope, "user")]
+    if isinstance(note, MemoryRecord):
+        return tuple(message.id for message in messages if message.seq in note.sources)
+    fresh = note.first if note.reach == "chunks" else note.fresh
+    found = (message.id for message in below(state, note) if message.seq >= fresh)
+    return tuple(islice(found, MOST_SOURCES))

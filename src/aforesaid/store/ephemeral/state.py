@@ -1,12 +1,12 @@
-"""What the store in memory holds."""
+"""What the store in memory holds, and changes on top of it."""
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Hashable, Iterator, MutableMapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import date, datetime
-from typing import Final
+from typing import Final, TypeAlias, TypeVar
 
 from aforesaid.domain.agenda import Entry as Planned
 from aforesaid.domain.agenda import Subject
@@ -21,8 +21,140 @@ from aforesaid.domain.scope import Scope
 from aforesaid.domain.session import Session, SessionBounds
 from aforesaid.domain.summary import Summary
 from aforesaid.errors import NotFound, quoted
-from aforesaid.store.ephemeral.layer import Layer, Rows, take_over
-from aforesaid.store.ephemeral.numbers import Name, Numbers
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+
+class Layer(MutableMapping[K, V]):
+    """A table with changes. A key that is put for the first time comes last, as in a dictionary."""
+
+    __slots__ = ("below", "gone", "put")
+
+    def __init__(self, below: Rows[K, V]) -> None:
+        """Start without changes."""
+        self.below = below
+        self.put: dict[K, V] = {}
+        self.gone: set[K] = set()
+
+    def __getitem__(self, key: K) -> V:
+        if key in self.put:
+            return self.put[key]
+        if key in self.gone:
+            raise KeyError(key)
+        return self.below[key]
+
+    def __setitem__(self, key: K, value: V) -> None:
+        self.put[key] = value
+        self.gone.discard(key)
+
+    def __delitem__(self, key: K) -> None:
+        if key not in self:
+            raise KeyError(key)
+        self.put.pop(key, None)
+        if key in self.below:
+            self.gone.add(key)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self.put or (key not in self.gone and key in self.below)
+
+    def __iter__(self) -> Iterator[K]:
+        for key in self.below:
+            if key not in self.gone:
+                yield key
+        yield from self.fresh()
+
+    def __reversed__(self) -> Iterator[K]:
+        for key in reversed(self.put):
+            if key not in self.below:
+                yield key
+        for key in reversed(self.below):
+            if key not in self.gone:
+                yield key
+
+    def __len__(self) -> int:
+        return len(self.below) - len(self.gone) + sum(1 for _ in self.fresh())
+
+    def fresh(self) -> Iterator[K]:
+        """Return the keys that are not below."""
+        return (key for key in self.put if key not in self.below)
+
+    @property
+    def changed(self) -> bool:
+        """Whether there are changes."""
+        return bool(self.put or self.gone)
+
+
+Rows: TypeAlias = dict[K, V] | Layer[K, V]
+
+
+def take_over(rows: Rows[K, V], layer: Layer[K, V]) -> None:
+    """Make the changes of a layer changes of the table below it."""
+    for key in layer.gone:
+        del rows[key]
+    if isinstance(rows, dict):
+        rows.update(layer.put)
+        return
+    rows.put.update(layer.put)
+    rows.gone.difference_update(layer.put)
+
+
+Name: TypeAlias = tuple[str, str]
+"""A space and a name in it, of a person or of a thread."""
+
+
+class Numbers:
+    """The sequence numbers of messages, in order. On top of others, it holds only what is new."""
+
+    __slots__ = ("_below", "_gone", "_owned", "_said")
+
+    def __init__(self, below: Numbers | None = None) -> None:
+        """Start with what is below."""
+        self._below = below
+        self._owned: dict[Name, list[int]] = {}
+        self._said: dict[Name, list[int]] = {}
+        self._gone: set[int] = set()
+
+    def add(self, message: Message) -> None:
+        """Add the newest message."""
+        self._owned.setdefault((message.space, message.user), []).append(message.seq)
+        self._said.setdefault((message.space, message.thread), []).append(message.seq)
+
+    def remove(self, seqs: Collection[int]) -> None:
+        """Take messages out for good."""
+        self._gone.update(seqs)
+        if self._below is None:
+            self._sort_out()
+
+    def owned(self, person: Name) -> Sequence[int]:
+        """Return a user's messages, oldest first. Not to be changed."""
+        below = () if self._below is None else self._below.owned(person)
+        return self._joined(below, self._owned.get(person, []))
+
+    def said(self, thread: Name) -> Sequence[int]:
+        """Return the messages of a thread, oldest first. Not to be changed."""
+        below = () if self._below is None else self._below.said(thread)
+        return self._joined(below, self._said.get(thread, []))
+
+    def take_over(self, newer: Numbers) -> None:
+        """Add what another, on top of this one, has."""
+        for mine, theirs in ((self._owned, newer._owned), (self._said, newer._said)):
+            for name, seqs in theirs.items():
+                mine.setdefault(name, []).extend(seqs)
+        if newer._gone:
+            self.remove(newer._gone)
+
+    def _joined(self, below: Sequence[int], own: list[int]) -> Sequence[int]:
+        every = [*below, *own] if below and own else own or below
+        return [seq for seq in every if seq not in self._gone] if self._gone else every
+
+    def _sort_out(self) -> None:
+        for table in (self._owned, self._said):
+            for name in list(table):
+                table[name] = [seq for seq in table[name] if seq not in self._gone]
+                if not table[name]:
+                    del table[name]
+        self._gone.clear()
 
 
 @dataclass(frozen=True, slots=True)

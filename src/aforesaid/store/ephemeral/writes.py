@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from aforesaid.domain.checks import moment
 from aforesaid.domain.clock import now
@@ -14,6 +13,7 @@ from aforesaid.domain.report import AuditEntry
 from aforesaid.domain.scope import Scope
 from aforesaid.store.ephemeral import erasing
 from aforesaid.store.ephemeral.state import State, person
+from aforesaid.store.operations import performers
 from aforesaid.store.rules import writes
 
 if TYPE_CHECKING:
@@ -196,33 +196,4 @@ def _set_mark(work: Changes, write: writes.SetMark) -> None:
         work.state.marks[write.name] = write.value
 
 
-WRITES: Final[Mapping[type[writes.Write[Any]], Callable[[Changes, Any], Any]]] = {
-    writes.KeepUser: _keep_user,
-    writes.MergeUser: _merge_user,
-    writes.RecordAudit: _record_audit,
-    writes.SetExtracted: _set_extracted,
-    writes.SetLastChunk: _set_last_chunk,
-    writes.ArchiveMessages: _archive_messages,
-    writes.ReleaseMessages: _release_messages,
-    writes.DescribeSession: _describe_session,
-    writes.PutVector: _put_vector,
-    writes.AddSummary: _add_summary,
-    writes.SetSummaryState: _set_summary_state,
-    writes.AddMemoryRow: _add_memory,
-    writes.PutMemoryRow: _put_memory,
-    writes.AddMemoryVersion: _add_memory_version,
-    writes.AddMemorySources: _add_memory_sources,
-    writes.SetSuccessor: _set_successor,
-    writes.AddFacts: _add_facts,
-    writes.RenumberFacts: _renumber_facts,
-    writes.AddTombstone: _add_tombstone,
-    writes.PutDerivedText: _put_derived,
-    writes.PutReceipt: _put_receipt,
-    writes.StoreSetting: _store_setting,
-    writes.RemoveSetting: _remove_setting,
-    writes.SetProgress: _set_progress,
-    writes.PutEntries: _put_entries,
-    writes.AddTokens: _add_tokens,
-    writes.SetMark: _set_mark,
-    **erasing.WRITES,
-}
+WRITES: Final = performers(writes.Write, globals(), vars(erasing))

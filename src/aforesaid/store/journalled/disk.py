@@ -1,4 +1,4 @@
-"""Every call of the operating system that changes a file, in one place. Tests put a disk that fails in its place."""
+"""Every call of the operating system that changes or locks a file. Tests put a disk that fails in its place."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-from aforesaid.errors import StoreRefused
+from aforesaid.errors import StoreBusy, StoreRefused
 from aforesaid.store.error_rules import FILE_RULES, rule_for
 
 NO_LINKS: Final = (errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.EXDEV, errno.ENOSYS)
@@ -150,3 +150,46 @@ def translated(path: Path, doing: str) -> Iterator[None]:
     except RuntimeError as error:
         # What pathlib says of homes that do not exist and of links that lead to themselves.
         raise StoreRefused(f"{path} cannot be found: {error}") from error
+
+
+class Lock:
+    """Held until it is let go of, or until the process ends, in whatever way."""
+
+    def __init__(self, path: Path, place: Path) -> None:
+        """Take it, or raise StoreBusy."""
+        self._handle = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
+        try:
+            _take(self._handle)
+        except OSError:
+            holder = os.read(self._handle, 32).decode(errors="replace").strip()
+            os.close(self._handle)
+            who = f"process {holder}" if holder.isdecimal() else "another process"
+            if holder == str(os.getpid()):
+                who = "this process already"
+            raise StoreBusy(
+                f"{place} is in use by {who}; files can be used by one at a time. Close it there, or use SQLite or "
+                "PostgreSQL to share a memory"
+            ) from None
+        os.ftruncate(self._handle, 0)
+        os.pwrite(self._handle, str(os.getpid()).encode(), 0)
+
+    def release(self) -> None:
+        """Let go of it. The file stays: removing it could take it away from the next one."""
+        if self._handle >= 0:
+            os.close(self._handle)
+            self._handle = -1
+
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _take(handle: int) -> None:
+        # Far behind the number of the process, which others may read.
+        os.lseek(handle, 1 << 20, os.SEEK_SET)
+        msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
+        os.lseek(handle, 0, os.SEEK_SET)
+else:
+    import fcntl
+
+    def _take(handle: int) -> None:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -14,11 +14,10 @@ from uuid import uuid4
 from aforesaid.errors import StoreDamaged, StoreError
 from aforesaid.store.ephemeral.state import State
 from aforesaid.store.journalled import loading
-from aforesaid.store.journalled.disk import Disk, replace_file, translated
+from aforesaid.store.journalled.disk import Disk, Lock, replace_file, translated
 from aforesaid.store.journalled.journal import Journal, Read, journals_of, read_journal
 from aforesaid.store.journalled.layout import DamagedFile, Header, Layout, Snapshot, Touched
 from aforesaid.store.journalled.lines import Record
-from aforesaid.store.journalled.lock import Lock
 from aforesaid.store.journalled.rebuilding import rebuild
 from aforesaid.store.journalled.restoring import label, undo_interrupted_restore
 

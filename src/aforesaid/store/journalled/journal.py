@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, Self
 
 from aforesaid.errors import StoreDamaged
-from aforesaid.store.ephemeral.layer import Layer
-from aforesaid.store.ephemeral.state import State
+from aforesaid.store.ephemeral.state import Layer, State
 from aforesaid.store.journalled.codec import encode
 from aforesaid.store.journalled.disk import Disk, write_all
 from aforesaid.store.journalled.layout import Touched

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, TypeAlias
 
-from aforesaid.store.ephemeral.numbers import Name
-from aforesaid.store.ephemeral.state import State
+from aforesaid.store.ephemeral.state import Name, State
 from aforesaid.store.journalled.disk import Disk
 from aforesaid.store.journalled.lines import Record
 

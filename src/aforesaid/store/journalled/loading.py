@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from aforesaid.errors import InvalidInput
-from aforesaid.store.ephemeral.numbers import Numbers
-from aforesaid.store.ephemeral.state import State, as_microseconds
+from aforesaid.store.ephemeral.state import Numbers, State, as_microseconds
 from aforesaid.store.journalled.codec import decode
 from aforesaid.store.journalled.lines import DamagedRecord, Record, read_line, sealed
 from aforesaid.store.journalled.tables import BY_NAME, TABLES

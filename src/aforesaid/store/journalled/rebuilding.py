@@ -9,8 +9,7 @@ from typing import Final
 
 from aforesaid.domain.clock import now
 from aforesaid.domain.note import NoteKey
-from aforesaid.store.ephemeral.numbers import Name
-from aforesaid.store.ephemeral.state import State
+from aforesaid.store.ephemeral.state import Name, State
 from aforesaid.store.journalled.layout import DamagedFile
 
 _TAKES_NOTHING_AWAY: Final = frozenset(

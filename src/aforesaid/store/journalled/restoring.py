@@ -16,10 +16,9 @@ from typing import Final
 from aforesaid.errors import InvalidInput
 from aforesaid.store.ephemeral.state import State
 from aforesaid.store.journalled import loading
-from aforesaid.store.journalled.disk import NO_LINKS, Disk, make_folders, replace_file, translated
+from aforesaid.store.journalled.disk import NO_LINKS, Disk, Lock, make_folders, replace_file, translated
 from aforesaid.store.journalled.journal import journals_of
 from aforesaid.store.journalled.layout import Header, Layout, Snapshot
-from aforesaid.store.journalled.lock import Lock
 
 _MARKER: Final = ".restoring"
 

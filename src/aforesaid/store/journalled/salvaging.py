@@ -8,15 +8,14 @@ from pathlib import Path
 from aforesaid.domain.transfer import Row
 from aforesaid.store.ephemeral.dumping import rows
 from aforesaid.store.ephemeral.state import State
+from aforesaid.store.findings import Salvage, missing, ranges
 from aforesaid.store.journalled import loading
-from aforesaid.store.journalled.disk import Disk, translated
+from aforesaid.store.journalled.disk import Disk, Lock, translated
 from aforesaid.store.journalled.journal import journals_of
 from aforesaid.store.journalled.layout import Layout
 from aforesaid.store.journalled.lines import DamagedRecord, Record, read_line, salvaged
-from aforesaid.store.journalled.lock import Lock
 from aforesaid.store.journalled.restoring import undo_interrupted_restore
 from aforesaid.store.journalled.tables import BY_NAME
-from aforesaid.store.salvage import Salvage, missing, ranges
 
 
 def salvage(layout: Layout) -> Salvage:

@@ -19,8 +19,7 @@ from aforesaid.domain.note import NoteKey
 from aforesaid.domain.report import AuditEntry, Setting
 from aforesaid.domain.session import Session
 from aforesaid.domain.summary import Summary
-from aforesaid.store.ephemeral.numbers import Name
-from aforesaid.store.ephemeral.state import Entry, KeptSession, State
+from aforesaid.store.ephemeral.state import Entry, KeptSession, Name, State
 from aforesaid.store.journalled.codec import decode, encode
 from aforesaid.store.journalled.lines import Record
 

@@ -10,8 +10,7 @@ from urllib.parse import quote
 from aforesaid.domain.scope import DEFAULT_SPACE
 from aforesaid.domain.setting import ENABLED, EVERY
 from aforesaid.errors import StoreRefused
-from aforesaid.store.ephemeral.numbers import Name
-from aforesaid.store.ephemeral.state import State
+from aforesaid.store.ephemeral.state import Name, State
 from aforesaid.store.journalled import document
 from aforesaid.store.journalled.disk import Disk, make_folders, replace_file
 from aforesaid.store.journalled.layout import Damaged, Header, Put, Salvaged, Snapshot

@@ -17,19 +17,22 @@ from aforesaid.domain.transfer import Row as MovingRow
 from aforesaid.errors import InvalidInput, StoreClosed
 from aforesaid.store import questions
 from aforesaid.store.contract import Progress
-from aforesaid.store.postgres import dumping, retention, verify
+from aforesaid.store.postgres import verify
 from aforesaid.store.postgres.answers import ANSWERS
 from aforesaid.store.postgres.connection import Options, shown, translated
 from aforesaid.store.postgres.database import Database
 from aforesaid.store.postgres.migrate import migrate
 from aforesaid.store.postgres.queries import Queries
+from aforesaid.store.postgres.rows import answered
 from aforesaid.store.postgres.search import Search
-from aforesaid.store.postgres.transaction import prepared, run_alone
+from aforesaid.store.postgres.transaction import Discarding, locate, prepared, run_alone
+from aforesaid.store.postgres.vectors import halves
 from aforesaid.store.postgres.writer import Writer
 from aforesaid.store.questions import Question
 from aforesaid.store.reporting import MANY
 from aforesaid.store.rules.driving import Rule
 from aforesaid.store.rules.purging import erase, purge
+from aforesaid.store.sql import dumping
 
 __all__ = ["Options", "PostgresStore"]
 
@@ -74,8 +77,8 @@ class PostgresStore:
         many = len(changes) >= MANY
         steps = await asyncio.to_thread(prepared, changes, progress) if many else prepared(changes, progress)
         for place, step in enumerate(steps):
-            if isinstance(step, retention.Discarding):
-                steps[place] = await self._read(None, lambda queries, step=step: retention.locate(queries, step.step))  # type: ignore[misc]
+            if isinstance(step, Discarding):
+                steps[place] = await self._read(None, lambda queries, step=step: locate(queries, step.step))  # type: ignore[misc]
         return await self._writer.submit(steps, progress)
 
     async def read(self, question: Question[T]) -> T:
@@ -119,9 +122,12 @@ class PostgresStore:
         self._check_open()
         with translated(shown(self.dsn), "reading"):
             async with self._database.snapshot() as queries:
-                async for page in dumping.everything(queries, vectors=vectors):
-                    if page:
-                        yield page
+                for section in dumping.sections(halves if vectors else None):
+                    after: dumping.Key | None = section.start
+                    while after is not None:
+                        page, after = await answered(queries, dumping.page(section, after))
+                        if page:
+                            yield page
 
     async def purge(self, scope: Scope, actor: str = "aforesaid") -> Purged:
         """Erase a user from every table. What lies in freed pages and old logs is up to the database's own services."""

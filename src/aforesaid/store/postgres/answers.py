@@ -1,4 +1,4 @@
-"""Which function answers which question, in PostgreSQL."""
+"""Which function answers which question, and which lookup of a rule, in PostgreSQL."""
 
 from __future__ import annotations
 
@@ -6,13 +6,18 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
+from aforesaid.domain.agenda import Entry
 from aforesaid.domain.report import Stats
-from aforesaid.store import questions
+from aforesaid.store import questions, records
+from aforesaid.store.dialects import for_postgres
+from aforesaid.store.operations import performers
 from aforesaid.store.postgres import note_search, vectors
-from aforesaid.store.postgres.queries import Queries
+from aforesaid.store.postgres.queries import Queries, over_rows
 from aforesaid.store.postgres.rows import answered, answering
 from aforesaid.store.questions import Question
-from aforesaid.store.sql import answers, people
+from aforesaid.store.rules.lookups import PlannedEntries
+from aforesaid.store.sql import answers, lookups, people
+from aforesaid.store.sql.tables import ENTRY
 
 _SIZES_OF_WORKERS: Final = """
 SELECT sum(result::bigint)::bigint FROM run_command_on_workers('SELECT pg_database_size(current_database())')
@@ -22,6 +27,14 @@ _NEXT_TRANSACTION: Final = "SELECT pg_snapshot_xmax(pg_current_snapshot())::text
 _NEXT_OF_WORKERS: Final = f"""
 SELECT string_agg(result, ' ' ORDER BY nodename, nodeport) FROM run_command_on_workers('{_NEXT_TRANSACTION}')
 """
+_PLANNED: Final = over_rows(
+    for_postgres(ENTRY)
+    + """
+    JOIN {rows} ON agenda.space = {space} AND agenda.policy = new.policy AND agenda.owner = new.owner
+     AND agenda.thread = new.thread AND agenda.day = new.day
+    """,
+    "policy text, owner text, thread text, day text",
+)
 
 
 async def _totals(queries: Queries, question: questions.Totals) -> Stats:
@@ -39,15 +52,19 @@ async def _change_token(queries: Queries, _: questions.ChangeToken) -> str:
     return f"{token} {await queries.value(_NEXT_OF_WORKERS)}" if queries.distributed else token
 
 
-ANSWERS: Final[Mapping[type[Question[Any]], Callable[[Queries, Any], Awaitable[Any]]]] = {
+async def _planned(queries: Queries, lookup: PlannedEntries) -> list[Entry]:
+    wanted = [(subject.space, subject.policy, *subject[2:]) for subject in lookup.subjects]
+    return [records.entry(row) for row in await queries.rows_of(_PLANNED, wanted)]
+
+
+ANSWERS: Final[Mapping[type, Callable[[Queries, Any], Awaitable[Any]]]] = {
     **answering(answers.ANSWERS),
-    questions.SearchVector: vectors.similar,
-    questions.SearchNotes: note_search.search,
-    questions.MessageVectors: vectors.of_messages,
-    questions.TokenVectors: vectors.of_tokens,
-    questions.UnembeddedMessages: vectors.unembedded,
-    questions.UnembeddedNotes: note_search.unembedded,
+    **performers(Question, vars(note_search), vars(vectors)),
     questions.Totals: _totals,
     questions.ChangeToken: _change_token,
 }
 """All but the searches by words, which keep columns in memory (`Search`)."""
+LOOKUPS: Final[Mapping[type, Callable[[Queries, Any], Awaitable[Any]]]] = {
+    **answering(lookups.LOOKUPS),
+    PlannedEntries: _planned,
+}

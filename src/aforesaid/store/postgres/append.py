@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from aforesaid.domain.change import AddMessage
 from aforesaid.domain.message import Draft, Message, repeats
 from aforesaid.domain.receipt import Repeated, Stored
 from aforesaid.domain.scope import is_direct
@@ -15,12 +14,10 @@ from aforesaid.errors import NotFound
 from aforesaid.store import records
 from aforesaid.store.checksums import POSTGRES as CHECKSUMS
 from aforesaid.store.dialects import for_postgres
-from aforesaid.store.hashed import hashed
 from aforesaid.store.postgres.queries import Row, Statement, insert_rows, over_rows, statements
 from aforesaid.store.postgres.rows import answered
 from aforesaid.store.postgres.sessions import LATEST, Sessions
 from aforesaid.store.postgres.unit import Unit
-from aforesaid.store.sql import appending
 from aforesaid.store.sql.appending import Prepared, Returning, Version, replace_version, version_of
 from aforesaid.store.sql.tables import MESSAGE
 
@@ -30,45 +27,28 @@ _BY_GIVEN_ID: Final = over_rows(
     JOIN {rows} ON log.space = {space} AND log.given_id = new.given_id AND md5(log.thread) = md5(new.thread)
      AND log.thread = new.thread
     """,
-    thread="text",
-    given_id="text",
+    "thread text, given_id text",
 )
 _BY_TIME: Final = over_rows(
     for_postgres(MESSAGE)
     + "JOIN {rows} ON log.space = {space} AND log.thread = new.thread AND log.at = new.at ORDER BY log.seq",
-    thread="text",
-    at="bigint",
+    "thread text, at bigint",
 )
 _NEW_MESSAGES: Final = insert_rows(
     "log",
-    seq="bigint",
-    owner="text",
-    thread="text",
-    shared="boolean",
-    session="bigint",
-    author="text",
-    role="text",
-    name="text",
-    text="text",
-    at="bigint",
-    stored_at="bigint",
-    given_id="text",
-    words="integer",
-    terms="bytea",
-    hash="bytea",
-    replaces="bigint",
-    replaced="boolean",
-    details="text",
+    """
+    seq bigint, owner text, thread text, shared boolean, session bigint, author text, role text, name text,
+    text text, at bigint, stored_at bigint, given_id text, words integer, terms bytea, hash bytea, replaces bigint,
+    replaced boolean, details text
+    """,
 )
-_AUTHORS: Final = insert_rows(
-    "person",
-    "ON CONFLICT DO NOTHING",
-    name="text",
-    created_at="bigint",
-    revision="bigint",
-)
+_AUTHORS: Final = insert_rows("person", "name text, created_at bigint, revision bigint", "ON CONFLICT DO NOTHING")
 _OWNERS: Final = insert_rows(
     "person",
+    """
+    name text, owner boolean, created_at bigint, messages bigint, turns bigint, open_turns bigint, words bigint,
+    last_seq bigint, last_at bigint, revision bigint
+    """,
     f"""
     ON CONFLICT (space, name) DO UPDATE SET owner = true, messages = person.messages + excluded.messages,
            turns = person.turns + excluded.turns, open_turns = person.open_turns + excluded.open_turns,
@@ -76,43 +56,20 @@ _OWNERS: Final = insert_rows(
            last_at = greatest(person.last_at, excluded.last_at),
            checksum = CASE WHEN person.owner THEN person.checksum ELSE {CHECKSUMS.changed("person", owner="true")} END
     """,
-    name="text",
-    owner="boolean",
-    created_at="bigint",
-    messages="bigint",
-    turns="bigint",
-    open_turns="bigint",
-    words="bigint",
-    last_seq="bigint",
-    last_at="bigint",
-    revision="bigint",
 )
-_THREADS: Final = insert_rows(
-    "thread",
-    "ON CONFLICT DO NOTHING",
-    name="text",
-    revision="bigint",
-)
+_THREADS: Final = insert_rows("thread", "name text, revision bigint", "ON CONFLICT DO NOTHING")
 _COUNT_THREADS: Final = insert_rows(
     "thread",
+    "name text, messages bigint, words bigint, revision bigint",
     """
     ON CONFLICT (space, name) DO UPDATE SET messages = thread.messages + excluded.messages,
            words = thread.words + excluded.words
     """,
-    name="text",
-    messages="bigint",
-    words="bigint",
-    revision="bigint",
 )
 
 
 Place = tuple[str, str]
 """A space, and a person or a thread in it."""
-
-
-def prepare(change: AddMessage) -> Prepared:
-    """Compute what needs no database."""
-    return appending.prepare(change, hashed)
 
 
 class Appender:

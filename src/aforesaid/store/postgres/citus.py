@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 import psycopg
 
 from aforesaid.errors import InvalidInput, StoreRefused
+from aforesaid.store.checksums import POSTGRES as CHECKSUMS
 from aforesaid.store.postgres.connection import is_distributed, shown, translated
 
 if TYPE_CHECKING:
@@ -76,3 +77,19 @@ async def distribute(dsn: str) -> int:
             for statement in statements():
                 await connection.execute(statement.encode())
     return len(TABLES)
+
+
+async def fill_checksums(dsn: str) -> int | None:
+    """Compute the checksums of rows that have none, and return how many; None where the tables are not distributed.
+
+    An earlier version added the column of checksums without filling it on the workers.
+    """
+    with translated(shown(dsn), "filling checksums of"):
+        async with await psycopg.AsyncConnection.connect(dsn, autocommit=True) as connection:
+            if not await is_distributed(connection):
+                return None
+            await connection.execute("SET citus.propagate_set_commands = 'local'")
+            async with connection.transaction():
+                await connection.execute("SET LOCAL aforesaid.reach = 'all'")
+                updates = [await connection.execute(CHECKSUMS.fill(table).encode()) for table in CHECKSUMS.columns]
+                return sum(update.rowcount for update in updates)

@@ -29,7 +29,7 @@ from aforesaid.errors import (
 )
 from aforesaid.store.error_rules import Rule, of, rule_for
 from aforesaid.store.postgres.arrays import ListDumper
-from aforesaid.store.postgres.deadline import cut_after
+from aforesaid.store.postgres.queries import cut_after
 
 if TYPE_CHECKING:
     Connection = psycopg.AsyncConnection[tuple[Any, ...]]
@@ -43,6 +43,8 @@ _REFUSED_AT_CONNECTING: Final = re.compile(
     r"FATAL: .*(authentication failed|does not exist|is not permitted|permission denied|no pg_hba\.conf entry)"
 )
 """What a server says when it refuses a connection. libpq has no SQLSTATE for these."""
+_WORKER_IS_GONE: Final = re.compile("could not commit transaction for shard|failure on connection marked as essential")
+"""What Citus says, with XX000, when a worker goes away during a commit: it may have committed or not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,6 +213,8 @@ def is_gone(error: BaseException) -> bool:
         if state is None:
             return _REFUSED_AT_CONNECTING.search(str(error)) is None
         return state.startswith("08") or state in ("53300", "57P05")
+    if isinstance(error, errors.InternalError_):
+        return _WORKER_IS_GONE.search(str(error)) is not None
     return isinstance(error, OSError | TimeoutError)
 
 
@@ -241,7 +245,7 @@ def _is_refused_at_connecting(error: BaseException) -> bool:
 
 RULES: Final = (
     Rule(
-        "no SQLSTATE (a lost connection), 08, 57P01 to 57P05, 53300, errors of the operating system",
+        "no SQLSTATE (a lost connection), 08, 57P01 to 57P05, 53300, XX000 of a lost Citus worker, errors of the system",
         is_gone,
         StoreUnavailable,
         "Is the database running, and is its address right?",

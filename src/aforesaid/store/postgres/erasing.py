@@ -6,8 +6,8 @@ removed: the operations guide says what to do about that.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Final
 
 from aforesaid.store import erase_statements
 from aforesaid.store.checksums import POSTGRES as CHECKSUMS
@@ -45,7 +45,7 @@ def _erase(unit: Unit, statements: Sequence[str], space: str, gone: object) -> N
 async def _erase_messages(unit: Unit, write: writes.EraseMessages) -> None:
     space, seqs = write.space, list(write.seqs)
     query = "SELECT DISTINCT session, thread, owner FROM log WHERE space = $1 AND seq = ANY($2::bigint[])"
-    found = await unit.rows(query, space, seqs)
+    found = await unit.queries.rows(query, space, seqs)
     sessions, threads, owners = (sorted({row[place] for row in found}) for place in range(3))
     _erase(unit, erase_statements.MESSAGES, space, seqs)
     unit.later(_NEWEST, space, owners)
@@ -56,7 +56,7 @@ async def _erase_messages(unit: Unit, write: writes.EraseMessages) -> None:
 async def _erase_summaries(unit: Unit, write: writes.EraseSummaries) -> None:
     space, numbers = write.space, list(write.numbers)
     query = "SELECT DISTINCT thread FROM summary WHERE space = $1 AND id = ANY($2::bigint[])"
-    threads = [thread for (thread,) in await unit.rows(query, space, numbers)]
+    threads = [thread for (thread,) in await unit.queries.rows(query, space, numbers)]
     _erase(unit, _ERASE_SUMMARIES, space, numbers)
     _drop_empty(unit, space, threads)
 
@@ -94,15 +94,3 @@ def _erase_memory_versions(unit: Unit, write: writes.EraseMemoryVersions) -> Non
 
 async def _erase_old_rows(unit: Unit, write: writes.EraseOldRows) -> int:
     return await answered(unit.queries, upkeep.erase_old_rows(write))
-
-
-WRITES: Final[Mapping[type[writes.Write[Any]], Callable[[Unit, Any], Any | Awaitable[Any]]]] = {
-    writes.EraseMessages: _erase_messages,
-    writes.EraseSummaries: _erase_summaries,
-    writes.EraseMemories: _erase_memories,
-    writes.EraseUser: _erase_user,
-    writes.EraseDerived: _erase_derived,
-    writes.EraseFacts: _erase_facts,
-    writes.EraseMemoryVersions: _erase_memory_versions,
-    writes.EraseOldRows: _erase_old_rows,
-}

@@ -2,20 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import asyncio
+import os
+import socket
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from aforesaid.errors import StoreDamaged
 from aforesaid.store.checksums import CHECKSUM
 from aforesaid.store.checksums import POSTGRES as CHECKSUMS
-from aforesaid.store.postgres.deadline import cut_after
 from aforesaid.store.postgres.packages import sql
 
 if TYPE_CHECKING:
     import psycopg
 
     from aforesaid.store.postgres.connection import Connection
+
+
+@contextmanager
+def cut_after(connection: Connection, seconds: float | None) -> Iterator[None]:
+    """Cut a connection when the block takes longer than this: what waits for an answer then fails at once.
+
+    The server's own timeouts do not help with a server that hangs, and cancelling the task would wait for it, too.
+    """
+    if seconds is None:
+        yield
+        return
+    timer = asyncio.get_running_loop().call_later(max(seconds, 0.0), _cut, connection)
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def _cut(connection: Connection) -> None:
+    if not connection.closed:
+        # A copy of the descriptor: closing the copy leaves the connection's own to libpq.
+        with suppress(OSError), socket.socket(fileno=os.dup(connection.pgconn.socket)) as copy:
+            copy.shutdown(socket.SHUT_RDWR)
+
 
 Row = tuple[Any, ...]
 Statement = tuple[str, tuple[Any, ...]]
@@ -62,11 +89,18 @@ class RowStatement(NamedTuple):
     """For an insert: the columns and their types."""
 
 
-def over_rows(template: str, **types: str) -> RowStatement:
-    """Return a statement that reads its rows from {rows}: a table `new` with columns of these types.
+def _types(columns: str) -> dict[str, str]:
+    """Read columns and their types."""
+    pairs = [column.split() for column in columns.split(",")]
+    return {pair[0]: pair[1] for pair in pairs}
+
+
+def over_rows(template: str, columns: str) -> RowStatement:
+    """Return a statement that reads its rows from {rows}: a table `new` with columns, given as "name type, …".
 
     {space} names the space of a row. Further values are bound as {0}, {1} and {2}.
     """
+    types = _types(columns)
     names = ", ".join(types)
     arrays = ", ".join(f"${place}::{kind}[]" for place, kind in enumerate(types.values(), 2))
     others = [f"${place}" for place in range(len(types) + 2, len(types) + 2 + _OTHERS)]
@@ -74,11 +108,12 @@ def over_rows(template: str, **types: str) -> RowStatement:
     return RowStatement(several, template.format(*others, rows=f"unnest({arrays}) AS new ({names})", space="$1"))
 
 
-def insert_rows(table: str, then: str = "", **types: str) -> RowStatement:
-    """Return a statement that inserts rows of columns of these types. `then` says what to do with those that are there.
+def insert_rows(table: str, columns: str, then: str = "") -> RowStatement:
+    """Return a statement that inserts rows of these columns. `then` says what to do with those that are there.
 
     Rows of a table that has checksums get theirs.
     """
+    types = _types(columns)
     names = ("space", *types)
     arrays = ", ".join(f"${place}::{kind}[]" for place, kind in enumerate(types.values(), 2))
     source = f"FROM unnest($1::text[], {arrays}) AS new ({', '.join(names)})"

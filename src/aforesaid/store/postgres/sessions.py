@@ -22,7 +22,7 @@ LATEST: Final = over_rows(
          WHERE space = {space} AND thread = new.thread AND automatic ORDER BY started_at DESC, id DESC LIMIT 2
       ) s ORDER BY s.started_at, s.id
     """,
-    thread="text",
+    "thread text",
 )
 """The newest two automatic sessions of each thread."""
 _NEAR: Final = """
@@ -38,17 +38,10 @@ SELECT s.id, s.name FROM log JOIN session s ON s.space = log.space AND s.id = lo
 """
 _NEW: Final = insert_rows(
     "session",
-    id="bigint",
-    thread="text",
-    name="text",
-    automatic="boolean",
-    opened_by="text",
-    started_at="bigint",
-    last_at="bigint",
-    first_seq="bigint",
-    last_seq="bigint",
-    messages="bigint",
-    timeout="bigint",
+    """
+    id bigint, thread text, name text, automatic boolean, opened_by text, started_at bigint, last_at bigint,
+    first_seq bigint, last_seq bigint, messages bigint, timeout bigint
+    """,
 )
 _GROW: Final = over_rows(
     """
@@ -57,11 +50,7 @@ _GROW: Final = over_rows(
            messages = session.messages + new.messages
       FROM {rows} WHERE session.space = {space} AND session.id = new.id
     """,
-    id="bigint",
-    started_at="bigint",
-    last_at="bigint",
-    last_seq="bigint",
-    messages="bigint",
+    "id bigint, started_at bigint, last_at bigint, last_seq bigint, messages bigint",
 )
 _BY_HAND: Final = CHECKSUMS.update("session", "space = $1 AND id = $2 AND automatic", automatic="false")
 _MOVE: Final = """
@@ -153,7 +142,7 @@ class Sessions:
         key = self._entered.get((*here, name))
         if key is None:
             self.write()
-            found = await self._unit.first(_NAMED, *here, name)
+            found = await self._unit.queries.first(_NAMED, *here, name)
             if found is None:
                 automatic = opening_message(name) is not None
                 key = self._new(scope, name, draft.at, seq, silence, automatic=automatic)
@@ -212,11 +201,11 @@ class Sessions:
         scope, unit = draft.scope, self._unit
         here = scope.space, scope.thread
         self._settle()
-        found = await unit.first(_NAMED, *here, name)
+        found = await unit.queries.first(_NAMED, *here, name)
         opened_by = opening_message(name)
         if found is None and opened_by is not None:
             # A name that the log gave out stays good when its session has become part of another.
-            found = await unit.first(_OF_MESSAGE, *here, opened_by)
+            found = await unit.queries.first(_OF_MESSAGE, *here, opened_by)
             if found is None:
                 raise InvalidInput(
                     f"there is no session {quoted(name)} in this thread; names like it are given by Aforesaid"
@@ -234,7 +223,7 @@ class Sessions:
         """Place a message that was said before the end of the newest session."""
         scope, unit = draft.scope, self._unit
         self._settle()
-        near = await unit.rows(_NEAR, scope.space, scope.thread, draft.at + silence)
+        near = await unit.queries.rows(_NEAR, scope.space, scope.thread, draft.at + silence)
         placement = place(draft.at, silence, [SessionBounds(key, started, last) for key, started, last, _ in near])
         if placement.keep is None:
             name = automatic_name(seq)

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from inspect import isawaitable
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final, NamedTuple, TypeVar, cast
 
 from aforesaid.domain.change import AddNoteVectors, AddVectors, Change
 from aforesaid.domain.receipt import Result, Stored
 from aforesaid.domain.retention import Discard, Discarded
 from aforesaid.domain.transfer import as_expected
 from aforesaid.store.contract import Progress
+from aforesaid.store.dialects import for_postgres
 from aforesaid.store.hashed import hashed
-from aforesaid.store.postgres import note_search, retention, vectors
-from aforesaid.store.postgres.answers import ANSWERS
+from aforesaid.store.postgres import note_search, vectors
+from aforesaid.store.postgres.answers import ANSWERS, LOOKUPS
 from aforesaid.store.postgres.append import Appender
-from aforesaid.store.postgres.lookups import LOOKUPS
+from aforesaid.store.postgres.queries import Queries
 from aforesaid.store.postgres.unit import Unit
 from aforesaid.store.postgres.writes import WRITES
 from aforesaid.store.questions import Question
@@ -26,10 +27,30 @@ from aforesaid.store.rules.purging import replace_version
 from aforesaid.store.rules.retention import discard
 from aforesaid.store.rules.spaces import spaces_of as spaces_of_change
 from aforesaid.store.sql.appending import Prepared, Returning, prepare_change
+from aforesaid.store.sql.upkeep import OLD, moment_of
+
+
+class Discarding(NamedTuple):
+    """A discard in the space that it was found to have something to do in."""
+
+    step: Discard
+    space: str | None
+    """None where nothing is old enough in any space."""
+
+
+async def locate(queries: Queries, step: Discard) -> Discarding:
+    """Find a space in which something is old enough."""
+    for old in OLD[step.what]:
+        text = for_postgres(f"SELECT y.space {old} LIMIT 1")
+        space = await queries.value(text, moment_of(step.what, step.before))
+        if space is not None:
+            return Discarding(step, space)
+    return Discarding(step, None)
+
 
 T = TypeVar("T")
 
-Step = Change | Prepared | Returning | retention.Discarding
+Step = Change | Prepared | Returning | Discarding
 
 _READS: Final = {**ANSWERS, **LOOKUPS}
 
@@ -40,7 +61,7 @@ def prepared(changes: Sequence[Change], progress: Progress | None = None) -> lis
 
 
 def _prepared(change: Change) -> Step:
-    return retention.Discarding(change, None) if isinstance(change, Discard) else prepare_change(change, hashed)
+    return Discarding(change, None) if isinstance(change, Discard) else prepare_change(change, hashed)
 
 
 def can_share(steps: Sequence[Step]) -> bool:
@@ -57,7 +78,7 @@ def spaces_of(steps: Sequence[Step]) -> set[str]:
                 found.add(step.draft.scope.space)
             case Returning():
                 found.add(step.message.draft.scope.space)
-            case retention.Discarding():
+            case Discarding():
                 found.add(step.space or "")
             case _:
                 found |= spaces_of_change(step)
@@ -98,7 +119,7 @@ async def carry_out(unit: Unit, steps: Sequence[Step], progress: Progress | None
 
 async def _step(unit: Unit, step: Step) -> Result:
     match step:
-        case retention.Discarding():
+        case Discarding():
             return Discarded(0) if step.space is None else await run_rule(unit, discard(*step))
         case AddVectors():
             vectors.add(unit, step)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, Final
 
 from aforesaid.domain.clock import now
@@ -32,13 +31,7 @@ _COUNT: Final = over_rows(
            last_memory = new.memory, last_forgotten = new.forgotten, last_audit = new.audit, purges = new.purges
       FROM {rows} WHERE space.space = {space}
     """,
-    seq="bigint",
-    session="bigint",
-    summary="bigint",
-    memory="bigint",
-    forgotten="bigint",
-    audit="bigint",
-    purges="bigint",
+    "seq bigint, session bigint, summary bigint, memory bigint, forgotten bigint, audit bigint, purges bigint",
 )
 _OWNS: Final = CHECKSUMS.insert(
     "person",
@@ -49,25 +42,7 @@ _OWNS: Final = CHECKSUMS.insert(
 )
 _AUTHOR: Final = CHECKSUMS.insert("person", ("space", "name", "created_at", "revision"), "ON CONFLICT DO NOTHING")
 _THREAD: Final = CHECKSUMS.insert("thread", ("space", "name", "revision"), "ON CONFLICT DO NOTHING")
-_AUDIT: Final = insert_rows(
-    "audit",
-    id="bigint",
-    at="bigint",
-    owner="text",
-    actor="text",
-    action="text",
-    subject="text",
-)
-
-
-@cache
-def _insert(table: str, names: tuple[str, ...], replacing: tuple[str, ...]) -> str:
-    return CHECKSUMS.insert(table, names, CHECKSUMS.replacing(table, *replacing) if replacing else "")
-
-
-@cache
-def _update(table: str, where: str, bound: int, names: tuple[str, ...]) -> str:
-    return CHECKSUMS.update(table, where, **{name: f"${place}" for place, name in enumerate(names, bound + 1)})
+_AUDIT: Final = insert_rows("audit", "id bigint, at bigint, owner text, actor text, action text, subject text")
 
 
 @dataclass(slots=True)
@@ -135,11 +110,11 @@ class Unit:
 
     def insert(self, table: str, row: Mapping[str, Any], *, replacing: tuple[str, ...] = ()) -> None:
         """Insert a row with its checksum. `replacing` is the key of a row that it may take the place of."""
-        self.queries.later(_insert(table, tuple(row), replacing), *row.values())
+        self.queries.later(CHECKSUMS.insert_or_replace(table, tuple(row), replacing), *row.values())
 
     def update(self, table: str, where: str, key: tuple[Any, ...], **values: Any) -> None:  # noqa: ANN401
         """Set columns of the rows that a condition finds, and their checksums. `key` is what the condition binds."""
-        self.queries.later(_update(table, where, len(key), tuple(values)), *key, *values.values())
+        self.queries.later(CHECKSUMS.update_bound(table, where, len(key), tuple(values)), *key, *values.values())
 
     def number(self, table: str, space: str, least: int = 0) -> int:
         """Return the number of a new row, which is at least `least`."""
@@ -178,26 +153,6 @@ class Unit:
         """Let something be done with rows that begin with their space."""
         for query, values in statements(statement, rows, *others, distributed=self.queries.distributed):
             self.queries.later(query, *values)
-
-    async def together(self, *statements: Statement) -> list[list[Row]]:
-        """Ask several things in one journey."""
-        return await self.queries.together(*statements)
-
-    async def rows(self, query: str, *values: Any) -> list[Row]:  # noqa: ANN401
-        """Return all rows."""
-        return await self.queries.rows(query, *values)
-
-    async def first(self, query: str, *values: Any) -> Row | None:  # noqa: ANN401
-        """Return the first row, if there is one."""
-        return await self.queries.first(query, *values)
-
-    async def one(self, query: str, *values: Any) -> Row:  # noqa: ANN401
-        """Return the row that the query is certain to have."""
-        return await self.queries.one(query, *values)
-
-    async def value(self, query: str, *values: Any) -> Any:  # noqa: ANN401
-        """Return the first value of the first row."""
-        return await self.queries.value(query, *values)
 
     def audit(self, scope: Scope, actor: str, action: str, subject: str, at: int | None = None) -> None:
         """Add a row to the audit log."""

@@ -21,9 +21,8 @@ _MANY: Final = 4_000
 
 _SEEN: Final = insert_rows(
     "embedder",
+    "name text, up_to bigint",
     "ON CONFLICT (space, name) DO UPDATE SET up_to = greatest(embedder.up_to, excluded.up_to)",
-    name="text",
-    up_to="bigint",
 )
 _ADD: Final = over_rows(
     """
@@ -32,9 +31,7 @@ _ADD: Final = over_rows(
       FROM {rows} JOIN log ON log.space = {space} AND log.seq = new.seq
     ON CONFLICT DO NOTHING
     """,
-    seq="bigint",
-    content="bigint",
-    value="halfvec",
+    "seq bigint, content bigint, value halfvec",
 )
 _DUE: Final = """
 SELECT s.space, l.seq, l.text
@@ -49,7 +46,7 @@ _KNOWN: Final = over_rows(
       FROM {rows} JOIN meaning v ON v.space = {space} AND v.content = new.content AND v.embedder = {0}
       JOIN log l ON l.space = v.space AND l.seq = v.seq
     """,
-    content="bigint",
+    "content bigint",
 )
 _OF_MESSAGES: Final = """
 SELECT seq, halfvec_send(value) FROM meaning WHERE space = $1 AND owner = $2 AND embedder = $3 AND seq = ANY($4::bigint[])

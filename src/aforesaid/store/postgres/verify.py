@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
+from functools import partial
 from typing import Final
 
 from aforesaid.domain.message import message_hash
@@ -85,22 +86,20 @@ _COUNTS: Final = (
 
 _CHECKSUMS: Final = tuple((table, CHECKSUMS.wrong(table)) for table in CHECKSUMS.columns)
 
-_CHECKS: Final = (
-    ("database", _DATABASE, "{what} {name}"),
-    ("references", (*check_queries.REFERENCES, *_REFERENCES), "{what} {name}"),
-    ("checksums", _CHECKSUMS, "{what} {name} is not what was stored"),
-    ("counts", (*check_queries.COUNTS, *_COUNTS), "{what} {name} are wrong"),
-    ("archives", check_queries.ARCHIVES, "{what} {name}"),
-    ("memories", check_queries.MEMORIES, "{what} {name}"),
-)
+_OWN: Final[Mapping[str, tuple[check_queries.Queries, str]]] = {
+    "database": (_DATABASE, check_queries.PLAIN),
+    "references": (_REFERENCES, check_queries.PLAIN),
+    "checksums": (_CHECKSUMS, f"{check_queries.PLAIN} is not what was stored"),
+    "counts": (_COUNTS, f"{check_queries.PLAIN} are wrong"),
+}
+"""Checks that SQLite does not have, or does in another way."""
 
 
 async def checks(queries: Queries, messages: int, progress: Progress | None) -> list[Check]:
     """Run all checks."""
     queries.later("SET LOCAL statement_timeout = 0")
-    found = []
-    for name, asked, template in _CHECKS:
-        found.append(await _run(name, lambda asked=asked, template=template: _findings(queries, asked, template)))  # type: ignore[misc]
+    names = dict.fromkeys((*_OWN, *check_queries.CHECKS))
+    found = [await _run(name, partial(_findings, queries, name)) for name in names]
     found.append(await _run("hashes", lambda: _messages(queries, messages, progress)))
     found.append(await _run("index", lambda: _notes(queries)))
     return found
@@ -138,10 +137,11 @@ def _intact(row: Row) -> bool:
     return message_hash(*names, text, at, stored_at, details) == bytes(stored)
 
 
-async def _findings(queries: Queries, asked: check_queries.Queries, template: str) -> AsyncIterator[str]:
-    for what, query in asked:
-        for (name,) in await queries.rows(for_postgres(query)):
-            yield template.format(what=what, name=name)
+async def _findings(queries: Queries, check: str) -> AsyncIterator[str]:
+    for asked, template in [table[check] for table in (check_queries.CHECKS, _OWN) if check in table]:
+        for what, query in asked:
+            for (name,) in await queries.rows(for_postgres(query)):
+                yield template.format(what=what, name=name)
 
 
 async def _run(name: str, findings: Callable[[], AsyncIterator[str]]) -> Check:

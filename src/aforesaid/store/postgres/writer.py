@@ -15,13 +15,12 @@ from aforesaid.domain.clock import now
 from aforesaid.domain.receipt import Receipt
 from aforesaid.errors import AforesaidError, StoreClosed, StoreUnavailable
 from aforesaid.store.contract import Progress
+from aforesaid.store.groups import GROUP, settle
 from aforesaid.store.postgres.database import Database
 from aforesaid.store.postgres.transaction import Step, append_all, can_share, carry_out, spaces_of
 
-GROUP: Final = 512
-"""At most so many change sets share a transaction."""
 ENOUGH: Final = 128
-"""When so many wait, they do not wait for the group before them to be stored."""
+"""Change sets that do not wait for the group before them to be stored."""
 
 
 class _Job(NamedTuple):
@@ -120,7 +119,7 @@ class Writer:
     async def _run(self, group: list[_Job], spaces: set[str]) -> None:
         try:
             for job, outcome in zip(group, await self._commit(group), strict=True):
-                _settle(job.future, outcome)
+                settle(job.future, outcome)
         finally:
             self._held -= spaces
 
@@ -154,12 +153,3 @@ class Writer:
         if not isinstance(error, AforesaidError) or isinstance(error, StoreUnavailable):
             self.last_error = str(error)
         return [error] * len(group)
-
-
-def _settle(future: asyncio.Future[Receipt], outcome: Receipt | Exception) -> None:
-    if future.done():  # the caller was cancelled
-        return
-    if isinstance(outcome, Exception):
-        future.set_exception(outcome)
-    else:
-        future.set_result(outcome)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Final
+from typing import Final
 
 from aforesaid.domain.checks import microseconds
 from aforesaid.domain.scope import Scope
 from aforesaid.store import records
 from aforesaid.store.checksums import POSTGRES as CHECKSUMS
 from aforesaid.store.hashed import content_hash
+from aforesaid.store.operations import performers
 from aforesaid.store.postgres import erasing
 from aforesaid.store.postgres.note_search import embed_again
 from aforesaid.store.postgres.packages import HalfVector
@@ -33,8 +33,8 @@ ON CONFLICT DO NOTHING RETURNING 1
 """
 _ENTRIES: Final = insert_rows(
     "agenda",
+    ", ".join(f"{name} {column.type}" for name, column in CHECKSUMS.columns["agenda"].items() if name != "space"),
     CHECKSUMS.replacing("agenda", "space", "policy", "owner", "thread", "day", derived=True),
-    **{name: column.type for name, column in CHECKSUMS.columns["agenda"].items() if name != "space"},
 )
 _TOKENS: Final = CHECKSUMS.insert(
     "spending",
@@ -57,9 +57,9 @@ async def _put_vector(unit: Unit, write: writes.PutVector) -> bool:
     import numpy as np  # noqa: PLC0415 - loaded with the first vector
 
     row = write.row
-    text = await unit.value(_TEXT, row.space, row.seq)
+    text = await unit.queries.value(_TEXT, row.space, row.seq)
     value = HalfVector(np.frombuffer(row.value, dtype=np.float16))
-    return bool(await unit.rows(_VECTOR, row.space, row.seq, row.embedder, content_hash(text or ""), value))
+    return bool(await unit.queries.rows(_VECTOR, row.space, row.seq, row.embedder, content_hash(text or ""), value))
 
 
 def _put_memory(unit: Unit, write: writes.PutMemoryRow) -> None:
@@ -78,12 +78,4 @@ def _add_tokens(unit: Unit, write: writes.AddTokens) -> None:
     unit.later(_TOKENS, write.space, write.day.isoformat(), write.user or "", write.tokens)
 
 
-WRITES: Final[Mapping[type[writes.Write[Any]], Callable[[Unit, Any], Any | Awaitable[Any]]]] = {
-    **in_sql.WRITES,
-    writes.DescribeSession: _describe_session,
-    writes.PutVector: _put_vector,
-    writes.PutMemoryRow: _put_memory,
-    writes.PutEntries: _put_entries,
-    writes.AddTokens: _add_tokens,
-    **erasing.WRITES,
-}
+WRITES: Final = {**in_sql.WRITES, **performers(writes.Write, globals(), vars(erasing))}

@@ -24,8 +24,8 @@ from aforesaid.store.questions import (
     Tombstones,
 )
 from aforesaid.store.rules.driving import Rule, ask
+from aforesaid.store.rules.expected import expect_user
 from aforesaid.store.rules.lookups import AuditIsKnown, Extracted, IsUser, MessagesUpTo
-from aforesaid.store.rules.users import expect_user
 from aforesaid.store.rules.writes import (
     AddFacts,
     AddTokens,

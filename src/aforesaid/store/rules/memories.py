@@ -14,9 +14,8 @@ from aforesaid.domain.transfer import MemoryRow, Restored, SuccessorRow
 from aforesaid.errors import NotFound, SourcesChanged
 from aforesaid.store.questions import MemoryById, MessagesByNumber
 from aforesaid.store.rules.driving import Rule, ask
+from aforesaid.store.rules.expected import expect_newest, expect_user
 from aforesaid.store.rules.lookups import MemoryFirstStated
-from aforesaid.store.rules.users import expect_user
-from aforesaid.store.rules.versions import expect_newest
 from aforesaid.store.rules.writes import (
     AddMemoryRow,
     AddMemorySources,

@@ -24,6 +24,7 @@ from aforesaid.domain.summary import Summary
 from aforesaid.domain.transfer import Purged
 from aforesaid.store.questions import Memories, VersionsOf
 from aforesaid.store.rules.driving import Rule, ask
+from aforesaid.store.rules.expected import expect_user
 from aforesaid.store.rules.lookups import (
     EntriesOfUsers,
     MemoriesFrom,
@@ -39,7 +40,6 @@ from aforesaid.store.rules.lookups import (
 )
 from aforesaid.store.rules.memories import change as change_memory
 from aforesaid.store.rules.summaries import release_sources
-from aforesaid.store.rules.users import expect_user
 from aforesaid.store.rules.writes import (
     EraseDerived,
     EraseMemories,

@@ -15,6 +15,7 @@ from aforesaid.domain.transfer import Restored, SummaryRow
 from aforesaid.errors import NotFound, SourcesChanged
 from aforesaid.store.questions import MessagesByNumber, Summaries, SummaryById
 from aforesaid.store.rules.driving import Rule, ask
+from aforesaid.store.rules.expected import expect_newest, expect_user
 from aforesaid.store.rules.lookups import (
     ChunkMessages,
     Coverage,
@@ -24,8 +25,6 @@ from aforesaid.store.rules.lookups import (
     SummariesByNumber,
     SummariesMadeFrom,
 )
-from aforesaid.store.rules.users import expect_user
-from aforesaid.store.rules.versions import expect_newest
 from aforesaid.store.rules.writes import (
     AddSummary,
     ArchiveMessages,

@@ -9,10 +9,11 @@ from aforesaid.domain.checks import moment
 from aforesaid.domain.memory import Derived, Facts, Tombstone
 from aforesaid.domain.report import AuditEntry, Setting
 from aforesaid.store import questions, records
-from aforesaid.store.questions import OfScope
+from aforesaid.store.operations import performers
+from aforesaid.store.questions import OfScope, Question
 from aforesaid.store.records import Row
 from aforesaid.store.sql import memories, messages, people, summaries, upkeep
-from aforesaid.store.sql.statements import Answers, select
+from aforesaid.store.sql.statements import Answers, Select
 from aforesaid.store.sql.tables import BY_NAME, ENTRY, OWNED
 
 _FACTS: Final = f"SELECT text, version, created_at, cause FROM facts WHERE {OWNED} ORDER BY version"
@@ -27,60 +28,32 @@ def _facts(question: OfScope[Any], found: list[Row]) -> list[Facts]:
 
 
 ANSWERS: Final[Answers] = {
-    questions.Messages: messages.messages,
-    questions.MessageById: messages.message,
-    questions.MessagesByNumber: messages.pick,
-    questions.MessageCount: messages.count,
-    questions.Threads: messages.threads,
-    questions.VersionsOf: messages.versions,
-    questions.AttachmentHashes: messages.attachment_hashes,
-    questions.MessagesAfter: messages.following,
-    questions.MessagesBetween: messages.said_between,
-    questions.ActivityPerDay: messages.said_per_day,
-    questions.Sessions: messages.sessions,
-    questions.UserLedger: messages.ledger,
-    questions.SummaryById: summaries.summary,
-    questions.Summaries: summaries.summaries,
-    questions.CoveredMessages: summaries.covered,
-    questions.SummariesAbove: summaries.above,
-    questions.SummariesWithoutModel: summaries.without_model,
-    questions.Memories: memories.memories,
-    questions.MemoryById: memories.memory,
-    questions.MemoryVersions: memories.versions,
-    questions.MemoriesOfSpace: memories.listed,
-    questions.MemoryCounts: memories.counts,
-    questions.DueMemories: memories.timely,
-    questions.UnextractedUsers: memories.unextracted,
-    questions.FactsVersions: select(_FACTS, _whose, _facts),
-    questions.NewestFacts: select(
+    **performers(Question, *map(vars, (memories, messages, people, summaries, upkeep))),
+    questions.FactsVersions: Select(_FACTS, _whose, _facts),
+    questions.NewestFacts: Select(
         f"{_FACTS} DESC LIMIT 1", _whose, lambda question, found: next(iter(_facts(question, found)), None)
     ),
-    questions.Tombstones: select(
+    questions.Tombstones: Select(
         f"SELECT words, up_to FROM forgotten WHERE {OWNED} ORDER BY id",
         _whose,
         lambda _, found: [Tombstone(*row) for row in found],
     ),
-    questions.DerivedText: select(
+    questions.DerivedText: Select(
         f"SELECT key, value, at FROM derived WHERE {OWNED} AND kind = $3",
         lambda question: (*_whose(question), question.kind),
         lambda _, found: next((Derived(key, value, moment(at)) for key, value, at in found), None),
     ),
-    questions.Unprocessed: upkeep.ahead,
-    questions.DueEntries: upkeep.entries,
-    questions.PlannedEntry: select(
+    questions.PlannedEntry: Select(
         f"{ENTRY} WHERE {BY_NAME} AND policy = $3 AND thread = $4 AND day = $5",
         lambda question: (*question.subject[1:3], question.subject.policy, *question.subject[3:]),
         lambda _, found: next((records.entry(row) for row in found), None),
     ),
-    questions.PolicyBacklog: upkeep.backlog,
-    questions.DiscardableCount: upkeep.discardable,
-    questions.TokensSpent: people.spent,
-    questions.Settings: select(
+    questions.Settings: Select(
         f"SELECT key, [[value::text ~ value]], updated_at FROM setting WHERE {OWNED} ORDER BY key",
         _whose,
         lambda _, found: [Setting(key, json.loads(value), moment(at)) for key, value, at in found],
     ),
-    questions.AuditRows: select(
+    questions.AuditRows: Select(
         f"""
         SELECT id, at, space, [[owner ~ user]], actor, action, subject FROM audit WHERE {BY_NAME}
          ORDER BY id DESC LIMIT $3
@@ -88,14 +61,7 @@ ANSWERS: Final[Answers] = {
         lambda question: (*_whose(question), question.limit),
         lambda _, found: [AuditEntry(row[0], moment(row[1]), *row[2:]) for row in reversed(found)],
     ),
-    questions.Receipts: people.receipts,
-    questions.DisplayNames: people.names,
-    questions.Users: people.users,
-    questions.UsersPage: people.users_page,
-    questions.TotalsOfSpaces: people.spaces,
-    questions.IrregularIds: people.irregular_ids,
-    questions.Totals: people.totals,
-    questions.Marks: select(
+    questions.Marks: Select(
         "SELECT name, value FROM mark[[ WHERE space = '']]", lambda _: (), lambda _, found: dict(found)
     ),
 }

@@ -12,7 +12,7 @@ from aforesaid.store.questions import OfScope
 from aforesaid.store.records import Row
 from aforesaid.store.rules import lookups
 from aforesaid.store.sql import memories, upkeep
-from aforesaid.store.sql.statements import Answer, Answers, Statement, first, select
+from aforesaid.store.sql.statements import Answer, Answers, Select, Statement, first
 from aforesaid.store.sql.summaries import of_rows
 from aforesaid.store.sql.tables import A_THREAD, BY_NAME, ENTRY, OWNED, SUMMARY, USER, USER_ID, listed
 
@@ -93,13 +93,13 @@ def _first_stated(lookup: lookups.MemoryFirstStated) -> Answer[MemoryRecord | No
 
 
 LOOKUPS: Final[Answers] = {
-    lookups.IsUser: select("SELECT 1 FROM person WHERE space = $1 AND name = $2 AND owner", _whose, _is_there),
-    lookups.LastChunk: select("SELECT last_chunk FROM person WHERE space = $1 AND name = $2", _whose, _number),
-    lookups.Extracted: select("SELECT extracted FROM person WHERE space = $1 AND name = $2", _whose, _number),
-    lookups.MessagesUpTo: select(
+    lookups.IsUser: Select("SELECT 1 FROM person WHERE space = $1 AND name = $2 AND owner", _whose, _is_there),
+    lookups.LastChunk: Select("SELECT last_chunk FROM person WHERE space = $1 AND name = $2", _whose, _number),
+    lookups.Extracted: Select("SELECT extracted FROM person WHERE space = $1 AND name = $2", _whose, _number),
+    lookups.MessagesUpTo: Select(
         f"SELECT count(*) FROM log WHERE {OWNED} AND seq <= $3", lambda lookup: (*_whose(lookup), lookup.seq), _number
     ),
-    lookups.MessagesCovered: select(
+    lookups.MessagesCovered: Select(
         f"""
         SELECT count(*), min(seq), max(seq), min(at), max(at) FROM log
          WHERE {OWNED} AND seq BETWEEN $3 AND $4 AND at >= $5 AND at < $6 AND ([[$7::text ~ $7]] IS NULL
@@ -112,17 +112,17 @@ LOOKUPS: Final[Answers] = {
         ),
         lambda _, found: lookups.Coverage(*found[0]) if found[0][0] else None,
     ),
-    lookups.ChunkMessages: select(
+    lookups.ChunkMessages: Select(
         f"SELECT seq, role FROM log WHERE {OWNED} AND chunk = $3",
         lambda lookup: (*_whose(lookup), lookup.chunk),
         lambda _, found: found,
     ),
-    lookups.SummariesByNumber: select(
+    lookups.SummariesByNumber: Select(
         f"{SUMMARY} WHERE [[y.space = $1 AND ]]y.owner = {USER} AND {listed('y.id', '$3')} ORDER BY y.id",
         lambda lookup: (*_whose(lookup), list(lookup.numbers)),
         of_rows,
     ),
-    lookups.SummariesMadeFrom: select(
+    lookups.SummariesMadeFrom: Select(
         f"""
         {SUMMARY} WHERE [[y.space = $1 AND NOT y.rolled_back ~ y.rolled_back = 0]] AND y.id IN (
             SELECT summary FROM summary_source WHERE [[space = $1 AND ]]{listed("source", "$2")}) ORDER BY y.id
@@ -132,7 +132,7 @@ LOOKUPS: Final[Answers] = {
     ),
     lookups.SimilarSummaries: _similar,
     lookups.MemoryFirstStated: _first_stated,
-    lookups.AuditIsKnown: select(
+    lookups.AuditIsKnown: Select(
         f"SELECT 1 FROM audit WHERE {BY_NAME} AND at = $3 AND actor = $4 AND action = $5 AND subject = $6",
         lambda lookup: (
             *(lookup.entry.space, lookup.entry.user, records.number_of(lookup.entry.at)),
@@ -140,14 +140,14 @@ LOOKUPS: Final[Answers] = {
         ),
         _is_there,
     ),
-    lookups.Progress: select(
+    lookups.Progress: Select(
         "SELECT up_to FROM walk WHERE [[space = $1 AND ]]policy = $2",
         lambda lookup: (lookup.space, lookup.policy),
         _number,
     ),
-    lookups.WasPurged: select(f"SELECT 1 FROM audit WHERE {BY_NAME} AND action = 'purge' LIMIT 1", _whose, _is_there),
-    lookups.MessagesToPurge: select(_MESSAGES_TO_PURGE, _whose, _messages),
-    lookups.MemoriesToPurge: select(
+    lookups.WasPurged: Select(f"SELECT 1 FROM audit WHERE {BY_NAME} AND action = 'purge' LIMIT 1", _whose, _is_there),
+    lookups.MessagesToPurge: Select(_MESSAGES_TO_PURGE, _whose, _messages),
+    lookups.MemoriesToPurge: Select(
         f"""
         SELECT m.id, {_ITS_USER} WHERE [[m.space = $1 AND ]]m.id IN (
             SELECT id FROM memory WHERE {OWNED}
@@ -159,7 +159,7 @@ LOOKUPS: Final[Answers] = {
         lambda lookup: (*_whose(lookup), list(lookup.seqs)),
         _memories,
     ),
-    lookups.MemoriesFrom: select(
+    lookups.MemoriesFrom: Select(
         f"""
         SELECT m.id, {_ITS_USER}
          WHERE [[m.space = $1 AND ]]m.id IN (SELECT memory FROM memory_source WHERE {_SEQS})
@@ -167,7 +167,7 @@ LOOKUPS: Final[Answers] = {
         lambda lookup: (lookup.space, list(lookup.seqs)),
         _memories,
     ),
-    lookups.TakenBackBefore: select(
+    lookups.TakenBackBefore: Select(
         f"""
         WITH RECURSIVE earlier (seq) AS (
             SELECT replaces FROM log WHERE {_SEQS} AND details = '{TAKEN_BACK}' AND replaces IS NOT NULL
@@ -179,17 +179,21 @@ LOOKUPS: Final[Answers] = {
         lambda lookup: (lookup.space, list(lookup.seqs)),
         _messages,
     ),
-    lookups.SummariesOfUsers: select(
+    lookups.SummariesOfUsers: Select(
         _SUMMARIES_OF_USERS,
         lambda lookup: (lookup.space, list(lookup.users), [day.isoformat() for day in lookup.days]),
         of_rows,
     ),
-    lookups.RelatedSummaries: select(_RELATED, lambda lookup: (lookup.space, list(lookup.numbers)), of_rows),
-    lookups.EntriesOfUsers: select(
+    lookups.RelatedSummaries: Select(_RELATED, lambda lookup: (lookup.space, list(lookup.numbers)), of_rows),
+    lookups.EntriesOfUsers: Select(
         f"{ENTRY} WHERE space = $1 AND [[owner = ANY($2::text[]) ~ user IN (SELECT value FROM json_each($2))]]",
         lambda lookup: (lookup.space, list(lookup.users)),
         lambda _, found: [records.entry(row) for row in found],
     ),
-    lookups.OldRows: upkeep.old_rows,
+    lookups.OldRows: lambda lookup: Select(
+        f"{upkeep.OLD_ROWS[lookup.table]} LIMIT $3",
+        lambda lookup: (lookup.before, lookup.space, lookup.limit),
+        lambda _, found: [lookups.OldRow(*row) for row in found],
+    )(lookup),
 }
 """All but `PlannedEntries`, whose rows may be of several spaces."""

@@ -9,7 +9,7 @@ from typing import Final
 from aforesaid.domain.checks import LARGEST, microseconds, moment
 from aforesaid.domain.literals import Within
 from aforesaid.domain.message import Message, Position, sequence_number
-from aforesaid.domain.message_filter import MessageFilter, Scalar
+from aforesaid.domain.message_filter import EVERY_MESSAGE, MessageFilter, Scalar
 from aforesaid.domain.report import Activity, Ledger
 from aforesaid.domain.scope import Scope, is_direct
 from aforesaid.domain.session import Session
@@ -122,6 +122,8 @@ def inside(scope: Scope, within: Within) -> Answer[Conditions]:
 
 def add_filter(limits: Conditions, where: MessageFilter) -> None:
     """Add the conditions of a message filter."""
+    if where is EVERY_MESSAGE:
+        return
     limits.add_if("log.role = {0}", where.role)
     limits.add_if(f"log.author = {A_USER}", where.author)
     limits.add_if("log.at >= {0}", where.since)

@@ -8,6 +8,7 @@ arrays in PostgreSQL and as JSON in SQLite.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from aforesaid.store.questions import Question
@@ -40,15 +41,19 @@ def first(text: str, *values: Any) -> Answer[Row | None]:  # noqa: ANN401
     return found[0] if found else None
 
 
-def select(
-    text: str, values: Callable[[Any], Sequence[Any]], read: Callable[[Any, list[Row]], Any]
-) -> Callable[[Any], Answer[Any]]:
-    """Return the function that answers a kind of question by one statement."""
+@dataclass(frozen=True, slots=True)
+class Select:
+    """Answers a kind of question by one statement."""
 
-    def answer(question: Any) -> Answer[Any]:  # noqa: ANN401 - the question says it
-        return read(question, (yield from rows(text, *values(question))))
+    text: str
+    values: Callable[[Any], Sequence[Any]]
+    """Returns what is bound."""
+    read: Callable[[Any, list[Row]], Any]
+    """Makes the answer of the question and the rows."""
 
-    return answer
+    def __call__(self, question: Any) -> Answer[Any]:  # noqa: ANN401 - the question says it
+        """Return the answer."""
+        return self.read(question, (yield from rows(self.text, *self.values(question))))
 
 
 class Conditions:

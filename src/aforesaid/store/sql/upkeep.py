@@ -8,7 +8,7 @@ from aforesaid.domain.agenda import Ahead, Backlog, Entry, Passed
 from aforesaid.domain.checks import moment
 from aforesaid.domain.retention import Discardable
 from aforesaid.store import questions, records
-from aforesaid.store.rules.lookups import OldRow, OldRows, OldTable
+from aforesaid.store.rules.lookups import OldTable
 from aforesaid.store.rules.writes import EraseOldRows
 from aforesaid.store.sql.statements import Answer, Statement, first, rows
 from aforesaid.store.sql.tables import ENTRY
@@ -120,7 +120,7 @@ def _of_space(old: str) -> str:
 
 
 _WHOSE: Final = "SELECT [[y.space, y.owner ~ o.space, o.name]]"
-_ROWS: Final[dict[OldTable, str]] = {
+OLD_ROWS: Final[dict[OldTable, str]] = {
     "archives": f"{_WHOSE}, {_FIRST_CHUNK}, 0 {_of_space(_ARCHIVES)} ORDER BY y.ended_at, y.id",
     "summaries": f"{_WHOSE}, y.id, 0 {_of_space(_SUMMARIES)} ORDER BY y.id",
     "memories": f"{_WHOSE}, y.id, 0 {_of_space(_MEMORIES)} ORDER BY y.id",
@@ -130,6 +130,7 @@ _ROWS: Final[dict[OldTable, str]] = {
                y.memory, y.revision {_of_space(_VERSIONS)} ORDER BY y.memory, y.revision
     """,
 }
+"""What `OldRow` is made of, of the space $2."""
 
 
 def discardable(question: questions.DiscardableCount) -> Answer[int]:
@@ -138,12 +139,6 @@ def discardable(question: questions.DiscardableCount) -> Answer[int]:
     at = moment_of(question.what, question.before)
     found = yield tuple(Statement(f"SELECT {counted} {old}", (at,)) for old in OLD[question.what])
     return sum(int(number) for ((number,),) in found)
-
-
-def old_rows(lookup: OldRows) -> Answer[list[OldRow]]:
-    """Return some of the rows that are older than a moment; in PostgreSQL, those of a space."""
-    text = f"{_ROWS[lookup.table]} LIMIT $3"
-    return [OldRow(*row) for row in (yield from rows(text, lookup.before, lookup.space, lookup.limit))]
 
 
 def erase_old_rows(write: EraseOldRows) -> Answer[int]:

@@ -12,6 +12,7 @@ from aforesaid.domain.memory import MemoryRecord
 from aforesaid.domain.scope import Scope
 from aforesaid.store import records
 from aforesaid.store.checksums import POSTGRES, SQLITE, Checksums
+from aforesaid.store.operations import performers
 from aforesaid.store.rules import writes
 from aforesaid.store.sql.tables import OWNED, USER, listed
 
@@ -279,28 +280,12 @@ def _memory_columns(unit: Unit, memory: MemoryRecord) -> dict[str, Any]:
     return dict(zip(records.MEMORY, records.memory_values(memory, unit.array(memory.tags), speaker), strict=True))
 
 
-WRITES: Final[Mapping[type[writes.Write[Any]], Callable[[Any, Any], Any | Awaitable[Any]]]] = {
+WRITES: Final[Mapping[type, Callable[[Any, Any], Any | Awaitable[Any]]]] = {
+    **performers(writes.Write, globals()),
     writes.KeepUser: lambda unit, write: unit.own(write.scope, write.at),
-    writes.MergeUser: _merge_user,
     writes.RecordAudit: lambda unit, write: unit.audit(write.scope, write.actor, write.action, write.subject, write.at),
     writes.SetExtracted: lambda unit, write: unit.update("person", _USER_ROW, write.scope[:2], extracted=write.up_to),
     writes.SetLastChunk: lambda unit, write: unit.update("person", _USER_ROW, write.scope[:2], last_chunk=write.chunk),
-    writes.ArchiveMessages: _archive_messages,
-    writes.ReleaseMessages: _release_messages,
-    writes.AddSummary: add_summary,
-    writes.SetSummaryState: _set_summary_state,
-    writes.AddMemoryRow: add_memory,
-    writes.AddMemoryVersion: _add_memory_version,
-    writes.AddMemorySources: _add_memory_sources,
-    writes.SetSuccessor: _set_successor,
-    writes.AddFacts: _add_facts,
-    writes.RenumberFacts: _renumber_facts,
-    writes.AddTombstone: _add_tombstone,
-    writes.PutDerivedText: _put_derived,
-    writes.PutReceipt: _put_receipt,
-    writes.StoreSetting: _store_setting,
     writes.RemoveSetting: lambda unit, write: unit.later(_REMOVE_SETTING, *write.scope[:2], write.key),
-    writes.SetProgress: _set_progress,
-    writes.SetMark: _set_mark,
 }
 """All but those for which each store has its own way."""

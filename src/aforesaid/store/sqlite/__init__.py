@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import closing
-from itertools import islice
+from functools import partial
 from pathlib import Path
-from typing import Self, TypeVar, cast
+from typing import Final, Self, TypeVar, cast
 
 import apsw
 
@@ -25,17 +25,21 @@ from aforesaid.store.questions import Question
 from aforesaid.store.records import Row
 from aforesaid.store.reporting import MANY
 from aforesaid.store.rules.purging import erase, purge
-from aforesaid.store.sqlite import backup, dumping, verify
+from aforesaid.store.sql import dumping
+from aforesaid.store.sqlite import backup, verify
 from aforesaid.store.sqlite.answers import ANSWERS, CACHED_ANSWERS
 from aforesaid.store.sqlite.change_token import change_token
 from aforesaid.store.sqlite.connection import Options, connect_reader, translated
 from aforesaid.store.sqlite.engine import Engine
+from aforesaid.store.sqlite.rows import answered
 from aforesaid.store.sqlite.sharing import acquire, release
 from aforesaid.store.sqlite.transaction import prepare
 
 __all__ = ["Options", "SqliteStore"]
 
 T = TypeVar("T")
+
+_CHECKS_BY_QUERIES: Final = ("counts", "archives", "memories")
 
 
 class SqliteStore:
@@ -127,15 +131,21 @@ class SqliteStore:
         with translated(self.path, "reading"):
             reader = await asyncio.to_thread(connect_reader, self.path, self._engine.options)
         try:
-            found = dumping.everything(reader, vectors=vectors)
-            while page := await asyncio.to_thread(self._page, found):
-                yield page
+            reader.execute("BEGIN")
+            for section in dumping.sections(bytes if vectors else None):
+                after: dumping.Key | None = section.start
+                while after is not None:
+                    page, after = await asyncio.to_thread(self._page, reader, section, after)
+                    if page:
+                        yield page
         finally:
             await asyncio.to_thread(reader.close)
 
-    def _page(self, found: Iterator[MovingRow]) -> list[MovingRow]:
+    def _page(
+        self, reader: apsw.Connection, section: dumping.Section, after: dumping.Key
+    ) -> tuple[list[MovingRow], dumping.Key | None]:
         with translated(self.path, "reading"):
-            return list(islice(found, dumping.PAGE))
+            return answered(reader, dumping.page(section, after))
 
     async def purge(self, scope: Scope, actor: str = "aforesaid") -> Purged:
         """Erase a user for good, from every byte of the file."""
@@ -165,14 +175,13 @@ class SqliteStore:
             def hashes() -> Iterator[str]:
                 return verify.hash_pages(page, messages, progress)
 
+            by_queries = [partial(verify.check_by_queries, connection, name) for name in _CHECKS_BY_QUERIES]
             return [
                 findings.run("database", lambda: verify.check_database(connection)),
                 findings.run("references", lambda: verify.check_references(connection)),
                 findings.run("hashes", hashes),
                 findings.run("checksums", lambda: verify.check_checksums(connection)),
-                findings.run("counts", lambda: verify.check_counts(connection)),
-                findings.run("archives", lambda: verify.check_archives(connection)),
-                findings.run("memories", lambda: verify.check_known(connection)),
+                *map(findings.run, _CHECKS_BY_QUERIES, by_queries),
             ]
 
 

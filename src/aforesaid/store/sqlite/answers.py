@@ -1,31 +1,45 @@
-"""Which function answers which question, in SQLite."""
+"""Which function answers which question, and which lookup of a rule, in SQLite."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import apsw
 
-from aforesaid.store import questions
+from aforesaid.domain.agenda import Entry
+from aforesaid.store import questions, records
+from aforesaid.store.dialects import for_sqlite
+from aforesaid.store.operations import performers
 from aforesaid.store.questions import Question
-from aforesaid.store.sql import answers
+from aforesaid.store.rules.lookups import PlannedEntries
+from aforesaid.store.sql import answers, lookups
+from aforesaid.store.sql.tables import ENTRY
 from aforesaid.store.sqlite import note_search, search, vectors
 from aforesaid.store.sqlite.caches import Caches
 from aforesaid.store.sqlite.rows import answering
 
-ANSWERS: Final[Mapping[type[Question[Any]], Callable[[apsw.Connection, Any], Any]]] = {
-    **answering(answers.ANSWERS),
-    questions.SearchNotes: note_search.search,
-    questions.MessageVectors: vectors.of_messages,
-    questions.TokenVectors: vectors.of_tokens,
-    questions.UnembeddedMessages: vectors.unembedded,
-    questions.UnembeddedNotes: note_search.unembedded,
-}
+_PLANNED: Final = f"""
+{for_sqlite(ENTRY)} WHERE (policy, space, user, thread, day) IN (
+    SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4 FROM json_each(?))
+"""
 
-CACHED_ANSWERS: Final[Mapping[type[Question[Any]], Callable[[apsw.Connection, Caches, Any], Any]]] = {
-    questions.SearchText: search.search,
-    questions.MatchText: search.match,
+
+def _planned(connection: apsw.Connection, lookup: PlannedEntries) -> list[Entry]:
+    return [records.entry(row) for row in connection.execute(_PLANNED, (json.dumps(lookup.subjects),))]
+
+
+ANSWERS: Final[Mapping[type, Callable[[apsw.Connection, Any], Any]]] = {
+    **answering(answers.ANSWERS),
+    **performers(Question, vars(note_search), vars(vectors)),
+}
+LOOKUPS: Final[Mapping[type, Callable[[apsw.Connection, Any], Any]]] = {
+    **answering(lookups.LOOKUPS),
+    **performers(Question, globals()),
+}
+CACHED_ANSWERS: Final[Mapping[type, Callable[[apsw.Connection, Caches, Any], Any]]] = {
+    **performers(Question, vars(search)),
     questions.SearchVector: lambda connection, caches, question: caches.similar(connection, question),
 }
 """Searches, which keep columns and vectors in memory."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Final
 
 import apsw
 
@@ -151,15 +151,3 @@ def _erase_old_rows(unit: Unit, write: writes.EraseOldRows) -> int:
 
 def _listed(gone: Iterable[object]) -> dict[str, str]:
     return {"gone": json.dumps(list(gone))}
-
-
-WRITES: Final[Mapping[type[writes.Write[Any]], Callable[[Unit, Any], Any]]] = {
-    writes.EraseMessages: _erase_messages,
-    writes.EraseSummaries: _erase_summaries,
-    writes.EraseMemories: _erase_memories,
-    writes.EraseUser: _erase_user,
-    writes.EraseDerived: _erase_derived,
-    writes.EraseFacts: _erase_facts,
-    writes.EraseMemoryVersions: _erase_memory_versions,
-    writes.EraseOldRows: _erase_old_rows,
-}

@@ -16,6 +16,7 @@ from aforesaid.store.sqlite import rows
 from aforesaid.store.sqlite.connection import owner_prefix
 from aforesaid.store.sqlite.names import find_person
 from aforesaid.store.sqlite.unit import Unit
+from aforesaid.store.sqlite.vectors import NEW_EMBEDDER
 from aforesaid.text.terms import query_words
 
 _INDEX: Final = "INSERT INTO note_index (rowid, terms) VALUES (?2, index_terms(?1, 0, 0, ?3))"
@@ -66,7 +67,6 @@ SELECT id, text FROM {table} WHERE id > :mark AND NOT EXISTS (
 ) ORDER BY id LIMIT :limit
 """
 _MARKS: Final = "SELECT summaries_up_to, memories_up_to FROM embedder WHERE name = ?"
-_NEW_EMBEDDER: Final = "INSERT INTO embedder (name, dimensions) VALUES (?, ?) ON CONFLICT DO NOTHING"
 _ADD_VECTOR: Final = """
 INSERT INTO note_vector (embedder, owner, note, value)
 SELECT (SELECT id FROM embedder WHERE name = ?1), owner, ?3, ?4 FROM {table} WHERE id = ?2
@@ -105,7 +105,7 @@ def add_vectors(unit: Unit, step: AddNoteVectors) -> None:
     """Store the vectors of notes, and how far the embedder has come."""
     execute = unit.connection.execute
     for key, value, _ in step.rows:
-        execute(_NEW_EMBEDDER, (step.embedder, len(value) // 2))
+        execute(NEW_EMBEDDER, (step.embedder, len(value) // 2))
         execute(_ADD_VECTOR.format(table=key.kind), (step.embedder, key.id, number_of(key), value))
         mark = "summaries_up_to" if key.kind == "summary" else "memories_up_to"
         execute(_SEEN.format(mark=mark), (key.id, step.embedder))

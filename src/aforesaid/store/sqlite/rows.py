@@ -12,8 +12,7 @@ from aforesaid.errors import StoreDamaged
 from aforesaid.store.dialects import for_sqlite
 from aforesaid.store.questions import Question
 from aforesaid.store.records import Row
-from aforesaid.store.rules.driving import run
-from aforesaid.store.sql.statements import Answer, Answers, Statement
+from aforesaid.store.sql.statements import Answer, Answers, Select
 
 T = TypeVar("T")
 
@@ -33,11 +32,15 @@ def one(cursor: apsw.Cursor) -> Row:
 
 def answered(connection: apsw.Connection, answer: Answer[T]) -> T:
     """Return the answer to a question."""
-
-    def perform(statements: tuple[Statement, ...]) -> list[list[Row]]:
-        return [every(connection.execute(for_sqlite(text), bound(values))) for text, values in statements]
-
-    return run(answer, perform)
+    execute = connection.execute
+    try:
+        statements = next(answer)
+        while True:
+            found = [execute(for_sqlite(text), bound(values)).fetchall() for text, values in statements]
+            statements = answer.send(found)
+    except StopIteration as end:
+        result: T = end.value
+        return result
 
 
 def answering(answers: Answers) -> dict[type[Question[Any]], Callable[[apsw.Connection, Any], Any]]:
@@ -46,7 +49,11 @@ def answering(answers: Answers) -> dict[type[Question[Any]], Callable[[apsw.Conn
 
 
 def _function(answer: Callable[[Any], Answer[Any]]) -> Callable[[apsw.Connection, Any], Any]:
-    return lambda connection, question: answered(connection, answer(question))
+    if not isinstance(answer, Select):
+        return lambda connection, question: answered(connection, answer(question))
+    # Many reads take less time in SQLite than a generator takes.
+    query, values, read = for_sqlite(answer.text), answer.values, answer.read
+    return lambda connection, question: read(question, connection.execute(query, bound(values(question))).fetchall())
 
 
 def bound(values: Iterable[Any]) -> list[Any]:

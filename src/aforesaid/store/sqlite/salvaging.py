@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
 from typing import Final, cast
@@ -18,10 +18,11 @@ from aforesaid.domain.message import Message, message_hash, message_id
 from aforesaid.domain.transfer import MemoryRow, Row, SummaryRow
 from aforesaid.errors import AforesaidError, StoreDamaged
 from aforesaid.store.checksums import CHECKSUM
-from aforesaid.store.salvage import Salvage, missing, ranges
-from aforesaid.store.sqlite import dumping
+from aforesaid.store.findings import Salvage, missing, ranges
+from aforesaid.store.sql import dumping
 from aforesaid.store.sqlite.connection import Options, connect
 from aforesaid.store.sqlite.pages import RawRow, Value, raw_rows
+from aforesaid.store.sqlite.rows import answered
 from aforesaid.store.sqlite.verify import check_checksums
 
 _LOG, _PERSON, _THREAD, _SESSION, _NAME_INDEX, _SEQUENCE = 16, 13, (5, 6, 7), (11, 12), 3, 2
@@ -162,8 +163,8 @@ def _others(path: Path) -> tuple[list[Row], list[str]]:
     lost: list[str] = []
     try:
         with closing(connect(path, Options(), create=False)) as connection:
-            for what, part in dumping.PARTS.items():
-                _read(connection, what, part, rows, lost)
+            for section in dumping.OTHERS:
+                _read(connection, section, rows, lost)
             lost += _changed(connection)
     except (apsw.Error, AforesaidError, UnicodeDecodeError) as error:
         lost.append(f"all that is not a message: the database cannot be opened ({error})")
@@ -177,15 +178,13 @@ def _changed(connection: apsw.Connection) -> list[str]:
     return [f"{finding}; it is recovered as it is now: check it" for finding in check_checksums(connection)]
 
 
-def _read(
-    connection: apsw.Connection,
-    what: str,
-    part: Callable[[apsw.Connection], Iterator[Row]],
-    rows: list[Row],
-    lost: list[str],
-) -> None:
+def _read(connection: apsw.Connection, section: dumping.Section, rows: list[Row], lost: list[str]) -> None:
+    after: dumping.Key | None = section.start
     try:
-        rows.extend(part(connection))
+        while after is not None:
+            # One by one: what was read up to the damage is kept.
+            found, after = answered(connection, dumping.page(section, after, 1))
+            rows.extend(found)
     except Exception as error:
-        # Damage shows itself in many ways. What was read up to it is kept, and the next part is tried.
-        lost.append(f"some or all {what}: {error}")
+        # Damage shows itself in many ways. The next section is tried all the same.
+        lost.append(f"some or all {section.name}: {error}")

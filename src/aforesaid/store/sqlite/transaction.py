@@ -19,9 +19,8 @@ from aforesaid.store.rules.driving import Operation, Rule, run
 from aforesaid.store.rules.purging import replace_version
 from aforesaid.store.sql.appending import Prepared, Returning, prepare_change
 from aforesaid.store.sqlite import append, note_search, vectors
-from aforesaid.store.sqlite.answers import ANSWERS
+from aforesaid.store.sqlite.answers import ANSWERS, LOOKUPS
 from aforesaid.store.sqlite.batch import Batch, BatchAppender, is_batch, prepare_batch
-from aforesaid.store.sqlite.lookups import LOOKUPS
 from aforesaid.store.sqlite.names import Names
 from aforesaid.store.sqlite.unit import Unit
 from aforesaid.store.sqlite.writes import WRITES

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, Final
 
 import apsw
@@ -34,16 +33,6 @@ _AUDIT: Final = CHECKSUMS.insert_selected(
 )
 
 
-@cache
-def _insert(table: str, names: tuple[str, ...], replacing: tuple[str, ...]) -> str:
-    return CHECKSUMS.insert(table, names, CHECKSUMS.replacing(table, *replacing) if replacing else "")
-
-
-@cache
-def _update(table: str, where: str, bound: int, names: tuple[str, ...]) -> str:
-    return CHECKSUMS.update(table, where, **{name: f"${place}" for place, name in enumerate(names, bound + 1)})
-
-
 @dataclass(frozen=True, slots=True)
 class Unit:
     """The inside of one write transaction."""
@@ -57,11 +46,13 @@ class Unit:
 
     def insert(self, table: str, row: Mapping[str, Any], *, replacing: tuple[str, ...] = ()) -> None:
         """Insert a row with its checksum. `replacing` is the key of a row that it may take the place of."""
-        self.connection.execute(_insert(table, tuple(row), replacing), bound(row.values()))
+        self.connection.execute(CHECKSUMS.insert_or_replace(table, tuple(row), replacing), bound(row.values()))
 
     def update(self, table: str, where: str, key: tuple[Any, ...], **values: Any) -> None:  # noqa: ANN401
         """Set columns of the rows that a condition finds, and their checksums. `key` is what the condition binds."""
-        self.connection.execute(_update(table, where, len(key), tuple(values)), (*key, *bound(values.values())))
+        self.connection.execute(
+            CHECKSUMS.update_bound(table, where, len(key), tuple(values)), (*key, *bound(values.values()))
+        )
 
     def number(self, table: str, _: str, least: int = 0) -> int:
         """Return the number of a new row, which is at least `least`."""

@@ -18,9 +18,9 @@ from aforesaid.store.sql.tables import USER
 from aforesaid.store.sqlite import rows
 from aforesaid.store.sqlite.unit import Unit
 
-_NEW_EMBEDDER: Final = "INSERT INTO embedder (name, dimensions) VALUES (?, ?) ON CONFLICT DO NOTHING"
+NEW_EMBEDDER: Final = "INSERT INTO embedder (name, dimensions) VALUES (?, ?) ON CONFLICT DO NOTHING"
 _SEEN: Final = "UPDATE embedder SET up_to = max(up_to, ?) WHERE name = ?"
-_ADD: Final = """
+ADD: Final = """
 INSERT INTO vector (embedder, owner, seq, content, value)
 SELECT (SELECT id FROM embedder WHERE name = ?1), owner, seq, ?3, ?4 FROM log WHERE seq = ?2
 ON CONFLICT DO NOTHING
@@ -40,9 +40,9 @@ v.embedder = (SELECT id FROM embedder WHERE name = {0}) AND v.seq IN (SELECT val
 def add(unit: Unit, step: AddVectors) -> None:
     """Store vectors, and how far the embedder has come."""
     dimensions = max((len(row.value) for row in step.rows), default=0) // 2
-    unit.connection.execute(_NEW_EMBEDDER, (step.embedder, dimensions))
+    unit.connection.execute(NEW_EMBEDDER, (step.embedder, dimensions))
     unit.connection.executemany(
-        _ADD, [(step.embedder, row.seq, content_hash(row.text), row.value) for row in step.rows if row.value]
+        ADD, [(step.embedder, row.seq, content_hash(row.text), row.value) for row in step.rows if row.value]
     )
     unit.connection.execute(_SEEN, (step.up_to, step.embedder))
 

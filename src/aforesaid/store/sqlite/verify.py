@@ -35,7 +35,7 @@ def check_references(connection: apsw.Connection) -> Iterator[str]:
     """Check that whatever is referred to exists."""
     for table, row, parent, _ in connection.execute("PRAGMA foreign_key_check"):
         yield f"row {row} of {table} refers to a missing row of {parent}"
-    yield from _findings(connection, check_queries.REFERENCES, "{what} {name}")
+    yield from check_by_queries(connection, "references")
 
 
 def check_index(connection: apsw.Connection) -> Iterator[str]:
@@ -85,22 +85,9 @@ def check_checksums(connection: apsw.Connection) -> Iterator[str]:
             yield f"a row of {table} is not what was stored: it has text that is not valid UTF-8"
 
 
-def check_counts(connection: apsw.Connection) -> Iterator[str]:
-    """Compare the counts with the messages that they count."""
-    yield from _findings(connection, check_queries.COUNTS, "{what} {name} are wrong")
-
-
-def check_archives(connection: apsw.Connection) -> Iterator[str]:
-    """Check that nothing is archived without a summary, and no summary stands for what is not archived."""
-    yield from _findings(connection, check_queries.ARCHIVES, "{what} {name}")
-
-
-def check_known(connection: apsw.Connection) -> Iterator[str]:
-    """Check that what is known about users agrees with itself and with the messages."""
-    yield from _findings(connection, check_queries.MEMORIES, "{what} {name}")
-
-
-def _findings(connection: apsw.Connection, queries: check_queries.Queries, template: str) -> Iterator[str]:
+def check_by_queries(connection: apsw.Connection, check: str) -> Iterator[str]:
+    """Run the queries of a check that both databases have."""
+    queries, template = check_queries.CHECKS[check]
     for what, query in queries:
         for (name,) in connection.execute(for_sqlite(query)):
             yield template.format(what=what, name=name)

@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Final
 
 from aforesaid.domain.checks import microseconds
 from aforesaid.domain.note import NoteKey
 from aforesaid.store import records
 from aforesaid.store.checksums import SQLITE as CHECKSUMS
 from aforesaid.store.hashed import content_hash
+from aforesaid.store.operations import performers
 from aforesaid.store.rules import writes
 from aforesaid.store.sql import writes as in_sql
-from aforesaid.store.sqlite import erasing, note_search
+from aforesaid.store.sqlite import erasing, note_search, vectors
 from aforesaid.store.sqlite.names import find_thread
 from aforesaid.store.sqlite.unit import Unit
 
 _SESSION: Final = CHECKSUMS.update("session", "thread = $1 AND name = $2", automatic="$3", timeout="$4", opened_by="$5")
-_NEW_EMBEDDER: Final = "INSERT INTO embedder (name, dimensions) VALUES (?, ?) ON CONFLICT DO NOTHING"
-_VECTOR: Final = """
-INSERT INTO vector (embedder, owner, seq, content, value)
-SELECT (SELECT id FROM embedder WHERE name = ?1), owner, seq, ?3, ?4 FROM log WHERE seq = ?2
-ON CONFLICT DO NOTHING
-"""
 _TOKENS: Final = CHECKSUMS.insert(
     "spending",
     ("day", "space", "user", "tokens"),
@@ -46,8 +40,8 @@ def _describe_session(unit: Unit, write: writes.DescribeSession) -> None:
 def _put_vector(unit: Unit, write: writes.PutVector) -> bool:
     row = write.row
     text = unit.connection.execute("SELECT text FROM log WHERE seq = ?", (row.seq,)).get
-    unit.connection.execute(_NEW_EMBEDDER, (row.embedder, len(row.value) // 2))
-    unit.connection.execute(_VECTOR, (row.embedder, row.seq, content_hash(text or ""), row.value))
+    unit.connection.execute(vectors.NEW_EMBEDDER, (row.embedder, len(row.value) // 2))
+    unit.connection.execute(vectors.ADD, (row.embedder, row.seq, content_hash(text or ""), row.value))
     return bool(unit.connection.changes())
 
 
@@ -80,14 +74,4 @@ def _add_tokens(unit: Unit, write: writes.AddTokens) -> None:
     unit.connection.execute(_TOKENS, (write.day.isoformat(), *payer, write.tokens))
 
 
-WRITES: Final[Mapping[type[writes.Write[Any]], Callable[[Unit, Any], Any]]] = {
-    **in_sql.WRITES,
-    writes.DescribeSession: _describe_session,
-    writes.PutVector: _put_vector,
-    writes.AddSummary: _add_summary,
-    writes.AddMemoryRow: _add_memory,
-    writes.PutMemoryRow: _put_memory,
-    writes.PutEntries: _put_entries,
-    writes.AddTokens: _add_tokens,
-    **erasing.WRITES,
-}
+WRITES: Final = {**in_sql.WRITES, **performers(writes.Write, globals(), vars(erasing))}

@@ -1,0 +1,190 @@
+"""Everything that a database holds, section by section and page by page, in the order of `Store.dump`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from datetime import date
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from aforesaid.domain.checks import moment
+from aforesaid.domain.context_receipt import read_receipt
+from aforesaid.domain.memory import Facts
+from aforesaid.domain.report import AuditEntry, Setting
+from aforesaid.domain.scope import Scope
+from aforesaid.domain.transfer import (
+    DayRow,
+    ForgottenRow,
+    MemoryRow,
+    SessionRow,
+    SettingRow,
+    SpendingRow,
+    SummaryRow,
+    UserRow,
+    VectorOf,
+)
+from aforesaid.domain.transfer import Row as MovingRow
+from aforesaid.store import questions, records
+from aforesaid.store.records import Row
+from aforesaid.store.sql.memories import versions
+from aforesaid.store.sql.statements import Answer, rows
+from aforesaid.store.sql.tables import MEMORY_OF_ANY_SPACE, MESSAGE, OWNED, SESSION, SUMMARY_OF_ANY_SPACE
+
+PAGE: Final = 1_000
+"""Rows of a page."""
+Key: TypeAlias = tuple[str | int, ...]
+
+
+class Section(NamedTuple):
+    """A kind of rows, read page by page: its text binds the key of the row before the page, and the number of rows."""
+
+    name: str
+    text: str
+    read: Callable[[Row], MovingRow]
+    start: Key = ()
+    """The key before the first page. Without one, the text binds nothing, and all rows are one page."""
+    key: tuple[int, ...] = ()
+    """The places of the key in a row."""
+    complete: Callable[[Any], Answer[MovingRow]] | None = None
+    """Adds what other tables have of a row."""
+
+
+def page(section: Section, after: Key, limit: int = PAGE) -> Answer[tuple[list[MovingRow], Key | None]]:
+    """Return the rows after a key, and the key of the last one: None when there are no more."""
+    found = yield from rows(section.text, *((*after, limit) if after else ()))
+    made = [section.read(row) for row in found]
+    if section.complete is not None:
+        for place, row in enumerate(made):
+            made[place] = yield from section.complete(row)
+    more = bool(after) and len(found) == limit
+    return made, tuple(found[-1][place] for place in section.key) if more else None
+
+
+def _by_number(text: str, table: str, number: str = "id") -> str:
+    """Return a text that pages by space and number; SQLite has one numbering for all spaces."""
+    key = f"{table}.{number}"
+    return f"""
+    {text} WHERE [[({table}.space, {key}) > ($1, $2) ~ {key} > $2]] ORDER BY [[{table}.space, ]]{key} LIMIT $3
+    """
+
+
+def _by_owner(text: str, name: str) -> str:
+    """Return a text that pages by owner and a column that is unique for the owner."""
+    key = f"[[x.space, ]]x.owner, x.{name}"
+    return f"{text} WHERE ({key}) > ([[$1, $2 ~ CAST($2 AS INTEGER)]], $3) ORDER BY {key} LIMIT $4"
+
+
+_OWNER: Final = "[[x.space, x.owner ~ p.space, p.name]]"
+_JOIN: Final = "[[ ~  JOIN person p ON p.id = x.owner]]"
+_FACTS: Final = f"SELECT {_OWNER}, x.text, x.version, x.created_at, x.cause, x.owner FROM facts x{_JOIN}"
+_FORGOTTEN: Final = f"SELECT {_OWNER}, x.words, x.up_to, x.id FROM forgotten x{_JOIN}"
+_SETTINGS: Final = f"SELECT {_OWNER}, x.key, [[x.value::text ~ x.value]], x.updated_at, x.owner FROM setting x{_JOIN}"
+_USERS: Final = """
+SELECT p.space, p.name, p.created_at, p.last_chunk, p.extracted, (
+    SELECT count(*) FROM log l
+     WHERE [[l.space = p.space AND l.owner = p.name ~ l.owner = p.id]] AND l.seq <= p.extracted), [[p.name ~ p.id]]
+  FROM person p WHERE [[p.owner AND (p.space, p.name) > ($1, $2) ~ p.owner = 1 AND p.id > CAST($2 AS INTEGER)]]
+ ORDER BY [[p.space, p.name ~ p.id]] LIMIT $3
+"""
+_DAYS: Final = """
+SELECT policy, space, day, done_at, done_seq FROM agenda WHERE day != '' AND done_at IS NOT NULL
+ ORDER BY space, policy, day
+"""
+# In PostgreSQL, what all spent together is counted per space.
+_SPENDING: Final = """
+[[SELECT day, '', '', sum(tokens)::bigint FROM spending WHERE owner = '' GROUP BY day
+  UNION ALL SELECT day, space, owner, tokens FROM spending WHERE owner != '' ORDER BY 1, 2, 3
+~ SELECT day, space, user, tokens FROM spending]]
+"""
+_RECEIPTS: Final = f"SELECT {_OWNER}, x.id, x.at, x.reply, x.details, x.owner FROM receipt x{_JOIN}"
+_AUDIT: Final = "SELECT x.id, x.at, x.space, x.[[owner ~ user]], x.actor, x.action, x.subject FROM audit x"
+_VECTORS: Final = """
+[[SELECT embedder, space, seq, halfvec_send(value), embedder FROM meaning WHERE (space, seq, embedder) > ($1, $2, $3)
+   ORDER BY space, seq, embedder LIMIT $4
+~ SELECT e.name, p.space, v.seq, v.value, v.n FROM vector v JOIN embedder e ON e.id = v.embedder
+    JOIN person p ON p.id = v.owner WHERE v.n > CAST($3 AS INTEGER) ORDER BY v.n LIMIT $4]]
+"""
+_ARCHIVED: Final = f"SELECT seq FROM log WHERE {OWNED} AND chunk = $3 ORDER BY seq"
+
+
+def _with_archive(row: SummaryRow) -> Answer[MovingRow]:
+    summary = row.summary
+    if summary.reach != "chunks" or summary.level != 1 or summary.rolled_back:
+        return row
+    found = yield from rows(_ARCHIVED, summary.space, summary.user, summary.chunks[0])
+    return row._replace(messages=tuple(seq for (seq,) in found))
+
+
+def _with_versions(row: MemoryRow) -> Answer[MovingRow]:
+    wanted = questions.MemoryVersions(Scope.of(row.memory.user, row.memory.space), row.memory.id)
+    return row._replace(versions=tuple((yield from versions(wanted))))
+
+
+_NUMBERED: Final[Key] = ("", 0)
+MESSAGES: Final = Section("messages", _by_number(MESSAGE, "log", "seq"), records.message, _NUMBERED, (2, 0))
+OTHERS: Final = (
+    Section(
+        "sessions",
+        _by_number(SESSION, "s"),
+        lambda row: SessionRow(records.session(row), bool(row[8])),
+        _NUMBERED,
+        (1, 9),
+    ),
+    Section(
+        "summaries",
+        _by_number(SUMMARY_OF_ANY_SPACE, "y"),
+        lambda row: SummaryRow(records.summary(row)),
+        _NUMBERED,
+        (1, 0),
+        _with_archive,
+    ),
+    Section(
+        "memories",
+        _by_number(MEMORY_OF_ANY_SPACE, "m"),
+        lambda row: MemoryRow(records.memory(row)),
+        _NUMBERED,
+        (1, 0),
+        _with_versions,
+    ),
+    Section(
+        "facts",
+        _by_owner(_FACTS, "version"),
+        lambda row: Facts(row[0], row[1], row[2], row[3], moment(row[4]), row[5]),
+        ("", "", 0),
+        (0, 6, 3),
+    ),
+    Section("requests to forget", _by_number(_FORGOTTEN, "x"), lambda row: ForgottenRow(*row[:4]), _NUMBERED, (0, 4)),
+    Section(
+        "settings",
+        _by_owner(_SETTINGS, "key"),
+        lambda row: SettingRow(row[0], row[1], Setting(row[2], json.loads(row[3]), moment(row[4]))),
+        ("", "", ""),
+        (0, 5, 2),
+    ),
+    Section("users", _USERS, lambda row: UserRow(row[0], row[1], moment(row[2]), *row[3:6]), ("", ""), (0, 6)),
+    Section("days", _DAYS, lambda row: DayRow(*row)),
+    Section("counts of tokens", _SPENDING, lambda row: SpendingRow(date.fromisoformat(row[0]), *row[1:])),
+    Section(
+        "receipts",
+        _by_owner(_RECEIPTS, "id"),
+        lambda row: read_receipt(row[2], row[0], row[1], moment(row[3]), row[4], records.loaded(row[5])),
+        ("", "", ""),
+        (0, 6, 2),
+    ),
+    Section(
+        "audit rows",
+        _by_number(_AUDIT, "x"),
+        lambda row: AuditEntry(row[0], moment(row[1]), *row[2:]),
+        _NUMBERED,
+        (2, 0),
+    ),
+)
+
+
+def sections(vector: Callable[[bytes], bytes] | None) -> Iterator[Section]:
+    """Return all sections in their order; that of vectors only with a function that reads one."""
+    yield from (MESSAGES, *OTHERS)
+    if vector is not None:
+        yield Section(
+            "vectors", _VECTORS, lambda row: VectorOf(row[0], row[1], row[2], vector(row[3])), ("", 0, ""), (1, 2, 4)
+        )
