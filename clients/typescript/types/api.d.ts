@@ -98,6 +98,32 @@ export interface Context {
   receipt: string | null;
 }
 
+/** What was sent to a model to get one reply. */
+export interface ContextReceipt {
+  id: string;
+  user: string;
+  thread: string;
+  at: string;
+  /** Who asked: the name of a key, or `aforesaid`. */
+  caller: string;
+  profile: string;
+  model: string | null;
+  budget: number;
+  /** Tokens of all sections together. */
+  tokens: number;
+  /** As the provider counted them. */
+  input_tokens: number | null;
+  /** As the provider counted them. */
+  output_tokens: number | null;
+  /** Durations: `context`, `first_byte`, `reply`. */
+  milliseconds: Record<string, number>;
+  /** The number of the message that it led to. */
+  reply: number | null;
+  /** What the model was told, in words. */
+  knew: string;
+  sections: SentSection[];
+}
+
 /** A request for a context. */
 export interface ContextWanted {
   /** The user. Not needed with a key for one user. */
@@ -635,9 +661,20 @@ export interface Ready {
   status: "ready" | "failing";
 }
 
+/** The acknowledgement of a message. */
+export interface Receipt {
+  message: Message;
+  /** Whether it survives a power cut. */
+  durable: boolean;
+  /** Whether it had been stored before. */
+  duplicate: boolean;
+  /** Notices for the user. */
+  notices: string[];
+}
+
 /** Receipts, newest first. */
 export interface ReceiptPage {
-  receipts: aforesaid__server__api__receipts__Receipt[];
+  receipts: ContextReceipt[];
   /** The cursor of the next page; null at the end. */
   next: string | null;
 }
@@ -877,43 +914,6 @@ export interface Wrong {
   /** The field: where it was sent, and its name. */
   where: string;
   what: string;
-}
-
-/** What was sent to a model to get one reply. */
-export interface aforesaid__server__api__receipts__Receipt {
-  id: string;
-  user: string;
-  thread: string;
-  at: string;
-  /** Who asked: the name of a key, or `aforesaid`. */
-  caller: string;
-  profile: string;
-  model: string | null;
-  budget: number;
-  /** Tokens of all sections together. */
-  tokens: number;
-  /** As the provider counted them. */
-  input_tokens: number | null;
-  /** As the provider counted them. */
-  output_tokens: number | null;
-  /** Durations: `context`, `first_byte`, `reply`. */
-  milliseconds: Record<string, number>;
-  /** The number of the message that it led to. */
-  reply: number | null;
-  /** What the model was told, in words. */
-  knew: string;
-  sections: SentSection[];
-}
-
-/** The acknowledgement of a message. */
-export interface aforesaid__server__shapes__Receipt {
-  message: Message;
-  /** Whether it survives a power cut. */
-  durable: boolean;
-  /** Whether it had been stored before. */
-  duplicate: boolean;
-  /** Notices for the user. */
-  notices: string[];
 }
 
 /** Every route of the server. */
@@ -1178,7 +1178,7 @@ export interface Routes {
       };
       body: NewMessage;
     };
-    result: aforesaid__server__shapes__Receipt;
+    result: Receipt;
   };
   /** Edit a message */
   "PATCH /api/messages": {
@@ -1189,7 +1189,7 @@ export interface Routes {
       };
       body: EditedMessage;
     };
-    result: aforesaid__server__shapes__Receipt;
+    result: Receipt;
   };
   /** Count messages */
   "GET /api/messages/count": {
@@ -1245,7 +1245,7 @@ export interface Routes {
       };
       body: NamedMessage;
     };
-    result: aforesaid__server__shapes__Receipt;
+    result: Receipt;
   };
   /** Erase messages */
   "POST /api/messages/erase": {
@@ -1335,7 +1335,7 @@ export interface Routes {
         session?: string;
       };
     };
-    result: aforesaid__server__api__receipts__Receipt;
+    result: ContextReceipt;
   };
   /** Search */
   "GET /api/search": {

@@ -35,7 +35,7 @@ class SentSectionShape(BaseModel):
     items: list[SentItemShape]
 
 
-class ReceiptShape(BaseModel):
+class ContextReceiptShape(BaseModel):
     """What was sent to a model to get one reply."""
 
     id: str
@@ -82,7 +82,7 @@ class ReceiptShape(BaseModel):
 class ReceiptPage(BaseModel):
     """Receipts, newest first."""
 
-    receipts: list[ReceiptShape]
+    receipts: list[ContextReceiptShape]
     next: str | None = Field(description="The cursor of the next page; null at the end.")
 
 
@@ -99,17 +99,17 @@ async def list_receipts(
         raise unknown_cursor()
     found = await person.receipts(limit, since=since, before=before)
     following = cursor_of(found[-1].id) if len(found) == limit else None
-    return ReceiptPage(receipts=[ReceiptShape.of(each) for each in found], next=following)
+    return ReceiptPage(receipts=[ContextReceiptShape.of(each) for each in found], next=following)
 
 
 @router.get("/receipts/{receipt}", summary="Read what was sent to a model")
 async def read_receipt(
     person: Person,
     receipt: Annotated[str, Path(pattern=_ID, description="The id, as in `X-Aforesaid-Receipt`.")],
-) -> ReceiptShape:
+) -> ContextReceiptShape:
     """Return one receipt with what its messages, memories and summaries say now. What was erased since has no text."""
     found = await person.receipt(receipt)
-    return ReceiptShape.of(found, await person.receipt_sources(found))
+    return ContextReceiptShape.of(found, await person.receipt_sources(found))
 
 
 def _item(item: SentItem, sources: Mapping[tuple[SentKind, int], SentSource] | None) -> SentItemShape:
