@@ -113,3 +113,33 @@ async def test_an_address_that_is_only_read_is_not_posted_to(server: Running) ->
         assert (await client.post(f"/api/memories/{note.id}/embellish")).status_code == 404
     assert answer.status_code == 405
     assert re.fullmatch("GET(, HEAD)?", answer.headers["allow"])
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("/v1/chat/completions", ("error", "message")),
+        ("/v1/messages", ("error", "message")),
+        ("/api/chat", ("error",)),
+        ("/api/messages", ("detail",)),
+    ],
+)
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"Host": "evil.example"}, 421),
+        ({"Origin": "https://evil.example"}, 403),
+        ({"Content-Length": str(10**12)}, 413),
+    ],
+    ids=["host", "origin", "size"],
+)
+async def test_what_is_refused_before_it_is_read_is_told_in_the_form_of_the_protocol(
+    server: Running, path: str, message: tuple[str, ...], headers: dict[str, str], status: int
+) -> None:
+    async with server.client(server.key()) as client:
+        answer = await client.post(path, content=b"{}", headers=headers)
+    assert answer.status_code == status
+    found = answer.json()
+    for name in message:
+        found = found[name]
+    assert isinstance(found, str)

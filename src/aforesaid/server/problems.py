@@ -11,10 +11,12 @@ from urllib.parse import quote
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, Field
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Match
+from starlette.types import Scope
 
 from aforesaid import errors
 from aforesaid.models.redact import redact
@@ -97,7 +99,20 @@ def _answer(
         shown = page(request, "problem.html", status=status, title=title, detail=detail)
         shown.headers.update(headers or {})
         return shown
-    body = error_body(request.url.path, request.headers, status, kind, detail)
+    return protocol_problem(request.scope, status, kind, detail, wrong=wrong, headers=headers)
+
+
+def protocol_problem(
+    scope: Scope,
+    status: int,
+    kind: str,
+    detail: str,
+    *,
+    wrong: Sequence[Wrong] = (),
+    headers: Mapping[str, str] | None = None,
+) -> Response:
+    """Return a problem in the format of the proxy's clients on their paths, and as problem details elsewhere."""
+    body = error_body(scope["path"], Headers(scope=scope), status, kind, detail)
     if body is None:
         return problem(status, kind, detail, wrong=wrong, headers=headers)
     return JSONResponse(body, status, headers=headers)

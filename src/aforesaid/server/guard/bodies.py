@@ -9,7 +9,7 @@ from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from aforesaid.server.problems import problem
+from aforesaid.server.problems import protocol_problem
 
 _LEAST_BYTES_PER_SECOND: Final = 1024
 """How fast a body must arrive on average once `server.body_seconds` are over."""
@@ -30,7 +30,7 @@ class Bodies:
             return
         declared = Headers(scope=scope).get("content-length", "0")
         if declared.isdecimal() and int(declared) > self._most_bytes:
-            answer = problem(413, "too-large", self._too_large, headers={"Connection": "close"})
+            answer = protocol_problem(scope, 413, "too-large", self._too_large, headers={"Connection": "close"})
             await answer(scope, receive, send)
             return
         seen, complete = 0, False

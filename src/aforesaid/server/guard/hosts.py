@@ -14,7 +14,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from aforesaid.server.guard.cors import may_call
-from aforesaid.server.problems import problem
+from aforesaid.server.problems import protocol_problem
 
 OTHER_ORIGIN: Final = "aforesaid.other_origin"
 """The key in the ASGI scope of requests that an allowed page of another origin makes."""
@@ -39,7 +39,8 @@ class Hosts:
         headers = Headers(scope=scope)
         host = headers.get("host", "").lower()
         if _name(host) not in self._names:
-            answer = problem(
+            answer = protocol_problem(
+                scope,
                 421,
                 "wrong-host",
                 "This server is not called that. If it should be, add the name to server.hosts.",
@@ -52,7 +53,8 @@ class Hosts:
             await self._app(scope, receive, send)
             return
         else:
-            answer = problem(403, "wrong-origin", "Requests from pages of other sites are refused.")
+            words = "Requests from pages of other sites are refused."
+            answer = protocol_problem(scope, 403, "wrong-origin", words)
         await answer(scope, receive, send)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Final, NamedTuple
 from urllib.parse import quote
@@ -13,6 +14,7 @@ from starlette.routing import Route
 from aforesaid.server.auth import Role
 from aforesaid.server.dependencies import admitted, state_of
 from aforesaid.server.proxy.body import dumped, read_object
+from aforesaid.server.proxy.model_lists import list_models
 from aforesaid.server.proxy.protocols import messages, ollama
 from aforesaid.server.proxy.protocols.protocol import X_API_KEY, Endpoint
 from aforesaid.server.proxy.relay import Exchange, relayed, send
@@ -36,7 +38,6 @@ class PassThrough(NamedTuple):
 
 _ROUTES: Final = (
     PassThrough("POST", "/v1/embeddings", Endpoint("/embeddings")),
-    PassThrough("GET", "/v1/models", Endpoint(_MODELS), "reader"),
     PassThrough("GET", "/v1/models/{model:path}", Endpoint(_MODELS), "reader"),
     PassThrough("POST", "/v1/responses/input_tokens", Endpoint("/responses/input_tokens")),
     PassThrough("POST", "/v1/responses/compact", Endpoint("/responses/compact")),
@@ -45,7 +46,6 @@ _ROUTES: Final = (
     PassThrough("POST", "/v1/responses/{id}/cancel", Endpoint("/responses/{id}/cancel")),
     PassThrough("GET", "/v1/responses/{id}/input_items", Endpoint("/responses/{id}/input_items")),
     PassThrough("POST", "/v1/messages/count_tokens", _ANTHROPIC("/messages/count_tokens")),
-    PassThrough("GET", "/api/tags", _NATIVE("/api/tags"), "reader"),
     PassThrough("GET", "/api/ps", _NATIVE("/api/ps"), "reader"),
     PassThrough("GET", "/api/version", _NATIVE("/api/version"), "reader"),
     PassThrough("POST", "/api/show", _NATIVE("/api/show"), "reader"),
@@ -76,8 +76,7 @@ def _endpoint(endpoint: Endpoint, request: Request) -> Endpoint:
         return endpoint._replace(path=endpoint.path.replace("{id}", name))
     if endpoint.path != _MODELS:
         return endpoint
-    model = request.path_params.get("model")
-    path = _MODELS if model is None else f"{_MODELS}/{_model_id(model)}"
+    path = f"{_MODELS}/{_model_id(request.path_params['model'])}"
     return _ANTHROPIC(path) if "anthropic-version" in request.headers else Endpoint(path)
 
 
@@ -91,6 +90,14 @@ def _model_id(model: str) -> str:
     return "/".join(quote(part, safe=":@+,=~") for part in parts)
 
 
-ROUTES: Final = tuple(
-    Route(each.route, partial(pass_on, each), methods=[each.method], include_in_schema=False) for each in _ROUTES
+_LISTS: Final = {"/v1/models": Endpoint(_MODELS), "/api/tags": _NATIVE("/api/tags")}
+
+
+def _route(method: str, path: str, handler: Callable[[Request], Awaitable[Response]]) -> Route:
+    return Route(path, handler, methods=[method], include_in_schema=False)
+
+
+ROUTES: Final = (
+    *(_route("GET", path, partial(list_models, endpoint)) for path, endpoint in _LISTS.items()),
+    *(_route(each.method, each.route, partial(pass_on, each)) for each in _ROUTES),
 )

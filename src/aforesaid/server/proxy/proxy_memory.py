@@ -29,6 +29,7 @@ from aforesaid.server.proxy.caller import Caller
 from aforesaid.server.proxy.conversations import FROM_CLIENT, REPLY_ID, Conversation, Conversations, NewTurn
 from aforesaid.server.proxy.hash_chain import reply_id, version_id
 from aforesaid.server.proxy.insertion import NOT_ADDED, ClientHas, MemoryText, write
+from aforesaid.server.proxy.tool_steps import TOOLS, ToolStep, tool_steps
 from aforesaid.server.proxy.turns import Turn, text_of, turns_of
 from aforesaid.settings import Serving
 from aforesaid.tasks import begin
@@ -73,6 +74,8 @@ class MemoryOutcome:
     """Whether the last message of the request is a question, not the result of a tool."""
     previous: str | None = None
     """The id of the reply that the request goes on from, if the provider has the history."""
+    tools: Sequence[ToolStep] = ()
+    """The tools that were used since the last question."""
     failures: dict[str, str] = field(default_factory=dict)
     """What failed, by operation."""
     text: MemoryText | None = None
@@ -107,6 +110,8 @@ class ProxyMemory:
         self._most = serving.budget
         self._conversations = Conversations(memory)
         self._locks: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
+        self._tools_before: LRUCache[tuple[str, str, str], Sequence[ToolStep]] = LRUCache(_CONVERSATIONS)
+        """The tools that were used until a reply that calls tools, by space, user and id of the reply."""
         self._written_last: LRUCache[tuple[str, str, str], _Written] = LRUCache(_CONVERSATIONS)
 
     async def before(
@@ -127,7 +132,8 @@ class ProxyMemory:
         """
         last = messages[-1] if messages else None
         asks = isinstance(last, dict) and last.get("role") == "user"
-        outcome = MemoryOutcome(caller, turns_of(messages, MESSAGE_BYTES), asks, previous)
+        tools = self._tools_of(caller, messages, previous)
+        outcome = MemoryOutcome(caller, turns_of(messages, MESSAGE_BYTES), asks, previous, tools)
         question = next((turn.text for turn in reversed(outcome.turns) if turn.role == "user"), "")
         counter = counter_for(model)
         window = self._window if limits.window is None else min(self._window, limits.window)
@@ -162,16 +168,35 @@ class ProxyMemory:
         except TimeoutError:
             outcome.failures[PROXY_STORE] = f"not stored within {STORE_SECONDS:g} s"
 
+    def _tools_of(self, caller: Caller, messages: Sequence[object], previous: str | None) -> list[ToolStep]:
+        """Return the tools that were used since the last question, also in replies that the provider has."""
+        scope = caller.reads.scope
+        earlier = () if previous is None else self._tools_before.get((scope.space, scope.user, previous), ())
+        return tool_steps(messages, earlier)
+
     async def after(
-        self, outcome: MemoryOutcome, replies: Sequence[str], *, partial: bool = False, reply: str | None = None
+        self,
+        outcome: MemoryOutcome,
+        replies: Sequence[str],
+        *,
+        partial: bool = False,
+        reply: str | None = None,
+        calls: Sequence[ToolStep] = (),
     ) -> None:
         """Store what the assistant said; and before it what was asked, if that failed. Raises nothing.
 
         Several replies are choices for one turn: they are versions of it, and the first one counts. One that was broken
         off (`partial`) has the metadata `{"partial": true}`. `reply` is the id by which a later request can go on from
-        this one.
+        this one, and `calls` are the tools that it calls. The tools that led to a reply are stored with it.
         """
-        metadata = ({"partial": True} if partial else {}) | ({} if reply is None else {REPLY_ID: reply})
+        metadata: dict[str, object] = {"partial": True} if partial else {}
+        if reply is not None:
+            metadata[REPLY_ID] = reply
+        if outcome.tools:
+            metadata[TOOLS] = list(outcome.tools)
+        if reply is not None and calls:
+            scope = outcome.caller.reads.scope
+            self._tools_before[scope.space, scope.user, reply] = (*outcome.tools, *calls)
         said = turns_of([{"role": "assistant", "content": reply} for reply in replies], MESSAGE_BYTES)
         await outcome.stored.wait()
         began = time.perf_counter()

@@ -84,7 +84,9 @@ def _store_reply(exchange: Exchange, reply: Reply) -> None:
     """Begin to store what the assistant said. The client's next request waits until that is done."""
     if exchange.outcome is not None:
         texts = reply.texts()
-        work = exchange.here.proxy_memory.after(exchange.outcome, texts, partial=reply.partial, reply=reply.id)
+        work = exchange.here.proxy_memory.after(
+            exchange.outcome, texts, partial=reply.partial, reply=reply.id, calls=reply.calls
+        )
         exchange.here.finish(work)
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Final
 
+from aforesaid.server.proxy.tool_steps import ToolStep
+
 _MOST: Final = 8 * 1024 * 1024
 """Bytes of a reply that are read. A longer one is passed on all the same."""
 _EVENTS: Final = "text/event-stream"
@@ -28,6 +30,8 @@ class Reply:
         """Whether it comes word by word."""
         self.id: str | None = None
         """The id by which a later request can go on from this reply."""
+        self.calls: list[ToolStep] = []
+        """The tools that it calls, in protocols where a later request need not repeat them."""
         self.ended = False
         """Whether a stream has said that it is complete."""
         self._finished = False

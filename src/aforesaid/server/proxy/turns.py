@@ -57,7 +57,7 @@ NOTHING_KNOWN: Final = Alignment((), 0, 0)
 
 
 def turns_of(messages: Sequence[object], limit: int) -> list[Turn]:
-    """Return what people and the assistant said. System prompts, tool calls and tool results are no turns.
+    """Return what people and the assistant said. System prompts are no turns, nor is the use of tools (`tool_steps`).
 
     A text of more bytes than `limit` is cut: the model gets all of it, and its beginning is stored.
     """
@@ -67,7 +67,7 @@ def turns_of(messages: Sequence[object], limit: int) -> list[Turn]:
             text = text_of(message.get("content"))
             if message["role"] == "user":
                 text = own_words(text)
-            text = _storable(text, limit)
+            text = storable(text, limit)
             if text.strip():
                 turns.append(Turn(message["role"], text))
     return turns
@@ -86,6 +86,11 @@ def text_of(content: object) -> str:
             kind = str(part.get("type"))
             parts.append(text if isinstance(text, str) else _NOT_TEXT.get(kind, ""))
     return "\n".join(part for part in parts if part)
+
+
+def storable(text: str, limit: int) -> str:
+    """Return the beginning of a text that a store can hold, of at most `limit` bytes."""
+    return text.encode(errors="replace")[:limit].decode(errors="ignore").replace("\0", "")
 
 
 def align(sent: Sequence[Turn], stored: Sequence[Message], *, whole: bool) -> Alignment:
@@ -136,7 +141,3 @@ def _runs(sent: Sequence[Turn], kept: Sequence[Turn]) -> list[list[int]]:
 def _broken_off(one: str, other: str) -> bool:
     """Return whether one answer is the beginning of the other: either side may have more of one that was broken off."""
     return one.startswith(other) or other.startswith(one)
-
-
-def _storable(text: str, limit: int) -> str:
-    return text.encode(errors="replace")[:limit].decode(errors="ignore").replace("\0", "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from io import BytesIO
 from typing import Final
@@ -65,7 +66,7 @@ class Upstream:
             if colon and name in providers:
                 return providers[name], rest
         chain = self._settings.route("chat").chain
-        chosen = None if wanted is None else self._routed(wanted)
+        chosen = None if wanted is None else self.routed(wanted)
         if chosen is None and preferred in providers:
             chosen = preferred
         if chosen is None:
@@ -77,15 +78,26 @@ class Upstream:
             )
         return providers[chosen], wanted or (chain[0].model if chain else None)
 
-    def _routed(self, model: str) -> str | None:
+    def upstreams(self, preferred: str | None = None) -> list[Provider]:
+        """Return the provider of models that no setting names, and then all that `server.upstreams` names."""
+        first = self.choose(None, preferred)[0]
+        names = dict.fromkeys(each.provider for each in self._settings.server.upstreams)
+        return [first, *(self._settings.providers[name] for name in names if name != first.name)]
+
+    def routed(self, model: str) -> str | None:
         """Return the provider that `server.upstreams` names for a model."""
         routes = self._settings.server.upstreams
         return next((each.provider for each in routes if fnmatchcase(model, each.model)), None)
 
     async def send(
-        self, request: Request, provider: Provider, endpoint: Endpoint, body: bytes | None
+        self,
+        request: Request,
+        provider: Provider,
+        endpoint: Endpoint,
+        body: bytes | None,
+        more: Mapping[str, str] | None = None,
     ) -> ClientResponse:
-        """Send a request on. Its answer is read by whoever gets it, and has to be closed."""
+        """Send a request on, with `more` headers. Its answer is read by whoever gets it, and has to be closed."""
         if self._client is None:
             # Nothing of the environment, where a proxy may be set that is not meant for this; and nothing of one
             # client, such as a cookie, for another.
@@ -108,7 +120,7 @@ class Upstream:
             if name not in _KEPT_BACK and not name.startswith((*PRIVATE_HEADERS, "x-forwarded-", "sec-"))
         }
         # The proxy reads the reply while it passes it on, so it must not be compressed.
-        headers["accept-encoding"] = "identity"
+        headers |= {"accept-encoding": "identity", **(more or {})}
         if provider.api_key is not None:
             key = str.__str__(provider.api_key)
             headers[endpoint.key_header] = f"Bearer {key}" if endpoint.key_header == BEARER else key

@@ -17,7 +17,6 @@ from aforesaid.server.proxy.insertion import MemoryText, joined
 from aforesaid.server.proxy.protocols.chat_completions import NO_MESSAGES
 from aforesaid.server.proxy.protocols.protocol import X_API_KEY, Body, Endpoint, Protocol
 from aforesaid.server.proxy.reply import Reply
-from aforesaid.server.proxy.turns import text_of
 
 PROVIDER: Final = "anthropic"
 _MARK: Final = "cache_control"
@@ -43,9 +42,9 @@ class Messages(Protocol):
             return NO_MESSAGES
         if body.get("max_tokens") == 1:
             return _PROBE
-        spoken = [_message(each) for each in messages]
         if _prefill(body):
-            del spoken[-1]
+            messages = messages[:-1]
+        spoken = [message for each in messages for message in _messages(each)]
         prompt = body.get("system")
         return [{"role": "system", "content": prompt}, *spoken] if prompt else spoken
 
@@ -93,17 +92,30 @@ class MessageReply(Reply):
         self._add(0, _text(content))
 
 
-def _message(message: object) -> object:
-    """Return a message as one of Chat Completions."""
+def _messages(message: object) -> list[object]:
+    """Return a message as messages of Chat Completions: each result of a tool is one of its own."""
     content = message.get("content") if isinstance(message, Mapping) else None
     if not isinstance(message, Mapping) or not isinstance(content, list):
-        return message
+        return [message]
     if message.get("role") == "assistant":
-        return {"role": "assistant", "content": _text(content)}
+        calls = [_call(block) for block in content if _is_call(block)]
+        return [{"role": "assistant", "content": _text(content), "tool_calls": calls}]
     said = [block for block in content if not _is_of_program(block)]
-    if _are_results(said):
-        return {"role": "tool", "content": "\n".join(text_of(block.get("content")) for block in said)}
-    return {**message, "content": said}
+    results: list[object] = [
+        {"role": "tool", "tool_call_id": block.get("tool_use_id"), "content": block.get("content")}
+        for block in said
+        if _is_tool_result(block)
+    ]
+    rest = [block for block in said if not _is_tool_result(block)]
+    return results if results and not rest else [*results, {**message, "content": rest}]
+
+
+def _is_call(block: object) -> bool:
+    return isinstance(block, Mapping) and block.get("type") == "tool_use"
+
+
+def _call(block: Mapping[str, Any]) -> dict[str, Any]:
+    return {"id": block.get("id"), "function": {"name": block.get("name"), "arguments": block.get("input")}}
 
 
 def _text(content: object) -> str:

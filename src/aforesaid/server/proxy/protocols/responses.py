@@ -14,6 +14,7 @@ from aforesaid.server.proxy.caller import NoMemory
 from aforesaid.server.proxy.insertion import MemoryText, above_question, has_system, insert, joined
 from aforesaid.server.proxy.protocols.protocol import Body, Endpoint, Protocol
 from aforesaid.server.proxy.reply import Reply
+from aforesaid.server.proxy.tool_steps import call_of
 
 NO_INPUT: Final = NoMemory("the request has no input")
 _PART: Final = "input_text"
@@ -82,9 +83,11 @@ class ResponseReply(Reply):
             self._read_id(response)
         if kind == "response.output_text.delta":
             self._add(event.get("output_index", 0), event.get("delta"))
+        elif kind == "response.output_item.done":
+            self._read_call(event.get("item"))
         elif kind in _COMPLETE:
             self.ended = True
-            if not self._pieces:
+            if not self._pieces and not self.calls:
                 self._read_whole(response)
 
     def _read_whole(self, answer: object) -> None:
@@ -93,10 +96,16 @@ class ResponseReply(Reply):
         self._read_id(answer)
         output = answer.get("output")
         for place, item in enumerate(output if isinstance(output, list) else ()):
+            self._read_call(item)
             content = item.get("content") if isinstance(item, Mapping) and item.get("type") == "message" else None
             for part in content if isinstance(content, list) else ():
                 if isinstance(part, Mapping) and part.get("type") == "output_text":
                     self._add(place, part.get("text"))
+
+    def _read_call(self, item: object) -> None:
+        if isinstance(item, Mapping) and item.get("type") == "function_call":
+            call = call_of(len(self.calls), item.get("name"), item.get("arguments"), item.get("call_id"))
+            self.calls.append(call)
 
     def _read_id(self, response: Mapping[str, Any]) -> None:
         name = response.get("id")
@@ -123,11 +132,14 @@ def _role(item: object) -> object:
 
 
 def _message(item: object) -> Mapping[str, object] | None:
-    """Return an item as a message; None for calls of tools, reasoning and references."""
+    """Return an item as a message; None for reasoning and references."""
     if not isinstance(item, Mapping):
         return None
     if isinstance(item.get("role"), str):
         return item
     if str(item.get("type")).endswith("_output"):
-        return {"role": "tool", "content": item.get("output")}
+        return {"role": "tool", "tool_call_id": item.get("call_id"), "content": item.get("output")}
+    if item.get("type") == "function_call":
+        function = {"name": item.get("name"), "arguments": item.get("arguments")}
+        return {"role": "assistant", "tool_calls": [{"id": item.get("call_id"), "function": function}]}
     return None
