@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from playwright.sync_api import Browser, expect
 
 import aforesaid
+from aforesaid.domain.literals import AlertKind, ComponentStatus, Kind
+from aforesaid.domain.memory import CATEGORIES, STATES
 from aforesaid.errors import InvalidInput
+from aforesaid.profiles.recipe import SectionName
+from aforesaid.profiles.runtime_settings import RUNTIME_SETTINGS
 from aforesaid.server import ServerOptions, create_app
+from aforesaid.server.auth import ROLES
 from aforesaid.server.languages import ENGLISH, OfferedLanguages, read_language
 from aforesaid.server.languages.catalogue import placeholders
 from aforesaid.settings import Serving
 from panel.looking import looking, needs_chromium, served
-from panel.texts import SERVER, texts
+from panel.texts import SERVER, TEMPLATES, texts, unwrapped
 
 GERMAN = read_language(SERVER / "languages" / "de.toml")
 PIRATE = """
@@ -29,6 +35,34 @@ name = "Pirate"
 def test_every_text_of_the_panel_has_a_german_entry() -> None:
     missing = sorted({f"{text.file}: {text.english}" for text in texts() if text.english not in GERMAN.texts})
     assert not missing, "add these to src/aforesaid/server/languages/de.toml:\n" + "\n".join(missing)
+
+
+@pytest.mark.parametrize(
+    "path", sorted(TEMPLATES.rglob("*.html")), ids=lambda path: path.relative_to(TEMPLATES).as_posix()
+)
+def test_no_template_shows_a_text_that_cannot_be_translated(path: Path) -> None:
+    assert unwrapped(path.read_text(encoding="utf-8")) == []
+
+
+def test_words_that_are_not_wrapped_are_found_and_wrapped_ones_are_not() -> None:
+    assert unwrapped('<p class="quiet">Hello {{ name }}</p>') == ["Hello"]
+    assert unwrapped('<a title="Go there" href="/x">{{ _("Go") }}</a>') == ["Go", "there"]
+    assert (
+        unwrapped("""{% if a %}<b data-x='{"y": "z"}'>{{ _("One") }}</b>{% endif %}{# a note #}<code>{{ b }}</code>""")
+        == []
+    )
+
+
+VARIABLE = (
+    *CATEGORIES, *get_args(Kind), *STATES, *ROLES, "low", "medium", "high", "critical",
+    *(word for each in RUNTIME_SETTINGS.values() if each.group for word in (each.label, each.help, each.group)),
+    *get_args(AlertKind), *get_args(ComponentStatus), *get_args(SectionName),
+)  # fmt: skip
+"""Texts of other rooms that templates show through a variable."""
+
+
+def test_words_of_other_rooms_that_pages_show_have_a_german_entry() -> None:
+    assert sorted({text for text in VARIABLE if text not in GERMAN.texts}) == []
 
 
 def test_every_german_entry_is_used_and_has_the_right_forms() -> None:

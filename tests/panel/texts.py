@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -49,3 +50,31 @@ def _in_module(path: Path) -> Iterator[Text]:
         first = node.args[0]
         if node.func.id in _FUNCTIONS and isinstance(first, ast.Constant) and isinstance(first.value, str):
             yield Text(path.relative_to(SERVER).as_posix(), first.value, node.func.id == "plural")
+
+
+_MARKUP: Final = re.compile(r"<(?:script|style)\b.*?</(?:script|style)>|<!--.*?-->", re.DOTALL)
+_SHOWN_ATTRIBUTES: Final = re.compile(r'\b(?:aria-label|title|placeholder|alt|data-sure|data-of)="([^"]*)"')
+_LOOSE_ATTRIBUTE: Final = re.compile(r"""[\w-]+=(?:'[^']*'|"[^"]*")""")
+"""Attributes that a block fills into a tag of another template."""
+_TAG: Final = re.compile(r"<[^>]*>")
+_WORD: Final = re.compile(r"[^\W\d_]{2,}")
+_UNTRANSLATED: Final = frozenset({"Aforesaid", "ms", "min", "lt", "gt", "amp", "nbsp", "UTC"})
+"""Words that are the same in every language."""
+
+
+def unwrapped(source: str) -> list[str]:
+    """Return the words of a template that are shown as they are: outside of expressions, tags and code."""
+    lexed = [(kind, value) for _, kind, value in environment.lex(source)]
+    # Expressions and statements become a mark that holds no words, wherever they stand.
+    pieces, inside = [], False
+    for kind, value in lexed:
+        if kind in {"variable_begin", "block_begin"}:
+            inside = True
+            pieces.append("\0")
+        elif kind in {"variable_end", "block_end"}:
+            inside = False
+        elif kind == "data" and not inside:
+            pieces.append(value)
+    text = _MARKUP.sub(" ", "".join(pieces))
+    shown = [_LOOSE_ATTRIBUTE.sub(" ", _TAG.sub(" ", text)), *_SHOWN_ATTRIBUTES.findall(text)]
+    return [word for part in shown for word in _WORD.findall(part) if word not in _UNTRANSLATED]

@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from aforesaid.domain.memory import CATEGORIES, band
 from aforesaid.domain.report import Activity, MemoryCount
+from aforesaid.server.languages import translate
 from aforesaid.telemetry import OWN, Key, OperationMetrics
 
 _HALF: Final = 0.5
@@ -54,8 +55,12 @@ def per_day(activity: Sequence[Activity]) -> Chart:
         "kind": "stacked",
         "x": [_noon(each.day) for each in activity],
         "series": [
-            {"label": "people", "colour": "--chart-1", "values": [each.turns for each in activity]},
-            {"label": "assistant", "colour": "--chart-2", "values": [each.messages - each.turns for each in activity]},
+            {"label": translate("people"), "colour": "--chart-1", "values": [each.turns for each in activity]},
+            {
+                "label": translate("assistant"),
+                "colour": "--chart-2",
+                "values": [each.messages - each.turns for each in activity],
+            },
         ],
     }
 
@@ -77,12 +82,12 @@ def growth(activity: Sequence[Activity], messages: int, memories: Iterable[Memor
         "x": [_noon(day) for day in days],
         "series": [
             {
-                "label": "messages",
+                "label": translate("messages"),
                 "colour": "--chart-1",
                 "values": list(accumulate((each.messages for each in activity), initial=before))[1:],
             },
             {
-                "label": "memories",
+                "label": translate("memories"),
                 "colour": "--chart-3",
                 "scale": "right",
                 "values": list(accumulate((made[day] for day in days), initial=earlier))[1:],

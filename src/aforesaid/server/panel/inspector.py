@@ -10,24 +10,25 @@ from starlette.responses import Response
 
 from aforesaid.context import Context, Item, LeftOut, SectionReport
 from aforesaid.profiles.recipe import SectionName
+from aforesaid.server.languages import N_, translate
 from aforesaid.server.panel import forms
 from aforesaid.server.panel.view import Looking
 
 router = APIRouter()
 
 WHY: Final[Mapping[SectionName, str]] = {
-    "system": "the application's own instructions; always in, cut before anything is dropped",
-    "rules": "the profile's rules for using what is quoted",
-    "persona": "the character of the bot",
-    "instructions": "standing requests of the person, for the model to follow",
-    "portrait": "what should be known about the person",
-    "habits": "what the person seems to like, counted in what they said",
-    "memories": "memories that this message is about; without a portrait also the most important ones",
-    "summaries": "summaries of older messages, highest level first",
-    "snippets": "what the search found for this message: best first here, sent in the order of time",
-    "recent": "the newest messages, word for word; the last exchange is always in",
-    "date": "date, weekday, time and time zone of the person",
-    "current": "the message itself; always in",
+    "system": N_("The application's own instructions; always in, cut before anything is dropped."),
+    "rules": N_("The profile's rules for using what is quoted."),
+    "persona": N_("The character of the bot."),
+    "instructions": N_("Standing requests of the person, for the model to follow."),
+    "portrait": N_("What should be known about the person."),
+    "habits": N_("What the person seems to like, counted in what they said."),
+    "memories": N_("Memories that this message is about; without a portrait also the most important ones."),
+    "summaries": N_("Summaries of older messages, highest level first."),
+    "snippets": N_("What the search found for this message: best first here, sent in the order of time."),
+    "recent": N_("The newest messages, word for word; the last exchange is always in."),
+    "date": N_("Date, weekday, time and time zone of the person."),
+    "current": N_("The message itself; always in."),
 }
 
 
@@ -54,7 +55,7 @@ async def context(
     if text.strip() and whose:
         made = await view.person(whose).context(
             forms.text(text),
-            forms.whole(budget, "the budget", "budget") if budget.strip() else None,
+            forms.whole(budget, translate("the budget"), "budget") if budget.strip() else None,
             system=forms.text(system) or None,
             persona=forms.text(persona) or None,
         )

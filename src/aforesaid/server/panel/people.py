@@ -13,7 +13,9 @@ from starlette.responses import Response
 
 from aforesaid.domain.memory import Facts
 from aforesaid.server.dependencies import App, Overseer
+from aforesaid.server.languages import translate
 from aforesaid.server.panel import forms
+from aforesaid.server.panel.shown import reason
 from aforesaid.server.panel.view import Looking, Person
 
 router = APIRouter()
@@ -85,9 +87,9 @@ async def remember(person: Person, who: App, fact: Annotated[str, Form()]) -> Re
     """Keep a fact in mind."""
     told = await person.memory.remember(forms.text(fact).strip(), by=None)
     said = {
-        "stored": "Remembered.",
-        "known": "That was known already.",
-        "quarantined": f"Kept apart until somebody approves it: {told.reason}.",
+        "stored": translate("Remembered."),
+        "known": translate("That was known already."),
+        "quarantined": translate("Waits for approval: {reason}.", reason=reason(told.reason)),
     }[told.outcome]
     del who
     return person.view.done(said, person.address("/person"))
@@ -98,7 +100,7 @@ async def forget(person: Person, who: App, fact: Annotated[str, Form()]) -> Resp
     """Forget a fact."""
     del who
     forgotten = await person.memory.forget(forms.text(fact).strip())
-    said = "Forgotten." if forgotten else "Nothing like that was known."
+    said = translate("Forgotten.") if forgotten else translate("Nothing like that was known.")
     return person.view.done(said, person.address("/person"))
 
 

@@ -160,6 +160,7 @@ FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
     "moment": moment,
     "ago": ago,
     "reason": reason,
+    "translated": translate,
     "hue": hue,
     "initials": initials,
     "clock": clock,

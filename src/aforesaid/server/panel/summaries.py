@@ -10,6 +10,7 @@ from starlette.responses import Response
 from aforesaid.domain.summary import Summary
 from aforesaid.errors import NotFound
 from aforesaid.server.dependencies import App
+from aforesaid.server.languages import plural, translate
 from aforesaid.server.panel import forms
 from aforesaid.server.panel.conversation import shown_messages
 from aforesaid.server.panel.view import Person, PersonView
@@ -58,7 +59,7 @@ async def text(person: Person, number: int) -> Response:
 async def correct(person: Person, who: App, number: int, text: Annotated[str, Form()]) -> Response:
     """Correct a summary: the new text is its next version."""
     summary = await person.memory.edit_summary(number, forms.text(text).strip(), editor=who.actor)
-    return _back(person, f"Corrected; this is version {summary.version}.")
+    return _back(person, translate("Corrected; this is version {number}.", number=summary.version))
 
 
 @router.post("/person/summaries/{number}/back")
@@ -66,7 +67,7 @@ async def roll_back(person: Person, who: App, number: int) -> Response:
     """Take back what a summary did."""
     del who
     await person.memory.roll_back(number)
-    return _back(person, "Taken back: what it stood for is active again.")
+    return _back(person, translate("Taken back: what it stood for is active again."))
 
 
 @router.post("/person/summarise")
@@ -74,7 +75,11 @@ async def summarise(person: Person, who: App) -> Response:
     """Summarise now."""
     del who
     made = await person.memory.summarize()
-    said = "There was nothing new to summarise." if not made else f"{len(made)} made."
+    said = (
+        plural("{count} made.", "{count} made.", len(made))
+        if made
+        else translate("There was nothing new to summarise.")
+    )
     return _back(person, said)
 
 
