@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
@@ -56,8 +56,14 @@ class Scribe:
         return Reply(f"S{len(self.asked)}{self.says}", "test:scribe", 10, 5)
 
     async def stream(
-        self, operation: Operation, messages: Sequence[Said], *, scope: Scope | None = None
+        self,
+        operation: Operation,
+        messages: Sequence[Said],
+        *,
+        scope: Scope | None = None,
+        ended: Callable[[Reply], None] | None = None,
     ) -> AsyncGenerator[str, None]:
+        del ended
         yield (await self.text(operation, messages, scope=scope)).text
 
     async def structure(

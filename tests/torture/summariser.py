@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from pathlib import Path
 from random import Random
 from typing import Any, TypeVar
@@ -56,8 +56,14 @@ class Dictated:
         return Reply(f"Somebody bought apples in Berlin ({self._chance.random()}).", "test:dictated", 1, 1)
 
     async def stream(
-        self, operation: Operation, messages: Sequence[Said], *, scope: Scope | None = None
+        self,
+        operation: Operation,
+        messages: Sequence[Said],
+        *,
+        scope: Scope | None = None,
+        ended: Callable[[Reply], None] | None = None,
     ) -> AsyncGenerator[str, None]:
+        del ended
         yield (await self.text(operation, messages, scope=scope)).text
 
     async def structure(

@@ -1,7 +1,7 @@
 """The assistant behind every platform: routes commands, and answers other messages with a context."""
 
 from aforesaid.assistant.answer import Answer, Button, File
-from aforesaid.assistant.brain import NOT_DURABLE, SYSTEM, Assistant
+from aforesaid.assistant.brain import NOT_DURABLE, SYSTEM, Assistant, SentContext
 from aforesaid.assistant.chat_texts import failure
 from aforesaid.assistant.router import Router, is_command
 from aforesaid.assistant.turn import CALLED, Turn
@@ -15,6 +15,7 @@ __all__ = [
     "Button",
     "File",
     "Router",
+    "SentContext",
     "Turn",
     "failure",
     "is_command",

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from aforesaid.assistant import Answer, Assistant, Turn, failure
+from aforesaid.assistant import Answer, Assistant, SentContext, Turn, failure
 from aforesaid.bots.contract import IncomingMessage, Platform
 from aforesaid.bots.message_times import MessageTimes
 from aforesaid.bots.splitting import split
@@ -55,34 +55,41 @@ class Replying:
         answer = await _stored(user, name)
         if answer is not None:
             return Reply(answer, name)
+        turn = Turn(user, message.text, message, incoming.name, incoming.people, incoming.called, incoming.quoted)
+        sent = SentContext()
         try:
-            answer, said = await self._made(user, incoming, message)
+            answer, said = await self._made(turn, incoming, sent)
         except AforesaidError as error:
+            self._assistant.keep_receipt(turn, sent, None)
             # Other people may read the chat, so the details go to the log only.
             _log.error("a message of %s could not be answered: %s", incoming.address.user, error)
             return self._failed(name, f"({failure(error)} What you said is stored.)")
         if not answer.text.strip():
             return self._failed(name, "(The language model wrote nothing. What you said is stored.)")
         self._stats.answered += 1
+        first: Message | None = None
         try:
             for number, part in enumerate(split(answer.text, _STORED_AT_ONCE) if said else (), 1):
                 at = self._times.sent(incoming.address.thread_key, message.at)
-                tell(await user.add("assistant", part, id=_part(name, number), at=at))
+                receipt = await user.add("assistant", part, id=_part(name, number), at=at)
+                first = first or receipt.message
+                tell(receipt)
         except AforesaidError as error:
             _log.error("an answer to %s could not be stored: %s", incoming.address.user, error)
             self._stats.failed(f"an answer could not be stored: {error}")
             told = f"{answer.text}\n\n(I could not store that I said this. {failure(error)})"
             return Reply(Answer(told, answer.buttons, answer.file, answer.private), name)
+        finally:
+            self._assistant.keep_receipt(turn, sent, first)
         return Reply(answer, name)
 
-    async def _made(self, user: UserMemory, incoming: IncomingMessage, message: Message) -> tuple[Answer, bool]:
+    async def _made(self, turn: Turn, incoming: IncomingMessage, sent: SentContext) -> tuple[Answer, bool]:
         """Return an answer, and whether it belongs into the log of the conversation."""
-        turn = Turn(user, message.text, message, incoming.name, incoming.people, incoming.called, incoming.quoted)
         async with self._platform.typing(incoming.address):
             answer = await self._assistant.requested(turn)
             if answer is not None:
                 return answer, True
-            async with aclosing(self._assistant.answer(turn)) as pieces:
+            async with aclosing(self._assistant.answer(turn, sent)) as pieces:
                 return Answer("".join([piece async for piece in pieces])), self._assistant.speaks
 
     def _failed(self, name: str, told: str) -> Reply:

@@ -171,6 +171,11 @@ class UserHandle(Handle):
     def _who(self) -> str:
         return self._actor or NOBODY
 
+    @property
+    def actor(self) -> str:
+        """Who acts through this handle; `aforesaid` if nobody was named."""
+        return self._who
+
     @public(audit=IN_METHOD)
     async def record_access(self, action: str, subject: str) -> None:
         """Add a row to the audit log: who viewed what. Does nothing if the handle has no actor."""

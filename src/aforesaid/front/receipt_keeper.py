@@ -30,12 +30,14 @@ _MOST_WAITING: Final = 10_000
 class ReceiptKeeper:
     """Stores the receipts of one open memory."""
 
-    def __init__(self, store: Store, settings: Receipts) -> None:
+    def __init__(self, store: Store, settings: Receipts, profile: str) -> None:
         self._store = store
         self.on: Final = settings.days > 0
         """Whether receipts are stored at all."""
         self.every_context: Final = self.on and settings.contexts
         """Whether each call of `context` stores one."""
+        self.profile: Final = profile
+        """The name of the memory's profile."""
         self._waiting: deque[ContextReceipt] = deque()
         self._task: asyncio.Task[None] | None = None
 

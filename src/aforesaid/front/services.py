@@ -82,7 +82,7 @@ class Services:
         """The recipe of each user's last context, by space, user and sections left out: the next is likely the same."""
         self._embedder = embedder
         self._clock = clock
-        self.receipts = ReceiptKeeper(self.store, self._settings.receipts)
+        self.receipts = ReceiptKeeper(self.store, self._settings.receipts, profile_name)
         retention = replace(self._settings.retention, receipts=Keep(purge_days=self._settings.receipts.days))
         self.cleaning = Cleaning(self.store, retention, lambda: self.digest, self.metrics, clock, self.loops)
         self.upkeep = Upkeep(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, Literal, NamedTuple, Protocol, TypeVar
 
@@ -59,9 +59,17 @@ class Chat(Protocol):
         """Return the reply. `scope` is the user whose spending limit applies."""
 
     def stream(
-        self, operation: Operation, messages: Sequence[Said], *, scope: Scope | None = None
+        self,
+        operation: Operation,
+        messages: Sequence[Said],
+        *,
+        scope: Scope | None = None,
+        ended: Callable[[Reply], None] | None = None,
     ) -> AsyncGenerator[str, None]:
-        """Yield the reply piece by piece. After the first piece, no other model is tried."""
+        """Yield the reply piece by piece. After the first piece, no other model is tried.
+
+        `ended` is called at the end with a reply that has no text: which model wrote, and the tokens that it reported.
+        """
 
     async def structure(
         self, operation: Operation, messages: Sequence[Said], shape: type[Shape], *, scope: Scope | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 
 from aforesaid.domain.scope import Scope
@@ -68,7 +68,12 @@ class RoutedChat:
             return await only(Fallback(self._chain(operation)), await self._ask(operation, messages, scope))
 
     async def stream(
-        self, operation: Operation, messages: Sequence[Said], *, scope: Scope | None = None
+        self,
+        operation: Operation,
+        messages: Sequence[Said],
+        *,
+        scope: Scope | None = None,
+        ended: Callable[[Reply], None] | None = None,
     ) -> AsyncGenerator[str, None]:
         """Yield the reply piece by piece."""
         ask = await self._ask(operation, messages, scope, piecewise=True)
@@ -81,6 +86,8 @@ class RoutedChat:
                     return
                 if piece.text:
                     yield piece.text
+                elif ended is not None:
+                    ended(piece)
 
     async def structure(
         self, operation: Operation, messages: Sequence[Said], shape: type[Shape], *, scope: Scope | None = None

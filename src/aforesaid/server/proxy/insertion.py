@@ -57,6 +57,8 @@ class MemoryText(NamedTuple):
     """Of both together."""
     front: Front = ()
     """The items of the stable text."""
+    items: tuple[Item, ...] = ()
+    """All that was written."""
 
 
 def write(
@@ -99,12 +101,13 @@ def write(
         text = _with_lines(known, lines)
         tokens = before + counter.count(text)
         over = tokens - most
+        written = (*stable, *added, *recent[len(recent) - len(lines) :])
         if over <= 0:
-            return MemoryText(first, text, tokens, tuple(kept))
+            return MemoryText(first, text, tokens, tuple(kept), written)
         if not lines:
             first = counter.cut(first, most)
             text = counter.cut(text, max(0, most - counter.count(first)))
-            return MemoryText(first, text, counter.count(first) + counter.count(text))
+            return MemoryText(first, text, counter.count(first) + counter.count(text), (), written)
 
 
 def insert(messages: Sequence[object], memory: MemoryText, part: str = TEXT_PART) -> list[object]:

@@ -29,6 +29,8 @@ from aforesaid.server.proxy.caller import Caller
 from aforesaid.server.proxy.conversations import FROM_CLIENT, REPLY_ID, Conversation, Conversations, NewTurn
 from aforesaid.server.proxy.hash_chain import reply_id, version_id
 from aforesaid.server.proxy.insertion import NOT_ADDED, ClientHas, MemoryText, write
+from aforesaid.server.proxy.reply import Reply
+from aforesaid.server.proxy.request_receipt import RequestReceipt
 from aforesaid.server.proxy.tool_steps import TOOLS, ToolStep, tool_steps
 from aforesaid.server.proxy.turns import Turn, text_of, turns_of
 from aforesaid.settings import Serving
@@ -80,6 +82,8 @@ class MemoryOutcome:
     """What failed, by operation."""
     text: MemoryText | None = None
     """What to add to the request."""
+    receipt: RequestReceipt | None = None
+    """What is noted for the receipt; None if none is stored."""
     conversation: Conversation | None = None
     recognised: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when the conversation is known, or could not be found out."""
@@ -137,13 +141,16 @@ class ProxyMemory:
         question = next((turn.text for turn in reversed(outcome.turns) if turn.role == "user"), "")
         counter = counter_for(model)
         window = self._window if limits.window is None else min(self._window, limits.window)
-        room = window - _size(counter, messages) - (_REPLY_TOKENS if limits.reply is None else limits.reply)
+        size = _size(counter, messages)
+        if self._memory.receipt_keeper.on:
+            outcome.receipt = RequestReceipt(model, size)
+        room = window - size - (_REPLY_TOKENS if limits.reply is None else limits.reply)
         if not question or room < LEAST_BUDGET:
             _log.debug("no question, or no room for memory, beside %d messages", len(messages))
             finish(self._store_request(outcome, looks=False))
             return outcome
         # Recall takes longest, so it begins first.
-        recall = begin(caller.reads.context(question, model=model, most=self._most, without=NOT_ADDED))
+        recall = begin(caller.reads.context(question, model=model, most=self._most, without=NOT_ADDED, sent=False))
         finish(self._store_request(outcome, looks=True))
         began = time.perf_counter()
         try:
@@ -151,6 +158,10 @@ class ProxyMemory:
                 context = await recall
                 await outcome.recognised.wait()
             outcome.text = self._written(outcome, context, question, counter, room)
+            if outcome.receipt is not None:
+                outcome.receipt.items = outcome.text.items
+                outcome.receipt.budget = min(room, context.budget)
+                outcome.receipt.note("context")
         except Exception as error:
             # Whatever it is, somebody waits for a reply and gets one without memory.
             self._note(PROXY_RECALL, outcome, began, error)
@@ -174,30 +185,24 @@ class ProxyMemory:
         earlier = () if previous is None else self._tools_before.get((scope.space, scope.user, previous), ())
         return tool_steps(messages, earlier)
 
-    async def after(
-        self,
-        outcome: MemoryOutcome,
-        replies: Sequence[str],
-        *,
-        partial: bool = False,
-        reply: str | None = None,
-        calls: Sequence[ToolStep] = (),
-    ) -> None:
+    async def after(self, outcome: MemoryOutcome, answer: Reply) -> None:
         """Store what the assistant said; and before it what was asked, if that failed. Raises nothing.
 
         Several replies are choices for one turn: they are versions of it, and the first one counts. One that was broken
-        off (`partial`) has the metadata `{"partial": true}`. `reply` is the id by which a later request can go on from
-        this one, and `calls` are the tools that it calls. The tools that led to a reply are stored with it.
+        off has the metadata `{"partial": true}`. The tools that led to a reply are stored with it. The receipt follows,
+        without anybody waiting for it.
         """
-        metadata: dict[str, object] = {"partial": True} if partial else {}
+        texts, reply = answer.texts(), answer.id
+        metadata: dict[str, object] = {"partial": True} if answer.partial else {}
         if reply is not None:
             metadata[REPLY_ID] = reply
         if outcome.tools:
             metadata[TOOLS] = list(outcome.tools)
-        if reply is not None and calls:
+        if reply is not None and answer.calls:
             scope = outcome.caller.reads.scope
-            self._tools_before[scope.space, scope.user, reply] = (*outcome.tools, *calls)
-        said = turns_of([{"role": "assistant", "content": reply} for reply in replies], MESSAGE_BYTES)
+            self._tools_before[scope.space, scope.user, reply] = (*outcome.tools, *answer.calls)
+        said = turns_of([{"role": "assistant", "content": text} for text in texts], MESSAGE_BYTES)
+        stored: int | None = None
         await outcome.stored.wait()
         began = time.perf_counter()
         try:
@@ -211,12 +216,24 @@ class ProxyMemory:
                     for turn in reversed(list(dict.fromkeys(said))):
                         name = reply_id(there.node, turn)
                         new = NewTurn(turn, name, replaced)
-                        await self._add(outcome.caller, there.thread, new, metadata or None)
+                        stored = await self._add(outcome.caller, there.thread, new, metadata or None) or stored
                         replaced = name
         except Exception as error:
             self._note(PROXY_STORE, outcome, began, error)
         else:
             self._note(PROXY_STORE, outcome, began)
+        self.keep_receipt(outcome, answer, stored)
+
+    def keep_receipt(self, outcome: MemoryOutcome, answer: Reply | None = None, reply: int | None = None) -> None:
+        """Store the receipt of a request in the background. `reply` is the number of the stored reply."""
+        if outcome.receipt is None:
+            return
+        keeper, caller, there = self._memory.receipt_keeper, outcome.caller, outcome.conversation
+        scope = caller.person(caller.thread).scope
+        thread = scope.thread if there is None else there.thread
+        actor = caller.credential.actor
+        made = outcome.receipt.receipt(scope, thread, actor, keeper.profile, reply=reply, answer=answer)
+        keeper.keep_later(made)
 
     async def _store_request(self, outcome: MemoryOutcome, *, looks: bool) -> None:
         """Store what is new in a request, and that somebody looked at the memory."""
@@ -267,16 +284,21 @@ class ProxyMemory:
 
     async def _add(
         self, caller: Caller, thread: str, new: NewTurn, metadata: Mapping[str, object] | None = None
-    ) -> None:
-        """Store a turn, or a new version of one. A turn that is stored already is not stored again."""
+    ) -> int | None:
+        """Store a turn, or a new version of one, and return its number.
+
+        A turn that is stored already is not stored again. One with the text of the version that counts has no number.
+        """
         if new.replaces is not None and new.replaces.startswith(new.id):
-            return  # The same text as the version that counts.
+            return None
         name = caller.name if new.turn.role == "user" else None
         person, (role, text) = caller.person(thread), new.turn
         receipt = await person.add(role, text, id=new.id, name=name, replaces=new.replaces, metadata=metadata)
         if receipt.duplicate and receipt.message.replaced and new.replaces is not None:
             # An earlier version, word for word, counts again.
-            await person.add(role, text, id=version_id(new.id, new.replaces), name=name, replaces=new.replaces)
+            again = version_id(new.id, new.replaces)
+            receipt = await person.add(role, text, id=again, name=name, replaces=new.replaces)
+        return receipt.message.seq
 
     async def _note_access(self, caller: Caller) -> None:
         scope = caller.reads.scope

@@ -16,6 +16,7 @@ from aforesaid.server.proxy.caller import NoMemory
 from aforesaid.server.proxy.protocols.protocol import Endpoint
 from aforesaid.server.proxy.proxy_memory import MemoryOutcome
 from aforesaid.server.proxy.reply import Reply, is_stream
+from aforesaid.server.proxy.request_receipt import RequestReceipt
 from aforesaid.server.proxy.upstream import returned
 from aforesaid.server.state import AppState
 from aforesaid.settings import Provider
@@ -42,9 +43,16 @@ class Exchange:
         """What the memory did, where it did something."""
         return self.memory if isinstance(self.memory, MemoryOutcome) else None
 
+    @property
+    def receipt(self) -> RequestReceipt | None:
+        """What is noted for the receipt, where one is stored."""
+        return None if self.outcome is None else self.outcome.receipt
+
 
 async def send(exchange: Exchange, body: bytes | None) -> ClientResponse:
     """Send a request to its provider. Raises ModelUnavailable if that cannot be reached."""
+    if exchange.receipt is not None:
+        exchange.receipt.restart_clock()
     try:
         return await exchange.here.upstream.send(exchange.request, exchange.provider, exchange.endpoint, body)
     except ClientError as error:
@@ -65,6 +73,8 @@ def _unreachable(exchange: Exchange, error: ClientError) -> ModelUnavailable:
 
 async def relayed(exchange: Exchange, answer: ClientResponse | Response) -> Response:
     """Pass an answer back as it comes, and store what the assistant says in it."""
+    if exchange.outcome is not None and (isinstance(answer, Response) or not answer.ok):
+        exchange.here.proxy_memory.keep_receipt(exchange.outcome)
     if isinstance(answer, Response):
         answer.headers.update(_headers(exchange))
         return answer
@@ -74,6 +84,8 @@ async def relayed(exchange: Exchange, answer: ClientResponse | Response) -> Resp
     if is_stream(kind) or (answer.content_length or _AT_ONCE) >= _AT_ONCE:
         return StreamingResponse(_relay(exchange, answer, reply), answer.status, headers)
     content = await read(exchange, answer)
+    if exchange.receipt is not None:
+        exchange.receipt.note("first_byte")
     if reply is not None:
         reply.feed(content)
         _store_reply(exchange, reply)
@@ -83,11 +95,9 @@ async def relayed(exchange: Exchange, answer: ClientResponse | Response) -> Resp
 def _store_reply(exchange: Exchange, reply: Reply) -> None:
     """Begin to store what the assistant said. The client's next request waits until that is done."""
     if exchange.outcome is not None:
-        texts = reply.texts()
-        work = exchange.here.proxy_memory.after(
-            exchange.outcome, texts, partial=reply.partial, reply=reply.id, calls=reply.calls
-        )
-        exchange.here.finish(work)
+        if exchange.receipt is not None:
+            exchange.receipt.note("reply")
+        exchange.here.finish(exchange.here.proxy_memory.after(exchange.outcome, reply))
 
 
 def _headers(exchange: Exchange) -> dict[str, str]:
@@ -99,6 +109,8 @@ def _headers(exchange: Exchange) -> dict[str, str]:
         return {"X-Aforesaid-Memory": "off", "X-Aforesaid-Reason": memory.reason}
     tokens = 0 if memory.text is None else memory.text.tokens
     headers = {"X-Aforesaid-Memory": memory.state, "X-Aforesaid-Tokens": str(tokens)}
+    if memory.receipt is not None:
+        headers["X-Aforesaid-Receipt"] = memory.receipt.id
     if memory.failures:
         headers["X-Aforesaid-Reason"] = "; ".join(memory.failures.values())
     return headers
@@ -108,6 +120,8 @@ async def _relay(exchange: Exchange, answer: ClientResponse, reply: Reply | None
     stored = reply is None
     try:
         async for data in answer.content.iter_any():
+            if exchange.receipt is not None:
+                exchange.receipt.note("first_byte")
             if reply is not None:
                 reply.feed(data)
                 if reply.ended and not stored:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import Final
+from collections.abc import Mapping
+from typing import Final, TypeGuard
 
 from aforesaid.server.proxy.tool_steps import ToolStep
 
@@ -32,6 +33,10 @@ class Reply:
         """The id by which a later request can go on from this reply."""
         self.calls: list[ToolStep] = []
         """The tools that it calls, in protocols where a later request need not repeat them."""
+        self.input_tokens: int | None = None
+        """The tokens of the request, as the provider counted them."""
+        self.output_tokens: int | None = None
+        """The tokens of the reply, as the provider counted them."""
         self.ended = False
         """Whether a stream has said that it is complete."""
         self._finished = False
@@ -86,10 +91,24 @@ class Reply:
         """Read a reply that came at once."""
         raise NotImplementedError
 
+    def _read_usage(self, usage: object, asked: tuple[str, ...], said: str) -> None:
+        """Read the tokens that the provider counted. `asked` are the fields that add up to those of the request."""
+        if not isinstance(usage, Mapping):
+            return
+        counts = [count for count in map(usage.get, asked) if _is_count(count)]
+        if counts:
+            self.input_tokens = sum(counts)
+        if _is_count(count := usage.get(said)):
+            self.output_tokens = count
+
     def _add(self, place: object, piece: object) -> None:
         """Add a piece of text to the choice, or the part of the reply, at a place."""
         if isinstance(piece, str) and isinstance(place, int):
             self._pieces.setdefault(place, []).append(piece)
+
+
+def _is_count(value: object) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
 def _loaded(data: bytes) -> object:

@@ -83,19 +83,26 @@ async def _answered(
     try:
         with_memory = dumped(write(body, text))
     except RecursionError:  # it is nested so deep that it can be read and not written
-        return await send(exchange, plain)
+        return await _without_memory(exchange, plain)
     answer = await send(exchange, with_memory)
     if answer.status not in _REFUSED:
         return answer
     content = await read(exchange, answer)
     if protocol.too_long.search(content):
-        return await send(exchange, plain)
+        return await _without_memory(exchange, plain)
     if not folded and _ABOUT_ROLES.search(content):
         again = await send(exchange, dumped(protocol.insert_in_question(body, text)))
         if again.ok:
             strict[model] = True
         return again
     return Response(content, answer.status, returned(answer.headers))
+
+
+async def _without_memory(exchange: Exchange, plain: bytes) -> ClientResponse:
+    """Send a chat on as the client sent it, and note that for the receipt."""
+    if exchange.receipt is not None:
+        exchange.receipt.sent_without_memory()
+    return await send(exchange, plain)
 
 
 def _chat_route(protocol: Protocol) -> Route:

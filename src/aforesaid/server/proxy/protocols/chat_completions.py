@@ -48,6 +48,8 @@ class ChoicesReply(Reply):
         self._read_choices(answer, "message")
 
     def _read_choices(self, answer: object, name: str) -> None:
+        if isinstance(answer, dict):
+            self._read_usage(answer.get("usage"), ("prompt_tokens",), "completion_tokens")
         choices = answer.get("choices") if isinstance(answer, dict) else None
         for choice in choices if isinstance(choices, list) else ():
             if isinstance(choice, dict):

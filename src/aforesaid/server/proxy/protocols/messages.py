@@ -23,6 +23,7 @@ _MARK: Final = "cache_control"
 _MOST_MARKS: Final = 4
 """Blocks with a `cache_control` that a request may have."""
 _LONG: Final = "1h"
+_INPUT_TOKENS: Final = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 _PROBE: Final = NoMemory("a request for one token, by which a program checks that it has access")
 
 
@@ -79,7 +80,8 @@ class MessageReply(Reply):
     def _read_event(self, event: object) -> None:
         if not isinstance(event, Mapping):
             return
-        kind, delta = event.get("type"), event.get("delta")
+        kind, delta, begun = event.get("type"), event.get("delta"), event.get("message")
+        self._read_tokens(begun if isinstance(begun, Mapping) else event)
         if kind == "content_block_delta" and isinstance(delta, Mapping):
             self._add(event.get("index", 0), delta.get("text"))
         elif kind == "message_delta" and isinstance(delta, Mapping):
@@ -87,7 +89,13 @@ class MessageReply(Reply):
         elif kind == "message_stop":
             self.ended = True
 
+    def _read_tokens(self, answer: Mapping[str, Any]) -> None:
+        """Read the tokens. Those of a cached prompt are counted apart there, and are part of the request too."""
+        self._read_usage(answer.get("usage"), _INPUT_TOKENS, "output_tokens")
+
     def _read_whole(self, answer: object) -> None:
+        if isinstance(answer, Mapping):
+            self._read_tokens(answer)
         content = answer.get("content") if isinstance(answer, Mapping) else None
         self._add(0, _text(content))
 

@@ -105,6 +105,7 @@ class _OllamaReply(Reply):
     def _read_whole(self, answer: object) -> None:
         if isinstance(answer, Mapping):
             self._add(0, self._piece(answer))
+            self._read_usage(answer, ("prompt_eval_count",), "eval_count")
             self.id = self.id or _context_id(answer.get("context"))
 
     def _piece(self, answer: Mapping[str, Any]) -> object:

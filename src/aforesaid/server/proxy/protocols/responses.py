@@ -89,11 +89,14 @@ class ResponseReply(Reply):
             self.ended = True
             if not self._pieces and not self.calls:
                 self._read_whole(response)
+            elif isinstance(response, Mapping):
+                self._read_usage(response.get("usage"), ("input_tokens",), "output_tokens")
 
     def _read_whole(self, answer: object) -> None:
         if not isinstance(answer, Mapping):
             return
         self._read_id(answer)
+        self._read_usage(answer.get("usage"), ("input_tokens",), "output_tokens")
         output = answer.get("output")
         for place, item in enumerate(output if isinstance(output, list) else ()):
             self._read_call(item)
