@@ -76,7 +76,7 @@ def test_messages_of_other_conversations_are_marked_as_such() -> None:
 
 def test_the_question_is_not_repeated() -> None:
     client = ClientHas(question="This is turn 1, with <a tag> in it.")
-    assert write(context(turn(1)), client, "ann", COUNTER, 10_000) == ("", "", 0, ())
+    assert write(context(turn(1)), client, "ann", COUNTER, 10_000) == ("", "", 0, (), ())
 
 
 def portrait(*lines: str) -> list[Item]:

@@ -48,3 +48,34 @@ async def test_a_receipt_is_found_by_its_owner_alone(server: Running) -> None:
     async with server.client(server.key(user="bob")) as client:
         assert (await client.get(f"/api/receipts/{receipt}")).status_code == 404
         assert (await client.get(f"/api/receipts/{receipt}", params={"user": "ann"})).status_code in {403, 404}
+
+
+async def test_the_panel_shows_what_a_reply_knew(server: Running) -> None:
+    ann = server.memory.user("ann")
+    await ann.add("user", "I moved to Berlin.", name="Ann <b>")
+    secret = (await ann.add("user", "My pin is 1234.")).message
+    await ann.remember("likes tea")
+    context = await ann.context("Where do I live?")
+    reply = (await ann.add("assistant", "In Berlin.")).message
+    receipt = await ann.sent(context, reply=reply, model="gpt-4o", input_tokens=1_234, output_tokens=5)
+    async with server.admin() as client:
+        listed = await client.get("/person/receipts", params={"user": "ann"})
+        assert listed.status_code == 200, listed.text
+        assert receipt.id in listed.text
+        assert "2 messages, 1 memory" in listed.text
+        await ann.erase(secret)
+        talk = await client.get("/person/conversation", params={"user": "ann"})
+        assert "This answer knew 2 messages, 1 memory" in talk.text
+        assert f"id={receipt.id}" in talk.text
+        page = await client.get("/person/receipt", params={"user": "ann", "id": receipt.id})
+        assert page.status_code == 200, page.text
+        for shown in ("I moved to Berlin.", "likes tea", "erased since", "In Berlin.", "gpt-4o", "1,234 in, 5 out"):
+            assert shown in page.text
+        assert f"around={reply.seq}" in page.text
+        assert "1234." not in page.text
+        assert (await client.get("/person/receipt", params={"user": "bob", "id": receipt.id})).status_code == 404
+        german = await client.get(
+            "/person/receipt", params={"user": "ann", "id": receipt.id}, headers={"Accept-Language": "de"}
+        )
+        assert "Was das Modell wusste" in german.text
+        assert "1.234 hinein" in german.text

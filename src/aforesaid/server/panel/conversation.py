@@ -13,6 +13,7 @@ from starlette.responses import Response
 
 from aforesaid.domain.checks import microseconds
 from aforesaid.domain.clock import to_zone
+from aforesaid.domain.context_receipt import ContextReceipt
 from aforesaid.domain.details import Part, ToolCall
 from aforesaid.domain.literals import Within
 from aforesaid.domain.memory import MemoryRecord
@@ -21,6 +22,7 @@ from aforesaid.domain.scope import Scope, is_direct
 from aforesaid.domain.summary import Summary
 from aforesaid.errors import InvalidInput, NotFound, quoted
 from aforesaid.memory import UserMemory
+from aforesaid.server.panel.receipts import receipts_by_reply
 from aforesaid.server.panel.view import Person, PersonView
 from aforesaid.store import questions
 
@@ -58,6 +60,8 @@ class Shown:
     answers: str | None = None
     """The tool that it is the result of."""
     files: Sequence[Part] = ()
+    receipt: ContextReceipt | None = None
+    """What the model was told when it wrote this."""
 
     @property
     def text(self) -> str:
@@ -255,6 +259,7 @@ async def _bubbles(chat: Chat, messages: Sequence[Message], zone: tzinfo) -> lis
     versions = await _versions(chat, messages)
     quoted_messages = await _quoted(chat, messages)
     remembered = await _remembered(person, messages)
+    receipts = await receipts_by_reply(person, messages)
     tools = {call.id: call.name for message in messages for call in message.tool_calls}
     found = []
     last: Message | None = None
@@ -273,6 +278,7 @@ async def _bubbles(chat: Chat, messages: Sequence[Message], zone: tzinfo) -> lis
                 calls=[(call, _pretty(call.arguments)) for call in details.tool_calls],
                 answers=None if details.tool_call_id is None else tools.get(details.tool_call_id, details.tool_call_id),
                 files=[part for part in details.parts if part.type != "text"],
+                receipt=receipts.get(message.seq),
             )
         )
         last = message
