@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 from rich.table import Column, Table
@@ -18,7 +19,7 @@ from aforesaid.portability.repairing import repair
 from aforesaid.settings import load_settings
 from aforesaid.store import locate, restore_store
 
-_SINGULAR = {
+_SINGULAR: Final[Mapping[str, str]] = {
     "messages": "message",
     "memories": "memory",
     "summaries": "summary",
@@ -26,6 +27,7 @@ _SINGULAR = {
     "derived": "derived text",
     "audit": "audit row",
     "spending": "spending row",
+    "receipts": "receipt",
 }
 """The kinds of retention rules, as nouns."""
 
