@@ -277,3 +277,21 @@ async def test_what_cannot_be_understood_alone_is_left_out_where_no_question_is_
     for judgement, number in ((alone, 1), (unclear, 0)):
         found = salient.by_salience(said, [], {said[0].seq: judgement}, people, people["ann"], UTC)
         assert len(found) == number
+
+
+@pytest.mark.parametrize(
+    ("embedder", "said"),
+    [
+        ("none", "I have a meeting with the auditors every Tuesday at 5 pm."),
+        ("local", "I have physiotherapy every Tuesday since my knee operation in Leeds."),
+    ],
+)
+async def test_what_happens_every_week_gets_no_single_date(embedder: str, said: str) -> None:
+    async with connect(embedder=embedder) as memory:
+        user = memory.user("ann")
+        await say(user, said, at=THURSDAY)
+        await memory.upkeep()
+        known = await user.memories()
+    assert known != []
+    assert [each.event for each in known] == [None] * len(known)
+    assert not any("2026" in each.text for each in known)

@@ -79,19 +79,23 @@ def by_rules(
     `only` limits the categories that are looked for in a message, by its sequence number. Standing requests are always
     looked for.
     """
-    turns = [
-        Spoken(by_id(people, message.author).name, statement_in(message), to_zone(message.at, zone), message.role)
-        for message in messages
-    ]
     between_people = among_people(messages, owner)
-    # One turn at a time, so that a statement in two messages is found twice, and counted.
-    return [
-        _from_rules(each, messages[number], people, owner)
-        for number, turn in enumerate(turns)
-        for each in extract([turn], only.get(messages[number].seq))
+    found: list[Candidate] = []
+    for message in messages:
         # Requests by others, and requests of the owner to other people, are not meant for the assistant.
-        if not each.request or (messages[number].author == owner.id and not between_people)
-    ]
+        to_assistant = message.author == owner.id and not between_people
+        wanted = only.get(message.seq)
+        if message.role != "user" or (wanted is not None and not wanted and not to_assistant):
+            continue
+        name = by_id(people, message.author).name
+        turn = Spoken(name, statement_in(message), to_zone(message.at, zone), message.role)
+        # One turn at a time, so that a statement in two messages is found twice, and counted.
+        found += [
+            _from_rules(each, message, people, owner)
+            for each in extract([turn], wanted)
+            if to_assistant or not each.request
+        ]
+    return found
 
 
 def among_people(messages: Sequence[Message], owner: Person) -> bool:

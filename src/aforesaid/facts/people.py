@@ -85,8 +85,8 @@ def whom(text: str, subject: str | None, speaker: Person, owner: Person, people:
     key = "" if subject is None else subject
     if key.startswith("@"):
         return key[1:].partition(": ")[0]
-    mentions = mentioned_people(text, speaker.names) if speaker.id == owner.id else []
-    if mentions and mentions[0].start <= _opening(text, speaker):
+    mentions = mentioned_people(text, speaker.names, _opening(text, speaker)) if speaker.id == owner.id else []
+    if mentions:
         return mentions[0].name or mentions[0].relation
     named, separator, _ = key.partition(": ")
     if separator:

@@ -36,6 +36,7 @@ from aforesaid.text.scripts import UNSPACED_LANGUAGES
 from aforesaid.text.sentences import is_question, length_in_words, split_sentences
 from aforesaid.text.stop_words import stop_words
 from aforesaid.text.times.find import When, find_times
+from aforesaid.text.times.recurring import recurs
 from aforesaid.text.vocabulary import vocabulary
 from aforesaid.text.words import words_of
 
@@ -292,11 +293,12 @@ def _candidate(
 def _time_in(words: str, said: datetime) -> When | None:
     """Return the time that words name; None if they name several, or one that is not certain.
 
-    An hour of the same day may be any day's ("open until 5"). A month or year without its number may be another one if
-    it is far away: "in January", said in June, or "twice in 30 years".
+    What comes back ("every Tuesday") has no single date. An hour of the same day may be any day's ("open until 5"). A
+    month or year without its number may be another one if it is far away: "in January", said in June, or "twice in 30
+    years".
     """
     times = find_times(words, said, "nearest")
-    if len(times) != 1 or (times[0].timed and times[0].start.date() == said.date()):
+    if len(times) != 1 or (times[0].timed and times[0].start.date() == said.date()) or recurs(words):
         return None
     found = times[0]
     long = found.end - found.start >= _MONTH and str(found.start.year) not in words

@@ -10,12 +10,20 @@ from unicodedata import combining, normalize
 from aforesaid.text.scripts import SIGNS, UNSPACED_LANGUAGES
 
 _IS_SIGN: Final = re.compile(f"[{SIGNS}]")
+_CACHED_CHARACTERS: Final = 1_000
+"""Maximum characters of a text whose folded form is cached: one message passes through many rules."""
+_MOST_CACHED: Final = 2_048
 
 
 def fold(text: str) -> str:
     """Remove what people leave out when they type: case, accents, width. "Café" becomes "cafe"."""
     if text.isascii():
         return text.lower()
+    return _fold(text) if len(text) <= _CACHED_CHARACTERS else _fold.__wrapped__(text)
+
+
+@lru_cache(_MOST_CACHED)
+def _fold(text: str) -> str:
     # Composing again keeps Korean syllables whole.
     folded = normalize("NFKD", text.casefold())
     bare = "".join([character for character in folded if not combining(character) or _IS_SIGN.match(character)])

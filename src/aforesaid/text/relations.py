@@ -27,6 +27,8 @@ _NAME: Final = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 _SENTENCE_MARKS: Final = frozenset('.!?:"“„«\n')
 _BETWEEN: Final = 2
 """Words between "my" and the relation: "my little sister", "my best friend"."""
+_MENTION_WORDS: Final = 12
+"""Maximum words of a mention: "my", the relation, "is called", and a name."""
 _MOST_CHARACTERS: Final = 4_000
 _POSSESSIVE: Final = re.compile(r"['’]s$")
 
@@ -67,21 +69,23 @@ class _Word(NamedTuple):
     """Whether it begins a sentence."""
 
 
-def mentioned_people(text: str, speakers: Collection[str] = ()) -> list[Mention]:
+def mentioned_people(text: str, speakers: Collection[str] = (), until: int | None = None) -> list[Mention]:
     """Return the people whom a text mentions, in order. `speakers` are names of its speaker, who is not one of them.
 
-    "Ann's sister" is a sister of the speaker, if Ann is the speaker.
+    "Ann's sister" is a sister of the speaker, if Ann is the speaker. With `until`, only mentions that begin up to
+    this position are returned.
     """
     text = text[:_MOST_CHARACTERS]
     language = guess_language(text)
+    last = len(text) if until is None else until
     if language in UNSPACED_LANGUAGES:
-        return _by_parts(text)
+        return [mention for mention in _by_parts(text) if mention.start <= last]
     own = {word for name in speakers for word in words_of(name)}
-    words = list(_words(text))
+    words = list(_words(text, last))
     found: list[Mention] = []
     for place in range(len(words)):
         mention = _related(words, place, own, language) or _by_verb(words, place, own, language)
-        if mention is not None:
+        if mention is not None and mention.start <= last:
             found.append(mention)
     related = {mention.name for mention in found if mention.relation is not None}
     return [each for each in found if each.relation is not None or each.name not in related]
@@ -100,9 +104,13 @@ def _lists() -> _Lists:
     return _Lists(relations, *(frozenset(map(fold, words.split())) for words in table["words"].values()))
 
 
-def _words(text: str) -> Iterator[_Word]:
-    end = 0
+def _words(text: str, until: int) -> Iterator[_Word]:
+    """Return the words of a text, up to those that can belong to a mention that begins at `until`."""
+    end = later = 0
     for match in _NAME.finditer(text):
+        later += match.start() > until
+        if later > _MENTION_WORDS:
+            return
         between = text[end : match.start()]
         begins = end == 0 or any(mark in between for mark in '.!?:"“„«\n')
         yield _Word(match[0], fold(match[0]), match.start(), between.strip() in {"", ","} and end > 0, begins)

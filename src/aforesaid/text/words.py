@@ -17,6 +17,9 @@ _CACHED_CHUNK: Final = 24
 """Maximum characters of a chunk of text, with its punctuation, whose words are cached."""
 _MOST_CACHED: Final = 100_000
 """Maximum chunks whose words are cached. People use the same words again and again."""
+_CACHED_TEXT: Final = 1_000
+"""Maximum characters of a text whose words are cached: one message passes through many rules."""
+_MOST_TEXTS: Final = 2_048
 
 # For plain ASCII, one pass that lowers letters and turns all that is not a letter, a digit or _ into a space.
 _ASCII_FOLD: Final = bytes(
@@ -57,8 +60,16 @@ def _split_chunk(chunk: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 def words_of(text: str) -> list[str]:
     """Return the folded words of a text, not stemmed; scripts without spaces give their characters and pairs."""
+    if len(text) <= _CACHED_TEXT:
+        return list(_words(text))
     words, characters = split(text)
     return words + characters
+
+
+@lru_cache(_MOST_TEXTS)
+def _words(text: str) -> tuple[str, ...]:
+    words, characters = split(text)
+    return (*words, *characters)
 
 
 def word_key(text: str) -> str:

@@ -19,6 +19,7 @@ from aforesaid.text.languages import guess_language
 from aforesaid.text.openers import without_opener
 from aforesaid.text.sentences import is_question, length_in_words, split_sentences
 from aforesaid.text.times.find import When, find_times
+from aforesaid.text.times.recurring import recurs
 from aforesaid.text.times.request import read_requested_time
 from aforesaid.text.vocabulary import vocabulary
 from aforesaid.text.words import words_of
@@ -216,6 +217,10 @@ def _found(rule: Rule, clause: str, language: str, when: When | None, turn: Spok
     key = claim.key if claim else None
     if rule.category == "preference" or (key is not None and key.endswith("birthday")):
         when = None  # it holds always, or comes back every year
+    category = rule.category
+    if category == "schedule" and recurs(clause):
+        # One date for what comes back would be wrong, and an appointment without a date expires.
+        category, when = "fact", None
     turned = third_person(clause, turn.speaker) if language == "english" else None
     text = turned or (f'{turn.speaker}: "{clause}"' if turn.speaker else f'"{clause}"')
     if turned and turned[-1].isalnum():
@@ -223,7 +228,7 @@ def _found(rule: Rule, clause: str, language: str, when: When | None, turn: Spok
     if when is not None and str(when.start.year) not in clause:
         text = f"{text.rstrip('.')} ({written_time(when)})."
     importance = min(rule.importance + (when is not None and when.timed), MOST_IMPORTANCE)
-    return ExtractedMemory(number, turn.speaker, rule.category, text, importance, key, when, clause)
+    return ExtractedMemory(number, turn.speaker, category, text, importance, key, when, clause)
 
 
 def written_time(when: When) -> str:
