@@ -295,3 +295,18 @@ async def test_what_happens_every_week_gets_no_single_date(embedder: str, said: 
     assert known != []
     assert [each.event for each in known] == [None] * len(known)
     assert not any("2026" in each.text for each in known)
+
+
+async def test_a_statement_about_somebody_mentioned_before_is_remembered_with_that_message() -> None:
+    people = {"ann": Person("ann", "Ann")}
+    async with connect() as memory:
+        user = memory.user("ann", thread="chat", session="one")
+        await user.add("user", "Thiago hears nothing on the left side, the school noticed it.", name="Ann")
+        await user.add("user", "He has a test for his ears at the hospital in Telford next week.", name="Ann")
+        said = await user.history()
+    alone = salience.Judgement(1.0, 5, (0.0,) * len(KINDS), clarity=0.1)
+    found = salient.by_salience(said[1:], said[:1], {said[1].seq: alone}, people, people["ann"], UTC)
+    assert [each.text.split(" Ann: ")[0] for each in found] == [
+        'Ann: "Thiago hears nothing on the left side, the school noticed it."'
+    ]
+    assert [message.seq for message in found[0].sources] == [message.seq for message in said]

@@ -31,7 +31,7 @@ from aforesaid.models.salience import RECENT, Judgement, load_salience
 from aforesaid.store import Store
 from aforesaid.text.languages import guess_language
 from aforesaid.text.openers import without_opener
-from aforesaid.text.pointing import points_elsewhere
+from aforesaid.text.pointing import begins_with_pronoun, points_elsewhere
 from aforesaid.text.scripts import UNSPACED_LANGUAGES
 from aforesaid.text.sentences import is_question, length_in_words, split_sentences
 from aforesaid.text.stop_words import stop_words
@@ -133,7 +133,10 @@ def by_salience(
     by_message: dict[int, list[Candidate]] = {}
     only = {message.seq: _ruled(message, judgements.get(message.seq)) for message in messages}
     for candidate in by_rules(messages, people, owner, zone, only):
-        by_message.setdefault(candidate.last, []).append(candidate)
+        asked = candidate.request or candidate.category == "reminder"
+        # "He has a test" is quoted below, with the message that says who he is.
+        if asked or not begins_with_pronoun(candidate.quote, guess_language(candidate.quote)):
+            by_message.setdefault(candidate.last, []).append(candidate)
     with_assistant = not among_people([*before, *messages], owner)
     last: dict[str, Message] = {message.thread: message for message in before}
     found: list[Candidate] = []
@@ -142,7 +145,7 @@ def by_salience(
         ruled = by_message.get(message.seq, [])
         found += [_judged(each, judgement) for each in ruled]
         if judgement is not None and judgement.worth_remembering:
-            previous = _answered(message, last.get(message.thread))
+            previous = _before(message, last.get(message.thread))
             speaker = by_id(people, message.author)
             for quoted in _quoted(message, previous, ruled, speaker, stands_alone=judgement.stands_alone):
                 own = with_assistant and message.author == owner.id
@@ -165,11 +168,16 @@ def in_own_words(
     return by_salience([message], before, {message.seq: judgement}, people, owner, zone)
 
 
-def _answered(message: Message, previous: Message | None) -> Message | None:
-    """Return the message that another one may answer: the one before it, by somebody else, in the same session."""
+def _before(message: Message, previous: Message | None) -> Message | None:
+    """Return the message before another one, if both belong to one session and it has a text."""
     if previous is None or previous.session != message.session or not previous.text.strip():
         return None
-    return previous if (previous.role, previous.author) != (message.role, message.author) else None
+    return previous
+
+
+def _answers(message: Message, previous: Message) -> bool:
+    """Return whether a message may answer the one before it, because somebody else wrote that."""
+    return (previous.role, previous.author) != (message.role, message.author)
 
 
 def _ruled(message: Message, judgement: Judgement | None) -> frozenset[Category]:
@@ -222,7 +230,11 @@ def _quoted(
     parts[0] = without_opener(parts[0], vocabulary(language), words_of(speaker.name))
     content = _content(" ".join(parts), language)
     alone = stands_alone and content >= _ENOUGH_WORDS and not points_elsewhere(parts[0], language)
-    answers = None if alone else previous
+    answers = None
+    if previous is not None and not alone:
+        # "He has a test next week" goes on with what the same person said before.
+        joined = _answers(message, previous) or begins_with_pronoun(parts[0], language)
+        answers = previous if joined else None
     if answers is None and (content < _LEAST_WORDS or not stands_alone):
         return []
     return [_Quoted(part, answers if number == 0 else None) for number, part in enumerate(parts[:_MOST_PARTS])]

@@ -23,12 +23,43 @@ _POINTING: Final = {
     "japanese": "それ これ あれ そこ あそこ 彼 彼女 その",
     "korean": "그 그거 그것 거기 걔 그녀",
 }
-_WORDS: Final = {language: frozenset(map(fold, words.split())) for language, words in _POINTING.items()}
+_PRONOUNS: Final = {
+    "english": "it it's they they're them he he's she she's him her",
+    "german": "es er ihn ihm",
+    "spanish": "ella ellos ellas eso",
+    "french": "ca cela c'est elle ils elles eux",
+    "italian": "lui lei loro",
+    "portuguese": "ele ela eles elas isso",
+    "dutch": "hij zij ze hem",
+    "russian": "он она они его ее их",
+    "arabic": "هو هي هم",
+    "hindi": "वह वो उसने उन्होंने",
+    "chinese": "他 她 它",
+    "japanese": "彼 彼女",
+    "korean": "걔 그녀",
+}
+"""The pointing words that cannot be articles or mean somebody who is spoken to."""
+
+
+def _folded(lists: dict[str, str]) -> dict[str, frozenset[str]]:
+    return {language: frozenset(map(fold, words.split())) for language, words in lists.items()}
+
+
+_POINTING_WORDS: Final = _folded(_POINTING)
+_PRONOUN_WORDS: Final = _folded(_PRONOUNS)
 
 
 def points_elsewhere(sentence: str, language: str) -> bool:
     """Return whether a sentence begins with a word that points to something said before."""
-    wanted = _WORDS.get(language, frozenset())
+    return _begins_with(_POINTING_WORDS.get(language, frozenset()), sentence, language)
+
+
+def begins_with_pronoun(sentence: str, language: str) -> bool:
+    """Return whether a sentence begins with a pronoun for somebody or something mentioned before."""
+    return _begins_with(_PRONOUN_WORDS.get(language, frozenset()), sentence, language)
+
+
+def _begins_with(wanted: frozenset[str], sentence: str, language: str) -> bool:
     if language in UNSPACED_LANGUAGES:
-        return fold(sentence).startswith(tuple(wanted))
+        return bool(wanted) and fold(sentence).startswith(tuple(wanted))
     return bool(words := words_of(sentence)) and words[0] in wanted
