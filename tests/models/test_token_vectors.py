@@ -11,7 +11,7 @@ import pytest
 from aforesaid.errors import ModelError
 from aforesaid.models.embed import LocalEmbedder, TokenVectors, token_vectors
 from aforesaid.models.embed.local import Encoder, load_encoder
-from aforesaid.models.embed.token_vectors import DIMENSIONS, MOST_TOKENS, Ranker, unpacked
+from aforesaid.models.embed.token_vectors import DIMENSIONS, MOST_TOKENS, Ranker, products
 
 TEXTS = ["My dog is afraid of thunder.", "Der Hund hat Angst.", "", "我的狗怕打雷", "word " * 300]
 
@@ -37,10 +37,10 @@ def test_every_token_has_a_vector_of_length_one_whatever_stands_beside_its_text(
 
 def test_stored_vectors_fit_into_two_and_a_half_kilobytes_and_come_back(encoder: Encoder) -> None:
     short, *_, long = encoder.encode(TEXTS)[1]
-    rows, counts = unpacked([short.packed(), long.packed()])
+    made, counts = products([short.packed(), long.packed()], np.eye(DIMENSIONS, dtype=np.float32))
     assert counts.tolist() == [len(short.vectors), MOST_TOKENS]
     assert len(long.packed()) <= 2_500
-    assert np.allclose(rows[: counts[0]], np.clip(short.vectors, -0.6, 0.6), atol=0.0051)
+    assert np.allclose(made.T[: counts[0]], np.clip(short.vectors, -0.6, 0.6), atol=0.0051)
 
 
 def test_stored_vectors_are_finite_numbers_of_half_precision() -> None:

@@ -11,6 +11,7 @@ from contextlib import closing
 from pathlib import Path
 
 import apsw
+import numpy as np
 import pytest
 
 from aforesaid.domain.change import PutSetting
@@ -18,10 +19,10 @@ from aforesaid.domain.receipt import Receipt
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import NotFound, StoreDamaged
 from aforesaid.store import Store, open_store, questions
-from aforesaid.store.sqlite import SqliteStore
+from aforesaid.store.sqlite import SqliteStore, caches
 from aforesaid.store.sqlite.answers import ANSWERS
 from aforesaid.store.sqlite.transaction import ChangeSet
-from making import add, adding, archive
+from making import add, adding, archive, minutes
 from store.processes import KILLED, run_program
 
 ANN = Scope.of("ann")
@@ -283,4 +284,21 @@ async def test_a_message_is_found_by_its_id_without_reading_the_other_messages_o
         with pytest.raises(NotFound):
             ANSWERS[questions.MessageById](connection, questions.MessageById(ANN, "unknown"))
     assert steps < 20  # a hundred instructions each; two thousand messages need thousands
+    await store.close()
+
+
+async def test_columns_that_are_read_in_several_blocks_have_every_message_in_its_place(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(caches, "_BLOCK", 2)
+    names = ['Ann "the baker"', "Bob, junior", "Cem\nand Ayşe", 'Ann "the baker"', "123"]
+    store = await open_store(path)
+    for number, name in enumerate(names):
+        role = "assistant" if number == 1 else "user"
+        await store.apply([adding(ANN, f"tea {number}", role=role, name=name, at=minutes(number))])
+    columns = (await store.read(questions.MatchText(ANN, "tea"))).columns
+    assert columns.seq.tolist() == [1, 2, 3, 4, 5]
+    assert [columns.speakers[place] for place in columns.speaker.tolist()] == names
+    assert columns.assistant.tolist() == [False, True, False, False, False]
+    assert (np.diff(columns.at) > 0).all()
     await store.close()

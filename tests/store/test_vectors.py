@@ -145,3 +145,9 @@ async def test_token_vectors_come_back_as_they_were_stored(store: Store) -> None
         asked = questions.TokenVectors(ann, "tokens", [mine.seq, theirs.seq], within=within)  # type: ignore[arg-type]
         assert await store.read(asked) == {seq: packed[seq] for seq in expected}
     assert await store.read(questions.TokenVectors(ann, "others", [mine.seq])) == {}
+
+
+def test_a_shortlist_takes_the_signs_of_half_precision_numbers_for_those_of_the_numbers() -> None:
+    every = np.arange(2**16, dtype=np.uint16).view(np.float16)
+    halves = every[np.isfinite(every)].reshape(-1, 64)
+    assert np.array_equal(matrix._signs(halves), matrix._signs(halves.astype(np.float32)))

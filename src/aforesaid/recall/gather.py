@@ -23,6 +23,7 @@ from aforesaid.recall.question import Question, without
 from aforesaid.recall.question_vectors import QuestionVectors
 from aforesaid.recall.request import SearchRequest
 from aforesaid.store import Store, questions
+from aforesaid.store.columns import sorted_unique
 from aforesaid.store.ranking import TextMatches
 from aforesaid.tasks import begin
 from aforesaid.telemetry import Metrics
@@ -179,7 +180,7 @@ class Gatherer:
         if matches.vectors is not None:
             nearest = matches.vectors.similar(vector)
         else:
-            beside = np.unique(np.concatenate([rows, *neighbours(columns, rows)]))
+            beside = sorted_unique(np.concatenate([rows, *neighbours(columns, rows)]))
             also = columns.seq[beside[beside < len(columns)]].tolist()
             name = self._questions.name or ""
             nearest = await self._store.read(
@@ -195,7 +196,7 @@ class Gatherer:
         # Messages that came after the columns were read have no row; the next search finds them.
         found, known = columns.locate(nearest.seqs)
         dense[found] = (nearest.scores[known] - background.mean) / background.deviation
-        return np.union1d(rows, columns.locate(nearest.seqs[:many])[0]), background
+        return sorted_unique(np.concatenate([rows, columns.locate(nearest.seqs[:many])[0]])), background
 
 
 def _without_names(query: str, speakers: Sequence[str] | None) -> str | None:

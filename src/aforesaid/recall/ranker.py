@@ -15,10 +15,11 @@ from aforesaid.domain.scope import Scope
 from aforesaid.errors import ModelError
 from aforesaid.models.embed import Embedder, TokenEmbedder
 from aforesaid.models.embed.message_vectors import MOST_CHARACTERS
-from aforesaid.models.embed.token_vectors import DIMENSIONS, Ranker, TokenVectors, unpacked
+from aforesaid.models.embed.token_vectors import DIMENSIONS, Ranker, TokenVectors, load_ranker, products
 from aforesaid.recall.candidates import Candidates
 from aforesaid.recall.request import SearchRequest
 from aforesaid.store import Store, questions
+from aforesaid.store.columns import sorted_unique
 
 if TYPE_CHECKING:
     import numpy as np
@@ -45,7 +46,6 @@ class TokenRanker:
     def __init__(self, store: Store, embedder: Embedder | None) -> None:
         self._store = store
         self._embedder = embedder if isinstance(embedder, TokenEmbedder) and embedder.token_name else None
-        self._weights: Ranker | None = None
 
     @property
     def active(self) -> bool:
@@ -63,7 +63,7 @@ class TokenRanker:
         embedder, columns = self._embedder, candidates.columns
         if embedder is None or embedder.token_name is None or not len(candidates.rows):
             return None
-        rows = np.unique(np.concatenate([candidates.rows, candidates.before, candidates.after]))
+        rows = sorted_unique(np.concatenate([candidates.rows, candidates.before, candidates.after]))
         seqs = columns.seq[rows[rows < len(columns)]].tolist()
         stored = await self._store.read(questions.TokenVectors(scope, embedder.token_name, seqs, within=request.within))
         own = columns.seq[candidates.rows].tolist()
@@ -77,9 +77,7 @@ class TokenRanker:
             # The embedder is counted and reported where it embeds the question.
             return None
         stored |= {own[place]: tokens.packed() for place, tokens in zip(missing, made, strict=True)}
-        if self._weights is None:
-            self._weights = Ranker.load()
-        return _compare(self._weights, question, candidates, stored)
+        return _compare(load_ranker(), question, candidates, stored)
 
 
 def _compare(weights: Ranker, question: TokenVectors, candidates: Candidates, stored: Mapping[int, bytes]) -> Numbers:
@@ -114,9 +112,9 @@ def _highest(asked: NDArray[np.float32], values: Sequence[bytes]) -> NDArray[np.
     import numpy as np  # noqa: PLC0415
 
     result = np.full((len(values) + 1, len(asked)), _WORST, dtype=np.float32)
-    rows, counts = unpacked(values)
+    made, counts = products(values, asked)
     having = np.flatnonzero(counts)
     if len(having):
         starts = np.cumsum(counts[having]) - counts[having]
-        result[having] = np.maximum.reduceat(rows @ asked.T, starts, axis=0)
+        result[having] = np.maximum.reduceat(made, starts, axis=1).T
     return result

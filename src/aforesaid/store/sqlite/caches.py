@@ -6,6 +6,7 @@ inside the search's own read transaction.
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,7 +22,7 @@ from aforesaid.domain.scope import Scope, is_direct
 from aforesaid.domain.two_generation_cache import TwoGenerationCache
 from aforesaid.domain.vector import Similar
 from aforesaid.store import questions
-from aforesaid.store.columns import ColumnRow, Columns, Roll
+from aforesaid.store.columns import Columns, Roll
 from aforesaid.store.dialects import for_sqlite
 from aforesaid.store.matrix import Few, Matrix
 from aforesaid.store.sized_cache import SizedCache
@@ -39,10 +40,14 @@ _BLOCK: Final = 4_096
 _SCOPES: Final = 10_000
 _MANY: Final = 10_000
 
+# One text for each column: handing over rows one by one takes several times as long. The inner limit keeps the order.
 _COLUMNS: Final = """
-SELECT log.seq, log.at, log.thread, log.session, coalesce(log.name, a.name), log.role, log.words
-  FROM log JOIN person a ON a.id = log.author WHERE {limit} AND log.seq > ? AND log.replaced = 0
- ORDER BY log.seq
+SELECT count(*), group_concat(seq), group_concat(at), group_concat(thread), group_concat(assistant),
+       group_concat(words), group_concat(session), json_group_array(speaker)
+  FROM (SELECT log.seq AS seq, log.at AS at, log.thread AS thread, log.role = 'assistant' AS assistant,
+               log.words AS words, log.session AS session, coalesce(log.name, a.name) AS speaker
+          FROM log JOIN person a ON a.id = log.author WHERE {limit} AND log.seq > ? AND log.replaced = 0
+         ORDER BY log.seq LIMIT ?)
 """
 _OF_OWNER: Final = """
 SELECT n, seq, value FROM vector WHERE embedder = ?1 AND n > ?2 AND owner = ?3
@@ -114,9 +119,8 @@ class Caches:
         with kept.lock:
             if kept.roll is None or kept.revision != revision:
                 kept.roll, kept.revision = Roll(), revision
-            fresh = connection.execute(_COLUMNS.format(limit=place.limit), (place.number, kept.roll.last))
-            while block := list(islice(fresh, _BLOCK)):
-                kept.roll.extend([ColumnRow(*row) for row in block])
+            while _extend_roll(connection, kept.roll, place) == _BLOCK:
+                pass
             columns = kept.roll.columns()
             if complete:
                 self._kept.resized((place, None))
@@ -152,7 +156,7 @@ class Caches:
         with kept.lock:
             if kept.revision != found.revision:
                 # Messages were erased, replaced or regrouped. All are rare, so everything is read again.
-                kept.matrix, kept.seen, kept.revision = Matrix(), 0, found.revision
+                kept.matrix, kept.seen, kept.revision = Matrix(found.documents), 0, found.revision
             self._bring_up_to_date(connection, kept, found.place, number)
             self._kept.resized((found.place, embedder))
             yield kept.matrix
@@ -173,6 +177,22 @@ class Caches:
         """Drop all of it."""
         self._kept.clear()
         self._scopes.clear()
+
+
+def _extend_roll(connection: apsw.Connection, roll: Roll, place: Place) -> int:
+    """Add a block of messages that the roll does not have yet, and return how many they are."""
+    import numpy as np  # noqa: PLC0415 - loaded with the first search
+
+    query = _COLUMNS.format(limit=place.limit)
+    count, *numbers, speakers = rows.one(connection.execute(query, (place.number, roll.last, _BLOCK)))
+    if count:
+        seq, at, thread, assistant, length, session = (
+            np.fromstring(column, dtype=np.int64, sep=",") for column in numbers
+        )
+        roll.extend_columns(
+            seq, at, thread, assistant, length, sessions=session.tolist(), speakers=json.loads(speakers)
+        )
+    return int(count)
 
 
 def _key(scope: Scope, within: Within) -> tuple[str, ...]:
