@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Final
 
 import apsw
 
 from aforesaid.domain.change import AddVectors
+from aforesaid.domain.scope import Scope
 from aforesaid.domain.vector import Unembedded
 from aforesaid.store import questions
 from aforesaid.store.dialects import for_sqlite
@@ -57,6 +59,8 @@ def unembedded(connection: apsw.Connection, question: questions.UnembeddedMessag
 
 def of_tokens(connection: apsw.Connection, question: questions.TokenVectors) -> dict[int, bytes]:
     """Return the token vectors of those of the messages that the scope holds and that have some."""
+    if question.within == "user":
+        return _of_user(connection, question.scope, question.encoder, question.seqs)
     limits = rows.answered(connection, inside(question.scope, question.within))
     limits.add(_OF_EMBEDDER, question.encoder, json.dumps(list(question.seqs)))
     query = for_sqlite(f"SELECT v.seq, v.value FROM vector v CROSS JOIN log ON log.seq = v.seq WHERE {limits}")
@@ -65,7 +69,11 @@ def of_tokens(connection: apsw.Connection, question: questions.TokenVectors) -> 
 
 def of_messages(connection: apsw.Connection, question: questions.MessageVectors) -> dict[int, bytes]:
     """Return the vectors of those of the messages that are the user's and have one."""
-    limits = Conditions(f"+v.owner = {USER}", *question.scope[:2])
-    limits.add(_OF_EMBEDDER, question.embedder, json.dumps(list(question.seqs)))
+    return _of_user(connection, question.scope, question.embedder, question.seqs)
+
+
+def _of_user(connection: apsw.Connection, scope: Scope, embedder: str, seqs: Sequence[int]) -> dict[int, bytes]:
+    limits = Conditions(f"+v.owner = {USER}", *scope[:2])
+    limits.add(_OF_EMBEDDER, embedder, json.dumps(list(seqs)))
     query = for_sqlite(f"SELECT v.seq, v.value FROM vector v WHERE {limits}")
     return dict(rows.every(connection.execute(query, limits.values)))
