@@ -161,7 +161,7 @@ class Roll:
         """Add messages, oldest first, given as columns of the same length."""
         import numpy as np  # noqa: PLC0415
 
-        added = {
+        added: dict[str, NDArray[Any]] = {
             "seq": seq,
             "at": at,
             "thread": thread,

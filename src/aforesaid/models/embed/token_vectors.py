@@ -72,8 +72,9 @@ def products(values: Sequence[bytes], asked: Floats) -> tuple[Floats, NDArray[np
 
     counts = np.fromiter(map(len, values), dtype=np.intp, count=len(values)) // DIMENSIONS
     rows = np.frombuffer(b"".join(values), dtype=np.uint8).reshape(-1, DIMENSIONS).astype(np.float32)
-    made: Floats = (asked / _STEPS) @ rows.T
-    made -= (_LARGEST / _STEPS) * asked.sum(axis=1, keepdims=True)
+    made: Floats = asked @ rows.T
+    made -= _LARGEST * asked.sum(axis=1, keepdims=True)
+    made /= _STEPS
     return made, counts
 
 
