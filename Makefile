@@ -14,7 +14,7 @@ WORKERS := $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test programs test-citus test-llm test-integrations test-client check pyright format stubs tables rest clients store-errors requirements prove mutants docs bench bench-postgres bench-citus torture eval build clean bench-server bench-proxy bench-peers bench-growth pictures
+.PHONY: help demo test programs test-citus test-llm test-integrations test-client check pyright format stubs tables rest clients store-errors requirements prove mutants docs bench bench-postgres bench-citus torture eval build clean bench-server bench-load bench-proxy bench-peers bench-growth pictures
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -106,6 +106,9 @@ pictures: $(READY)  ## retake the screenshots of the README, in Chromium
 
 bench-server: $(READY)  ## benchmark the server against an empty route (about 2 minutes)
 	$(BIN)/python bench/serving.py
+
+bench-load: $(READY)  ## benchmark 64 callers at once, an import beside searches, idle streams and a panel of 20,000 people (about 5 minutes)
+	$(BIN)/python bench/load.py $(ARGS)
 
 bench-proxy: $(READY)  ## benchmark the proxy against that of another checkout (about 2 minutes): OLD=folder
 	$(BIN)/python bench/proxy_versions.py $(OLD) $(ARGS)

@@ -47,7 +47,8 @@ def text(number: int) -> str:
     return f"Message {number}: we talked about the {first} and then about the {second}, and what to do next week."
 
 
-async def _serve(app: FastAPI, ready: Any) -> None:  # noqa: ANN401 - the end of a pipe
+async def serve_app(app: FastAPI, ready: Any) -> None:  # noqa: ANN401 - the end of a pipe
+    """Serve an application on a free port, and send the port."""
     config = uvicorn.Config(app, log_config=None, access_log=False, server_header=False)
     listening = listen("127.0.0.1", 0)
     ready.send(listening.getsockname()[1])
@@ -62,7 +63,7 @@ def bare(ready: Any) -> None:  # noqa: ANN401
     async def nothing(body: dict[str, Any]) -> dict[str, Any]:
         return body
 
-    run_loop(_serve, app, ready)
+    run_loop(serve_app, app, ready)
 
 
 def served(ready: Any, folder: str, model: str) -> None:  # noqa: ANN401
@@ -85,7 +86,7 @@ def served(ready: Any, folder: str, model: str) -> None:  # noqa: ANN401
             app = create_app(memory, options)
             _, token = app.state.served.keys.add("bench", "app", space="default")
             ready.send(str.__str__(token))
-            await _serve(app, ready)
+            await serve_app(app, ready)
 
     run_loop(run)
 
@@ -125,8 +126,8 @@ class Caller:
     async def __aexit__(self, *_: object) -> None:
         self._writer.close()
 
-    async def call(self, line: str, body: dict[str, Any] | None) -> None:
-        """Send a request and read its answer."""
+    async def call(self, line: str, body: dict[str, Any] | None, *, refused: bool = False) -> str:
+        """Send a request and return the head of its answer in lower case. An error status fails without `refused`."""
         data = b"" if body is None else json.dumps(body).encode()
         self._writer.write(f"{line}{self._head}Content-Length: {len(data)}\r\n\r\n".encode() + data)
         head = (await self._reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower()
@@ -137,7 +138,8 @@ class Caller:
             while size := int((await self._reader.readline()).strip(), 16):
                 await self._reader.readexactly(size + 2)
             await self._reader.readline()
-        assert status < 300, head
+        assert refused or status < 300, head
+        return head
 
 
 async def load(
