@@ -127,11 +127,11 @@ def test_a_conversation_is_read_as_a_chat(visitor: Visitor) -> None:
     assert image.evaluate("each => each.decode().then(() => each.naturalWidth)") == 1
     expect(page.locator(".file")).to_contain_text("lease.pdf")
     expect(page.locator(".file")).to_contain_text("2.0 kB")
-    call = page.locator(".tool", has_text="Called file_away")
+    call = page.locator("details.tool", has_text="Called file_away")
     expect(call.locator("pre")).to_be_hidden()
     call.locator("summary").click()
     expect(call.locator("pre")).to_contain_text('"name": "lease.pdf"')
-    expect(page.locator(".tool", has_text="Result of file_away")).to_be_visible()
+    expect(page.locator("details.tool", has_text="Result of file_away")).to_be_visible()
     expect(page.locator(".quote")).to_contain_text("It is filed.")
     page.get_by_text("edited").click()
     expect(page.locator(".edits s")).to_have_text("Thnaks")
@@ -163,7 +163,7 @@ def test_a_conversation_goes_both_ways_from_a_day(visitor: Visitor) -> None:
 def test_a_memory_leads_to_its_message_and_back(visitor: Visitor) -> None:
     page = visitor.page
     visitor.click(page.locator(".tiles a", has_text="Memories"))
-    card = page.locator("article.memory", has_text="allergic to hazelnuts")
+    card = page.locator("article.memory", has_text="allergic to hazelnuts").first
     visitor.click(card.get_by_role("link", name="Source"))
     expect(page.locator("li.turn.marked")).to_contain_text("I am allergic to hazelnuts")
     expect(page.locator("li.turn.marked")).to_be_in_viewport()
@@ -173,8 +173,8 @@ def test_a_memory_leads_to_its_message_and_back(visitor: Visitor) -> None:
 
 def test_everybody_is_searched_and_each_hit_says_whose_it_is_and_why(visitor: Visitor) -> None:
     page = visitor.page
-    page.get_by_label("Search everybody").fill("hazelnuts")
-    page.get_by_label("Search everybody").press("Enter")
+    page.get_by_role("searchbox", name="Search everybody").fill("hazelnuts")
+    page.get_by_role("searchbox", name="Search everybody").press("Enter")
     expect(page.get_by_role("status").filter(has_text="2 people searched")).to_be_visible()
     expect(page.locator(".hit .who").filter(has_text="Tom")).to_have_count(1)
     expect(page.locator(".hit .who").filter(has_text="Ann Müller").first).to_be_visible()

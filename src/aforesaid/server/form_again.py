@@ -14,6 +14,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.routing import Match
 from starlette.types import Message, Scope
 
 from aforesaid.server.refill import Typed, refill
@@ -95,7 +96,14 @@ def page_of_form(request: Request) -> Page | None:
     named = request.query_params.get(CAME_FROM)
     came = urlsplit(request.headers.get("referer", "") if named is None else named)
     own = came.netloc == ("" if named is not None else request.url.netloc)
-    return Page(came.path, came.query) if own and came.path.startswith("/") and "\\" not in came.path else None
+    known = own and came.path.startswith("/") and "\\" not in came.path and _is_page(request, came.path)
+    return Page(came.path, came.query) if known else None
+
+
+def _is_page(request: Request, path: str) -> bool:
+    """Tell whether a path can be asked for. A form that was refused is shown at the address that it was sent to."""
+    scope = {"type": "http", "method": "GET", "path": path, "root_path": request.scope.get("root_path", "")}
+    return any(route.matches(scope)[0] is Match.FULL for route in request.app.router.routes)
 
 
 async def _get(request: Request, page: Page) -> _Shown | None:
