@@ -111,7 +111,7 @@ def test_a_table_that_is_folded_on_a_phone_is_still_a_table(browser: Browser, ha
         roles = [node["role"]["value"] for node in tree if "role" in node]
         assert roles.count("table") == 1
         assert roles.count("row") >= 2, "the head, and at least that somebody looked at people"
-        assert roles.count("columnheader") == 5
+        assert roles.count("columnheader") >= 5
         assert roles.count("cell") >= 5
 
 

@@ -119,7 +119,7 @@ def test_what_people_write_is_shown_as_they_wrote_it(browser: Browser, poisoned:
     with looking(browser, poisoned) as looker:
         page = looker.open(f"/person/conversation?{urlencode({'space': SPACE, 'user': WHO})}")
         shown = page.locator("li.turn .text").all_text_contents()
-        expect(page.locator("h1")).to_contain_text(WHO)
+        expect(page.locator(".copy")).to_contain_text(WHO)
     assert set(CORPUS) <= set(shown)
 
 
