@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from claude_agent_sdk import SessionKey, SessionStore, SessionStoreEntry, SessionStoreListEntry
 from claude_agent_sdk.types import SessionListSubkeysKey
@@ -21,6 +21,9 @@ from aforesaid.domain.thread import Thread
 from aforesaid.integrations import conversation
 from aforesaid.integrations.calls import AnyMemory, Calls
 from aforesaid.memory import Memory, UserMemory
+
+if TYPE_CHECKING:
+    from claude_agent_sdk import SessionSummaryEntry
 
 _FRAMEWORK: Final = "claude_agent"
 """The key in the metadata of a message under which the entry of the transcript is stored."""
@@ -55,6 +58,13 @@ class AforesaidSessionStore(SessionStore):
             for path, thread in await self._transcripts()
             if path[0] == project_key and not path[2:]
         ]
+
+    if TYPE_CHECKING:
+        # Optional: the SDK lists sessions and loads each where a store does not define it. Type checkers see it as
+        # abstract without this.
+        async def list_session_summaries(self, project_key: str) -> list[SessionSummaryEntry]:
+            """For type checkers alone."""
+            raise NotImplementedError
 
     async def list_subkeys(self, key: SessionListSubkeysKey) -> list[str]:
         """Return the paths of the transcripts of subagents."""
