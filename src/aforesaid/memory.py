@@ -38,6 +38,7 @@ from aforesaid.store.announcing import Announcements
 from aforesaid.store.failover import open_with_failover
 from aforesaid.store.locate import attachments_of
 from aforesaid.telemetry import Metrics
+from aforesaid.telemetry.tracing import open_tracing
 
 if TYPE_CHECKING:
     from aforesaid.models.chat import Chat
@@ -72,6 +73,8 @@ def connect(
     for warning in known.warnings:
         _log.warning("%s", warning)
     metrics = Metrics()
+    if known.tracing.enabled:
+        metrics.tracing = open_tracing(known.tracing.endpoint, content=known.tracing.content)
     chosen_profile = known.profile if profile is None else profile
     chosen = choose_embedder(embedder, known, metrics=metrics)
     return Connecting(

@@ -55,6 +55,7 @@ PAGES: Final = {
     "search over everybody": "/search?text=hazelnuts",
     "search": "/search?user=ann&text=hazelnuts&kind=message&kind=memory&kind=summary&kind=session",
     "context": "/context?user=ann&text=What+could+I+cook%3F&budget=600&system=Be+kind.",
+    "playground": "/playground?user=ann",
     "settings": "/settings",
     "audit": "/audit",
     "health": "/health",

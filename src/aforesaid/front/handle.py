@@ -12,7 +12,7 @@ annotations (`argument_check`). An audit row names its actor: without one, views
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from inspect import iscoroutinefunction, signature
 from time import perf_counter
@@ -36,6 +36,13 @@ NOBODY: Final = "aforesaid"
 """The actor of changes where none was named."""
 MOST_AT_ONCE: Final = 10_000
 """Maximum number of messages, hits or audit rows that one call returns."""
+
+_TRACED: Final[Mapping[str, Mapping[str, str]]] = {
+    "context": {},
+    "search": {"gen_ai__operation__name": "retrieval"},
+    "summarize": {},
+}
+"""Operations that have a span, with its attributes."""
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -106,7 +113,13 @@ def _wrapped(
         began = perf_counter()
         try:
             args = check(self._services.ids, args, kwargs)
-            result = await method(self, *args, **kwargs)
+            tracing = self._services.metrics.tracing
+            if tracing is None or operation not in _TRACED:
+                result = await method(self, *args, **kwargs)
+            else:
+                with tracing.span(operation, **_TRACED[operation]) as span:
+                    result = await method(self, *args, **kwargs)
+                    span.note(**_counts(result))
             if action and self._actor is not None:
                 named = {} if parameters is None else parameters.bind(self, *args, **kwargs).arguments
                 await self._record_view(action, subject.format(**named))
@@ -119,6 +132,14 @@ def _wrapped(
         return result
 
     return timed
+
+
+def _counts(result: object) -> dict[str, int]:
+    """Return what a span says of a context or of search hits: counts, no text."""
+    if isinstance(result, list):
+        return {"aforesaid__hits": len(result)}
+    names = {"tokens": "aforesaid__tokens", "budget": "aforesaid__budget"}
+    return {name: getattr(result, field) for field, name in names.items() if hasattr(result, field)}
 
 
 class Handle:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Final
 
 from cachetools import LRUCache
@@ -202,7 +203,10 @@ class Services:
         encoder: Embedder | None = self.__dict__.get("_encoder")
         if encoder is not None and encoder is not self._embedder:
             models.append(encoder.close)
-        await close_all(self.loops.close, self.upkeep.close, self.receipts.close, *models, self.store.close)
+        closers = [self.loops.close, self.upkeep.close, self.receipts.close, *models, self.store.close]
+        if self.metrics.tracing is not None:
+            closers.append(partial(asyncio.to_thread, self.metrics.tracing.close))
+        await close_all(*closers)
 
     async def _components(self) -> list[Component]:
         return [

@@ -28,6 +28,7 @@ from aforesaid.server.options import ServerOptions
 from aforesaid.server.pages import STATIC
 from aforesaid.server.proxy import pass_through
 from aforesaid.server.proxy.routes import CHATS
+from aforesaid.server.request_spans import RequestSpans
 from aforesaid.server.state import AppState
 from aforesaid.settings import Serving
 from aforesaid.tasks import beside
@@ -113,6 +114,8 @@ def create_app(memory: Memory, options: ServerOptions | None = None) -> FastAPI:
         app.add_middleware(CORSMiddleware, **cors(chosen.serving.origins))
     app.add_middleware(Hosts, names=chosen.names, origins=chosen.serving.origins)
     app.add_middleware(Languages, offered=app.state.languages)
+    if memory.metrics.tracing is not None:
+        app.add_middleware(RequestSpans, tracing=memory.metrics.tracing)
     app.add_middleware(Headers)
     app.add_middleware(Access, metrics=http)
     return app

@@ -23,6 +23,7 @@ from aforesaid.settings.values import (
     SpeechOperation,
     Spending,
     TelegramSettings,
+    TracingSettings,
 )
 
 __all__ = [
@@ -49,6 +50,7 @@ __all__ = [
     "SpeechOperation",
     "Spending",
     "TelegramSettings",
+    "TracingSettings",
     "as_settings",
     "load_settings",
 ]

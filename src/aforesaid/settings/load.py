@@ -28,13 +28,14 @@ from aforesaid.settings.values import (
     Serving,
     Settings,
     Spending,
+    TracingSettings,
 )
 
 _PLAIN: Final = Settings()
 _ON_DISK: Final = re.compile(r"sqlite:|json:|files:|")
 _ELSEWHERE: Final = re.compile(r"[a-z][a-z0-9+]+:|:memory:\Z|~", re.IGNORECASE)
 
-T = TypeVar("T", Alerts, Keep, Receipts, Reranking, Resilience, Spending, Serving)
+T = TypeVar("T", Alerts, Keep, Receipts, Reranking, Resilience, Spending, Serving, TracingSettings)
 
 
 def load_settings(
@@ -95,6 +96,7 @@ def _assemble(sources: LayeredValues) -> Settings:
         alerts=_table(sources, Alerts, "alerts"),
         retention=_retention(sources),
         receipts=_table(sources, Receipts, "receipts"),
+        tracing=_table(sources, TracingSettings, "tracing"),
         server=_serving(sources),
         speech=speech,
         bots=read_bots(sources),

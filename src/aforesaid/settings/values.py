@@ -276,6 +276,18 @@ class Receipts:
 
 
 @dataclass(frozen=True, slots=True)
+class TracingSettings:
+    """Spans for OpenTelemetry."""
+
+    enabled: bool = setting(False, value_types.boolean())
+    """Whether spans are made and sent."""
+    endpoint: str | None = setting(None, value_types.url())
+    """Where spans are sent, by OTLP over HTTP. None: what OpenTelemetry's own variables say."""
+    content: bool = setting(False, value_types.boolean())
+    """Whether spans hold what was asked and answered, word for word."""
+
+
+@dataclass(frozen=True, slots=True)
 class Retention:
     """Retention rules, applied once a day. By default everything is kept."""
 
@@ -323,6 +335,7 @@ class Settings:
     alerts: Alerts = Alerts()
     retention: Retention = Retention()
     receipts: Receipts = Receipts()
+    tracing: TracingSettings = TracingSettings()
     server: Serving = Serving()
     speech: Speech = Speech()
     bots: BotSettings = BotSettings()

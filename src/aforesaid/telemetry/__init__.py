@@ -1,4 +1,4 @@
-"""Metrics of this process. Nothing is sent anywhere."""
+"""Metrics of this process, and spans. Nothing is sent anywhere, unless a setting says where to send spans."""
 
 from aforesaid.telemetry.failure_kinds import CALLERS, kind_of
 from aforesaid.telemetry.metrics import (

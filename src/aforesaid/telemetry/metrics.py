@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 from aforesaid.telemetry.failure_kinds import CALLERS
 from aforesaid.telemetry.throttled_log import ThrottledLog
+from aforesaid.telemetry.tracing import Tracing
 
 SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 """Upper bounds of the latency histogram's buckets, in seconds. The last bucket has no upper bound."""
@@ -125,6 +126,8 @@ class Metrics:
         self.slow_seconds = float("inf")
         """Seconds; slower operations are logged."""
         self.warnings = ThrottledLog()
+        self.tracing: Tracing | None = None
+        """Makes spans, if tracing is on."""
 
     def called(
         self,

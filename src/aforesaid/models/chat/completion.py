@@ -16,6 +16,7 @@ from aforesaid.models.chat.schema import Schema
 from aforesaid.models.client import Client
 from aforesaid.models.resilience import Ask
 from aforesaid.settings import Choice
+from aforesaid.telemetry.tracing import current_headers
 
 if TYPE_CHECKING:
     from openai.types.chat import ChatCompletion, ChatCompletionChunk
@@ -72,7 +73,8 @@ class Completion:
 
         while True:
             try:
-                made = await completions.create(**_arguments(self._choice.model, prompt, quirks))
+                arguments = _arguments(self._choice.model, prompt, quirks)
+                made = await completions.create(**arguments, extra_headers=current_headers())
             except APIStatusError as error:
                 changed = quirks.after(error, prompt)
                 if changed is None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from contextlib import aclosing, nullcontext
 from time import perf_counter
 from typing import Final, Generic, TypeVar
 
 from aforesaid.errors import ModelError
 from aforesaid.models.resilience.contract import Ask, Priced, Service, What
 from aforesaid.telemetry import Metrics, kind_of
+from aforesaid.telemetry.tracing import ModelSpan
 
 Cost = TypeVar("Cost", bound=Priced)
 
@@ -30,12 +31,14 @@ class Metered(Generic[What, Cost]):
         seconds, prompt, reply = 0.0, 0, 0
         # The default, if nothing else happens: the caller was cancelled.
         failure: str | None = "abandoned"
+        span = self._span(ask)
         try:
             async with aclosing(self._inner.call(ask)) as pieces:
                 while True:
                     began = perf_counter()
                     try:
-                        piece = await anext(pieces)
+                        with nullcontext() if span is None else span.current():
+                            piece = await anext(pieces)
                     except StopAsyncIteration:
                         break
                     finally:
@@ -51,5 +54,19 @@ class Metered(Generic[What, Cost]):
             self._metrics.called(
                 ask.operation, self._model, seconds, prompt_tokens=prompt, reply_tokens=reply, failure=failure
             )
+            if span is not None:
+                span.note(gen_ai__usage__input_tokens=prompt or None, gen_ai__usage__output_tokens=reply or None)
+                span.end(failure)
             ended = failure or f"{prompt} + {reply} tokens"
             _log.debug("%s by %s: %s, %.2f s", ask.operation, self._model, ended, seconds)
+
+    def _span(self, ask: Ask[What]) -> ModelSpan | None:
+        """Begin the span of a call, if tracing is on."""
+        tracing = self._metrics.tracing
+        if tracing is None:
+            return None
+        provider, _, model = self._model.partition(":")
+        span = tracing.model_call(ask.operation, provider, model)
+        messages = getattr(ask.what, "messages", ())
+        span.note_text("gen_ai.input.messages", [{"role": each.role, "content": each.content} for each in messages])
+        return span

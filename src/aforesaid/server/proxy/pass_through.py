@@ -61,7 +61,7 @@ async def pass_on(what: PassThrough, request: Request) -> Response:
     body = read_object(raw) if what.method == "POST" and "id" not in request.path_params else {}
     endpoint = _endpoint(what.endpoint, request)
     provider, model = here.upstream.choose(body.get("model"), endpoint.provider)
-    exchange = Exchange(here, request, provider, endpoint)
+    exchange = Exchange(here, request, provider, endpoint, model=model)
     if body and model is not None and model != body.get("model"):
         raw = dumped({**body, "model": model})
     return await relayed(exchange, await send(exchange, raw or None))

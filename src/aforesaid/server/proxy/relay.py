@@ -20,6 +20,7 @@ from aforesaid.server.proxy.request_receipt import RequestReceipt
 from aforesaid.server.proxy.upstream import returned
 from aforesaid.server.state import AppState
 from aforesaid.settings import Provider
+from aforesaid.telemetry.tracing import ModelSpan
 
 _AT_ONCE: Final = 1024 * 1024
 """Replies below this many bytes that are no streams are read as a whole before they are passed back."""
@@ -37,6 +38,10 @@ class Exchange:
     """What the memory did; None for requests that are no chats."""
     reads: Callable[[str], Reply] | None = None
     """Makes a reader of the reply, by its content type."""
+    model: str | None = None
+    """The model that the request names."""
+    span: ModelSpan | None = None
+    """The span of the call to the provider, if tracing is on."""
 
     @property
     def outcome(self) -> MemoryOutcome | None:
@@ -48,14 +53,40 @@ class Exchange:
         """What is noted for the receipt, where one is stored."""
         return None if self.outcome is None else self.outcome.receipt
 
+    @property
+    def operation(self) -> str:
+        """What is asked of the provider."""
+        return "embed" if "embed" in self.endpoint.path else "proxy"
+
+    def end_span(self, failure: str | None = None, reply: Reply | None = None) -> None:
+        """End the span of the call, with the tokens that the provider counted."""
+        if self.span is None:
+            return
+        if reply is not None:
+            texts = [{"role": "assistant", "content": text} for text in reply.texts()]
+            self.span.note_text("gen_ai.output.messages", texts)
+            counted = {
+                "gen_ai__usage__input_tokens": reply.input_tokens,
+                "gen_ai__usage__output_tokens": reply.output_tokens,
+            }
+            self.span.note(**counted, gen_ai__response__id=reply.id)
+        self.span.end(failure)
+        self.span = None
+
 
 async def send(exchange: Exchange, body: bytes | None) -> ClientResponse:
     """Send a request to its provider. Raises ModelUnavailable if that cannot be reached."""
     if exchange.receipt is not None:
         exchange.receipt.restart_clock()
+    tracing = exchange.here.memory.metrics.tracing
+    if tracing is not None:
+        exchange.end_span()  # of a request that is sent again
+        exchange.span = tracing.model_call(exchange.operation, exchange.provider.name, exchange.model)
+    added = {} if exchange.span is None else exchange.span.headers()
     try:
-        return await exchange.here.upstream.send(exchange.request, exchange.provider, exchange.endpoint, body)
+        return await exchange.here.upstream.send(exchange.request, exchange.provider, exchange.endpoint, body, added)
     except ClientError as error:
+        exchange.end_span("unavailable")
         raise _unreachable(exchange, error) from error
 
 
@@ -76,6 +107,7 @@ async def relayed(exchange: Exchange, answer: ClientResponse | Response) -> Resp
     if exchange.outcome is not None and (isinstance(answer, Response) or not answer.ok):
         exchange.here.proxy_memory.keep_receipt(exchange.outcome)
     if isinstance(answer, Response):
+        exchange.end_span(str(answer.status_code))
         answer.headers.update(_headers(exchange))
         return answer
     headers = returned(answer.headers) | _headers(exchange)
@@ -89,6 +121,7 @@ async def relayed(exchange: Exchange, answer: ClientResponse | Response) -> Resp
     if reply is not None:
         reply.feed(content)
         _store_reply(exchange, reply)
+    exchange.end_span(None if answer.ok else str(answer.status), reply)
     return Response(content, answer.status, headers)
 
 
@@ -132,4 +165,5 @@ async def _relay(exchange: Exchange, answer: ClientResponse, reply: Reply | None
         # Also when the client or the provider hung up: what had come until then was heard.
         if reply is not None and not stored:
             _store_reply(exchange, reply)
+        exchange.end_span(None if answer.ok else str(answer.status), reply)
         answer.close()

@@ -42,6 +42,7 @@ async def chat(protocol: Protocol, request: Request) -> Response:
     provider, model = here.upstream.choose(body.get("model"), protocol.endpoint.provider)
     exchange = Exchange(here, request, provider, protocol.endpoint, reads=partial(protocol.reply, body))
     exchange.memory = await _remembered(protocol, exchange, who, body, model)
+    exchange.model = model
     changed = body if model is None else {**body, "model": model}
     reply = await _answered(protocol, exchange, changed, raw if changed == body else dumped(changed))
     if exchange.outcome is not None:

@@ -1,0 +1,34 @@
+"""A span for each request that the server answers, below the span of the client that sent it."""
+
+from __future__ import annotations
+
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from aforesaid.telemetry.tracing import Tracing
+
+
+class RequestSpans:
+    """Makes the spans. The header `traceparent` of a request names the span above."""
+
+    def __init__(self, app: ASGIApp, tracing: Tracing) -> None:
+        self._app = app
+        self._tracing = tracing
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request inside a span."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        method, path = scope["method"], scope["path"]
+        with self._tracing.request(method, Headers(scope=scope), http__request__method=method) as span:
+
+            async def noted(message: Message) -> None:
+                if message["type"] == "http.response.start":
+                    span.note(http__response__status_code=message["status"])
+                await send(message)
+
+            await self._app(scope, receive, noted)
+            # The path of a route has no ids of people in it, as the path of a request may.
+            route = getattr(scope.get("route"), "path", None) or (path if path.startswith("/v1/") else None)
+            span.note(http__route=route)
