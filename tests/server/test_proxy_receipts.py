@@ -43,6 +43,8 @@ def person(talk: Talk, request: pytest.FixtureRequest, user: str = "ann") -> Use
 
 def post(talk: Talk, path: str, text: str, *, stream: bool = False) -> httpx2.Response:
     headers = {"Authorization": f"Bearer {talk.key}", "X-Aforesaid-User": "ann"}
+    if path == "/v1/messages":
+        headers["anthropic-version"] = "2023-06-01"
     body = {**PROTOCOLS[path](text), "stream": stream}
     return httpx2.post(f"{talk.server.address}{path}", json=body, headers=headers, timeout=60)
 
