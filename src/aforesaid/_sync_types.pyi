@@ -418,6 +418,10 @@ class SyncUserMemory:
     def sessions(self, limit: int = 50, *, within: Within = "user") -> list[Session]:
         """Return the newest sessions, oldest first."""
 
+    @property
+    def actor(self) -> str:
+        """Who acts through this handle; `aforesaid` if nobody was named."""
+
     def record_access(self, action: str, subject: str) -> None:
         """Add a row to the audit log: who viewed what. Does nothing if the handle has no actor."""
 

@@ -114,7 +114,7 @@ def _wrapped(
         try:
             args = check(self._services.ids, args, kwargs)
             tracing = self._services.metrics.tracing
-            if tracing is None or operation not in _TRACED:
+            if tracing is None or operation is None or operation not in _TRACED:
                 result = await method(self, *args, **kwargs)
             else:
                 with tracing.span(operation, **_TRACED[operation]) as span:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from time import perf_counter
@@ -75,7 +75,7 @@ async def playground(
     whose = await view.find(user) or (people[0].id if people else "")
     threads = await view.person(whose).threads() if whose else []
     chosen = mode if mode in MODES else MODES[0]
-    values = {"user": whose, "thread": thread, "text": text, "mode": chosen, "modes": MODES}
+    values: dict[str, Any] = {"user": whose, "thread": thread, "text": text, "mode": chosen, "modes": MODES}
     return view.page("playground.html", people=people, threads=threads, has_model=_has_model(view), **values)
 
 
@@ -114,7 +114,7 @@ async def keep(view: Looking, who: App, turn: Annotated[str, Form()]) -> Respons
     return view.done(translate("Stored."), view.address("/playground", user=tried.person.scope.user))
 
 
-async def _lines(view: View, person: PersonView, question: str, *, with_memory: bool) -> AsyncIterator[bytes]:
+async def _lines(view: View, person: PersonView, question: str, *, with_memory: bool) -> AsyncGenerator[bytes, None]:
     """Yield the events of one answer. Whatever fails is told in the last one: the status was sent already."""
     try:
         async with aclosing(_events(view, person, question, with_memory=with_memory)) as events:
@@ -124,7 +124,9 @@ async def _lines(view: View, person: PersonView, question: str, *, with_memory: 
         yield json.dumps({"failed": str(error)}, ensure_ascii=False).encode() + b"\n"
 
 
-async def _events(view: View, person: PersonView, question: str, *, with_memory: bool) -> AsyncIterator[dict[str, Any]]:
+async def _events(
+    view: View, person: PersonView, question: str, *, with_memory: bool
+) -> AsyncGenerator[dict[str, Any], None]:
     from aforesaid.models.chat import Said  # noqa: PLC0415 - brings the libraries of models
 
     messages = [Said("system", SYSTEM), Said("user", question)]
@@ -132,11 +134,11 @@ async def _events(view: View, person: PersonView, question: str, *, with_memory:
     if with_memory:
         context = await person.memory.context(question, system=SYSTEM, tools=False, sent=False)
         turn.receipt = view.memory.receipt_keeper.receipt_of(person.memory.scope, view.who.actor, context)
-        messages = [Said(each["role"], each["content"]) for each in context.messages]  # type: ignore[arg-type]
+        messages = [Said(each["role"], each["content"]) for each in context.messages]
         turn.tokens = context.tokens
     else:
         plain = [{"role": each.role, "content": each.content} for each in messages]
-        turn.tokens = counter_for(None).count_messages(plain)  # type: ignore[arg-type]
+        turn.tokens = counter_for(None).count_messages(plain)
     yield {"sent": await _rendered(person, turn, "part/playground_sent.html")}
     if not _has_model(view):
         return
@@ -148,7 +150,7 @@ async def _events(view: View, person: PersonView, question: str, *, with_memory:
     yield {"done": await _rendered(person, turn, "part/playground_done.html", number=number)}
 
 
-async def _replied(view: View, turn: Turn, messages: list[Said]) -> AsyncIterator[str]:
+async def _replied(view: View, turn: Turn, messages: list[Said]) -> AsyncGenerator[str, None]:
     """Yield the reply of the model, and note how long it takes."""
     chat = view.memory.models
     assert chat is not None  # noqa: S101 - checked by the caller
