@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -116,6 +117,17 @@ def test_a_new_memory_appears_without_a_reload_and_a_box_that_is_checked_stays(a
     expect(page.locator(".memory", has_text="red bicycle")).to_be_visible()
     expect(page.locator(".memory", has_text="cello").locator("input[type=checkbox]")).to_be_checked()
     assert acting.complaints == []
+
+
+def test_a_new_message_appears_at_the_end_of_an_open_conversation(browser: Browser, filled: Path) -> None:
+    with served(filled) as link, looking(browser, link) as looker:
+        page = looker.open("/person/conversation?user=tom")
+        expect(page.locator("body[data-following]")).to_be_attached()
+        token = json.loads(page.locator("body").get_attribute("hx-headers") or "")
+        said = {"user": "tom", "role": "user", "text": "I found my umbrella."}
+        assert page.request.post(f"{looker.address}/api/messages", data=said, headers=token).ok
+        expect(page.locator(".turn").last).to_contain_text("I found my umbrella.")
+        expect(page.locator(".turn")).to_have_count(2)
 
 
 def test_an_interrupted_stream_shows_afterwards_what_happened_in_between(browser: Browser, filled: Path) -> None:
