@@ -243,7 +243,7 @@ def test_a_search_explains_its_scores(looker: Looker) -> None:
     expect(hit.locator("mark").first).to_have_text("hazelnuts")
     scores = [float(each) for each in page.locator(".hit .score").all_inner_texts()]
     assert 1.0 >= scores[0] >= scores[-1] >= 0.0
-    parts = [float(each) for each in hit.locator(".why td.num").all_inner_texts()]
+    parts = [float(each) for each in hit.locator(".why td.num").all_text_contents()]
     assert max(parts) > 0, "what speaks for the hit"
     hit.get_by_role("link", name="In the conversation").click()
     expect(page.locator("li.turn.marked")).to_contain_text("hazelnuts")
