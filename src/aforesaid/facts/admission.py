@@ -115,7 +115,7 @@ def _suspicion_of(candidate: Candidate, owner: Person) -> str | None:
 
     A standing request of the user is meant to be an instruction; the rest of its message is not.
     """
-    own = tampered(candidate.text) if candidate.request else suspicion(_unchecked(candidate))
+    own = tampered(candidate.text) if candidate.request else suspicion(candidate.text)
     if own is not None:
         return own
     for message in candidate.sources:
@@ -125,12 +125,6 @@ def _suspicion_of(candidate: Candidate, owner: Person) -> str | None:
     if candidate.speaker.id != owner.id and _about(owner, candidate) and sensitive(candidate.text):
         return "somebody else said something sensitive"
     return None
-
-
-def _unchecked(candidate: Candidate) -> str:
-    """Return the part of a candidate's text that is not checked with its source messages."""
-    checked = candidate.quote and all(message.role == "user" for message in candidate.sources)
-    return candidate.text.replace(candidate.quote, "") if checked else candidate.text
 
 
 def _about(owner: Person, candidate: Candidate) -> bool:
