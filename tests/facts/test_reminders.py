@@ -73,8 +73,9 @@ async def test_what_is_no_reminder_cannot_be_delivered() -> None:
             await user.delivered(fact.id)
 
 
-async def test_a_calendar_holds_what_has_a_time() -> None:
-    async with connect() as memory:
+@pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin", "Pacific/Auckland", "America/Los_Angeles"])
+async def test_a_calendar_holds_what_has_a_time(zone: str) -> None:
+    async with connect(time_zone=zone) as memory:
         user = memory.user("ann")
         when = datetime(2126, 3, 9, 9, 0, tzinfo=UTC)
         await user.note(
@@ -84,7 +85,7 @@ async def test_a_calendar_holds_what_has_a_time() -> None:
         await user.note("fact", "Ann likes tea")
         await user.add("user", "My birthday party is on 2126-03-10.")
         await memory.upkeep()
-        text = calendar(sorted(await user.memories(), key=lambda each: each.id))
+        text = calendar(sorted(await user.memories(), key=lambda each: each.id), await user.time_zone())
     lines = text.split("\r\n")
     assert text.endswith("END:VCALENDAR\r\n")
     assert all(len(line.encode()) <= 75 for line in lines)
@@ -98,6 +99,7 @@ async def test_a_calendar_holds_what_has_a_time() -> None:
     assert "SUMMARY:" + "喝水" * 40 in unfolded
     assert "TRIGGER;VALUE=DATE-TIME:21260309T090000Z" in unfolded
     assert "DTSTART;VALUE=DATE:21260310" in unfolded
+    assert "DTEND;VALUE=DATE:21260311" in unfolded
     assert not any("tea" in line for line in lines)
 
 

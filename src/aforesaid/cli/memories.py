@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from datetime import tzinfo
 from typing import Annotated, cast
 
 import typer
@@ -254,18 +255,20 @@ def reminders(
     must_exist(store)
     if ical and user is None:
         raise InvalidInput("--ical needs a user: pass --user")
+    zone: tzinfo | None = None
     with aforesaid.open(store) as memory:
         note_pending_work(memory)
         if user is None:
             found = memory.reminders()
         elif ical:
-            found = memory.user(user, space=space).memories()
+            handle = memory.user(user, space=space)
+            found, zone = handle.memories(), handle.time_zone()
         else:
             found = memory.user(user, space=space).reminders(due=due)
         if deliver and not ical:
             found = [each for each in found if memory.user(each.user, space=each.space).delivered(each.id)]
-    if ical:
-        sys.stdout.write(calendar(sorted(found, key=lambda each: each.id)))
+    if zone is not None:
+        sys.stdout.write(calendar(sorted(found, key=lambda each: each.id), zone))
     elif as_json:
         print_json(found)
     elif not found:

@@ -3,33 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from typing import Final
 
+from aforesaid.domain.clock import to_zone
 from aforesaid.domain.memory import MemoryRecord
 
 _LINE_BYTES: Final = 75
 _PRIORITIES: Final = {10: 1, 9: 1, 8: 3, 7: 4, 6: 5, 5: 5, 4: 5, 3: 7, 2: 8, 1: 9}
 
 
-def calendar(memories: Iterable[MemoryRecord]) -> str:
-    """Return those memories that have a time as a calendar. Equal memories give equal texts."""
+def calendar(memories: Iterable[MemoryRecord], zone: tzinfo) -> str:
+    """Return those memories that have a time as a calendar. Equal memories give equal texts.
+
+    `zone` is the user's time zone: whole days begin at midnight there.
+    """
     lines = ["BEGIN:VCALENDAR", "VERSION:2.0", "PRODID:-//Aforesaid//memories//EN", "CALSCALE:GREGORIAN"]
     for memory in memories:
         if memory.event is not None or memory.remind_at is not None:
-            lines += _event(memory)
+            lines += _event(memory, zone)
     lines.append("END:VCALENDAR")
     return "".join(f"{part}\r\n" for line in lines for part in _folded(line))
 
 
-def _event(memory: MemoryRecord) -> Iterator[str]:
+def _event(memory: MemoryRecord, zone: tzinfo) -> Iterator[str]:
     yield "BEGIN:VEVENT"
     yield f"UID:{_escaped(f'{memory.space}/{memory.user}/{memory.id}')}@aforesaid"
     yield f"DTSTAMP:{_moment(memory.created_at)}"
     event = memory.event
     if event is not None and not event.timed:
-        yield f"DTSTART;VALUE=DATE:{event.start:%Y%m%d}"
-        yield f"DTEND;VALUE=DATE:{event.end:%Y%m%d}"
+        yield f"DTSTART;VALUE=DATE:{to_zone(event.start, zone):%Y%m%d}"
+        yield f"DTEND;VALUE=DATE:{to_zone(event.end, zone):%Y%m%d}"
     elif event is not None:
         yield f"DTSTART:{_moment(event.start)}"
         yield f"DTEND:{_moment(event.end)}"
