@@ -59,7 +59,7 @@ async def test_by_default_nothing_is_cleaned_up(location: str) -> None:
         assert (await memory.cleanup()).rules == ()
         assert (await memory.upkeep()).cleaned == 0
         assert [message.active for message in await memory.user("ann").history()] == [True]
-        assert dict((await memory.health()).component("cleanup").facts) == {"rules": "none: everything is kept"}
+        assert dict((await memory.health()).component("cleanup").facts) == {"rules": "receipts: deleted after 30 days"}
 
 
 @pytest.mark.req("B15", "C18", "D14")
@@ -157,7 +157,7 @@ async def test_it_happens_once_a_day_with_upkeep(location: str) -> None:
         assert (await memory.upkeep()).cleaned == 1
         part = (await memory.health()).component("cleanup")
         assert (part.status, part.last_update) == ("active", clock.time)
-        assert dict(part.facts) == {"rules": "messages: archived after 30 days"}
+        assert dict(part.facts) == {"rules": "messages: archived after 30 days; receipts: deleted after 30 days"}
         clock.forward(days=-10)
         assert (await memory.upkeep()).error is None, "a clock that was wrong does not stop it"
 
