@@ -144,7 +144,7 @@ async def test_users_and_threads_are_completed_within_what_the_key_may_reach(ser
     everybody = server.key(space="complete")
     async with over_http(server, everybody) as client:
         for user, thread in (("ann", "harbour"), ("anton", "harbour"), ("bob", "work")):
-            said = [{"role": "user", "text": "hello", "id": thread}]
+            said = [{"role": "user", "text": f"hello from {user}"}]
             await call(client, "add_messages", messages=said, thread=thread, user=user)
         template = ResourceTemplateReference(uri="aforesaid://users/{user}/threads/{thread}")
         users = await client.complete(template, {"name": "user", "value": "An"})
