@@ -13,6 +13,7 @@ import pytest
 
 import aforesaid
 from aforesaid import Part
+from aforesaid.domain.context_receipt import ContextReceipt
 from aforesaid.domain.report import AuditEntry
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.setting import EVERYBODY
@@ -60,7 +61,9 @@ def declared(method: Callable[..., Any]) -> Declaration:
     return found
 
 
-def of_user(ann: UserMemory, numbers: dict[str, int]) -> dict[str, Callable[[], Awaitable[object]]]:
+def of_user(
+    ann: UserMemory, numbers: dict[str, int], receipt: ContextReceipt
+) -> dict[str, Callable[[], Awaitable[object]]]:
     """Return a call of every method of a user's memory."""
     memory, summary = numbers["memories"], numbers["summaries"]
     soon = datetime.now(UTC) + timedelta(days=1)
@@ -108,6 +111,9 @@ def of_user(ann: UserMemory, numbers: dict[str, int]) -> dict[str, Callable[[], 
         "edit_summary": lambda: ann.edit_summary(summary, "Ann was there."),
         "roll_back": lambda: ann.roll_back(numbers["edited"]),
         "context": lambda: ann.context("hello"),
+        "receipts": ann.receipts,
+        "receipt": lambda: ann.receipt(receipt.id),
+        "receipt_sources": lambda: ann.receipt_sources(receipt),
         "account_context": lambda: ann.account_context("hello"),
         "settings": ann.settings,
         "set": lambda: ann.set("favourite_colour", "green"),
@@ -158,7 +164,8 @@ async def test_every_method_of_a_user_leaves_a_row_with_its_actor(tmp_path: Path
     async with aforesaid.connect(tmp_path / "memory.db", embedder="none") as memory:
         numbers = await prepared(memory)
         ann = memory.user("ann", actor=ACTOR)
-        calls = of_user(ann, numbers)
+        receipt = await memory.user("ann").sent(await memory.user("ann").context("hello"))
+        calls = of_user(ann, numbers, receipt)
         assert set(calls) == set(public(UserMemory)) - exempt(UserMemory)
         silent = []
         for name, call in calls.items():
@@ -215,6 +222,7 @@ async def test_every_route_leaves_a_row(server: Running) -> None:
     actor = server.here.credential_of(token).actor  # type: ignore[union-attr]
     spare, _ = server.here.keys.add("spare", "reader")
     states = await memories_in_other_states(server.memory) | {"approve": numbers["waiting"]}
+    receipt = await server.memory.user("ann").sent(await server.memory.user("ann").context("hello"))
     silent, asked = [], 0
     erasing = [each for each in operations(schema) if each[:2] == ("DELETE", "/api/users/{user}")]
     others = [each for each in operations(schema) if each not in erasing]
@@ -231,7 +239,11 @@ async def test_every_route_leaves_a_row(server: Running) -> None:
             )
             number = states.get(path.rpartition("/")[2], numbers.get(path.split("/")[2], 1))
             address = path.replace("{number}", str(number)).replace("{user}", "ann")
-            address = address.replace("{key_id}", spare.id).replace("{hash}", sha256(PICTURE).hexdigest())
+            address = (
+                address.replace("{receipt}", receipt.id)
+                .replace("{key_id}", spare.id)
+                .replace("{hash}", sha256(PICTURE).hexdigest())
+            )
             query = {"user": "ann", "confirm": "ann", "q": "zanzibar", "message": "picture"}
             names = {each["name"] for each in operation.get("parameters", ())}
             before = {row.id for row in await rows(server.memory)}
