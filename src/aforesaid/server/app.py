@@ -114,8 +114,7 @@ def create_app(memory: Memory, options: ServerOptions | None = None) -> FastAPI:
         app.add_middleware(CORSMiddleware, **cors(chosen.serving.origins))
     app.add_middleware(Hosts, names=chosen.names, origins=chosen.serving.origins)
     app.add_middleware(Languages, offered=app.state.languages)
-    if memory.metrics.tracing is not None:
-        app.add_middleware(RequestSpans, tracing=memory.metrics.tracing)
+    app.add_middleware(RequestSpans, state=app.state.served)
     app.add_middleware(Headers)
     app.add_middleware(Access, metrics=http)
     return app

@@ -5,23 +5,24 @@ from __future__ import annotations
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from aforesaid.telemetry.tracing import Tracing
+from aforesaid.server.state import AppState
 
 
 class RequestSpans:
     """Makes the spans. The header `traceparent` of a request names the span above."""
 
-    def __init__(self, app: ASGIApp, tracing: Tracing) -> None:
+    def __init__(self, app: ASGIApp, state: AppState) -> None:
         self._app = app
-        self._tracing = tracing
+        self._state = state
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request inside a span."""
-        if scope["type"] != "http":
+        tracing = self._state.memory.metrics.tracing if scope["type"] == "http" else None
+        if tracing is None:
             await self._app(scope, receive, send)
             return
         method, path = scope["method"], scope["path"]
-        with self._tracing.request(method, Headers(scope=scope), http__request__method=method) as span:
+        with tracing.request(method, Headers(scope=scope), http__request__method=method) as span:
 
             async def noted(message: Message) -> None:
                 if message["type"] == "http.response.start":
