@@ -42,6 +42,8 @@ WRONG_USE = {
     "people": ["people", "--store", "missing/typo.db"],
     "portrait": ["portrait", "--store", "missing/typo.db"],
     "purge": ["purge", "ann"],
+    "receipt": ["receipt", "unknown", "--store", "missing/typo.db"],
+    "receipts": ["receipts", "--since", "some day"],
     "remember": ["remember", ""],
     "reminders": ["reminders", "--ical"],
     "restore": ["restore", "missing.db", "--store", "new.db"],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -14,7 +14,7 @@ import pytest
 import aforesaid
 from aforesaid.memory import connect
 from aforesaid.store import questions
-from aforesaid.store.columns import ColumnRow, Roll
+from aforesaid.store.columns import Roll
 from aforesaid.store.questions import Question
 from intercepting import Read, intercept
 
@@ -144,13 +144,13 @@ async def test_history_is_read_when_it_is_needed_kept_and_read_on_from_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read: list[int] = []
-    original = Roll.extend
+    original = Roll.extend_columns
 
-    def watched(self: Roll, rows: Sequence[ColumnRow]) -> None:
-        read.append(len(rows))
-        original(self, rows)
+    def watched(self: Roll, seq: Any, *others: Any, **more: Any) -> None:  # noqa: ANN401
+        read.append(len(seq))
+        original(self, seq, *others, **more)
 
-    monkeypatch.setattr(Roll, "extend", watched)
+    monkeypatch.setattr(Roll, "extend_columns", watched)
     async with connect(tmp_path / "memory.db", profile="account", embedder="deterministic") as memory:
         ann = memory.user("ann")
         # Many callers at once share one transaction, and nothing of it waits for an analysis.

@@ -474,7 +474,7 @@ def test_light_and_dark_can_be_chosen(looker: Looker) -> None:
 def test_signing_in_and_out(browser: Browser, shown: str) -> None:
     with looking(browser, shown) as looker:
         page = looker.page
-        page.get_by_role("button", name="Sign out").click()
+        page.get_by_role("button", name="Sign out", exact=True).click()
         expect(page).to_have_title("Sign in · Aforesaid")
         page.get_by_label("Key").fill("wrong")
         page.keyboard.press("Enter")

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import get_args
+from typing import cast, get_args
 
 import pytest
 from playwright.sync_api import Browser, expect
 
-import aforesaid
 from aforesaid.domain.literals import AlertKind, ComponentStatus, Kind
 from aforesaid.domain.memory import CATEGORIES, STATES
 from aforesaid.errors import InvalidInput
+from aforesaid.memory import Memory
 from aforesaid.profiles.recipe import SectionName
 from aforesaid.profiles.runtime_settings import RUNTIME_SETTINGS
 from aforesaid.server import ServerOptions, create_app
@@ -165,7 +165,6 @@ def test_a_third_language_comes_from_a_folder(browser: Browser, filled: Path, tm
         expect(page.locator("html")).to_have_attribute("lang", "x-pirate")
 
 
-async def test_a_wrong_setting_stops_the_server_before_it_answers() -> None:
-    async with aforesaid.connect(":memory:", embedder="deterministic") as memory:
-        with pytest.raises(InvalidInput, match=r"server\.language"):
-            create_app(memory, ServerOptions(Serving(language="xx")))
+def test_a_wrong_setting_stops_the_server_before_it_answers() -> None:
+    with pytest.raises(InvalidInput, match=r"server\.language"):
+        create_app(cast("Memory", None), ServerOptions(Serving(language="xx")))

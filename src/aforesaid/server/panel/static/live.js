@@ -98,9 +98,15 @@
     }
     showing = true;
     try {
-      const answer = await fetch(location.href, { headers: { "X-Aforesaid-Live": "yes" } });
+      const page = location.href;
+      const answer = await fetch(page, { headers: { "X-Aforesaid-Live": "yes" } });
       if (!answer.ok || answer.redirected) return;
-      const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
+      const text = await answer.text();
+      if (location.href !== page) {
+        again = true; // somebody chose another filter since: this is the list of the one before
+        return;
+      }
+      const fresh = new DOMParser().parseFromString(text, "text/html");
       const atEnd = window.innerHeight + window.scrollY >= document.body.scrollHeight - 40;
       let skipped = false;
       for (const element of document.querySelectorAll("[data-live][id]")) {
