@@ -369,3 +369,12 @@ async def test_the_events_and_the_people_of_a_person_are_shown(server: Running) 
         people = (await browser.get("/person/people", params={"user": "ann"})).text
         assert "Sinéad" in people
         assert '<span class="chip">sister</span>' in people
+
+
+@pytest.mark.parametrize("wanted", [{"user": "bob"}, {"user": "eve", "space": "other"}])
+async def test_nobody_is_told_when_something_changes_behind_a_wall(server: Running, wanted: dict[str, str]) -> None:
+    async with browsing(server, server.key("reader", user="ann")) as (browser, _):
+        answer = await browser.get("/live", params=wanted)
+        assert answer.status_code in {403, 404}
+    async with server.client() as stranger:
+        assert (await stranger.get("/live", params=wanted)).status_code == 401
