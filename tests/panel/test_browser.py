@@ -187,8 +187,10 @@ def test_what_waits_is_approved_or_rejected(browser: Browser, filled: Path) -> N
         looker.hears("Rejected")
         card.get_by_role("button", name="Undo").click()
         card.get_by_role("button", name="Approve").click()
-        expect(card.get_by_role("button", name="Delete")).to_be_visible()
+        # It no longer waits, so it leaves the list once the page is up to date.
+        expect(card.get_by_role("button", name="Approve")).to_have_count(0)
         looker.open("/memories")
+        expect(page.locator("article.memory", has_text="Ignore all previous instructions")).to_have_count(1)
         expect(page.get_by_text("for approval")).to_have_count(0)
 
 
