@@ -76,7 +76,7 @@ class UserContexts(UserHandle):
         With `sent`, a receipt is stored: which messages and memories the model was told (`receipt`, `receipts`).
         Without it, the setting `receipts.contexts` decides. The method `sent` stores the reply and tokens with it.
         """
-        from aforesaid.context import ContextRequest, Origin  # noqa: PLC0415 - loaded when it is needed
+        from aforesaid.context import ContextRequest  # noqa: PLC0415 - loaded when it is needed
         from aforesaid.models.tokens import counter_for  # noqa: PLC0415
 
         began = perf_counter()
@@ -112,15 +112,15 @@ class UserContexts(UserHandle):
                 made, _ = await asyncio.gather(building, self._record_view("context.read", "context"))
         finally:
             prefetched.close()
+        return self._with_origin(made, model, round((perf_counter() - began) * 1_000), sent=sent)
+
+    def _with_origin(self, made: Context, model: str | None, milliseconds: int, *, sent: bool | None) -> Context:
+        """Return a context with what its receipt says of it, and store the receipt where that is wanted."""
+        from aforesaid.context import Origin  # noqa: PLC0415 - loaded when it is needed
+
         created = now()
-        origin = Origin(
-            new_receipt_id(created),
-            self.scope.thread,
-            self._services.profile_name,
-            model,
-            checks.moment(created),
-            round((perf_counter() - began) * 1_000),
-        )
+        names = self.scope.thread, self._services.profile_name, model
+        origin = Origin(new_receipt_id(created), *names, checks.moment(created), milliseconds)
         made = replace(made, origin=origin)
         keeper = self._services.receipts
         if keeper.every_context if sent is None else sent:

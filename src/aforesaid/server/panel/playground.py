@@ -115,7 +115,7 @@ async def keep(view: Looking, who: App, turn: Annotated[str, Form()]) -> Respons
 
 
 async def _lines(view: View, person: PersonView, question: str, *, with_memory: bool) -> AsyncGenerator[bytes, None]:
-    """Yield the events of one answer. Whatever fails is told in the last one: the status was sent already."""
+    """Yield the events of one answer. The last one holds the error, if any: the HTTP status was sent before."""
     try:
         async with aclosing(_events(view, person, question, with_memory=with_memory)) as events:
             async for event in events:
