@@ -67,8 +67,9 @@ async def important_memories(store: Store, scope: Scope, first: int, last: int, 
 def with_important(text: str, memories: Sequence[ImportantMemory], limit: int, shorten: Callable[[int], str]) -> str:
     """Return a summary that states memories: those that it lacks are added as lines.
 
-    The result has at most `limit` characters. `shorten` returns the summary with at most so many characters, to make
-    room. If the lines would take more than half of the limit, the least important memories are left out.
+    The result has at most `limit` characters. `shorten` takes a maximum of characters and returns a summary that
+    has no more, to make room. If the lines would take more than half of the limit, the least important memories are
+    left out.
     """
     added: list[ImportantMemory] = []
     shortened = text
@@ -88,7 +89,7 @@ def _matters(memory: MemoryRecord) -> bool:
 
 
 def _fitting(memories: Sequence[ImportantMemory], characters: int) -> list[ImportantMemory]:
-    """Return the most important memories whose lines have at most so many characters."""
+    """Return the most important memories whose lines have at most this number of characters together."""
     fitting: list[ImportantMemory] = []
     for each in sorted(memories, key=lambda memory: -memory.importance):
         characters -= len(each.line) + 1

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 _SPARE: Final = 1.25
-"""A full array is copied into one that has room for so many times as much."""
+"""Factor by which an array grows when it is full."""
 
 
 class Growing:

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     Numbers = NDArray[np.int64]
 
 EXACT: Final = 4_000
-"""Up to so many vectors, all are compared."""
+"""Maximum vectors that are all compared with a question."""
 _SHORTLIST: Final = 1_500
-"""Beyond, the signs of the numbers pick so many that are compared."""
+"""Vectors that are compared if there are more than `EXACT`. The signs of their numbers select them."""
 _SAMPLE: Final = 1_000
-"""How similar vectors are on the whole is judged by so many."""
+"""Vectors in the sample that tells how similar vectors usually are."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 MOST_SOURCES: Final = 200
-"""Of the messages that a note stands for, so many are named in a hit, oldest first."""
+"""Maximum messages that a hit names as sources of a note, oldest first."""
 
 
 class RankedNote(NamedTuple):

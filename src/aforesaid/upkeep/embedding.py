@@ -145,7 +145,7 @@ class Embedding:
     async def _waiting(self, embedder: str) -> int | None:
         """Return how many messages have no vector yet; None if the store does not answer.
 
-        More than 10,000 are not counted: as many as that, or as there are at least by the number of the first one.
+        More than 10,000 are not counted, but estimated by the number of the first one.
         """
         try:
             found = await self._store.read(questions.UnembeddedMessages(embedder, _MOST_COUNTED))

@@ -22,7 +22,7 @@ _UNDOABLE: Final = frozenset(
 )
 """Actions on a memory that `undo` reverses."""
 _PEOPLE: Final = 50
-"""Without a person: the newest entries about so many of those who were active last, and about the space itself."""
+"""People whose entries are shown if nobody is selected: those who were active last. The space's own are shown too."""
 
 
 @router.get("/audit")

@@ -43,7 +43,7 @@ _Work: TypeAlias = _ChangeSet | Callable[[], Any]
 """A change set, or something that is to be done while nothing is written."""
 
 _PAUSE: Final = 1.0
-"""After so many seconds without a change, the files may be written anew."""
+"""Seconds without a change after which the files may be rewritten."""
 
 
 class JournalledStore(EphemeralStore):

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 _PAGE: Final = 10_000
 _IN_A_THREAD: Final = 1_000
-"""From so many new messages on they are put in by another thread, so that the event loop goes on."""
+"""Number of new messages from which another thread adds them, so that the event loop is not blocked."""
 
 _COUNTS: Final = "SELECT messages, words, revision FROM {table} WHERE space = $1 AND name = $2"
 _NEW: Final = f"""

@@ -17,7 +17,7 @@ from aforesaid.store.postgres.unit import Unit
 from aforesaid.store.sql.messages import add_filter, inside
 
 _MANY: Final = 4_000
-"""Up to so many similarities, all are answered; beyond, only the best."""
+"""Similarities that are returned, best first, unless a question asks for more."""
 
 _SEEN: Final = insert_rows(
     "embedder",

@@ -36,7 +36,7 @@ class Writer:
     """All writing of one store."""
 
     def __init__(self, database: Database, transactions: int) -> None:
-        """Write to `database`, in at most so many transactions at a time."""
+        """Write to `database`, in at most `transactions` at a time."""
         self._database = database
         self._transactions = transactions
         self._waiting: list[_Job] = []

@@ -24,9 +24,9 @@ from aforesaid.store.sqlite.writer import close_quietly
 _DRAIN_SECONDS: Final = 0.25
 """Seconds that a checkpoint waits for readers before it starts without them."""
 _TOGETHER: Final = 16
-"""At most so many short reads share a thread's turn."""
+"""Maximum short reads that a thread does in one turn."""
 _PATIENCE_SECONDS: Final = 0.001
-"""What is ready is not kept from whoever waits for longer than this."""
+"""Seconds after which the results that are ready are returned, although reads of the same turn are not done."""
 
 
 class Gate:

@@ -32,7 +32,7 @@ CHECKPOINT_PAGES: Final = 2_000
 OVERDUE_PAGES: Final = 4_000
 """From this size on, it is copied back even while callers wait (16 MB)."""
 _RETRY_PAGES: Final = 500
-"""When readers were in the way, the next attempt comes after so many more pages (2 MB)."""
+"""Pages that are written before another attempt, after readers prevented a checkpoint (2 MB)."""
 _INDEXING_SECONDS: Final = 0.2
 """Seconds that a step of indexing in the background waits for other processes: nothing depends on it."""
 _OPENING_SECONDS: Final = 1.0
