@@ -251,3 +251,55 @@ async def test_a_summary_covers_an_erased_message_that_an_export_brings_back(tmp
         await memory.load(tmp_path / "all.jsonl")
         assert (await memory.verify()).ok
         assert [summary.messages for summary in await ann.summaries()] == [2]
+
+
+@pytest.mark.every_store
+async def test_a_summary_of_an_export_is_not_active_where_other_messages_are_among_its_own(
+    location: str, tmp_path: Path
+) -> None:
+    async with aforesaid.connect(location, embedder="none", settings={"background": False}) as memory:
+        ann = memory.user("ann")
+        first, *_, last = (await ann.add_many([{"role": "user", "text": f"number {n}"} for n in range(3)])).messages
+        await ann.update_summary("Ann counts.", 3)
+        await memory.export(tmp_path / "before.jsonl")
+        await ann.erase([last])
+        await ann.add("user", "said in between", at=first.at)
+        await memory.load(tmp_path / "before.jsonl")
+        assert [each.text for each in await ann.summaries()] == []
+        assert (await memory.verify()).ok
+
+
+@pytest.mark.every_store
+async def test_an_export_does_not_bring_back_a_summary_of_words_that_were_taken_back_since(
+    location: str, tmp_path: Path
+) -> None:
+    async with aforesaid.connect(location, embedder="none", settings={"background": False}) as memory:
+        ann = memory.user("ann")
+        said = (await ann.add_many([{"role": "user", "text": f"secret {n}"} for n in range(3)])).messages
+        await ann.update_summary("Ann has secrets.", 3)
+        await memory.export(tmp_path / "before.jsonl")
+        await ann.take_back(said[1])
+        await ann.update_summary("Ann says little.", 3)
+        await memory.load(tmp_path / "before.jsonl")
+        assert [each.text for each in await ann.summaries()] == ["Ann says little."]
+        assert (await memory.verify()).ok
+
+
+@pytest.mark.every_store
+async def test_an_export_takes_messages_back_that_were_loaded_before(location: str, tmp_path: Path) -> None:
+    async with aforesaid.connect(tmp_path / "first.db", embedder="none", settings={"background": False}) as memory:
+        ann = memory.user("ann")
+        said = (await ann.add_many([{"role": "user", "text": f"secret {n}"} for n in range(3)])).messages
+        await ann.update_summary("Ann has secrets.", 3)
+        await memory.export(tmp_path / "before.jsonl")
+        await ann.take_back(said[1])
+        await memory.export(tmp_path / "after.jsonl")
+    async with aforesaid.connect(location, embedder="none", settings={"background": False}) as other:
+        ann = other.user("ann")
+        await other.load(tmp_path / "before.jsonl")
+        assert [each.text for each in await ann.summaries()] == ["Ann has secrets."]
+        for _ in range(2):
+            await other.load(tmp_path / "after.jsonl")
+            assert [each.text for each in await ann.summaries()] == []
+            assert [each.text for each in await ann.history()] == ["secret 0", "secret 2"]
+        assert (await other.verify()).ok

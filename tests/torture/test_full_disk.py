@@ -20,6 +20,7 @@ from aforesaid.domain.summary import SummaryDraft
 from aforesaid.errors import StoreFull
 from aforesaid.store import Store, questions
 from aforesaid.store.sqlite import Options, SqliteStore, engine
+from aforesaid.store.sqlite.writer import OVERDUE_PAGES
 from torture.disk import SmallDisk
 from torture.support import Figures, Size, opened
 from torture.witness import Archived, Witness
@@ -27,10 +28,12 @@ from torture.workload import say
 
 SMALLEST, LARGEST = 1 << 20, 6 << 20
 ENOUGH = 4
-"""So many times the room is enough to copy the log back and go on."""
+"""Factor by which the disk grows after it was full, beside room for the write-ahead log."""
+LOG_BYTES = OVERDUE_PAGES * 4_096
+"""The size to which the write-ahead log may grow before it is copied back."""
 WRITERS = 8
 REFUSALS = 6
-"""Every writer is turned away so often before there is room again."""
+"""How often every writer is refused before there is room again."""
 
 COUNTED = (
     "rounds",
@@ -149,7 +152,7 @@ def fill_it_up(path: Path, options: Options, set_room: SetRoom, room: int, figur
         async with opened(path, options) as store:
             refused = await write_until_refused(store, witness, figures)
             await check_while_full(store, witness, refused)
-            set_room(room * ENOUGH)
+            set_room(room * ENOUGH + LOG_BYTES)
             await store_what_was_refused(store, witness, refused)
         async with opened(path, options) as store:
             assert await store._engine.read(witness.findings) == []

@@ -6,10 +6,12 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from typing import Final
 
+from aforesaid.domain.change import Withdraw
 from aforesaid.domain.context_receipt import ContextReceipt
 from aforesaid.domain.memory import Facts
 from aforesaid.domain.message import Message
 from aforesaid.domain.report import AuditEntry
+from aforesaid.domain.scope import Scope
 from aforesaid.domain.transfer import (
     DayRow,
     ForgottenRow,
@@ -28,6 +30,7 @@ from aforesaid.domain.transfer import (
 from aforesaid.errors import AforesaidError, StoreError
 from aforesaid.portability.renumbering import Kind, NumberRuns, Renumbering
 from aforesaid.store import Store
+from aforesaid.store.questions import MessagesByNumber
 
 BATCH: Final = 1_000
 """Rows stored per change set."""
@@ -61,6 +64,8 @@ class RowImporter:
         self._batch: list[Row] = []
         self._wheres: dict[int, str] = {}
         """The positions of the batch's rows in the file."""
+        self._replaced_there: set[int] = set()
+        """Messages that were here before, and have a newer version in the dump."""
         self.seen: Counter[str] = Counter()
         self.fresh: Counter[str] = Counter()
         """How many rows of each kind were read, and how many of them were new here."""
@@ -89,8 +94,16 @@ class RowImporter:
             await self._tell_successors()
 
     def _foreseeable(self, batch: Sequence[Row]) -> int:
-        """Return the number of rows for one change set: rows may refer to earlier ones only by known numbers."""
+        """Return the number of rows for one change set: rows may refer to earlier ones only by known numbers.
+
+        A tombstone is not stored together with its message: it must be known whether that was here before.
+        """
+        messages: set[int] = set()
         for count, row in enumerate(batch):
+            if isinstance(row, Message):
+                if row.taken_back and row.replaces in messages:
+                    return count
+                messages.add(row.seq)
             place = self._place(row)
             if place is not None and place[0].expected(place[1]) is None:
                 return count or 1
@@ -111,6 +124,7 @@ class RowImporter:
             await self._store_or_tell(batch[half:])
 
     async def _store_together(self, batch: Sequence[Row]) -> None:
+        withdrawn = [each for row in batch if (each := await self._withdrawn(row))]
         changes: list[Restore] = []
         marks: dict[NumberRuns, tuple[int, int]] = {}
         successors = len(self._numbers.successors)
@@ -124,7 +138,7 @@ class RowImporter:
                     change = change._replace(number=runs.expected(old))
                     runs.add(old, change.number or 0)
                 changes.append(change)
-            results = (await self._store.apply(changes)).results
+            results = (await self._store.apply([*changes, *withdrawn])).results[: len(changes)]
         except AforesaidError:
             del self._numbers.successors[successors:]
             for runs, mark in marks.items():
@@ -133,12 +147,23 @@ class RowImporter:
         for row, result in zip(batch, results, strict=True):
             self._learn(row, result)
 
+    async def _withdrawn(self, row: Row) -> Withdraw | None:
+        """Return what to undo here because of a row: a message that was here before and is taken back by it."""
+        if not isinstance(row, Message) or not row.taken_back or row.replaces not in self._replaced_there:
+            return None
+        number = self._numbers.runs("message", row.space).get(row.replaces)
+        scope = Scope(row.space, row.user, row.thread)
+        known = await self._store.read(MessagesByNumber(scope, [] if number is None else [number]))
+        return Withdraw(scope, (known[0].seq,)) if known and not known[0].replaced else None
+
     def _learn(self, row: Row, result: object) -> None:
         if not isinstance(result, Restored):
             raise TypeError(f"a store answered {result!r} to a row of a dump")
         place = self._place(row)
         if place is not None:
             place[0].add(place[1], result.number)
+        if isinstance(row, Message) and row.replaced and not result.fresh:
+            self._replaced_there.add(row.seq)
         self.seen[NAMES[type(row)]] += 1
         self.fresh[NAMES[type(row)]] += result.fresh
 

@@ -83,6 +83,18 @@ def _covered(work: Changes, lookup: lookups.MessagesCovered) -> lookups.Coverage
     return lookups.Coverage(len(times), min(times), max(times), min(times.values()), max(times.values()))
 
 
+def _is_changed_since(work: Changes, lookup: lookups.IsChangedSince) -> bool:
+    replaced = {
+        entry.message.seq
+        for entry in work.state.stretch(lookup.scope, lookup.first, lookup.last)
+        if entry.message.replaced
+    }
+    return bool(replaced) and any(
+        entry.message.replaces in replaced and as_microseconds(entry.message.stored_at) > lookup.since
+        for entry in work.state.log.values()
+    )
+
+
 def _chunk_messages(work: Changes, lookup: lookups.ChunkMessages) -> list[tuple[int, str]]:
     found = in_chunk(work.state, lookup.scope, lookup.chunk)
     return [(seq, work.state.log[seq].message.role) for seq in found]

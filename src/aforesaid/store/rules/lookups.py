@@ -61,6 +61,15 @@ class MessagesCovered(OfScope[Coverage | None]):
 
 
 @dataclass(frozen=True, slots=True)
+class IsChangedSince(OfScope[bool]):
+    """Whether one of the user's messages from one number to another was edited or taken back after a moment."""
+
+    first: int
+    last: int
+    since: int
+
+
+@dataclass(frozen=True, slots=True)
 class ChunkMessages(OfScope[list[tuple[int, str]]]):
     """The number and the role of each message that an archive of the user still has."""
 

@@ -19,6 +19,7 @@ from aforesaid.store.rules.expected import expect_newest, expect_user
 from aforesaid.store.rules.lookups import (
     ChunkMessages,
     Coverage,
+    IsChangedSince,
     LastChunk,
     MessagesCovered,
     SimilarSummaries,
@@ -183,8 +184,10 @@ def _place(scope: Scope, row: SummaryRow) -> Rule[tuple[tuple[int, ...], bool]]:
     if new.replaces is not None:
         before = (yield from ask(SummariesByNumber(scope, [new.replaces])))[0]
         return before.chunks, not before.rolled_back
-    if new.reach != "chunks":
-        return (), True
+    if new.reach in ("thread", "user"):
+        return (), (yield from _covers_the_same(scope, new))
+    if new.reach == "sources":
+        return (), not any(each.rolled_back for each in (yield from ask(SummariesByNumber(scope, new.sources))))
     if new.level > 1:
         sources = yield from ask(SummariesByNumber(scope, new.sources))
         above = yield from ask(SummariesMadeFrom(new.space, new.sources))
@@ -195,7 +198,28 @@ def _place(scope: Scope, row: SummaryRow) -> Rule[tuple[tuple[int, ...], bool]]:
     messages = yield from ask(MessagesByNumber(scope, row.messages))
     # An archive whose messages were removed by their age stands by itself.
     free = len(messages) == len(row.messages) and len(row.messages) in (0, new.messages)
-    return (chunk,), free and all(message.active for message in messages)
+    if not free or not all(message.active for message in messages):
+        return (chunk,), False
+    return (chunk,), not (yield from _is_outdated(scope, new))
+
+
+def _covers_the_same(scope: Scope, view: Summary) -> Rule[bool]:
+    """Return whether a view of a dump says nothing but what its messages say here.
+
+    It may cover fewer messages than it says: some may have been deleted because of their age.
+    """
+    since, until = (microseconds(each, "the time") for each in (view.began_at, view.ended_at))
+    bounds = (view.first, view.last, since, until + 1)
+    covered = yield from ask(MessagesCovered(scope, *bounds, here=view.reach == "thread"))
+    if covered is not None and covered.messages > view.messages:
+        return False
+    return not (yield from _is_outdated(scope, view))
+
+
+def _is_outdated(scope: Scope, summary: Summary) -> Rule[bool]:
+    """Return whether a message that a summary of a dump covers was edited or taken back after it was made."""
+    made = microseconds(summary.created_at, "the time")
+    return (yield from ask(IsChangedSince(scope, summary.first, summary.last, made)))
 
 
 def _archive_messages(scope: Scope, draft: SummaryDraft) -> Rule[tuple[tuple[int, ...], Coverage]]:

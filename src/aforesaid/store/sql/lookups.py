@@ -112,6 +112,14 @@ LOOKUPS: Final[Answers] = {
         ),
         lambda _, found: lookups.Coverage(*found[0]) if found[0][0] else None,
     ),
+    lookups.IsChangedSince: Select(
+        f"""
+        SELECT 1 FROM log WHERE {OWNED} AND seq BETWEEN $3 AND $4 AND [[replaced ~ replaced = 1]] AND EXISTS (
+            SELECT 1 FROM log n WHERE [[n.space = $1 AND ]]n.replaces = log.seq AND n.stored_at > $5) LIMIT 1
+        """,
+        lambda lookup: (*_whose(lookup), lookup.first, lookup.last, lookup.since),
+        _is_there,
+    ),
     lookups.ChunkMessages: Select(
         f"SELECT seq, role FROM log WHERE {OWNED} AND chunk = $3",
         lambda lookup: (*_whose(lookup), lookup.chunk),
