@@ -32,6 +32,7 @@ _ASKED: Final = {
 _SHOTS: Final = {
     "overview": ("/", ".grid > section:nth-of-type(3)"),
     "context": (f"/context?{urlencode(_ASKED)}", "#section-snippets > ol > li:nth-of-type(3)"),
+    "person": ("/person?user=ann", ".about > .stack:last-child > section:nth-of-type(2)"),
 }
 """The path of each page, and the element at which its screenshot ends."""
 _FOLDED: Final = ("portrait", "habits", "summaries", "recent")
