@@ -105,6 +105,8 @@ def _check_for(annotation: Any, name: str, *, loose: bool) -> ValueCheck:  # noq
     names_something = {str, int} <= set(members) and float not in members
     is_path = any(get_origin(each) is os.PathLike for each in members)
     kinds = [_kind(each, name, loose=loose or names_something or is_path) for each in members]
+    if kinds[0].fits is _anything and not optional:
+        return kinds[0].check
 
     def check(value: Any) -> Any:  # noqa: ANN401
         if value is None and optional:
@@ -130,7 +132,7 @@ def _kind(member: Any, name: str, *, loose: bool) -> _Kind:  # noqa: ANN401
     origin = get_origin(member) or member
     if origin is Literal:
         allowed = get_args(member)
-        return _Kind(lambda _: True, lambda value: _one_of(value, allowed, name), "")
+        return _Kind(_anything, lambda value: _one_of(value, allowed, name), "")
     if origin in _LISTS and loose:
         return _Kind(_is_list, _unchanged, "a list")
     if origin in _LISTS:
@@ -168,6 +170,10 @@ def _exact(kind: Any, name: str, *, loose: bool) -> ValueCheck:  # noqa: ANN401
     return _unchanged
 
 
+def _anything(_: object) -> bool:
+    return True
+
+
 def _unchanged(value: Any) -> Any:  # noqa: ANN401
     return value
 
@@ -189,6 +195,8 @@ def _stored(value: Message) -> Message:
 
 
 def _one_of(value: object, allowed: tuple[str, ...], name: str) -> str:
+    if type(value) is str and value in allowed:
+        return value
     if not isinstance(value, str) or value not in allowed:
         what = name.removeprefix(_ITEM)
         raise InvalidInput(f"unknown {what} {quoted(value)}; use one of {', '.join(allowed)}")

@@ -99,6 +99,7 @@ def _wrapped(
     operation, audit = declared
     action, subject = audit or IN_METHOD
     parameters = signature(method) if "{" in subject else None
+    attributes = _TRACED.get(operation or "")
 
     @wraps(method)
     def plain(self: Any, /, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
@@ -113,11 +114,10 @@ def _wrapped(
         began = perf_counter()
         try:
             args = check(self._services.ids, args, kwargs)
-            tracing = self._services.metrics.tracing
-            if tracing is None or operation is None or operation not in _TRACED:
+            if operation is None or attributes is None or (tracing := self._services.metrics.tracing) is None:
                 result = await method(self, *args, **kwargs)
             else:
-                with tracing.span(operation, **_TRACED[operation]) as span:
+                with tracing.span(operation, **attributes) as span:
                     result = await method(self, *args, **kwargs)
                     span.note(**_counts(result))
             if action and self._actor is not None:

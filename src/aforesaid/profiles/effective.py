@@ -71,7 +71,7 @@ class EffectiveSettings:
 
     async def silence(self, space: str) -> int:
         """Return the silence that closes a session in a space, in microseconds."""
-        minutes = (await self.of_space(space)).get(SESSION)
+        minutes = (await self._one(space, EVERYBODY)).get(SESSION)
         return self._profile.session_silence if minutes is None else int(minutes) * 60 * 1_000_000
 
     async def set(self, scope: Scope, key: str, value: SettingValue, actor: str = "aforesaid") -> None:
@@ -88,13 +88,14 @@ class EffectiveSettings:
         self._kept.pop((scope.space, scope.user), None)
 
     async def _one(self, space: str, user: str) -> dict[str, SettingValue]:
-        kept = self._kept.get((space, user))
-        if kept is None:
+        try:
+            return self._kept[space, user]  # `get` would look at the clock twice, for every message that is stored
+        except KeyError:
             changes = self._changes
-            kept = await _stored(self._store, space, user)
-            # What was read while a setting was changed may be older than the change.
-            if changes == self._changes:
-                self._kept[space, user] = kept
+        kept = await _stored(self._store, space, user)
+        # What was read while a setting was changed may be older than the change.
+        if changes == self._changes:
+            self._kept[space, user] = kept
         return kept
 
 

@@ -69,6 +69,7 @@ class Cleaning:
         """Apply `rules`. `digest` returns the digest that archives messages; it is loaded when it is needed."""
         self._store = store
         self._retention = retention
+        self._has_rules = retention.anything
         self._load = digest
         self._metrics = metrics
         self._clock = clock
@@ -85,13 +86,13 @@ class Cleaning:
 
     def nudge(self) -> None:
         """Start checking at intervals, if there are rules."""
-        if self._retention.anything:
+        if self._has_rules:
             # With a delay: a process that has just started has more urgent work.
             self._loop.start(_FIRST_LOOK_SECONDS)
 
     async def run(self, progress: Progress | None = None) -> Done:
         """Clean up if the last run was a day ago."""
-        if not self._retention.anything or not await self._due():
+        if not self._has_rules or not await self._due():
             return Done(0)
         return await metered(self._metrics, "cleaning", self._run(progress))
 

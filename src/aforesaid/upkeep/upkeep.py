@@ -68,8 +68,7 @@ class Upkeep:
 
     def notices(self, scope: Scope) -> tuple[str, ...]:
         """Return notices for a user."""
-        said = (part.notice(scope) for part in self._parts)
-        return tuple(notice for notice in said if notice is not None)
+        return tuple([notice for part in self._parts if (notice := part.notice(scope)) is not None])
 
     async def health(self) -> tuple[Component, ...]:
         """Return the health of each part."""

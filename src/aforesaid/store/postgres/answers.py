@@ -16,7 +16,7 @@ from aforesaid.store.postgres.queries import Queries, over_rows
 from aforesaid.store.postgres.rows import answered, answering
 from aforesaid.store.questions import Question
 from aforesaid.store.rules.lookups import PlannedEntries
-from aforesaid.store.sql import answers, lookups, people
+from aforesaid.store.sql import answers, lookups
 from aforesaid.store.sql.tables import ENTRY
 
 _SIZES_OF_WORKERS: Final = """
@@ -39,7 +39,7 @@ _PLANNED: Final = over_rows(
 
 async def _totals(queries: Queries, question: questions.Totals) -> Stats:
     """Return totals, with the sizes of Citus workers."""
-    found = await answered(queries, people.totals(question))
+    found = await answered(queries, answers.ANSWERS[questions.Totals](question))
     if not queries.distributed:
         return found
     return replace(found, bytes=found.bytes + (await queries.value(_SIZES_OF_WORKERS) or 0))

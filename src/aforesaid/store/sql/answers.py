@@ -7,7 +7,8 @@ from typing import Any, Final
 
 from aforesaid.domain.checks import moment
 from aforesaid.domain.memory import Derived, Facts, Tombstone
-from aforesaid.domain.report import AuditEntry, Setting
+from aforesaid.domain.report import AuditEntry, Setting, Stats
+from aforesaid.domain.setting import EVERYBODY
 from aforesaid.store import questions, records
 from aforesaid.store.operations import performers
 from aforesaid.store.questions import OfScope, Question
@@ -61,6 +62,7 @@ ANSWERS: Final[Answers] = {
         lambda question: (*_whose(question), question.limit),
         lambda _, found: [AuditEntry(row[0], moment(row[1]), *row[2:]) for row in reversed(found)],
     ),
+    questions.Totals: Select(people.TOTALS, lambda _: (EVERYBODY,), lambda _, found: Stats(*found[0])),
     questions.Marks: Select(
         "SELECT name, value FROM mark[[ WHERE space = '']]", lambda _: (), lambda _, found: dict(found)
     ),
