@@ -39,7 +39,7 @@ _PLANNED: Final = over_rows(
 
 async def _totals(queries: Queries, question: questions.Totals) -> Stats:
     """Return totals, with the sizes of Citus workers."""
-    found = await answered(queries, answers.ANSWERS[questions.Totals](question))
+    found: Stats = await answered(queries, answers.ANSWERS[questions.Totals](question))
     if not queries.distributed:
         return found
     return replace(found, bytes=found.bytes + (await queries.value(_SIZES_OF_WORKERS) or 0))
