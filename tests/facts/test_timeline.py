@@ -160,6 +160,14 @@ async def test_other_users_and_spaces_share_nothing(memory: Memory) -> None:
         assert await stranger.people() == []
 
 
+async def test_somebody_who_is_named_with_and_without_a_title_is_one_person(memory: Memory) -> None:
+    eve = memory.user("eve")
+    await eve.note("fact", "I called Senhor Tavares about the keys.")
+    await eve.note("fact", "Tavares said that the rent goes up.")
+    (tavares,) = await eve.people()
+    assert (tavares.name, len(tavares.memories)) == ("Senhor Tavares", 2)
+
+
 async def test_another_speaker_is_one_of_the_people_and_has_their_display_name() -> None:
     async with connect(embedder=LocalEmbedder(ranker=False)) as memory:
         chat = memory.user("ann", thread="family")

@@ -68,6 +68,7 @@ def known_people(memories: Sequence[MemoryRecord], user: str, names: Mapping[str
     found: dict[str, _Collected] = {}
     for memory in believed:
         _collect(memory, owner, names, found)
+    _join_short_names(found)
     _join_relations(found)
     _add_later_mentions(believed, found)
     people = [_person(each) for each in found.values() if each.memories]
@@ -114,6 +115,16 @@ def _entry(found: dict[str, _Collected], name: str | None, relation: str | None)
     if relation is not None:
         person.relations[relation] += 1
     return person
+
+
+def _join_short_names(found: dict[str, _Collected]) -> None:
+    """Join "Tavares" with "Senhor Tavares", if only one person has a longer name with these words."""
+    words = {key: set(words_of(key)) for key in found if not key.startswith(_RELATED)}
+    for short in sorted(words, key=lambda key: -len(words[key])):
+        longer = [key for key in words if words[short] < words[key]]
+        if len(longer) == 1 and None in (found[short].id, found[longer[0]].id):
+            found[longer[0]].add(found.pop(short))
+            del words[short]
 
 
 def _join_relations(found: dict[str, _Collected]) -> None:

@@ -30,6 +30,7 @@ _BETWEEN: Final = 2
 _MENTION_WORDS: Final = 12
 """Maximum words of a mention: "my", the relation, "is called", and a name."""
 _MOST_CHARACTERS: Final = 4_000
+_LONGEST_NAME_WORDS: Final = 4
 _POSSESSIVE: Final = re.compile(r"['’]s$")
 
 
@@ -46,6 +47,7 @@ class _Lists(NamedTuple):
     to_whom: frozenset[str]
     of_people: frozenset[str]
     determiners: frozenset[str]
+    titles: frozenset[str]
 
 
 class Mention(NamedTuple):
@@ -67,6 +69,13 @@ class _Word(NamedTuple):
     """Whether nothing but a space or a comma separates it from the word before."""
     begins: bool
     """Whether it begins a sentence."""
+    adjacent: bool
+    """Whether it can belong to the same name as the word before: nothing but spaces, or a title's dot, is between."""
+
+
+class _Name(NamedTuple):
+    text: str
+    start: int
 
 
 def mentioned_people(text: str, speakers: Collection[str] = (), until: int | None = None) -> list[Mention]:
@@ -107,13 +116,17 @@ def _lists() -> _Lists:
 def _words(text: str, until: int) -> Iterator[_Word]:
     """Return the words of a text, up to those that can belong to a mention that begins at `until`."""
     end = later = 0
+    before = ""
     for match in _NAME.finditer(text):
         later += match.start() > until
         if later > _MENTION_WORDS:
             return
         between = text[end : match.start()]
-        begins = end == 0 or any(mark in between for mark in '.!?:"“„«\n')
-        yield _Word(match[0], fold(match[0]), match.start(), between.strip() in {"", ","} and end > 0, begins)
+        dotted = between.strip() == "." and before in _lists().titles
+        begins = end == 0 or (not dotted and not _SENTENCE_MARKS.isdisjoint(between))
+        adjacent = end > 0 and not begins and (dotted or not between.strip())
+        before = fold(match[0])
+        yield _Word(match[0], before, match.start(), between.strip() in {"", ","} and end > 0, begins, adjacent)
         end = match.end()
 
 
@@ -136,7 +149,7 @@ def _related(words: Sequence[_Word], place: int, own: Collection[str], language:
         before -= linked
         if before >= 0 and (linked or words[first].joined) and not words[first].begins:
             name = _name_at(words, before, own, language)
-    return Mention(name, relation, words[first].start)
+    return Mention(None if name is None else name.text, relation, words[first].start)
 
 
 def _possessive(words: Sequence[_Word], place: int, own: Collection[str], language: str) -> int | None:
@@ -165,23 +178,48 @@ def _by_verb(words: Sequence[_Word], place: int, own: Collection[str], language:
     if not shown or before in _lists().determiners | _lists().my:
         return None
     name = _name_at(words, place, own, language)
-    return None if name is None else Mention(name, None, words[place].start)
+    return None if name is None else Mention(name.text, None, name.start)
 
 
-def _name_at(words: Sequence[_Word], place: int, own: Collection[str], language: str) -> str | None:
-    """Return the name at a place: a word with a capital that is no common one."""
-    text = _POSSESSIVE.sub("", words[place].text)
-    folded = fold(text)
-    common = folded in stop_words(language) or folded in plain_calendar_words() or folded in _lists().relations
-    if (
-        not text[:1].isupper()
-        or text.isupper()
-        or common
-        or folded in own
-        or folded in _lists().my | _lists().is_ | _lists().determiners
-    ):
+def _name_at(words: Sequence[_Word], place: int, own: Collection[str], language: str) -> _Name | None:
+    """Return the whole name that a word belongs to, with titles ("Senhor Tavares"); None if the word is not a name."""
+    if not _is_part(words[place], own, language):
         return None
-    return text
+    # In German every noun has a capital letter, so a word beside a name belongs to it only if one is a title.
+    titled = language == "german"
+    first = last = place
+    while words[first].adjacent and _is_part(words[first - 1], own, language):
+        title = words[first - 1].folded in _lists().titles
+        if not title and (titled or words[first - 1].begins):
+            break
+        first -= 1
+    while (
+        last + 1 < len(words)
+        and words[last + 1].adjacent
+        and not _POSSESSIVE.search(words[last].text)
+        and _is_part(words[last + 1], own, language)
+        and (not titled or words[last].folded in _lists().titles)
+    ):
+        last += 1
+    name = words[first : last + 1][:_LONGEST_NAME_WORDS]
+    if all(word.folded in _lists().titles for word in name):
+        return None
+    return _Name(" ".join(_POSSESSIVE.sub("", word.text) for word in name), name[0].start)
+
+
+def _is_part(word: _Word, own: Collection[str], language: str) -> bool:
+    """Return whether a word can be part of a name: it has a capital and is no common one."""
+    text = _POSSESSIVE.sub("", word.text)
+    folded = fold(text)
+    lists = _lists()
+    common = folded in stop_words(language) or folded in plain_calendar_words() or folded in lists.relations
+    return (
+        text[:1].isupper()
+        and not text.isupper()
+        and not common
+        and folded not in own
+        and folded not in lists.my | lists.is_ | lists.determiners
+    )
 
 
 def _by_parts(text: str) -> list[Mention]:
