@@ -9,10 +9,14 @@ from pathlib import Path
 import pytest
 
 from aforesaid.domain.memory import KINDS
+from aforesaid.domain.message import Message
+from aforesaid.domain.scope import Scope
 from aforesaid.errors import ModelError
 from aforesaid.evaluation.memories import load_fact_transcripts, measure_facts
 from aforesaid.facts import salient
+from aforesaid.facts.candidate import Candidate
 from aforesaid.facts.people import Person
+from aforesaid.facts.surroundings import between_others
 from aforesaid.models import salience
 from aforesaid.models.embed import DeterministicEmbedder, LocalEmbedder, Vectors, built_in_encoder
 from facts.talking import THURSDAY, connect, paused, say, texts
@@ -310,3 +314,81 @@ async def test_a_statement_about_somebody_mentioned_before_is_remembered_with_th
         'Ann: "Thiago hears nothing on the left side, the school noticed it."'
     ]
     assert [message.seq for message in found[0].sources] == [message.seq for message in said]
+
+
+CLEAR = salience.Judgement(1.0, 5, (0.0,) * len(KINDS), clarity=0.1)
+
+
+async def in_a_channel(*said: tuple[str, str]) -> tuple[list[Message], list[Message]]:
+    """Return the messages of Ann in a channel, and those of all others."""
+    async with connect() as memory:
+        for author, text in said:
+            await memory.user(author, thread="club", session="one").add("user", text, name=author.title())
+        heard = await memory.user("ann", thread="club").history(limit=50, within="thread")
+    return [each for each in heard if each.user == "ann"], [each for each in heard if each.user != "ann"]
+
+
+def remembered(own: Sequence[Message], others: Sequence[Message], judgement: salience.Judgement) -> list[Candidate]:
+    people = {"ann": Person("ann", "Ann")}
+    return salient.by_salience(own, [], {each.seq: judgement for each in own}, people, people["ann"], UTC, others)
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        ("At 8:15. In Caledon.", []),
+        ("It died in the garden behind the old brewery last summer.", []),
+        ("In the evening. Pushpa rents the flat beside the bowling green.", ["Pushpa rents the flat beside"]),
+    ],
+)
+async def test_what_only_completes_another_users_question_is_left_out(answer: str, words: list[str]) -> None:
+    own, others = await in_a_channel(("bob", "When does the match begin?"), ("ann", answer))
+    found = remembered(own, others, CLEAR)
+    assert [word for each, word in zip(found, words, strict=True) if word in each.text] == words
+    assert not any("match" in each.text for each in found)
+
+
+async def test_what_follows_another_user_must_be_clearer_than_what_begins_a_conversation() -> None:
+    said = "Pushpa rents the flat beside the bowling green in Umhlanga."
+    unclear = CLEAR._replace(clarity=0.01)
+    alone = await in_a_channel(("ann", said))
+    after = await in_a_channel(("bob", "Good morning everybody."), ("ann", said))
+    assert [len(remembered(*alone, unclear)), len(remembered(*after, unclear))] == [1, 0]
+    assert len(remembered(*after, CLEAR)) == 1
+
+
+async def test_a_message_is_not_joined_with_an_own_one_that_another_user_answered_in_between() -> None:
+    own, others = await in_a_channel(
+        ("ann", "The spark plugs of the old van in Leeds are broken again."),
+        ("bob", "How is Lindiwe?"),
+        ("ann", "She wants to change from medicine to physiotherapy in Stellenbosch."),
+    )
+    found = remembered(own, others, CLEAR)
+    assert [each.last for each in found] == [own[0].seq]
+
+
+@pytest.mark.defect("F4")
+async def test_words_that_replace_a_models_sentence_never_contain_another_users_message() -> None:
+    own, others = await in_a_channel(
+        ("bob", "Which doctor operates on your knee?"),
+        ("ann", "They told me that Doctor Moodley operates the left knee in Durban."),
+    )
+    people = {"ann": Person("ann", "Ann"), "bob": Person("bob", "Bob")}
+    found = salient.in_own_words(own[0], others, "fact", 5, people, people["ann"], UTC)
+    assert [message.user for each in found for message in each.sources if message.user != "ann"] == []
+    assert not any("Which doctor" in each.text for each in found)
+
+
+async def test_messages_of_others_are_read_for_channels_alone_and_as_far_back_as_the_batch() -> None:
+    async with connect() as memory:
+        for number in range(40):
+            author = "ann" if number % 10 == 0 else "bob"
+            await memory.user(author, thread="club").add("user", f"message {number}", name=author)
+        await memory.user("ann").add("user", "in private", name="Ann")
+        ann = memory.user("ann")
+        own = await ann.history(limit=50)
+        found = await between_others(memory._services.store, Scope.of("ann"), own)
+        private = await between_others(memory._services.store, Scope.of("ann"), own[-1:])
+    # Nobody wrote before the first of Ann's messages, and what follows the last one is not needed.
+    assert sorted(each.text for each in found) == sorted(f"message {each}" for each in range(30) if each % 10)
+    assert private == []

@@ -12,7 +12,14 @@ from aforesaid.domain.literals import Category, Kind
 from aforesaid.domain.memory import Event
 from aforesaid.domain.message import Message
 from aforesaid.facts.people import Person, by_id, subject_of
-from aforesaid.models.offline import ExtractedMemory, Spoken, extract, may_ask, recognise_request
+from aforesaid.models.offline import (
+    ExtractedMemory,
+    Spoken,
+    extract,
+    may_ask,
+    may_ask_for_good,
+    recognise_request,
+)
 from aforesaid.text.times.find import When, find_times
 from aforesaid.text.times.request import read_requested_time
 
@@ -85,7 +92,8 @@ def by_rules(
         # Requests by others, and requests of the owner to other people, are not meant for the assistant.
         to_assistant = message.author == owner.id and not between_people
         wanted = only.get(message.seq)
-        if message.role != "user" or (wanted is not None and not wanted and not to_assistant):
+        asks = to_assistant and may_ask_for_good(message.text)
+        if message.role != "user" or (wanted is not None and not wanted and not asks):
             continue
         name = by_id(people, message.author).name
         turn = Spoken(name, statement_in(message), to_zone(message.at, zone), message.role)

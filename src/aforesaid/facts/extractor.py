@@ -17,6 +17,7 @@ from aforesaid.domain.scope import Scope
 from aforesaid.errors import ModelError, ModelGarbled, NoModel
 from aforesaid.facts.candidate import Candidate, by_rules
 from aforesaid.facts.grounding import meanings
+from aforesaid.facts.judge import Judge
 from aforesaid.facts.model_extraction import (
     LONGEST_REPLY,
     SHOWN,
@@ -28,9 +29,9 @@ from aforesaid.facts.model_extraction import (
 from aforesaid.facts.outdating import comparable, repeated, with_outdated
 from aforesaid.facts.people import Person, people_in
 from aforesaid.facts.reconcile import ReconcileInput, reconcile
-from aforesaid.facts.salient import Judge, by_salience
+from aforesaid.facts.salient import by_salience
 from aforesaid.facts.statement import statement
-from aforesaid.facts.surroundings import surroundings
+from aforesaid.facts.surroundings import between_others, surroundings
 from aforesaid.facts.zones import zone_of
 from aforesaid.models.embed import Embedder
 from aforesaid.models.meaning import SameMeaning
@@ -171,10 +172,13 @@ class Extractor:
         if self._judge is not None:
             try:
                 judgements = await self._judge.judge(batch, given.before)
+                others = await between_others(self._store, given.scope, batch)
             except ModelError as error:
                 _log.warning("messages of %s are extracted by rules: %s", given.scope.user, error)
             else:
-                found = await asyncio.to_thread(by_salience, batch, given.before, judgements, people, owner, zone)
+                found = await asyncio.to_thread(
+                    by_salience, batch, given.before, judgements, people, owner, zone, others
+                )
                 return FoundWithoutModel(found, judgements)
         return FoundWithoutModel(await asyncio.to_thread(by_rules, batch, people, owner, zone), {})
 

@@ -2,33 +2,27 @@
 
 A statement keeps its words: it is quoted with the name of its speaker. English sentences are put into the third person
 where that is safe. What cannot be understood alone ("Yes, there") is quoted with the message that it answers, or left
-out.
+out. Messages of other users are never quoted, since a memory may contain nothing that belongs to another user: what
+answers one must be clearer to be remembered.
 """
 
 from __future__ import annotations
 
-import asyncio
-from collections import deque
+import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta, tzinfo
 from typing import Final, NamedTuple
 
-from cachetools import LRUCache
-
 from aforesaid.domain.clock import to_zone
 from aforesaid.domain.literals import Category, Kind
 from aforesaid.domain.memory import CATEGORY_OF, KINDS, Event
-from aforesaid.domain.message import Message
+from aforesaid.domain.message import Message, in_time_order
 from aforesaid.facts.candidate import Candidate, among_people, by_rules, statement_in
 from aforesaid.facts.people import Person, by_id
 from aforesaid.facts.suspicion import suspicion
-from aforesaid.models.embed import Embedder
-from aforesaid.models.embed.message_vectors import MessageVectors
-from aforesaid.models.meaning import SameMeaning
 from aforesaid.models.offline import is_joke, may_ask, may_hold_requests, reads_like_an_attack, third_person
 from aforesaid.models.offline.memories.extract import written_time
-from aforesaid.models.salience import RECENT, Judgement, load_salience
-from aforesaid.store import Store
+from aforesaid.models.salience import Judgement
 from aforesaid.text.languages import guess_language
 from aforesaid.text.openers import without_opener
 from aforesaid.text.pointing import begins_with_pronoun, points_elsewhere
@@ -58,59 +52,13 @@ _SHORT: Final = 40
 """Characters of a message up to which rules look for plain statements even if it does not seem worth remembering."""
 _BY_RULES: Final = frozenset[Category]({"fact", "preference", "schedule", "reminder"})
 _REMINDERS: Final = frozenset[Category]({"reminder"})
-_MARGINS_CACHED: Final = 10_000
+_DIGITS: Final = re.compile(r"\d+")
 _DAY: Final = timedelta(days=1)
 _MONTH: Final = timedelta(days=28)
 _NEAR: Final = timedelta(days=120)
 """How far away a month or year may be that is named without its number."""
 _CATEGORIES: Final[Mapping[Kind, Category]] = {**CATEGORY_OF, "reminder": "task"}
 """The category of each kind. Only a rule makes a reminder: one that was guessed must not ring."""
-
-
-class Judge:
-    """Judges the messages of users with the vectors that the store has, or that the encoder makes."""
-
-    def __init__(self, store: Store, encoder: Embedder) -> None:
-        """Make missing vectors with `encoder`, the built-in one."""
-        self.vectors = MessageVectors(store, encoder)
-        self.same_meaning = SameMeaning(encoder)
-        self._margins: LRUCache[tuple[str, str, int], float] = LRUCache(_MARGINS_CACHED)
-        """Margins of messages, by space, user and sequence number."""
-
-    async def judge(self, messages: Sequence[Message], before: Sequence[Message] = ()) -> dict[int, Judgement]:
-        """Return the judgement of each message of a person, by sequence number.
-
-        A message is judged beside the author's last messages, which are among `before`. Raises ModelError if the
-        encoder does not answer.
-        """
-        said = [message for message in messages if message.role == "user" and message.text.strip()]
-        if not said:
-            return {}
-        earlier = [message for message in before if message.role == "user" and message.text.strip()]
-        cached = {key: self._margins[key] for key in map(_key, earlier) if key in self._margins}
-        unknown = [message for message in earlier if _key(message) not in cached]
-        vectors = await self.vectors.of([*unknown, *said])
-        # In a thread, since reading many texts would block the event loop.
-        judgements = await asyncio.to_thread(
-            lambda: load_salience().judge([each.text for each in (*unknown, *said)], vectors)
-        )
-        judged = dict(zip(map(_key, (*unknown, *said)), judgements, strict=True))
-        margins = cached | {key: each.margin for key, each in judged.items()}
-        self._margins.update(margins)
-        recent: dict[str, deque[float]] = {}
-        found = {}
-        for message in earlier:
-            recent.setdefault(message.author, deque(maxlen=RECENT)).append(margins[_key(message)])
-        for message in said:
-            each = judged[_key(message)]
-            own = recent.setdefault(message.author, deque(maxlen=RECENT))
-            own.append(each.margin)
-            found[message.seq] = each._replace(margin=load_salience().relative_to(each.margin, own))
-        return found
-
-
-def _key(message: Message) -> tuple[str, str, int]:
-    return message.space, message.user, message.seq
 
 
 class _Quoted(NamedTuple):
@@ -128,29 +76,34 @@ def by_salience(
     people: Mapping[str, Person],
     owner: Person,
     zone: tzinfo,
+    others: Sequence[Message] = (),
 ) -> list[Candidate]:
-    """Return the candidates in messages. `before` are earlier messages of the same user, which they may answer."""
+    """Return the candidates in messages of one user.
+
+    `before` are earlier messages of the user, and `others` messages of other users in the same channels. Messages may
+    answer both, but only the user's own are quoted.
+    """
     by_message: dict[int, list[Candidate]] = {}
-    only = {message.seq: _ruled(message, judgements.get(message.seq)) for message in messages}
+    previous = _previous(messages, [*before, *others])
+    worth = {message.seq for message in messages if _worth(message, judgements, previous)}
+    only = {message.seq: _ruled(message, worth=message.seq in worth) for message in messages}
     for candidate in by_rules(messages, people, owner, zone, only):
         asked = candidate.request or candidate.category == "reminder"
         # "He has a test" is quoted below, with the message that says who he is.
         if asked or not begins_with_pronoun(candidate.quote, guess_language(candidate.quote)):
             by_message.setdefault(candidate.last, []).append(candidate)
     with_assistant = not among_people([*before, *messages], owner)
-    last: dict[str, Message] = {message.thread: message for message in before}
     found: list[Candidate] = []
     for message in messages:
         judgement = judgements.get(message.seq)
         ruled = by_message.get(message.seq, [])
         found += [_judged(each, judgement) for each in ruled]
-        if judgement is not None and judgement.worth_remembering:
-            previous = _before(message, last.get(message.thread))
+        if judgement is not None and message.seq in worth:
             speaker = by_id(people, message.author)
-            for quoted in _quoted(message, previous, ruled, speaker, stands_alone=judgement.stands_alone):
+            answered = previous.get(message.seq)
+            for quoted in _quoted(message, answered, ruled, speaker, stands_alone=judgement.stands_alone):
                 own = with_assistant and message.author == owner.id
                 found.append(_candidate(message, quoted, judgement, people, zone, to_assistant=own))
-        last[message.thread] = message
     return found
 
 
@@ -164,15 +117,34 @@ def in_own_words(
     zone: tzinfo,
 ) -> list[Candidate]:
     """Return what a message says as candidates, where something else judged it worth remembering."""
-    judgement = Judgement(0.0, importance, tuple(float(each == kind) for each in KINDS))
+    judgement = Judgement.certain(importance, tuple(float(each == kind) for each in KINDS))
     return by_salience([message], before, {message.seq: judgement}, people, owner, zone)
 
 
-def _before(message: Message, previous: Message | None) -> Message | None:
-    """Return the message before another one, if both belong to one session and it has a text."""
-    if previous is None or previous.session != message.session or not previous.text.strip():
-        return None
-    return previous
+def _previous(messages: Sequence[Message], around: Sequence[Message]) -> dict[int, Message]:
+    """Return the message with a text before each one in its thread and session, by sequence number."""
+    wanted = {message.seq for message in messages}
+    last: dict[str, Message] = {}
+    found: dict[int, Message] = {}
+    for message in in_time_order({each.seq: each for each in (*around, *messages)}.values()):
+        before = last.get(message.thread)
+        if message.seq in wanted and before is not None and before.session == message.session and before.text.strip():
+            found[message.seq] = before
+        last[message.thread] = message
+    return found
+
+
+def _worth(message: Message, judgements: Mapping[int, Judgement], previous: Mapping[int, Message]) -> bool:
+    """Return whether a message is worth remembering. What answers another user must be clear without their words."""
+    judgement = judgements.get(message.seq)
+    if judgement is None or not judgement.worth_remembering:
+        return False
+    return not _is_hidden(message, previous.get(message.seq)) or judgement.is_clear_reply
+
+
+def _is_hidden(message: Message, previous: Message | None) -> bool:
+    """Return whether the message before belongs to another user, so that it cannot be quoted."""
+    return previous is not None and previous.user != message.user
 
 
 def _answers(message: Message, previous: Message) -> bool:
@@ -180,13 +152,12 @@ def _answers(message: Message, previous: Message) -> bool:
     return (previous.role, previous.author) != (message.role, message.author)
 
 
-def _ruled(message: Message, judgement: Judgement | None) -> frozenset[Category]:
+def _ruled(message: Message, *, worth: bool) -> frozenset[Category]:
     """Return the categories that rules look for in a message.
 
     A message that is not worth remembering can still ask for a reminder. In a short one, which is hard to judge by its
     vector, rules look for plain statements too: "I like tea".
     """
-    worth = judgement is not None and judgement.worth_remembering
     if worth or len(message.text) <= _SHORT:
         return _BY_RULES
     return _REMINDERS if may_ask(message.text) else frozenset()
@@ -226,18 +197,43 @@ def _quoted(
     if ruled and _content(told, language) < _ENOUGH_WORDS:
         return []
     first, end = telling.index(True), len(telling) - telling[::-1].index(True)
+    hidden = _is_hidden(message, previous)
+    if hidden:
+        first = _first_alone(sentences, first, language, answers=_asks(previous))
+        if True not in telling[first:end]:
+            return []
     parts = _joined(sentences[first:end], wanted[first:end])
     parts[0] = without_opener(parts[0], vocabulary(language), words_of(speaker.name))
     content = _content(" ".join(parts), language)
-    alone = stands_alone and content >= _ENOUGH_WORDS and not points_elsewhere(parts[0], language)
+    points = points_elsewhere(parts[0], language)
+    alone = stands_alone and content >= _ENOUGH_WORDS and not points
     answers = None
-    if previous is not None and not alone:
+    if hidden:
+        if points:
+            return []
+    elif previous is not None and not alone:
         # "He has a test next week" goes on with what the same person said before.
         joined = _answers(message, previous) or begins_with_pronoun(parts[0], language)
         answers = previous if joined else None
     if answers is None and (content < _LEAST_WORDS or not stands_alone):
         return []
     return [_Quoted(part, answers if number == 0 else None) for number, part in enumerate(parts[:_MOST_PARTS])]
+
+
+def _asks(message: Message | None) -> bool:
+    return message is not None and any(map(is_question, split_sentences(message.text)))
+
+
+def _first_alone(sentences: Sequence[str], first: int, language: str, *, answers: bool) -> int:
+    """Return the place from which sentences, from `first` on, can be understood without the message that they follow.
+
+    Leading ones that begin with "it" or "there" need that message; so do short ones if it asks: "At 8. In Leeds."
+    """
+    for place in range(first, len(sentences)):
+        short = answers and _content(_DIGITS.sub("", sentences[place]), language) < _ENOUGH_WORDS
+        if not short and not points_elsewhere(sentences[place], language):
+            return place
+    return len(sentences)
 
 
 def _joined(sentences: Sequence[str], wanted: Sequence[bool]) -> list[str]:

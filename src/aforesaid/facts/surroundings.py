@@ -7,7 +7,8 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
-from aforesaid.domain.message import Message, in_time_order
+from aforesaid.domain.checks import microseconds
+from aforesaid.domain.message import Message, Position, in_time_order
 from aforesaid.domain.scope import Scope, is_direct
 from aforesaid.domain.setting import wants_memory
 from aforesaid.profiles.effective import settings_of
@@ -44,6 +45,27 @@ async def surroundings(store: Store, scope: Scope, batch: Sequence[Message]) -> 
     owners = {message.user for message in found.values()}
     wanted = {user for user in owners if wants_memory(await settings_of(store, Scope.of(user, scope.space)))}
     return [replace(message, text=message.text[:_CHARACTERS]) for message in found.values() if message.user in wanted]
+
+
+async def between_others(store: Store, scope: Scope, batch: Sequence[Message]) -> list[Message]:
+    """Return the messages of other users in the channels of a batch: just before it, and between its messages.
+
+    They show what a message of the batch follows. Nothing of them may be stored with the user.
+    """
+    found: list[Message] = []
+    for thread in dict.fromkeys(message.thread for message in batch if not is_direct(message.thread)):
+        here = Scope(scope.space, scope.user, thread)
+        mine = in_time_order(message for message in batch if message.thread == thread)
+        before: int | Position = mine[-1].seq
+        # As many others as own messages on average; more is read where there are more of them.
+        limit = MOST_BEFORE + 2 * len(mine)
+        while True:
+            page = await store.read(questions.Messages(here, within="thread", limit=limit, before=before))
+            found += [message for message in page if message.user != scope.user]
+            if len(page) < limit or _place(page[0]) < _place(mine[0]):
+                break
+            before = Position(microseconds(page[0].at, "the time"), page[0].seq)
+    return found
 
 
 def just_before(around: Sequence[Message], batch: Sequence[Message]) -> list[Message]:

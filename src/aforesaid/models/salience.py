@@ -56,6 +56,11 @@ _PRIOR: Final = 5
 """Messages as which the mean of all people counts beside those of one person."""
 _ADAPTATION: Final = 0.5
 """Share of a person's difference from all people that is taken off. Chosen on conversations left out of training."""
+REPLY_MARGIN: Final = 0.2
+"""Least margin of a message that follows another user's. What people write to each other is more often banter. With
+this margin it is worth remembering as often as other messages, in conversations left out of training."""
+REPLY_CLARITY: Final = 0.03
+"""Least clarity of a message that follows another user's, which cannot be quoted with it."""
 _LEAST_IMPORTANCE: Final = 1
 _MOST_IMPORTANCE: Final = 10
 
@@ -81,6 +86,16 @@ class Judgement(NamedTuple):
     def stands_alone(self) -> bool:
         """Whether the message can be understood without those before it."""
         return self.clarity >= 0
+
+    @property
+    def is_clear_reply(self) -> bool:
+        """Whether it is worth remembering and can be understood although it follows a message of another user."""
+        return self.margin >= REPLY_MARGIN and self.clarity >= REPLY_CLARITY
+
+    @classmethod
+    def certain(cls, importance: int, kinds: tuple[float, ...]) -> Judgement:
+        """Return the judgement of a message that something else found worth remembering."""
+        return cls(REPLY_MARGIN, importance, kinds, REPLY_CLARITY)
 
     @property
     def kind(self) -> Kind:

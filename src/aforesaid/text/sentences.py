@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Final
 
 from aforesaid.text.folding import fold
@@ -38,15 +39,23 @@ _LONGEST_MONTH: Final = 20
 """Characters after a full stop that are checked for a month."""
 _LOOK_BACK: Final = 12
 """Number of characters before a full stop that are checked for an abbreviation."""
+_CACHED_CHARACTERS: Final = 1_000
+"""Maximum characters of a text whose sentences are cached: one message passes through many rules."""
+_MOST_CACHED: Final = 2_048
 
 
 def split_sentences(text: str) -> list[str]:
     """Return the non-empty sentences of a text, each on one line."""
+    return [*(_sentences(text) if len(text) <= _CACHED_CHARACTERS else _sentences.__wrapped__(text))]
+
+
+@lru_cache(_MOST_CACHED)
+def _sentences(text: str) -> tuple[str, ...]:
     found: list[str] = []
     for line in text.splitlines():
         for sentence in _of_line(line):
             found += _breathe(sentence) if len(sentence) > LONGEST else [sentence]
-    return found
+    return tuple(found)
 
 
 def is_question(sentence: str) -> bool:

@@ -3,6 +3,7 @@
 from aforesaid.models.offline.facts import FactRemoval, forget_fact, merge_fact
 from aforesaid.models.offline.memories.extract import ExtractedMemory, extract, is_joke
 from aforesaid.models.offline.memories.requests import (
+    may_ask_for_good,
     may_hold_requests,
     reads_like_an_attack,
     standing_request,
@@ -27,6 +28,7 @@ __all__ = [
     "forget_fact",
     "is_joke",
     "may_ask",
+    "may_ask_for_good",
     "may_hold_requests",
     "merge_fact",
     "reads_like_an_attack",

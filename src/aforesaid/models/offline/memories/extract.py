@@ -139,9 +139,9 @@ def _of_sentence(
 
 def _requests(sentence: str, turn: Spoken) -> bool:
     """Return whether a sentence is a standing request in the speaker's own words."""
-    if _QUOTED.search(sentence) or _REPORTED.search(fold(sentence)):
+    if not standing_request(sentence, turn.text) or not may_hold_requests(turn.text):
         return False
-    return standing_request(sentence, turn.text) and may_hold_requests(turn.text)
+    return _QUOTED.search(sentence) is None and _REPORTED.search(fold(sentence)) is None
 
 
 def _request(sentence: str, turn: Spoken, number: int) -> ExtractedMemory:

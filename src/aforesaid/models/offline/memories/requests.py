@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterable
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any, Final
 
@@ -24,6 +24,9 @@ _LONGEST_MESSAGE: Final = 1_000
 _FEW_WORDS: Final = 8
 """Words of a message up to which its language is often guessed wrong."""
 _PASTED: Final = re.compile(r"```|^\s*>|^(?:from|subject|to|von|betreff):", re.IGNORECASE | re.MULTILINE)
+_BEYOND_LATIN: Final = re.compile(r"[^\W\d_a-z\u00df-\u024f]")
+"""A letter of another script, in a folded text."""
+_MOST_CACHED: Final = 2_048
 _NAMES: Final = ("OPEN", "VERBS", "GERUNDS", "FROM_NOW", "WANT")
 
 
@@ -32,11 +35,18 @@ def standing_request(sentence: str, message: str = "") -> bool:
 
     `message` is the whole message, which shows the language of a short sentence.
     """
-    if len(sentence) > _LONGEST or is_question(sentence):
+    if len(sentence) > _LONGEST or not may_ask_for_good(message or sentence) or is_question(sentence):
         return False
     if not any(_asks(sentence, language) for language in _languages(sentence, message or sentence)):
         return False
     return not reads_like_an_attack(sentence)
+
+
+@lru_cache(_MOST_CACHED)
+def may_ask_for_good(message: str) -> bool:
+    """Return whether a message has a word of a standing request, or is written in other letters than Latin ones."""
+    folded = fold(message)
+    return _BEYOND_LATIN.search(folded) is not None or _patterns()["hints"].search(folded) is not None
 
 
 def _languages(sentence: str, message: str) -> Iterable[str]:
@@ -80,13 +90,14 @@ def _asks(sentence: str, language: str) -> bool:
 
 @cache
 def _patterns() -> dict[str, re.Pattern[str]]:
-    """Return the patterns of the file: of each language, each topic (`topic units`), and of attacks."""
+    """Return the patterns of the file: of each language, each topic (`topic units`), of attacks, and the hints."""
     text = (files("aforesaid.models.offline.memories") / "requests.toml").read_text(encoding="utf-8")
     table: dict[str, Any] = tomllib.loads(text)
     parts = {name: table[name].replace("\n", "") for name in _NAMES}
     languages = {name: _compiled(patterns, parts) for name, patterns in table["languages"].items()}
     topics = {f"topic {name}": _compiled([pattern], {}) for name, pattern in table["topics"].items()}
-    return {**languages, **topics, "attack": _compiled(table["attack"]["any"], {})}
+    found = {**languages, **topics, "attack": _compiled(table["attack"]["any"], {})}
+    return {**found, "hints": _compiled([table["HINTS"]], {})}
 
 
 def _compiled(patterns: Iterable[str], parts: dict[str, str]) -> re.Pattern[str]:

@@ -1,0 +1,65 @@
+"""Judges the messages of a user with the salience model, by vectors that are stored or made."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Sequence
+from typing import Final
+
+from cachetools import LRUCache
+
+from aforesaid.domain.message import Message
+from aforesaid.models.embed import Embedder
+from aforesaid.models.embed.message_vectors import MessageVectors
+from aforesaid.models.meaning import SameMeaning
+from aforesaid.models.salience import RECENT, Judgement, load_salience
+from aforesaid.store import Store
+
+_MARGINS_CACHED: Final = 10_000
+
+
+class Judge:
+    """Judges the messages of users with the vectors that the store has, or that the encoder makes."""
+
+    def __init__(self, store: Store, encoder: Embedder) -> None:
+        """Make missing vectors with `encoder`, the built-in one."""
+        self.vectors = MessageVectors(store, encoder)
+        self.same_meaning = SameMeaning(encoder)
+        self._margins: LRUCache[tuple[str, str, int], float] = LRUCache(_MARGINS_CACHED)
+        """Margins of messages, by space, user and sequence number."""
+
+    async def judge(self, messages: Sequence[Message], before: Sequence[Message] = ()) -> dict[int, Judgement]:
+        """Return the judgement of each message of a person, by sequence number.
+
+        A message is judged beside the author's last messages, which are among `before`. Raises ModelError if the
+        encoder does not answer.
+        """
+        said = [message for message in messages if message.role == "user" and message.text.strip()]
+        if not said:
+            return {}
+        earlier = [message for message in before if message.role == "user" and message.text.strip()]
+        cached = {key: self._margins[key] for key in map(_key, earlier) if key in self._margins}
+        unknown = [message for message in earlier if _key(message) not in cached]
+        vectors = await self.vectors.of([*unknown, *said])
+        # In a thread, since reading many texts would block the event loop.
+        judgements = await asyncio.to_thread(
+            lambda: load_salience().judge([each.text for each in (*unknown, *said)], vectors)
+        )
+        judged = dict(zip(map(_key, (*unknown, *said)), judgements, strict=True))
+        margins = cached | {key: each.margin for key, each in judged.items()}
+        self._margins.update(margins)
+        recent: dict[str, deque[float]] = {}
+        found = {}
+        for message in earlier:
+            recent.setdefault(message.author, deque(maxlen=RECENT)).append(margins[_key(message)])
+        for message in said:
+            each = judged[_key(message)]
+            own = recent.setdefault(message.author, deque(maxlen=RECENT))
+            own.append(each.margin)
+            found[message.seq] = each._replace(margin=load_salience().relative_to(each.margin, own))
+        return found
+
+
+def _key(message: Message) -> tuple[str, str, int]:
+    return message.space, message.user, message.seq
