@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+
 import pytest
 
 pytest.importorskip("anthropic", reason="Anthropic's SDK is not installed (make test-integrations)")
@@ -76,6 +78,24 @@ def test_a_file_cannot_be_a_folder_too(tool: AforesaidMemoryTool) -> None:
         call(tool, "create", path="/memories/a/b", file_text="text")
     with pytest.raises(ToolError, match="inside"):
         call(tool, "rename", old_path="/memories/a", new_path="/memories/a/b")
+
+
+def test_a_conversation_with_tools_comes_back_as_it_was_written(tool: AforesaidMemoryTool) -> None:
+    said = [
+        {"role": "user", "content": "What is the weather in Bern?"},
+        {
+            "role": "assistant",
+            "content": [
+                {"type": "thinking", "thinking": "I ask the tool.\n\tThen I answer.", "signature": "c2lnbg=="},
+                {"type": "tool_use", "id": "toolu_1", "name": "weather", "input": {"city": "Bern", "days": [1, 2]}},
+            ],
+        },
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "toolu_1", "content": "Sunny ☀"}]},
+    ]
+    written = json.dumps(said, ensure_ascii=False, indent="\t")
+    call(tool, "create", path="/memories/talk.json", file_text=written)
+    shown = call(tool, "view", path="/memories/talk.json").split("\n")[1:]
+    assert "\n".join(line.partition("\t")[2] for line in shown) == written
 
 
 @pytest.mark.anyio

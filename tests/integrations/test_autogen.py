@@ -4,9 +4,16 @@ import pytest
 
 pytest.importorskip("autogen_core", reason="AutoGen is not installed (make test-integrations)")
 
+from autogen_core import FunctionCall
 from autogen_core.memory import MemoryContent, MemoryMimeType
 from autogen_core.model_context import BufferedChatCompletionContext
-from autogen_core.models import SystemMessage, UserMessage
+from autogen_core.models import (
+    AssistantMessage,
+    FunctionExecutionResult,
+    FunctionExecutionResultMessage,
+    SystemMessage,
+    UserMessage,
+)
 
 import aforesaid
 from aforesaid.errors import InvalidInput
@@ -17,6 +24,28 @@ CONTENTS = [
     MemoryContent(content={"tortoise": {"age": 40}}, mime_type=MemoryMimeType.JSON),
     MemoryContent(content="# Tortoise\nLikes *salad*.", mime_type=MemoryMimeType.MARKDOWN),
 ]
+
+
+TOOL_CONVERSATION: list[UserMessage | AssistantMessage | FunctionExecutionResultMessage] = [
+    UserMessage(content="What is the weather in Bern?", source="ann"),
+    AssistantMessage(
+        content=[FunctionCall(id="c1", name="weather", arguments='{"city": "Bern"}')], thought="…", source="guide"
+    ),
+    FunctionExecutionResultMessage(
+        content=[FunctionExecutionResult(content="Sunny weather", name="weather", call_id="c1", is_error=False)]
+    ),
+    AssistantMessage(content="The weather is sunny.", source="guide"),
+]
+
+
+@pytest.mark.anyio
+async def test_a_conversation_with_tools_comes_back_as_it_was_added(memory: aforesaid.SyncMemory) -> None:
+    notes = AforesaidMemory(memory.user("ann").chat("notes"))
+    for message in TOOL_CONVERSATION:
+        await notes.add(MemoryContent(content=message.model_dump(mode="json"), mime_type=MemoryMimeType.JSON))
+    found = [each.content for each in (await notes.query("weather", min_score=0.0)).results]
+    assert len(found) == len(TOOL_CONVERSATION)
+    assert all(message.model_dump(mode="json") in found for message in TOOL_CONVERSATION)
 
 
 @pytest.mark.anyio

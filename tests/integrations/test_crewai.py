@@ -45,6 +45,20 @@ def test_records_come_back_as_they_were_saved(storage: AforesaidStorage) -> None
     assert storage.list_records("/team", limit=1, offset=1) == [RECORDS[0]]
 
 
+def test_a_conversation_with_tools_comes_back_as_it_was_saved(storage: AforesaidStorage) -> None:
+    call = {"id": "c1", "type": "function", "function": {"name": "weather", "arguments": '{"city": "Bern"}'}}
+    said = [
+        {"role": "user", "content": "What is the weather in Bern?"},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c1", "content": "Sunny"},
+        {"role": "assistant", "content": "It is sunny in Bern."},
+    ]
+    record = MemoryRecord(id="talk", content="It is sunny in Bern.", metadata={"messages": said}, embedding=[1.0, 0, 0])
+    storage.save([record])
+    assert storage.get_record("talk") == record
+    assert record in [found for found, _ in storage.search([1.0, 0.0, 0.0])]
+
+
 def test_the_nearest_records_are_found_within_a_scope_and_filters(storage: AforesaidStorage) -> None:
     found = storage.search([0.0, 1.0, 0.5], limit=2)
     assert [(record.id, round(score, 3)) for record, score in found] == [("pet", 1.0), ("sky", 0.775)]

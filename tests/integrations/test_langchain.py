@@ -63,6 +63,16 @@ def test_a_conversation_with_tools_comes_back_as_it_was_added(memory: aforesaid.
     assert history.messages == []
 
 
+def test_setting_the_messages_keeps_those_that_are_the_same(memory: aforesaid.SyncMemory) -> None:
+    ann = memory.user("ann").chat("chat-1")
+    history = AforesaidChatMessageHistory(ann)
+    history.add_messages(TOOL_CONVERSATION)
+    first = ann.history(within="thread")[:3]
+    history.messages = [*TOOL_CONVERSATION[:3], AIMessage(content="Done.")]
+    assert history.messages == [*TOOL_CONVERSATION[:3], AIMessage(content="Done.")]
+    assert ann.history(within="thread")[:3] == first
+
+
 @pytest.mark.anyio
 async def test_the_async_methods_do_the_same() -> None:
     async with aforesaid.connect(":memory:") as opened:

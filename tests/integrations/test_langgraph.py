@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,33 @@ VALUES: dict[str, Any] = {
     "#12": {"text": "a key that looks like the id of a message"},
     "tab\tand\nline": {"text": "control characters"},
 }
+
+
+TOOL_CONVERSATION: list[dict[str, Any]] = [
+    {"role": "user", "content": "What is the weather in Bern?", "name": "Ann"},
+    {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [
+            {
+                "id": "c1",
+                "type": "function",
+                "function": {"name": "weather", "arguments": '{"city": "Bern", "days": 2}'},
+            }
+        ],
+    },
+    {"role": "tool", "tool_call_id": "c1", "content": [{"type": "text", "text": "Sunny"}]},
+    {"role": "assistant", "content": "It is sunny in Bern.", "refusal": None},
+]
+
+
+def test_a_conversation_with_tools_comes_back_as_it_was_put(memory: aforesaid.SyncMemory) -> None:
+    store = AforesaidStore(memory)
+    for number, message in enumerate(TOOL_CONVERSATION):
+        store.put(("chats", "ann", "1"), f"{number:04}", message)
+    found = sorted(store.search(("chats", "ann")), key=lambda item: item.key)
+    assert [item.value for item in found] == TOOL_CONVERSATION
+    assert store.search(("chats",), query="sunny", limit=1)[0].value in TOOL_CONVERSATION[2:]
 
 
 def test_any_value_comes_back_under_any_key(memory: aforesaid.SyncMemory) -> None:
@@ -100,8 +128,9 @@ async def test_a_memory_from_connect_is_awaited() -> None:
         store = AforesaidStore(opened)
         await store.aput(("things",), "key", {"text": "kept"})
         assert (await store.aget(("things",), "key")).value == {"text": "kept"}
-        with pytest.raises(InvalidInput, match=r"aforesaid\.open"):
+        with pytest.raises(InvalidInput, match=r"aforesaid\.open") as caught:
             store.get(("things",), "key")
+        assert isinstance(caught.value, asyncio.InvalidStateError), "as LangGraph's async stores raise it"
 
 
 def test_a_filter_with_an_unknown_operator_is_refused(memory: aforesaid.SyncMemory) -> None:
@@ -110,6 +139,14 @@ def test_a_filter_with_an_unknown_operator_is_refused(memory: aforesaid.SyncMemo
     with pytest.raises(InvalidInput, match=r"\$near"):
         store.search(("things",), filter={"n": {"$near": 1}})
     assert store.search(("things",), filter={"n": {"$gt": "text"}}) == []
+
+
+def test_a_filter_with_a_quotation_mark_in_a_key_is_refused(memory: aforesaid.SyncMemory) -> None:
+    store = AforesaidStore(memory)
+    store.put(("things",), "key", {"access": "private"})
+    for refused in ({"access') = '' OR '1'='1": "x"}, {"nested": {'a"b': 1}}):
+        with pytest.raises(ValueError, match="Invalid filter key"):
+            store.search(("things",), filter=refused)
 
 
 def test_a_person_can_own_items_and_is_not_muted(memory: aforesaid.SyncMemory) -> None:

@@ -27,6 +27,13 @@ AnyUser: TypeAlias = "UserMemory | types.SyncUserMemory"
 """The memory of one user: `memory.user(…)` of either."""
 
 
+class MustBeAwaited(InvalidInput, asyncio.InvalidStateError):
+    """A sync method was called for a memory from `aforesaid.connect`.
+
+    It is an InvalidStateError too: LangGraph's async stores raise that for sync calls on their event loop.
+    """
+
+
 class Calls(Generic[Target]):
     """Calls methods of one memory. `target` is its async form."""
 
@@ -40,9 +47,9 @@ class Calls(Generic[Target]):
         self._home: asyncio.AbstractEventLoop | None = None
 
     def run(self, call: Callable[[Target], Awaitable[T]]) -> T:
-        """Call from sync code. Raises InvalidInput for a memory that was opened with `connect`."""
+        """Call from sync code. Raises MustBeAwaited for a memory that was opened with `connect`."""
         if self._loop is None:
-            raise InvalidInput(
+            raise MustBeAwaited(
                 "this memory was opened with aforesaid.connect and can only be awaited; for sync calls, open it with "
                 "aforesaid.open",
                 "memory",

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from aforesaid.domain.details import Part
 from aforesaid.domain.message import Message
 from aforesaid.memory import UserMemory
+
+T = TypeVar("T")
 
 _PAGE: Final = 1_000
 """Number of messages read at once."""
@@ -48,6 +50,25 @@ async def add_all(user: UserMemory, messages: Sequence[Mapping[str, Any]]) -> No
     if messages:
         limit = text_limit(user)
         await user.add_many([_stored_once(each, limit) for each in messages])
+
+
+async def replace_all(
+    user: UserMemory,
+    messages: Sequence[T],
+    as_framework: Callable[[Message], T],
+    as_arguments: Callable[[T], Mapping[str, Any]],
+) -> None:
+    """Make a framework's messages those of the user in the thread.
+
+    Stored messages that they begin with stay, the others are taken back, and the rest of `messages` is stored.
+    """
+    stored = await own_messages(user)
+    same = 0
+    while same < min(len(stored), len(messages)) and as_framework(stored[same]) == messages[same]:
+        same += 1
+    for old in reversed(stored[same:]):
+        await user.take_back(old)
+    await add_all(user, [as_arguments(each) for each in messages[same:]])
 
 
 async def take_back_last(user: UserMemory) -> Message | None:

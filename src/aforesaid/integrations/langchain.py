@@ -67,6 +67,11 @@ class AforesaidChatMessageHistory(BaseChatMessageHistory):
         """All messages, oldest first."""
         return [_as_langchain(each) for each in self._calls.run(conversation.own_messages)]
 
+    @messages.setter
+    def messages(self, messages: Sequence[BaseMessage]) -> None:
+        """Take back all messages that these do not begin with, and store the others."""
+        self._calls.run(lambda user: conversation.replace_all(user, messages, _as_langchain, _as_message))
+
     async def aget_messages(self) -> list[BaseMessage]:
         """Return all messages, oldest first."""
         return [_as_langchain(each) for each in await self._calls.wait(conversation.own_messages)]
@@ -129,7 +134,7 @@ class AforesaidState(AgentState[Any]):
     """The id of the message that the run began with."""
 
 
-class AforesaidMiddleware(AgentMiddleware):
+class AforesaidMiddleware(AgentMiddleware[AforesaidState, Any]):
     """Gives an agent long-term memory: recalls before each call of the model, and stores what was said after the run.
 
     `user` is the memory of a user, or a function of the runtime that returns it, for an agent with many users.

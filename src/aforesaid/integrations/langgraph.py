@@ -47,6 +47,7 @@ _OWN_USER: Final = "langgraph"
 """The user whose only messages are items. Nothing is learned from them."""
 _WHOLE: Final = "$"
 """The path of a whole item."""
+_QUOTES: Final = frozenset("'\"`")
 _VALUE: Final = "value"
 _VECTORS: Final = "vectors"
 
@@ -168,7 +169,21 @@ def _checked(ops: Iterable[Op]) -> list[Op]:
         if not isinstance(op, GetOp | PutOp | SearchOp | ListNamespacesOp):
             raise InvalidInput(f"unknown operation {type(op).__name__}")
         validate_op_namespace(op)
+        if isinstance(op, SearchOp):
+            _check_filter(op.filter)
     return asked
+
+
+def _check_filter(wanted: object) -> None:
+    """Raise InvalidInput for a filter with a quotation mark in a key, as LangGraph's own SQL stores raise ValueError.
+
+    Such a key is an attempt to inject SQL rather than a name. It would do no harm here: it would find nothing.
+    """
+    if isinstance(wanted, Mapping):
+        for name, value in wanted.items():
+            if _QUOTES.intersection(str(name)):
+                raise InvalidInput(f"Invalid filter key {quoted(name)}: keys have no quotation marks", "filter")
+            _check_filter(value)
 
 
 def _collection(namespace: Namespace) -> str:

@@ -12,7 +12,6 @@ Messages with tool calls and other blocks come back as they were put.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from typing import Any, Final
 
 from llama_index.core.base.llms.types import ChatMessage, MessageRole, ToolCallBlock
@@ -104,11 +103,11 @@ class AforesaidMemory(BaseMemory):
 
     def set(self, messages: list[ChatMessage]) -> None:
         """Take back all messages of the thread that these do not begin with, and store the others."""
-        self._calls.run(lambda user: _set(user, messages))
+        self._calls.run(lambda user: conversation.replace_all(user, messages, _as_chat, _as_message))
 
     async def aset(self, messages: list[ChatMessage]) -> None:
         """Take back all messages of the thread that these do not begin with, and store the others."""
-        await self._calls.wait(lambda user: _set(user, messages))
+        await self._calls.wait(lambda user: conversation.replace_all(user, messages, _as_chat, _as_message))
 
     def reset(self) -> None:
         """Take back all messages of the thread."""
@@ -143,18 +142,6 @@ class AforesaidMemoryBlock(BaseMemoryBlock[str]):
     async def _aput(self, messages: list[ChatMessage]) -> None:
         new = [_as_message(each) for each in messages]
         await self._calls.wait(lambda user: conversation.add_all(user, new))
-
-
-async def _set(user: UserMemory, messages: Sequence[ChatMessage]) -> None:
-    stored = await conversation.own_messages(user)
-    same = 0
-    for old, new in zip(stored, messages, strict=False):
-        if _as_chat(old) != new:
-            break
-        same += 1
-    for old in reversed(stored[same:]):
-        await user.take_back(old)
-    await conversation.add_all(user, [_as_message(each) for each in messages[same:]])
 
 
 def _as_message(message: ChatMessage) -> dict[str, Any]:
