@@ -46,6 +46,20 @@ def by(role: str, text: str = "", **more: object) -> dict[str, Any]:
     return {"author": {"role": role}, "text": text, **more}
 
 
+async def test_a_picture_that_is_not_in_the_export_of_chatgpt_keeps_its_name(tmp_path: Path) -> None:
+    picture = {"content_type": "image_asset_pointer", "asset_pointer": "file-service://file-AbC", "size_bytes": 5}
+    talk = chatgpt(
+        by(
+            "user",
+            content={"content_type": "multimodal_text", "parts": [picture, "Which tea is this?"]},
+            metadata={"attachments": [{"id": "file-AbC", "name": "my tea.jpg", "mimeType": "image/jpeg"}]},
+        )
+    )
+    _, store = await load(packed(tmp_path / "export.zip", {"conversations.json": [talk]}))
+    ((part,),) = [message.parts for message in await history(store, "me", "chatgpt:c1")]
+    assert (part.type, part.name, part.media_type) == ("image", "my tea.jpg", "image/jpeg")
+
+
 async def test_chatgpt_keeps_pictures_titles_and_sources(tmp_path: Path) -> None:
     code = "\ue200cite\ue202turn0search0\ue201"
     entity = '\ue200entity\ue202["book","The Book of Tea","1906"]\ue201'

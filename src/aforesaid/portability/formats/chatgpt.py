@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from hashlib import blake2b
 from typing import Any, Final
 
@@ -121,7 +121,8 @@ class _Reader:
         recipient = name_of(found, "recipient")
         if recipient not in (None, "all") and said:
             return "", (), (ToolCall(found.text("id"), str(recipient), said),)
-        media = [self._media(piece) for piece in pieces if isinstance(piece, dict) and "asset_pointer" in piece]
+        given = {name_of(file, "id"): name_of(file, "name") for file in objects_of(metadata, "attachments")}
+        media = [self._media(piece, given) for piece in pieces if isinstance(piece, dict) and "asset_pointer" in piece]
         files = [
             attachment(file.raw("name"), name_of(file, "mime_type", "mimeType"), size=file.raw("size"))
             for file in objects_of(metadata, "attachments")
@@ -131,14 +132,18 @@ class _Reader:
             said = ""  # instructions about the picture, for the model
         return _without_codes(said, metadata).strip(), (*media, *files), ()
 
-    def _media(self, piece: dict[str, Any]) -> Part:
-        """Return a picture or recording. Its file has the id at the end of the pointer, where it is in the archive."""
+    def _media(self, piece: dict[str, Any], given: Mapping[str | None, str | None]) -> Part:
+        """Return a picture or recording. Its file has the id at the end of the pointer, where it is in the archive.
+
+        `given` has the names of attached files by their ids, for those that are not in the archive.
+        """
         pointer = str(piece["asset_pointer"])
         number = pointer.rpartition("/")[2]
         place = bisect_left(self._files, (number, ""))
         name = self._files[place][1] if number and place < len(self._files) else None
         if name is not None and not self._files[place][0].startswith(number):
             name = None
+        name = name or given.get(number)
         usual = "audio/wav" if "audio" in str(piece.get("content_type")) else "image/png"
         media_type = None if name is not None and "." in name else usual
         made = piece.get("metadata")
