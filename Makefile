@@ -10,7 +10,7 @@ INTEGRATIONS := .cache/integrations
 CREWAI := .cache/crewai
 # One more than there are cores: tests wait for disks, servers and browsers a quarter of the time.
 WORKERS := $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
-# The command that installs packages into an environment: of uv if it is installed, which takes a tenth of the time.
+# The command that installs packages into an environment: with uv if it is installed, because it is faster.
 install = $(if $(shell command -v uv),uv pip install --quiet --python $(1)/bin/python,$(1)/bin/python -m pip install --quiet --disable-pip-version-check)
 # Where it is set, each of the many processes that tests start would compile all modules again.
 unexport PYTHONDONTWRITEBYTECODE
@@ -44,6 +44,8 @@ test-integrations: $(INTEGRATIONS)/.ready $(CREWAI)/.ready  ## test the adapters
 	$(INTEGRATIONS)/bin/python -m pytest tests/integrations --confcutdir=tests/integrations -p no:cacheprovider -W default
 	$(CREWAI)/bin/python -m pytest tests/integrations/test_crewai.py tests/integrations/test_page.py --confcutdir=tests/integrations -p no:cacheprovider -W default
 	$(INTEGRATIONS)/bin/python tools/framework_tests.py .cache/framework-sources
+	$(INTEGRATIONS)/bin/python -m mypy --cache-dir .cache/mypy-adapters --follow-imports=silent src/aforesaid/integrations
+	$(CREWAI)/bin/python -m mypy --cache-dir .cache/mypy-crewai --follow-imports=silent src/aforesaid/integrations/crewai.py
 	for python in $(INTEGRATIONS) $(CREWAI); do \
 		rm -rf artifacts/python-blocks && $$python/bin/python tools/python_blocks.py artifacts/python-blocks --frameworks \
 			&& npx --yes pyright@1 --pythonpath $$python/bin/python || exit 1; \

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from datetime import datetime
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -12,6 +13,7 @@ from peers.contract import BUDGET, About, Said
 from peers.vectors import Vectors
 
 import aforesaid
+from aforesaid import NewMessage
 
 if TYPE_CHECKING:
     from aforesaid.domain.literals import Role
@@ -37,7 +39,7 @@ class Given:
 
 
 class Aforesaid:
-    """The async API; concurrent adds are committed together."""
+    """The async API."""
 
     about = About(
         "aforesaid",
@@ -55,13 +57,20 @@ class Aforesaid:
 
     async def add(self, said: Said) -> None:
         """Store one message."""
-        ann = self._ann if said.session is None else self._memory.user("ann", session=said.session)
         role = cast("Role", said.role)
+        ann = self._in_session(said.session)
         await ann.add(role, said.text, at=said.at, id=said.id, author=said.speaker, name=said.speaker)
 
     async def add_many(self, said: Sequence[Said]) -> None:
-        """Store many with concurrent single adds."""
-        await asyncio.gather(*map(self.add, said))
+        """Store the messages of each session with one call."""
+        for session, some in groupby(said, attrgetter("session")):
+            await self._in_session(session).add_many(
+                NewMessage(cast("Role", each.role), each.text, each.at, each.id, each.speaker, each.speaker)
+                for each in some
+            )
+
+    def _in_session(self, session: str | None) -> aforesaid.UserMemory:
+        return self._ann if session is None else self._memory.user("ann", session=session)
 
     async def settle(self) -> None:
         """Wait until every vector is stored."""

@@ -31,7 +31,7 @@ def said(author: str, *parts: types.Part, at: float = 1_760_000_000.0) -> Event:
 TOOL_CONVERSATION = [
     said("user", types.Part(text="What is the weather in Bern?"), at=1.0),
     said("guide", types.Part.from_function_call(name="weather", args={"city": "Bern"}), at=2.0),
-    said("guide", types.Part.from_function_response(name="weather", response={"sky": "sunny"}), at=3.0),
+    said("guide", types.Part.from_function_response(name="weather", response={"sky": "sunny", "in": "Bern"}), at=3.0),
     said("guide", types.Part(text="Sunny in Bern."), types.Part(text="hidden", thought=True), at=4.0),
 ]
 
@@ -44,9 +44,9 @@ def session(events: list[Event]) -> Session:
 async def test_the_events_of_a_session_are_found_as_they_were_said(memory: aforesaid.SyncMemory) -> None:
     service = AforesaidMemoryService(memory)
     await service.add_session_to_memory(session(TOOL_CONVERSATION))
-    found = (await service.search_memory(**ANN, query="weather in Bern")).memories
-    assert TOOL_CONVERSATION[0].content in [each.content for each in found]
-    assert TOOL_CONVERSATION[3].content in [each.content for each in found]
+    found = (await service.search_memory(**ANN, query="sunny weather in Bern")).memories
+    for said_with_words in (0, 2, 3):
+        assert TOOL_CONVERSATION[said_with_words].content in [each.content for each in found]
     assert {each.author for each in found} <= {"ann", "guide"}
 
 
@@ -56,7 +56,7 @@ async def test_tool_calls_and_results_are_messages_of_the_session(memory: afores
     stored = memory.user("ann", space="app").chat("s1").history(within="thread")
     assert [each.role for each in stored] == ["user", "assistant", "tool", "assistant"]
     assert stored[1].tool_calls[0].arguments == '{"city": "Bern"}'
-    assert stored[2].text == '{"sky": "sunny"}'
+    assert stored[2].text == '{"in": "Bern", "sky": "sunny"}'
     assert [types.Content.model_validate(each.metadata["google_adk"]) for each in stored] == [
         event.content for event in TOOL_CONVERSATION
     ]

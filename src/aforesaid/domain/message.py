@@ -402,13 +402,14 @@ def message_hashes(drafts: Sequence[Draft], scope: Scope) -> list[bytes]:
     _, roles, texts, authors, names, times, _, stored_at, ids, _, details = zip(*drafts, strict=True)
     if any(details):
         return [draft.hash for draft in drafts]
+    stored = [*map(str, stored_at)]
     columns = (
         [given or "" for given in ids] if any(ids) else repeat(""),
         roles,
         authors,
         [name or "" for name in names] if any(names) else repeat(""),
-        map(str, times),
-        map(str, stored_at),
+        stored if times == stored_at else map(str, times),
+        stored,
         texts,
     )
     of_scope = blake2b(f"{scope.space}\0{scope.user}\0{scope.thread}\0".encode(), digest_size=16)

@@ -84,7 +84,8 @@ def _text(content: MemoryContent) -> str:
     if isinstance(content.content, str):
         return content.content
     if isinstance(content.content, dict):
-        return json.dumps(content.content, ensure_ascii=False)
+        # Sorted, as metadata is stored: the text of what was stored must be the text of what was added.
+        return json.dumps(content.content, ensure_ascii=False, sort_keys=True)
     raise InvalidInput(f"a memory holds texts and JSON, not {type(content.content).__name__}", "content")
 
 

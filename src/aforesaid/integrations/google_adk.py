@@ -149,7 +149,8 @@ def _text(content: types.Content) -> str:
 
 
 def _json(value: object) -> str:
-    return json.dumps(value or {}, ensure_ascii=False, default=str)
+    # Sorted, as metadata is stored: the text of what was stored must be the text of what was added.
+    return json.dumps(value or {}, ensure_ascii=False, default=str, sort_keys=True)
 
 
 def _as_entry(hit: Hit) -> MemoryEntry:

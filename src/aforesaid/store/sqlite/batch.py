@@ -70,18 +70,19 @@ class BatchAppender:
         results: list[Stored | Repeated] = []
         first_seq = self._appender.next_seq
         for start in range(0, len(drafts), EVERY):
-            # The first one may open a session, which the others then belong to.
-            first, others = slice(start, start + 1), slice(start + 1, start + EVERY)
-            results += self._one_by_one(drafts[first], hashes[first])
-            results += self._together(drafts[others], hashes[others]) or self._one_by_one(
-                drafts[others], hashes[others]
-            )
+            some = slice(start, start + EVERY)
+            results += self._together(drafts[some], hashes[some]) or self._first_alone(drafts[some], hashes[some])
             if progress is not None:
                 progress("stored", len(results), len(drafts))
         if self._appender.next_seq > first_seq:
             owner, thread = self._unit.names.place(self._scope, drafts[0].stored_at)
             self._unit.connection.execute(_UNINDEXED, (first_seq, self._appender.next_seq - 1, owner, thread))
         return results
+
+    def _first_alone(self, drafts: Sequence[Draft], hashes: Sequence[bytes]) -> Iterator[Stored | Repeated]:
+        """Store messages of which the first may open a session, which the others then belong to."""
+        yield from self._one_by_one(drafts[:1], hashes[:1])
+        yield from self._together(drafts[1:], hashes[1:]) or self._one_by_one(drafts[1:], hashes[1:])
 
     def _one_by_one(self, drafts: Sequence[Draft], hashes: Sequence[bytes]) -> Iterator[Stored | Repeated]:
         silence, append = self._batch.silence, self._appender.append
