@@ -555,10 +555,11 @@ class SyncUserMemory:
     def deactivate(self, memory: int, *, revision: int | None = None) -> MemoryRecord:
         """Deactivate a memory; it can be reactivated. `revision` works as in `edit_memory`."""
 
-    def end_memory(self, memory: int, *, revision: int | None = None) -> MemoryRecord:
-        """Record that an active memory is no longer true. It stays true for times before now (`memories(at=…)`).
+    def end_memory(self, memory: int, *, at: datetime | None = None, revision: int | None = None) -> MemoryRecord:
+        """Record that an active memory is no longer true, since `at` (default: now).
 
-        It can be reactivated. `revision` works as in `edit_memory`.
+        It stays true for earlier times (`memories(at=…)`), and can be reactivated. `at` cannot lie in the future: for
+        that, edit `expires`. `revision` works as in `edit_memory`.
         """
 
     def reactivate(self, memory: int, *, revision: int | None = None) -> MemoryRecord:

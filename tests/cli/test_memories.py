@@ -54,6 +54,16 @@ def test_memories_are_noted_and_listed_by_category_state_and_time(run: Run) -> N
     assert run("memories", "--reject", "1").exit_code == 2
 
 
+def test_a_memory_ends_now_or_at_a_date(run: Run) -> None:
+    run("note", "fact", "Ann lives in Lisbon")
+    future = run("memories", "--end", "1", "--at", "2126-01-01")
+    assert (future.exit_code, "lies in the future" in future.output) == (2, True)
+    assert json.loads(run("memories", "--end", "1", "--json").output)[0]["state"] == "expired"
+    assert run("memories").output == "no memories found\n"
+    again = run("memories", "--end", "1")
+    assert (again.exit_code, "is not active" in again.output) == (2, True)
+
+
 @pytest.mark.req("G6")
 def test_a_reminder_of_the_command_line_is_read_like_one_in_a_chat(run: Run) -> None:
     assert "reminds at" in run("note", "reminder", "Call mum", "--when", "tomorrow at 9").output

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -241,3 +241,17 @@ async def test_a_memory_that_is_no_longer_true_was_true_before_and_comes_back_by
         with pytest.raises(WrongState, match="is not active: it is expired"):
             await ann.end_memory(note.id)
         assert (await ann.undo(note.id)).active
+
+
+async def test_a_memory_ends_at_a_date_in_the_past_that_it_was_true_at() -> None:
+    async with connect() as memory:
+        ann = memory.user("ann")
+        note = await ann.note("fact", "Ann lives in Lisbon")
+        for wrong in (note.valid_from, datetime.now(UTC) + timedelta(hours=1), datetime(2026, 3, 1)):  # noqa: DTZ001
+            with pytest.raises(InvalidInput, match=r"true since|in the future|no time zone") as refused:
+                await ann.end_memory(note.id, at=wrong)
+            assert refused.value.field == "at"
+        last = note.valid_from + timedelta(microseconds=1)
+        assert (await ann.end_memory(note.id, at=last)).valid_to == last
+        assert await ann.memories(at=last) == []
+        assert [each.id for each in await ann.memories(at=note.valid_from)] == [note.id]

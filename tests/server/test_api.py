@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,20 @@ async def test_memories_are_made_listed_corrected_and_put_away_as_documented(ser
 
         users = (await client.get("/api/users")).json()["users"]
         assert [user["id"] for user in users] == ["ann", "bob"]
+
+
+async def test_a_memory_that_is_no_longer_true_is_ended(server: Running) -> None:
+    async with server.client(server.key()) as client:
+        made = await client.post("/api/memories", json=dentist(category="fact", content="Ann lives in Lisbon"))
+        end, tag = f"{made.headers['location']}/end", {"If-Match": made.headers["etag"]}
+        future = await client.post(end, params={"at": "2126-01-01T00:00:00Z"})
+        assert (future.status_code, [each["where"] for each in future.json()["errors"]]) == (422, ["query.at"])
+        ended = (await client.post(end, headers=tag)).json()
+        assert (ended["state"], ended["active"], ended["reason"]) == ("expired", False, "no longer true")
+        assert ended["valid_to"] is not None
+        assert (await client.post(end, headers=tag)).status_code == 412
+        assert (await client.post(end)).status_code == 409
+        assert (await client.post(f"{made.headers['location']}/undo")).json()["active"] is True
 
 
 @pytest.mark.defect("P8")
@@ -483,11 +498,13 @@ async def test_keys_are_made_and_taken_away_by_an_admin_of_everything(server: Ru
     async with server.admin() as admin, server.client(server.key("admin", space="default")) as local:
         assert (await local.post("/api/keys", json={"name": "x", "role": "admin"})).status_code == 403
         made = (await admin.post("/api/keys", json={"name": "new", "role": "app", "space": "default"})).json()
+        assert {each["id"]: each["last_used"] for each in (await admin.get("/api/keys")).json()}[made["id"]] is None
         async with server.client(made["token"]) as client:
             assert (await client.get("/api/users")).status_code == 200
-            listed = (await admin.get("/api/keys")).text
-            assert made["id"] in listed
-            assert made["token"] not in listed
+            listed = await admin.get("/api/keys")
+            used = {each["id"]: each["last_used"] for each in listed.json()}[made["id"]]
+            assert datetime.fromisoformat(used) >= datetime.fromisoformat(made["created_at"])
+            assert made["token"] not in listed.text
             assert (await admin.delete(f"/api/keys/{made['id']}")).status_code == 200
             assert (await client.get("/api/users")).status_code == 401
         assert (await admin.delete(f"/api/keys/{made['id']}")).status_code == 404

@@ -21,8 +21,9 @@ READING = {
     "list_reminders", "get_messages", "count_messages", "list_threads",
 }  # fmt: skip
 WRITING = {
-    "remember", "forget", "add_memory", "update_memory", "delete_memory", "set_reminder", "move_reminder",
-    "cancel_reminder", "add_messages", "edit_message", "take_back_message", "erase_messages", "clear_thread",
+    "remember", "forget", "add_memory", "update_memory", "end_memory", "delete_memory", "set_reminder",
+    "move_reminder", "cancel_reminder", "add_messages", "edit_message", "take_back_message", "erase_messages",
+    "clear_thread",
 }  # fmt: skip
 
 
@@ -57,6 +58,9 @@ async def use_everything(client: Client) -> None:
     context = await call(client, "get_context", text="What do I have on Monday?", budget=1_000)
     assert "Dentist" in context["text"]
     assert context["tokens"] <= 1_000
+    wrong = await refusal(client, "end_memory", id=made["id"], at="2126-01-01T00:00:00Z")
+    assert "at lies in the future" in wrong
+    assert (await call(client, "end_memory", id=made["id"]))["state"] == "expired"
     assert (await call(client, "delete_memory", id=made["id"]))["state"] == "deactivated"
     assert (await call(client, "forget", fact="tea"))["found"] is True
     assert (await call(client, "forget", fact="tea"))["found"] is False
@@ -135,7 +139,7 @@ async def test_a_key_keeps_an_agent_inside_its_walls(server: Live) -> None:
         made = await call(theirs, "add_memory", content="the word is zanzibar", user="bob")
     for key in (server.key(space="mine"), server.key(space="theirs", user="ann")):
         async with over_http(server, key) as client:
-            for tool in ("update_memory", "delete_memory"):
+            for tool in ("update_memory", "end_memory", "delete_memory"):
                 more = {"content": "x"} if tool == "update_memory" else {}
                 told = await refusal(client, tool, id=made["id"], **more)
                 unknown = await refusal(client, tool, id=999_999, **more)

@@ -1097,6 +1097,26 @@ export interface Routes {
     };
     result: Memory;
   };
+  /** End a memory */
+  "POST /api/memories/{number}/end": {
+    options: {
+      path: {
+        /** The id. */
+        number: number;
+      };
+      query?: {
+        /** Since when it is no longer true: later than `valid_from`, not in the future. Default: now. */
+        at?: string;
+        /** The space. Only for keys for all spaces; other keys have their own. */
+        space?: string;
+      };
+      headers?: {
+        /** The ETag of the version you read. If the memory has changed since, the response is 412. */
+        "If-Match"?: string;
+      };
+    };
+    result: Memory;
+  };
   /** Restore a memory */
   "POST /api/memories/{number}/reactivate": {
     options: {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from datetime import tzinfo
+from functools import partial
 from typing import Annotated, cast
 
 import typer
@@ -129,7 +130,12 @@ def memories(
         typer.Option("--state", help="active, superseded, deactivated, quarantined, expired or all. Default: active."),
     ] = None,
     at: Annotated[
-        str | None, typer.Option("--at", help="What was known at this time. Default: now. Example: 2026-03-01")
+        str | None,
+        typer.Option(
+            "--at",
+            help="What was known at this time; with --end, since when it is no longer true. Default: now. "
+            "Example: 2026-03-01",
+        ),
     ] = None,
     approve: Annotated[
         int | None, typer.Option("--approve", help="Approve the quarantined memory with this id. Example: 7")
@@ -138,16 +144,18 @@ def memories(
         int | None, typer.Option("--reject", help="Reject a memory, also when it is stated again.")
     ] = None,
     deactivate: Annotated[int | None, typer.Option("--deactivate", help="Deactivate a memory.")] = None,
+    end: Annotated[int | None, typer.Option("--end", help="Record that a memory is no longer true.")] = None,
     reactivate: Annotated[int | None, typer.Option("--reactivate", help="Reactivate a memory.")] = None,
     undo: Annotated[int | None, typer.Option("--undo", help="Undo a memory's last change.")] = None,
     space: Space = DEFAULT_SPACE,
     as_json: AsJson = False,
 ) -> None:
-    """Print memories, most important first; or approve, reject, deactivate, reactivate or undo one.
+    """Print memories, most important first; or approve, reject, deactivate, end, reactivate or undo one.
 
     Example:
         aforesaid memories --user ann --state quarantined
         aforesaid memories --user ann --approve 7
+        aforesaid memories --user ann --end 8 --at 2026-03-01
     """
     must_exist(store)
     with aforesaid.open(store) as memory:
@@ -156,6 +164,7 @@ def memories(
             (approve, person.approve),
             (reject, person.reject),
             (deactivate, person.deactivate),
+            (end, partial(person.end_memory, at=moment(at))),
             (reactivate, person.reactivate),
             (undo, person.undo),
         )

@@ -137,12 +137,23 @@ class Curator:
             replace(before, state="deactivated", active=False, valid_to=over, reason="by hand"), "deactivate", actor
         )
 
-    async def end(self, scope: Scope, memory: int, actor: str, *, revision: int | None = None) -> MemoryRecord:
-        """Record that an active memory was true until now."""
+    async def end(
+        self, scope: Scope, memory: int, actor: str, *, at: datetime | None = None, revision: int | None = None
+    ) -> MemoryRecord:
+        """Record that an active memory was true until a moment (default: now)."""
         before = await self._expected(scope, memory, revision)
         if before.state != "active":
             raise WrongState(f"memory {memory} is not active: it is {before.state}", "memory")
-        over = replace(before, state="expired", active=False, valid_to=moment(now()), reason=ENDED)
+        current = moment(now())
+        ended = at or current
+        if ended > current:
+            raise InvalidInput("at lies in the future; to end a memory later, edit when it expires", "at")
+        if at is not None and ended <= before.valid_from:
+            since = before.valid_from.isoformat(timespec="seconds")
+            raise InvalidInput(
+                f"memory {memory} is true since {since}; at must be later (or deactivate the memory)", "at"
+            )
+        over = replace(before, state="expired", active=False, valid_to=ended, reason=ENDED)
         return await self._change(over, "end", actor)
 
     async def reactivate(self, scope: Scope, memory: int, actor: str, *, revision: int | None = None) -> MemoryRecord:

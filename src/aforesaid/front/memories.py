@@ -218,12 +218,14 @@ class UserMemories(UserHandle):
         return await self._services.curator.deactivate(self.scope, _number(memory), self._who, revision=revision)
 
     @public(audit=IN_METHOD)
-    async def end_memory(self, memory: int, *, revision: int | None = None) -> MemoryRecord:
-        """Record that an active memory is no longer true. It stays true for times before now (`memories(at=…)`).
+    async def end_memory(self, memory: int, *, at: datetime | None = None, revision: int | None = None) -> MemoryRecord:
+        """Record that an active memory is no longer true, since `at` (default: now).
 
-        It can be reactivated. `revision` works as in `edit_memory`.
+        It stays true for earlier times (`memories(at=…)`), and can be reactivated. `at` cannot lie in the future: for
+        that, edit `expires`. `revision` works as in `edit_memory`.
         """
-        return await self._services.curator.end(self.scope, _number(memory), self._who, revision=revision)
+        ended = None if at is None else checks.moment(checks.microseconds(at, "at", "at"))
+        return await self._services.curator.end(self.scope, _number(memory), self._who, at=ended, revision=revision)
 
     @public(audit=IN_METHOD)
     async def reactivate(self, memory: int, *, revision: int | None = None) -> MemoryRecord:

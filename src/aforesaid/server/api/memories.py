@@ -1,4 +1,4 @@
-"""Routes for single memories: list, add, edit, deactivate and restore."""
+"""Routes for single memories: list, add, edit, deactivate, end and restore."""
 
 from __future__ import annotations
 
@@ -252,10 +252,12 @@ class _Change:
         self._match = match
         self._response = response
 
-    async def carry_out(self, act: Callable[..., Awaitable[MemoryRecord]], number: int) -> MemoryShape:
+    async def carry_out(
+        self, act: Callable[..., Awaitable[MemoryRecord]], number: int, **arguments: object
+    ) -> MemoryShape:
         """Change the memory, unless somebody else changed it before (412)."""
         with unchanged(self._match):
-            made = await act(number, revision=expected(self._match))
+            made = await act(number, revision=expected(self._match), **arguments)
         self._response.headers["ETag"] = etag(made.revision)
         return await shown(self._memory, made)
 
@@ -285,6 +287,22 @@ async def approve_memory(change: Change, number: Number) -> MemoryShape:
 async def reject_memory(change: Change, number: Number) -> MemoryShape:
     """Deactivate a memory that waits for approval. Returns 409 for any other."""
     return await change.carry_out(change.person.reject, number)
+
+
+@router.post("/memories/{number}/end", summary="End a memory", responses=declared(412))
+async def end_memory(
+    change: Change,
+    number: Number,
+    at: Annotated[
+        Moment | None,
+        Query(
+            description="Since when it is no longer true: later than `valid_from`, not in the future. Default: now.",
+            examples=["2026-03-01T00:00:00+01:00"],
+        ),
+    ] = None,
+) -> MemoryShape:
+    """Record that a memory is no longer true: its state becomes `expired`. Returns 409 for one that is not active."""
+    return await change.carry_out(change.person.end_memory, number, at=at)
 
 
 @router.post("/memories/{number}/reactivate", summary="Restore a memory", responses=declared(412))

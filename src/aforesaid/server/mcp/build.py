@@ -112,6 +112,7 @@ def _add_tools(
         (memories.forget, "Forget", _PUTS_AWAY),
         (memories.add_memory, "Add a memory", _WRITES),
         (memories.update_memory, "Correct a memory", _WRITES),
+        (memories.end_memory, "End a memory", _PUTS_AWAY),
         (memories.delete_memory, "Put a memory away", _PUTS_AWAY),
         (reminders.set_reminder, "Set a reminder", _WRITES),
         (reminders.move_reminder, "Move a reminder", _WRITES),

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Annotated, Any, ClassVar, Final, Literal, Self
 
 from mcp.server.mcpserver import Context
-from pydantic import BaseModel, Field
+from pydantic import AwareDatetime, BaseModel, Field
 
 from aforesaid.domain.hit import Hit
 from aforesaid.domain.literals import Category, CategoryOrKind, HitKind, Kind, MemoryState
@@ -247,6 +247,22 @@ class MemoryTools(AgentAccess):
         return MemoryItem.of(
             await person.edit_memory(id, text=content, category=category, importance=importance, tags=tags, when=when)
         )
+
+    async def end_memory(
+        self,
+        ctx: Context[Any, Any],
+        id: MemoryId,  # noqa: A002
+        at: Annotated[
+            AwareDatetime | None,
+            Field(description="Since when it is not true any more; not in the future. Default: now."),
+        ] = None,
+    ) -> MemoryItem:
+        """Record that a memory was true and is not any more: they moved, changed jobs, stopped liking it.
+
+        It stays part of the past. If it never was true, use delete_memory.
+        """
+        person = await self._owner(ctx, id)
+        return MemoryItem.of(await person.end_memory(id, at=at))
 
     async def delete_memory(self, ctx: Context[Any, Any], id: MemoryId) -> MemoryItem:  # noqa: A002
         """Put a memory away, so that it is not used any more. It is kept, and people can bring it back."""
