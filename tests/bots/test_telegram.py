@@ -77,6 +77,11 @@ async def test_a_direct_chat_with_memory(telegram: FakeTelegram, tmp_path: Path)
             log = await memory.user("1001", space="telegram").history()
             assert [message.text for message in log][0::2] == ["I live in Bern.", "Where do I live?"]
             assert [(message.id, message.name) for message in log][2] == (str(number), "Ann")
+            await memory.receipt_keeper.settled()
+            receipts = await memory.user("1001", space="telegram").receipts()
+            replies = [message.seq for message in log if message.role == "assistant"]
+            assert [receipt.reply for receipt in receipts] == replies[::-1], "what each reply knew"
+            assert receipts[0].knew == "2 messages"
         assert "I live in Bern." in str(model.requests[-1].body)
 
 

@@ -88,15 +88,19 @@ class Assistant:
             yield f"({notice})\n"
         turn, sent = Turn(user, text, receipt.message, name), SentContext()
         pieces: list[str] = []
+        reply: Message | None = None
         try:
-            async with aclosing(self.answer(turn, sent)) as answer:
-                async for piece in answer:
-                    pieces.append(piece)
-                    yield piece
-        except ModelError as error:
-            yield f"(the model could not answer: {error}; what you said is stored)"
-        reply = (await user.add("assistant", "".join(pieces))).message if pieces and self.speaks else None
-        self.keep_receipt(turn, sent, reply)
+            try:
+                async with aclosing(self.answer(turn, sent)) as answer:
+                    async for piece in answer:
+                        pieces.append(piece)
+                        yield piece
+            except ModelError as error:
+                yield f"(the model could not answer: {error}; what you said is stored)"
+            if pieces and self.speaks:
+                reply = (await user.add("assistant", "".join(pieces))).message
+        finally:  # also if nobody waits for the rest of the answer: the model was sent it all the same
+            self.keep_receipt(turn, sent, reply)
 
     async def requested(self, turn: Turn) -> Answer | None:
         """Carry out the free-form request of a stored message; return None if it is none."""
