@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from aforesaid.cli import app
+from aforesaid.server.auth import KeyUse, keys_path
+from aforesaid.settings import load_settings
 
 
 def run(*arguments: str) -> tuple[int, str]:
@@ -35,6 +38,18 @@ def test_a_key_is_for_many_people_unless_it_is_made_for_one(options: tuple[str, 
     assert run("key", "add", "my-laptop", *options)[0] == 0
     (key,) = json.loads(run("key", "list", "--json")[1])
     assert key["user"] == user
+
+
+def test_the_list_says_when_a_key_was_last_used(tmp_path: Path) -> None:
+    run("key", "add", "my-app")
+    (key,) = json.loads(run("key", "list", "--json")[1])
+    assert key["last_used"] is None
+    use = KeyUse(keys_path(load_settings(), str(tmp_path / "memory.db")))
+    use.mark(key["id"])
+    use.write()
+    (key,) = json.loads(run("key", "list", "--json")[1])
+    assert datetime.fromisoformat(key["last_used"]) <= datetime.now(UTC)
+    assert key["last_used"][:10] in run("key", "list")[1]
 
 
 @pytest.mark.defect("P3")

@@ -108,19 +108,26 @@ class _Server(uvicorn.Server):
 
 
 @contextmanager
-def served(path: Path, *, profile: str | None = None, serving: Mapping[str, Any] | None = None) -> Iterator[str]:
+def served(
+    path: Path,
+    *,
+    profile: str | None = None,
+    serving: Mapping[str, Any] | None = None,
+    settings: Mapping[str, Any] | None = None,
+) -> Iterator[str]:
     """Serve a memory over HTTP on a free port, and return the ready link."""
     links: SimpleQueue[str] = SimpleQueue()
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port: int = listening.getsockname()[1]
-        settings = Serving(port=port, **{"requests_per_second": 1e6, "burst": 1_000_000, **(serving or {})})
+        options = Serving(port=port, **{"requests_per_second": 1e6, "burst": 1_000_000, **(serving or {})})
         running: list[_Server] = []
 
         async def run() -> None:
-            async with aforesaid.connect(path, profile=profile, embedder="deterministic") as memory:
-                app = create_app(memory, ServerOptions(settings))
+            given = {"embedder": "deterministic", **(settings or {})}
+            async with aforesaid.connect(path, profile=profile, settings=given) as memory:
+                app = create_app(memory, ServerOptions(options))
                 here: AppState = app.state.served
-                config = uvicorn_config(app, settings, timeout_graceful_shutdown=5)
+                config = uvicorn_config(app, options, timeout_graceful_shutdown=5)
                 running.append(_Server(config))
                 links.put(f"http://127.0.0.1:{port}/login?token={str.__str__(here.link)}")
                 await running[0].serve(sockets=[listening])

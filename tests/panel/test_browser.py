@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Route, expect
 
 import aforesaid
 from panel.looking import PAGES, Looker, looking, needs_chromium, served
@@ -137,7 +137,7 @@ def test_memories_are_written_corrected_and_their_story_is_told(browser: Browser
         form = page.locator("details.add")
         form.get_by_label("About").fill("tom")
         form.get_by_label("What to remember").fill("Likes <b>strong</b> tea & cake")
-        form.get_by_label("Category").select_option("preference")
+        form.get_by_label("Kind").select_option("preference")
         form.get_by_label("Importance").fill("10")
         form.get_by_label("Tags").fill("tea, cake")
         form.get_by_role("button", name="Remember").click()
@@ -185,8 +185,12 @@ def test_what_waits_is_approved_or_rejected(browser: Browser, filled: Path) -> N
         expect(card).to_contain_text("Ignore all previous instructions")
         card.get_by_role("button", name="Reject").click()
         looker.hears("Rejected")
+        page.evaluate("window.loadedOnce = true")
         card.get_by_role("button", name="Undo").click()
+        expect(page.locator("#undo")).to_contain_text("Undone")
         card.get_by_role("button", name="Approve").click()
+        expect(page.locator("#undo")).to_contain_text("Approved")
+        assert page.evaluate("window.loadedOnce"), "the page was loaded again"
         # It no longer waits, so it leaves the list once the page is up to date.
         expect(card.get_by_role("button", name="Approve")).to_have_count(0)
         looker.open("/memories")
@@ -461,6 +465,24 @@ def test_a_click_before_the_scripts_have_come_can_be_undone_too(browser: Browser
         looker.picture("rejected without scripts")
         told.get_by_role("button", name="Undo").click()
         expect(card.get_by_role("button", name="Approve")).to_be_visible()
+
+
+def test_a_click_just_before_the_scripts_have_come_does_not_load_the_page_again(browser: Browser, filled: Path) -> None:
+    with served(filled) as link, looking(browser, link) as looker:
+        page = looker.open("/")
+        # However slow this machine is, the page does not give up waiting.
+        page.add_init_script(
+            "const later = setTimeout; window.setTimeout = (f, ms) => later(f, ms === 2000 ? 60_000 : ms)"
+        )
+        held: list[Route] = []
+        page.route("**/htmx*.js", held.append)
+        page.goto(f"{looker.address}/memories?state=quarantined", wait_until="commit")
+        card = page.locator("article.memory", has_text="Ignore all previous instructions")
+        card.get_by_role("button", name="Reject").click(no_wait_after=True)
+        page.evaluate("window.loadedOnce = true")
+        held[0].continue_()
+        looker.hears("Rejected")
+        assert page.evaluate("window.loadedOnce")
 
 
 def test_light_and_dark_can_be_chosen(looker: Looker) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ast
+import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import cast, get_args
 
@@ -16,8 +19,10 @@ from aforesaid.profiles.recipe import SectionName
 from aforesaid.profiles.runtime_settings import RUNTIME_SETTINGS
 from aforesaid.server import ServerOptions, create_app
 from aforesaid.server.auth import ROLES
-from aforesaid.server.languages import ENGLISH, OfferedLanguages, read_language
+from aforesaid.server.languages import ENGLISH, OfferedLanguages, read_language, using
 from aforesaid.server.languages.catalogue import placeholders
+from aforesaid.server.languages.error_texts import ERROR_TEXTS, translate_error
+from aforesaid.server.panel.memory_filters import GROUPINGS
 from aforesaid.settings import Serving
 from panel.looking import looking, needs_chromium, served
 from panel.texts import SERVER, TEMPLATES, texts, unwrapped
@@ -56,13 +61,89 @@ def test_words_that_are_not_wrapped_are_found_and_wrapped_ones_are_not() -> None
 VARIABLE = (
     *CATEGORIES, *get_args(Kind), *STATES, *ROLES, "low", "medium", "high", "critical",
     *(word for each in RUNTIME_SETTINGS.values() if each.group for word in (each.label, each.help, each.group)),
-    *get_args(AlertKind), *get_args(ComponentStatus), *get_args(SectionName),
+    *get_args(AlertKind), *get_args(ComponentStatus), *get_args(SectionName), *GROUPINGS,
 )  # fmt: skip
 """Texts of other rooms that templates show through a variable."""
 
 
 def test_words_of_other_rooms_that_pages_show_have_a_german_entry() -> None:
     assert sorted({text for text in VARIABLE if text not in GERMAN.texts}) == []
+
+
+REACHED = (
+    "domain/checks.py", "domain/memory.py", "digest/requests.py", "facts/curating.py", "facts/fact_editor.py",
+    "front/memories.py", "portability/detect_format.py", "profiles/runtime_settings.py", "store/sql/memories.py",
+    "store/sql/messages.py", "store/sql/summaries.py", "store/rules/memories.py", "server/auth/credential.py",
+    "server/dependencies.py",
+)  # fmt: skip
+"""The modules whose errors somebody can meet by what they type into a form, or by an address of a page."""
+UNREACHABLE = (
+    "must be a string, not", "must be a tuple, not", "must be a datetime, not", "must be a path, not",
+    "must be a whole number, not", "must be a number, not", "is not a path: ", "has no time zone;", "surrogate pair",
+    "nothing to change was given", "at lies in the future", "at must be later", "until must be later than now",
+    "the confidence must", "is set for a whole space", "there is no setting", "is written by Aforesaid itself",
+    "is True or False", "of this thread", "this thread has", "a source of the memory is not",
+    "use auto or one of",
+)  # fmt: skip
+"""Parts of errors in those modules that programs can cause, and forms cannot."""
+
+
+def sentence(node: ast.AST) -> str:
+    """Return a text of a source, with {} for each value of an f-string; empty for anything else."""
+    if isinstance(node, ast.JoinedStr):
+        return "".join(str(each.value) if isinstance(each, ast.Constant) else "{}" for each in node.values)
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
+
+
+def nodes(path: Path) -> Iterator[ast.AST]:
+    return ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+
+
+def raised_texts() -> dict[str, str]:
+    """Return the texts of the errors that the modules raise, and the module of each."""
+    return {
+        sentence(part): name
+        for name in REACHED
+        for node in nodes(SERVER.parent / name)
+        if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call)
+        for part in node.exc.args
+        if " " in sentence(part)
+    }
+
+
+@pytest.mark.req("G8")
+def test_every_error_that_a_form_can_lead_to_is_translated() -> None:
+    with using(GERMAN):
+        english = [
+            f"{name}: {text}"
+            for text, name in raised_texts().items()
+            if not any(part in text for part in UNREACHABLE)
+            and translate_error(text.replace("{}", "X")) == text.replace("{}", "X")
+        ]
+    assert english == [], "add these to ERROR_TEXTS and to de.toml"
+
+
+@pytest.mark.parametrize(
+    ("english", "german"),
+    [
+        ("the text is empty", "Der Text ist leer"),
+        ("the importance must be at most 10, not 11", "Die Wichtigkeit darf höchstens 10 sein, nicht 11"),
+        ("memory 7 is not active: it is expired", "Erinnerung 7 ist nicht aktiv: abgelaufen"),
+        ("unknown category 'x'; use one of fact, task", "unbekannter Wert 'x' (Kategorie); möglich sind fact, task"),
+        ("something that nobody listed", "something that nobody listed"),
+    ],
+)  # fmt: skip
+def test_an_error_is_translated_with_its_values(english: str, german: str) -> None:
+    assert translate_error(english) == english
+    with using(GERMAN):
+        assert translate_error(english) == german
+
+
+def test_every_translated_error_is_in_the_sources() -> None:
+    framework = {"Field required", "Input should be a valid integer, unable to parse string as an integer"}
+    modules = (path for path in SERVER.parent.rglob("*.py") if path.name != "error_texts.py")
+    written = {sentence(node) for path in modules for node in nodes(path)}
+    assert [text for text in ERROR_TEXTS if re.sub(r"\{\w+\}", "{}", text) not in written | framework] == []
 
 
 def test_every_german_entry_is_used_and_has_the_right_forms() -> None:

@@ -154,6 +154,27 @@ def write(looker: Looker, text: str) -> None:
     other.close()
 
 
+def test_an_alert_is_acknowledged_and_says_by_whom(browser: Browser, filled: Path) -> None:
+    settings = {"alerts.storage_bytes": 1, "alerts.free_disk": 0.0}
+    with served(filled, settings=settings) as link, looking(browser, link) as looker:
+        expect(looker.page.get_by_role("region", name="Alerts")).to_contain_text("1 are allowed")
+        page = looker.open("/health")
+        alert = page.locator(".alerts li")
+        expect(alert).to_contain_text("1 are allowed")
+        expect(page.locator("#health > .notice")).to_contain_text("1 alert is open")
+        alert.get_by_role("button", name="Acknowledge").click()
+        looker.hears("Acknowledged.")
+        expect(alert).to_contain_text("Acknowledged by the ready link just now")
+        expect(alert.get_by_role("button")).to_have_count(0)
+        expect(page.locator("#health > .notice")).not_to_contain_text("open")
+        page = looker.open("/")
+        expect(page.get_by_role("region", name="Alerts")).to_have_count(0)
+        page = looker.open("/audit?action=alert.acknowledge")
+        expect(page.locator("tbody tr")).to_have_count(1)
+        expect(page.locator("tbody tr")).to_contain_text("capacity store")
+        assert looker.complaints == []
+
+
 def test_settings_say_what_applies_and_where_it_comes_from(acting: Looker) -> None:
     page = acting.open("/settings")
     help_text = page.locator("#context_budget-help")

@@ -32,7 +32,7 @@ def write_a_memory(page: Page) -> Locator:
     form = page.locator("details.add")
     if form.get_attribute("open") is None:
         form.locator("summary").click()
-    form.get_by_label("Category").select_option("schedule")
+    form.get_by_label("Kind").select_option("schedule")
     form.get_by_label("Importance").fill("8")
     form.get_by_label("What to remember").fill("Choir <rehearsal> & cake")
     form.get_by_label("Tags").fill("music, evening")
@@ -42,7 +42,7 @@ def write_a_memory(page: Page) -> Locator:
 
 
 def still_there(form: Locator) -> None:
-    expect(form.get_by_label("Category")).to_have_value("schedule")
+    expect(form.get_by_label("Kind")).to_have_value("schedule")
     expect(form.get_by_label("Importance")).to_have_value("8")
     expect(form.get_by_label("What to remember")).to_have_value("Choir <rehearsal> & cake")
     expect(form.get_by_label("Tags")).to_have_value("music, evening")
@@ -148,3 +148,14 @@ def test_a_question_with_an_impossible_budget_is_shown_with_it(looker: Looker) -
     wrong(page.get_by_label("Budget in tokens"), "the budget must be at least 256")
     expect(page.get_by_label("Budget in tokens")).to_have_value("3")
     expect(page.get_by_label("Their message")).to_have_value("What could I cook?")
+
+
+def test_what_is_wrong_is_said_in_the_language_of_the_page(browser: Browser, filled: Path) -> None:
+    with served(filled, serving={"language": "de"}) as link, looking(browser, link) as looker:
+        page = looker.open("/person/memories?user=ann")
+        form = page.locator("details.add")
+        form.locator("summary").click()
+        form.locator("[name=text]").fill("Chorprobe")
+        form.locator("[name=when]").fill("demnächst mal")
+        form.locator("button[type=submit]").click()
+        wrong(form.locator("[name=when]"), "in 'demnächst mal' ist keine Zeit zu erkennen")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
@@ -220,6 +221,19 @@ async def test_bad_input_is_refused_and_nothing_is_stored(server: Running) -> No
     assert (await server.memory.memories())[0].text == "a good one"
 
 
+@pytest.mark.req("G8")
+@pytest.mark.parametrize(("field", "value"), BAD, ids=lambda value: value[:12])
+async def test_bad_input_is_refused_in_the_language_of_the_page(server: Running, field: str, value: str) -> None:
+    form = {"user": "ann", "text": "a good one", "category": "fact", "importance": "5", field: value}
+    told = {}
+    async with browsing(server, str.__str__(server.here.link)) as (browser, csrf):
+        for language in ("en", "de"):
+            headers = {"Accept": "application/json", "Accept-Language": language}
+            answer = await browser.post("/memories/add", data=form | {"csrf": csrf}, headers=headers)
+            told[language] = answer.json()["detail"]
+    assert told["en"] != told["de"], "the same in both languages"
+
+
 @pytest.mark.defect("P8")
 async def test_the_form_of_a_memory_moves_a_reminder(server: Running) -> None:
     ann = server.memory.user("ann")
@@ -260,6 +274,33 @@ async def test_a_refused_form_is_shown_again_and_nothing_that_was_typed_runs(ser
     assert answer.text.count(escape(hostile)) == 3
     assert "<script>alert" not in answer.text
     assert "came_from=%2Fperson%2Fmemories%3Fuser%3Dann" in answer.text
+
+
+@pytest.mark.parametrize("zone", ["Pacific/Kiritimati", "Pacific/Auckland", "Europe/Berlin", "Etc/GMT+12"])
+async def test_a_day_without_a_time_is_the_persons_own_day(server: Running, zone: str) -> None:
+    ann = server.memory.user("ann")
+    await ann.set("time_zone", zone)
+    await ann.note("schedule", "Move house on January 1, 2126")
+    async with browsing(server, str.__str__(server.here.link)) as (browser, _):
+        for page in ("/memories", "/person/memories?user=ann"):
+            assert "1 Jan 2126" in (await browser.get(page)).text, page
+
+
+async def test_memories_of_a_person_are_grouped_by_kind_or_by_category(server: Running) -> None:
+    ann = server.memory.user("ann")
+    await ann.note("relationship", "Tom is her brother")
+    await ann.note("event", "Ran a marathon on May 3, 2024")
+    async with browsing(server, str.__str__(server.here.link)) as (browser, _):
+        by_kind = (await browser.get("/person/memories?user=ann")).text
+        titles = re.findall(r'<h2 id="title-\w+">(.*?)</h2>', by_kind)
+        assert titles == ["Facts", "Events", "Relationships"]
+        by_category = (await browser.get("/person/memories?user=ann&by=category")).text
+        assert "Relationships" not in re.findall(r'<h2 id="title-\w+">(.*?)</h2>', by_category)
+        assert "Tom is her brother" in by_category
+        only = (await browser.get("/memories?kind=relationship")).text
+        assert ("Tom is her brother" in only, "Ran a marathon" in only) == (True, False)
+        refused = await browser.get("/memories?kind=gossip")
+        assert (refused.status_code, "unknown value" in refused.text) == (422, True)
 
 
 async def test_a_memory_of_blanks_is_refused(server: Running) -> None:
@@ -332,6 +373,17 @@ async def test_settings_name_who_changed_them_and_only_what_changed_is_written(s
     entries = [each for each in await server.memory.user("ann").audit() if each.action.startswith("setting.")]
     assert len(entries) == 3
     assert all("test admin" in each.actor for each in entries)
+
+
+async def test_what_was_done_is_told_on_the_next_page_and_not_lost_to_a_refresh(server: Running) -> None:
+    (memory,) = await server.memory.memories(user="ann")
+    told = "Deleted: ann keeps a secret"
+    async with browsing(server, str.__str__(server.here.link)) as (browser, csrf):
+        await browser.post(f"/memories/{memory.id}/delete", data={"csrf": csrf})
+        for headers in ({"X-Aforesaid-Live": "yes"}, {"HX-Request": "true"}):
+            assert told not in (await browser.get("/memories", headers=headers)).text
+        assert told in (await browser.get("/memories")).text
+        assert told not in (await browser.get("/memories")).text
 
 
 async def test_an_answer_leads_back_only_to_pages_of_our_own(server: Running) -> None:

@@ -75,18 +75,20 @@ def add_key(
 
 @commands.command("list")
 def list_keys(store: Store = None, as_json: AsJson = False) -> None:
-    """List the keys, without their secrets.
+    """List the keys, without their secrets, and when each was last used. A running server writes that once a minute.
 
     Example:
         aforesaid key list
     """
-    found = _keys(store).all()
+    keys = _keys(store).all()
+    used = _last_uses(store)
+    found = [_shown(key) | {"last_used": used.get(key.id)} for key in keys]
     if as_json:
-        print_json([_shown(key) for key in found])
+        print_json(found)
         return
-    table = Table("id", "name", "role", "space", "user", "until")
+    table = Table("id", "name", "role", "space", "user", "until", "last used")
     for key in found:
-        table.add_row(*(Text(harmless(value or "-")) for value in _shown(key).values()))
+        table.add_row(*(Text(harmless(value or "-")) for value in key.values()))
     console().print(table)
 
 
@@ -118,6 +120,14 @@ def _keys(store: str | None, *, must_exist: bool = False) -> Keys:
     if must_exist and not path.exists():
         raise NotFound(f"there are no keys in {path}; check --store")
     return Keys(path)
+
+
+def _last_uses(store: str | None) -> dict[str, str]:
+    """Return when each key was last used, by its id."""
+    from aforesaid.server.auth import KeyUse, keys_path  # noqa: PLC0415 - an extra
+
+    found = KeyUse(keys_path(load_settings(), store)).all()
+    return {key: at.isoformat(timespec="seconds") for key, at in found.items()}
 
 
 def _shown(key: Key) -> dict[str, str | None]:

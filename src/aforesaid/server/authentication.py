@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import secrets
+from dataclasses import replace
 from typing import Final
 
 from starlette.exceptions import HTTPException
@@ -51,6 +52,8 @@ class Authentication:
                 answer.headers["Connection"] = "close"
             await answer(scope, receive, send)
             return
+        if self._state.page_views.is_refresh(request, who):
+            who = replace(who, refreshing=True)
         scope[CREDENTIAL] = who
         request.state.who = who
         await self._app(scope, receive, send)

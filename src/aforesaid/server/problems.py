@@ -22,6 +22,7 @@ from aforesaid import errors
 from aforesaid.models.redact import redact
 from aforesaid.server.error_formats import error_body
 from aforesaid.server.form_again import form_again
+from aforesaid.server.languages import translate_error
 from aforesaid.server.pages import page
 from aforesaid.server.request_fields import field_of_request
 
@@ -142,7 +143,7 @@ async def _problem_of(request: Request, error: errors.AforesaidError) -> Respons
     if isinstance(error, errors.ModelUnavailable) and error.retry_after is not None:
         headers["Retry-After"] = str(math.ceil(error.retry_after))
     # Half of a surrogate pair in what was sent cannot be sent back.
-    said = redact(str(error)).encode(errors="backslashreplace").decode()
+    said = translate_error(redact(str(error)).encode(errors="backslashreplace").decode())
     wrong = []
     if isinstance(error, errors.InvalidInput) and error.field is not None:
         where = field_of_request(request, error.field)
@@ -159,6 +160,7 @@ def refusal(request: Request, error: HTTPException) -> Response:
     detail = str(error.detail)
     if detail == phrase:  # The framework raised it: no route matched.
         detail = _UNROUTED.get(error.status_code, detail)
+    detail = translate_error(detail)
     headers = dict(error.headers or {})
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
         headers["Allow"] = ", ".join(_methods(request))
@@ -192,6 +194,7 @@ def install(app: FastAPI) -> None:
     async def unfit(request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)  # noqa: S101
         wrong = [_unfit(each) for each in error.errors()]
+        wrong = [each.model_copy(update={"what": translate_error(each.what)}) for each in wrong]
         detail = "; ".join(f"{each.where}: {each.what}" for each in wrong)
         return await _refused(request, 422, "invalid-input", detail, wrong=wrong)
 
@@ -201,7 +204,9 @@ def install(app: FastAPI) -> None:
 
     async def unexpected(request: Request, _: Exception) -> Response:
         # What happened is in the log of the server, which its caller may not be allowed to read.
-        return _answer(request, 500, "failed", "Something went wrong here; the server's log says what.")
+        return _answer(
+            request, 500, "failed", translate_error("Something went wrong here; the server's log says what.")
+        )
 
     app.add_exception_handler(errors.AforesaidError, ours)
     app.add_exception_handler(RequestValidationError, unfit)

@@ -11,6 +11,7 @@ from typing import Any, Final
 from aforesaid.memory import Memory
 from aforesaid.server.auth import Credential, Keys, KeyUse, Sessions
 from aforesaid.server.auth.keys import hash_of
+from aforesaid.server.auth.page_views import PageViews
 from aforesaid.server.auth.sessions import COOKIE
 from aforesaid.server.change_feed import ChangeFeed
 from aforesaid.server.guard.rate import Rates
@@ -48,6 +49,7 @@ class AppState:
     key_use: KeyUse = field(init=False)
     upstream: Upstream = field(init=False)
     proxy_memory: ProxyMemory = field(init=False)
+    page_views: PageViews = field(default_factory=PageViews)
     imports: PendingImports = field(default_factory=PendingImports)
     _writing_use: bool = False
     _finishing: set[asyncio.Task[None]] = field(default_factory=set)

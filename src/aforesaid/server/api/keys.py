@@ -46,6 +46,7 @@ class KeyShape(BaseModel):
     user: str | None
     created_at: datetime
     expires_at: datetime | None
+    last_used: datetime | None = Field(description="When a request last came with it; null if none did.")
 
 
 class MadeKey(KeyShape):
@@ -59,7 +60,8 @@ async def list_keys(who: Admin, here: StateDep) -> list[KeyShape]:
     """Return all keys without their secrets. Needs an admin key for all spaces."""
     require_all_spaces(who)
     await here.memory.record_access("keys.read", "keys", actor=who.actor, space=DEFAULT_SPACE)
-    return [_shown(key) for key in here.keys.all()]
+    used = await asyncio.to_thread(here.key_use.all)
+    return [_shown(key, used.get(key.id)) for key in here.keys.all()]
 
 
 @router.post("/keys", status_code=201, summary="Make a key")
@@ -71,7 +73,7 @@ async def make_key(who: Admin, here: StateDep, new: NewKey) -> MadeKey:
         here.keys.add, new.name, new.role, space=new.space, user=new.user, expires_at=new.expires_at
     )
     await _record(here, who, "key.add", key)
-    return MadeKey(token=str.__str__(token), **_shown(key).model_dump())
+    return MadeKey(token=str.__str__(token), **_shown(key, None).model_dump())
 
 
 @router.delete("/keys/{key_id}", summary="Take a key away")
@@ -83,7 +85,7 @@ async def remove_key(
     removed = await asyncio.to_thread(here.keys.remove, key_id)
     here.feed.check_credentials()
     await _record(here, who, "key.remove", removed)
-    return _shown(removed)
+    return _shown(removed, (await asyncio.to_thread(here.key_use.all)).get(removed.id))
 
 
 async def _record(here: AppState, who: Credential, action: str, key: Key) -> None:
@@ -92,5 +94,14 @@ async def _record(here: AppState, who: Credential, action: str, key: Key) -> Non
     await here.memory.record_access(action, subject, actor=who.actor, space=key.space or DEFAULT_SPACE)
 
 
-def _shown(key: Key) -> KeyShape:
-    return KeyShape.model_validate(key, from_attributes=True)
+def _shown(key: Key, last_used: datetime | None) -> KeyShape:
+    return KeyShape(
+        id=key.id,
+        name=key.name,
+        role=key.role,
+        space=key.space,
+        user=key.user,
+        created_at=datetime.fromisoformat(key.created_at),
+        expires_at=None if key.expires_at is None else datetime.fromisoformat(key.expires_at),
+        last_used=last_used,
+    )

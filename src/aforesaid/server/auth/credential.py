@@ -33,6 +33,8 @@ class Credential:
     """The user of proxy requests that name nobody; None: they get no memory, because many people may use the key."""
     csrf: str | None = None
     """The CSRF token that a browser must send with changes; None without a cookie."""
+    refreshing: bool = False
+    """Whether an open page fetches itself again, which is not audited: opening it was."""
 
     def may(self, role: Role) -> bool:
         """Return whether it has the permissions of a role."""
@@ -74,13 +76,18 @@ class Credential:
         own = f"{whose}/"
         if self.user is not None and thread is not None and not is_direct(thread) and not thread.startswith(own):
             thread = f"{own}{thread}"
-        actor = self.actor if audited else None
+        actor = self.viewer if audited else None
         return memory.user(whose, space=self.space_of(space), thread=thread, session=session, actor=actor)
 
     @property
     def actor(self) -> str:
         """Its name in the audit log."""
         return f"{self.id} {self.name}"[: checks.IDENTIFIER_CHARACTERS]
+
+    @property
+    def viewer(self) -> str | None:
+        """Its name in the audit log for what it views; None for a page that refreshes itself."""
+        return None if self.refreshing else self.actor
 
     @property
     def everywhere(self) -> bool:

@@ -6,6 +6,7 @@ English texts are the keys of the catalogues, and what is shown where a catalogu
 
 from aforesaid.server.languages.catalogue import ENGLISH, Language, read_language
 from aforesaid.server.languages.current import N_, current, plural, translate, using
+from aforesaid.server.languages.error_texts import translate_error
 from aforesaid.server.languages.middleware import COOKIE, Languages
 from aforesaid.server.languages.offered import OfferedLanguages
 
@@ -20,5 +21,6 @@ __all__ = [
     "plural",
     "read_language",
     "translate",
+    "translate_error",
     "using",
 ]

@@ -11,7 +11,7 @@ from typing import Final
 
 from fastapi import APIRouter
 
-from aforesaid.domain.memory import CATEGORIES
+from aforesaid.domain.memory import CATEGORIES, KINDS
 from aforesaid.server.languages import translate
 from aforesaid.server.pages import environment
 from aforesaid.server.panel import (
@@ -25,6 +25,7 @@ from aforesaid.server.panel import (
     keys,
     live,
     memories,
+    memory_filters,
     overview,
     people,
     person_data,
@@ -66,6 +67,8 @@ environment.filters.update(shown.FILTERS)
 environment.filters["notable"] = search.notable
 environment.filters["translated"] = translate
 environment.tests["previewed"] = conversation.previewed
-environment.globals["categories"] = CATEGORIES
+environment.globals.update(
+    categories=CATEGORIES, kinds=KINDS, called=memory_filters.CALLED, groupings=tuple(memory_filters.GROUPINGS)
+)
 for part in (*PARTS, live):  # `live` has no page
     router.include_router(part.router)

@@ -77,5 +77,5 @@ async def _entries(view: View, user: str) -> list[AuditEntry]:
     people = [user] if user else [each.user.id for each in await view.people(_PEOPLE)]
     found = [entry for each in people for entry in await view.person(each).audit(_ROWS)]
     if not user and view.who.user is None:
-        found += await view.memory.audit(_ROWS, space=view.space, actor=view.who.actor)
+        found += await view.memory.audit(_ROWS, space=view.space, actor=view.who.viewer)
     return sorted(found, key=lambda entry: entry.id, reverse=True)

@@ -20,8 +20,9 @@ from aforesaid.domain.memory import MemoryRecord
 from aforesaid.domain.message import Message, Position
 from aforesaid.domain.scope import Scope, is_direct
 from aforesaid.domain.summary import Summary
-from aforesaid.errors import InvalidInput, NotFound, quoted
+from aforesaid.errors import InvalidInput, NotFound
 from aforesaid.memory import UserMemory
+from aforesaid.server.panel import forms
 from aforesaid.server.panel.receipts import receipts_by_reply
 from aforesaid.server.panel.view import Person, PersonView
 from aforesaid.store import questions
@@ -219,7 +220,7 @@ def _start_of(typed: str, zone: tzinfo) -> Position:
         day = date.fromisoformat(typed.strip())
         start = microseconds(datetime.combine(day, time(), zone), "the day", "day")
     except ValueError:
-        raise InvalidInput(f"{quoted(typed)} is no day; write it like 2026-05-31", "day") from None
+        raise InvalidInput(forms.not_a_day(typed), "day") from None
     return Position(start, 0)
 
 

@@ -14,10 +14,11 @@ from typing import Annotated, Final
 from fastapi import APIRouter, File, Form, UploadFile
 from starlette.responses import RedirectResponse, Response, StreamingResponse
 
-from aforesaid.errors import AforesaidError, InvalidInput, quoted
+from aforesaid.errors import AforesaidError, InvalidInput
 from aforesaid.portability import READERS, Loaded
 from aforesaid.server.dependencies import Admin, require_all_spaces, state_of
 from aforesaid.server.languages import translate
+from aforesaid.server.panel import forms
 from aforesaid.server.panel.erasing import erase_person
 from aforesaid.server.panel.view import Looking, View
 from aforesaid.server.pending_imports import PendingImport
@@ -65,7 +66,7 @@ async def upload(
     """Receive a file, an export or what another application wrote, and show what is in it. Nothing is stored yet."""
     require_all_spaces(who)
     if format not in _FORMATS:
-        raise InvalidInput(f"unknown format {quoted(format)}; use one of {', '.join(_FORMATS)}", "format")
+        raise InvalidInput(forms.unknown(format, _FORMATS), "format")
     if not file.filename:
         raise InvalidInput(translate("choose a file first"), "file")
     imports = state_of(view.request).imports

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 from aforesaid.errors import InvalidInput, quoted
@@ -38,3 +39,14 @@ def number(value: str, what: str, field: str) -> float:
 def words(value: str) -> tuple[str, ...]:
     """Return words that are separated by commas."""
     return tuple(word for each in value.split(",") if (word := each.strip()))
+
+
+def unknown(value: str, known: Iterable[str]) -> str:
+    """Return what is wrong with a value that is not one of those offered."""
+    offered = ", ".join(each for each in known if each)
+    return translate("unknown value {value}; use one of {offered}", value=quoted(value), offered=offered)
+
+
+def not_a_day(value: str) -> str:
+    """Return what is wrong with a value that is not a day."""
+    return translate("{value} is not a date; write one like 2027-12-31", value=quoted(value))

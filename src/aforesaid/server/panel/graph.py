@@ -153,7 +153,7 @@ async def _memories(view: View, user: str | None) -> list[MemoryRecord]:
     while len(found) < _MOST_MEMORIES:
         last = found[-1].id if found else None
         some = await view.memory.memories(
-            space=view.space, user=user, before=last, limit=_AT_ONCE, actor=view.who.actor if last is None else None
+            space=view.space, user=user, before=last, limit=_AT_ONCE, actor=view.who.viewer if last is None else None
         )
         found += some
         if len(some) < _AT_ONCE:

@@ -81,7 +81,7 @@ async def acknowledge(
     alert = next((each for each in found.alerts if (each.kind, each.about) == (kind, about)), None)
     if alert is None:
         raise NotFound(translate("this alert is over already"))
-    seen = {"since": alert.since.isoformat(), "by": admin.actor, "at": datetime.now(UTC).isoformat()}
+    seen = {"since": alert.since.isoformat(), "by": admin.name, "at": datetime.now(UTC).isoformat()}
     await view.memory.store.apply([PutMark(_name(alert), json.dumps(seen))])
     await view.memory.record_access(
         "alert.acknowledge", f"alert {kind} {about}", actor=admin.actor, space=admin.space or DEFAULT_SPACE

@@ -10,11 +10,12 @@ from fastapi import APIRouter, Form
 from starlette.responses import Response
 
 from aforesaid.domain.scope import DEFAULT_SPACE
-from aforesaid.errors import InvalidInput, quoted
+from aforesaid.errors import InvalidInput
 from aforesaid.server.auth import ROLES
 from aforesaid.server.auth.keys import Key
 from aforesaid.server.dependencies import Admin, StateDep, require_all_spaces
 from aforesaid.server.languages import N_, translate
+from aforesaid.server.panel import forms
 from aforesaid.server.panel.view import Looking, View
 from aforesaid.server.state import AppState
 from aforesaid.settings import Secret
@@ -33,7 +34,7 @@ ROLE_WORDS: Final = {
 async def keys(view: Looking, who: Admin, here: StateDep) -> Response:
     """Show all keys, the newest first."""
     require_all_spaces(who)
-    await here.memory.record_access("keys.read", "keys", actor=who.actor, space=DEFAULT_SPACE)
+    await here.memory.record_access("keys.read", "keys", actor=who.viewer, space=DEFAULT_SPACE)
     return await _page(view, here)
 
 
@@ -106,9 +107,7 @@ def _end_of_day(given: str) -> datetime | None:
     try:
         day = date.fromisoformat(given)
     except ValueError:
-        raise InvalidInput(
-            translate("{value} is not a date; write one like 2027-12-31", value=quoted(given)), "expires_at"
-        ) from None
+        raise InvalidInput(forms.not_a_day(given), "expires_at") from None
     if day < datetime.now(UTC).date():
         raise InvalidInput(translate("this day is over; choose a day to come"), "expires_at")
     return datetime.combine(day, time(23, 59, 59), UTC)

@@ -9,82 +9,23 @@ from fastapi import APIRouter, Depends, Form
 from starlette.responses import Response
 
 from aforesaid.domain.clock import to_zone
-from aforesaid.domain.literals import Category, MemoryState
-from aforesaid.domain.memory import CATEGORIES, STATES, USUAL_IMPORTANCE, MemoryRecord
+from aforesaid.domain.literals import Category, CategoryOrKind
+from aforesaid.domain.memory import USUAL_IMPORTANCE, MemoryRecord
 from aforesaid.domain.message import Message
-from aforesaid.errors import InvalidInput, quoted
 from aforesaid.memory import UserMemory
 from aforesaid.server.dependencies import App
 from aforesaid.server.languages import translate
 from aforesaid.server.panel import forms
+from aforesaid.server.panel.memory_filters import Filtered, Filters, grouped
 from aforesaid.server.panel.view import Looking, Person, View
 from aforesaid.store import questions
 
 router = APIRouter()
 
-BANDS: Final = {name: (least, most) for name, least, most in (
-    ("low", 1, 3), ("medium", 4, 6), ("high", 7, 8), ("critical", 9, 10),
-)}  # fmt: skip
 _PAGE: Final = 50
 _AT_ONCE: Final = 500
 _MOST_LOOKED_THROUGH: Final = 20_000
 _SOURCES: Final = 5
-
-
-@dataclass(frozen=True, slots=True)
-class Filters:
-    """What is looked for. An empty one is no filter."""
-
-    category: str
-    state: str
-    importance: str
-    text: str
-
-    @property
-    def chosen(self) -> dict[str, str | None]:
-        """Those that differ from what is usual, for addresses."""
-        return {
-            "category": self.category,
-            "state": None if self.state == "active" else self.state,
-            "importance": self.importance,
-            "text": self.text,
-        }
-
-    @property
-    def any(self) -> bool:
-        """Whether there is one."""
-        return any(self.chosen.values())
-
-    @property
-    def known_category(self) -> Category | None:
-        """The category, None for all."""
-        return cast("Category", self.category) if self.category else None
-
-    @property
-    def known_state(self) -> MemoryState | None:
-        """The state, None for all."""
-        return None if self.state == "all" else cast("MemoryState", self.state)
-
-    def fits(self, memory: MemoryRecord) -> bool:
-        """Tell whether a memory has the importance and the words."""
-        least, most = BANDS.get(self.importance, (1, 10))
-        return least <= memory.importance <= most and self.text.casefold() in memory.text.casefold()
-
-
-def _filters(category: str = "", state: str = "active", importance: str = "", text: str = "") -> Filters:
-    for value, known, what in (
-        (category, ("", *CATEGORIES), "category"),
-        (state, ("all", *STATES), "state"),
-        (importance, ("", *BANDS), "importance"),
-    ):
-        if value not in known:
-            raise InvalidInput(
-                f"unknown {what} {quoted(value)}; use one of {', '.join(each for each in known if each)}", what
-            )
-    return Filters(category, state, importance, text.strip())
-
-
-Filtered = Annotated[Filters, Depends(_filters)]
 
 
 @router.get("/memories")
@@ -93,6 +34,7 @@ async def everybody(view: Looking, filters: Filtered, user: str = "", before: in
     whose = view.who.user_of(await view.find(user) or None)
     found, further = await _looked_for(view, filters, whose, before)
     await view.look_up(memory.speaker for memory in found)
+    await view.look_up_zones(memory.user for memory in found if memory.event is not None)
     return view.page(
         "memories.html",
         memories=found,
@@ -106,13 +48,16 @@ async def everybody(view: Looking, filters: Filtered, user: str = "", before: in
 
 @router.get("/person/memories")
 async def of_person(person: Person, filters: Filtered) -> Response:
-    """Show the memories of a person, most important first."""
-    found = await person.memory.memories(filters.known_category, active=None, state=filters.known_state)
+    """Show the memories of a person by kind or category, the most important of each first."""
+    found = await person.memory.memories(
+        filters.known_category, active=None, state=filters.known_state, kind=filters.known_kind
+    )
     await person.view.look_up(memory.speaker for memory in found)
+    await person.view.look_up_zones([person.user])
     return await person.page(
         "person/memories.html",
         tab="memories",
-        memories=[memory for memory in found if filters.fits(memory)],
+        groups=grouped((memory for memory in found if filters.fits(memory)), filters.by),
         filters=filters,
     )
 
@@ -123,7 +68,7 @@ async def add(
     _: App,
     user: Annotated[str, Form()],
     text: Annotated[str, Form()],
-    category: Annotated[str, Form()] = "other",
+    category: Annotated[str, Form()] = "fact",
     importance: Annotated[str, Form()] = str(USUAL_IMPORTANCE),
     tags: Annotated[str, Form()] = "",
     when: Annotated[str, Form()] = "",
@@ -131,12 +76,13 @@ async def add(
     """Write a memory down."""
     person = view.person(await view.find(user))
     memory = await person.note(
-        cast("Category", category),
+        cast("CategoryOrKind", category),
         forms.text(text).strip(),
         importance=forms.whole(importance, translate("the importance"), "importance"),
         tags=forms.words(tags),
         when=when.strip() or None,
     )
+    await view.look_up_zones([memory.user])
     back = view.address("/person/memories", user=person.scope.user)
     return view.done(translate("Remembered."), back, "part/memory.html", memory=memory, new=True)
 
@@ -216,7 +162,7 @@ async def delivered(chosen: Chosen, number: int) -> Response:
 async def one(view: Looking, number: int, *, edit: bool = False) -> Response:
     """Show one memory: as it is, or as a form to correct it."""
     memory, person = await one_memory(view, number)
-    when, zone = await _when(person, memory), await person.time_zone()
+    when, zone = await _when(person, memory), view.zones[memory.user]
     if view.partly:
         return view.page("part/edit_memory.html" if edit else "part/memory.html", memory=memory, when=when, zone=zone)
     history = await person.memory_history(number)
@@ -265,8 +211,9 @@ async def story(view: Looking, number: int) -> Response:
 
 async def one_memory(view: View, number: int) -> tuple[MemoryRecord, UserMemory]:
     """Return a memory and whose it is. One of another space, or of another person, does not exist."""
-    memory = await view.memory.memory(number, space=view.space, actor=view.who.actor)
+    memory = await view.memory.memory(number, space=view.space, actor=view.who.viewer)
     await view.look_up([memory.user, memory.speaker])
+    await view.look_up_zones([memory.user])
     return memory, view.person(memory.user)
 
 
@@ -290,10 +237,11 @@ async def _looked_for(
             user=user,
             active=None,
             state=filters.known_state,
+            kind=filters.known_kind,
             containing=filters.text or None,
             before=last,
             limit=size,
-            actor=view.who.actor,
+            actor=view.who.viewer,
         )
         found += [memory for memory in some if filters.fits(memory)]
         if len(some) < size:

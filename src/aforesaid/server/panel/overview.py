@@ -13,6 +13,7 @@ from aforesaid.domain.report import User
 from aforesaid.memory import UserMemory
 from aforesaid.models.tokens import count_tokens
 from aforesaid.server.panel import figures
+from aforesaid.server.panel.health import shown_alerts
 from aforesaid.server.panel.view import Looking, View
 from aforesaid.store import questions
 
@@ -56,6 +57,8 @@ async def overview(view: Looking, days: int = _USUAL_DAYS) -> Response:
     counts = await view.memory.store.read(questions.MemoryCounts(view.space, user=own))
     active = [each for each in counts if each.state == "active"]
     messages = totals.messages if totals else 0
+    health = await view.memory.health() if view.who.everywhere else None
+    alerts = [] if health is None else await shown_alerts(view.memory, health)
     return view.page(
         "overview.html",
         people=await view.people(_FACES) if totals else [],
@@ -72,7 +75,8 @@ async def overview(view: Looking, days: int = _USUAL_DAYS) -> Response:
         growth=figures.growth(activity, messages, active),
         categories=figures.by_category(active),
         importances=figures.by_importance(active),
-        health=await view.memory.health() if view.who.everywhere else None,
+        health=health,
+        alerts=[each.alert for each in alerts if each.by is None],
         operations=figures.latencies(view.memory.metrics.snapshot())[:6] if view.who.everywhere else [],
         stats=await view.memory.stats() if view.who.everywhere else None,
     )

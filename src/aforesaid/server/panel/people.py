@@ -52,7 +52,7 @@ async def everybody(view: Looking, text: str = "", skip: int = 0) -> Response:
 @router.get("/spaces")
 async def spaces(view: Looking, who: Overseer) -> Response:
     """Show the spaces, last active first."""
-    await view.memory.record_access("users.read", "users", actor=who.actor)
+    await view.memory.record_access("users.read", "users", actor=who.viewer)
     return view.page("spaces.html", spaces=await view.spaces())
 
 
@@ -109,6 +109,7 @@ async def around(person: Person) -> Response:
     """Show the people around a person, and what is known about each."""
     found = await person.memory.people()
     await person.view.look_up(memory.speaker for known in found for memory in known.memories)
+    await person.view.look_up_zones([person.user])
     return await person.page("person/people.html", tab="people", people=found[:_MOST_PEOPLE])
 
 

@@ -12,9 +12,10 @@ from starlette.responses import Response
 
 from aforesaid.domain.hit import Hit
 from aforesaid.domain.literals import HitKind, Role
-from aforesaid.errors import InvalidInput, quoted
+from aforesaid.errors import InvalidInput
 from aforesaid.recall import ARMS, DEFAULT_KINDS, KINDS
 from aforesaid.server.languages import translate
+from aforesaid.server.panel import forms
 from aforesaid.server.panel.view import Looking, View
 
 router = APIRouter()
@@ -47,7 +48,7 @@ class Limits:
     def arguments(self) -> dict[str, Any]:
         """The limits as arguments of a search. Raises InvalidInput."""
         if self.speaker and self.speaker not in _SPEAKERS:
-            raise InvalidInput(f"unknown speaker {quoted(self.speaker)}; use one of {', '.join(_SPEAKERS)}", "speaker")
+            raise InvalidInput(forms.unknown(self.speaker, _SPEAKERS), "speaker")
         until = _day(self.until, "until")
         limits: dict[str, Any] = {
             "role": _SPEAKERS.get(self.speaker),
@@ -80,10 +81,10 @@ async def search(
 ) -> Response:
     """Search, and say why each thing was found. Without a person, everybody's memory is searched."""
     kinds = tuple(cast("HitKind", each) for each in kind or DEFAULT_KINDS)
-    if unknown := [each for each in kinds if each not in KINDS]:
-        raise InvalidInput(f"unknown kind {quoted(unknown[0])}; use one of {', '.join(KINDS)}", "kind")
+    if others := [each for each in kinds if each not in KINDS]:
+        raise InvalidInput(forms.unknown(others[0], KINDS), "kind")
     if arms not in ARMS:
-        raise InvalidInput(f"unknown arms={quoted(arms)}; use one of {', '.join(ARMS)}", "arms")
+        raise InvalidInput(forms.unknown(arms, ARMS), "arms")
     limits = Limits(since.strip(), until.strip(), speaker, kinds)
     whose = view.who.user_of(await view.find(user) or None) or ""
     asked: dict[str, Any] = {"arms": arms, "min_score": 0 if weak else None, **limits.arguments}
@@ -142,7 +143,7 @@ def _day(typed: str, field: str) -> datetime | None:
     try:
         return datetime.combine(date.fromisoformat(typed), time(), UTC)
     except ValueError:
-        raise InvalidInput(f"{quoted(typed)} is no day; write it like 2026-05-31", field) from None
+        raise InvalidInput(forms.not_a_day(typed), field) from None
 
 
 def notable(reasons: Sequence[tuple[str, float]]) -> list[str]:

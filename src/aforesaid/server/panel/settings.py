@@ -44,7 +44,7 @@ class Source(NamedTuple):
 async def of_space(view: Looking, who: Admin) -> Response:
     """Show what is set for a space."""
     _whole(who)
-    stored = await view.memory.settings(view.space, actor=who.actor)
+    stored = await view.memory.settings(view.space, actor=who.viewer)
     usual = _defaults(view.memory.profile, stored)
     sources = {key: _source(stored.get(key), None, usual.get(key), "space") for key in RUNTIME_SETTINGS}
     return view.page("settings.html", stored=stored, sources=sources, groups=_groups(of_space=True))

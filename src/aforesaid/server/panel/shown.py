@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, tzinfo
 from hashlib import blake2b
 from typing import Any, Final
 
+from aforesaid.domain.clock import to_zone
 from aforesaid.domain.counting import counted
 from aforesaid.domain.memory import band
 from aforesaid.server.languages import current, plural, translate
@@ -131,9 +132,9 @@ def clock(value: datetime) -> str:
     return f"{value:%H:%M}"
 
 
-def whole_day(value: datetime) -> str:
-    """Write the day that begins at a midnight in somebody's time zone, which is at most half a day from one in UTC."""
-    return day((value.astimezone(UTC) + timedelta(hours=12)).date())
+def day_in_zone(value: datetime, zone: tzinfo) -> str:
+    """Write the day that a moment is on in a time zone."""
+    return day(to_zone(value, zone).date())
 
 
 def moment_in_zone(value: datetime) -> str:
@@ -164,7 +165,7 @@ FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
     "hue": hue,
     "initials": initials,
     "clock": clock,
-    "whole_day": whole_day,
+    "day_in_zone": day_in_zone,
     "moment_in_zone": moment_in_zone,
     "bars": bars,
     "band": band,

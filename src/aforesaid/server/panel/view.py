@@ -6,6 +6,7 @@ import base64
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from datetime import tzinfo
 from typing import Annotated, Any, Final, NamedTuple, TypeAlias
 from urllib.parse import urlencode
 
@@ -17,8 +18,10 @@ from aforesaid.domain.report import ListedUser, SpaceTotals, User
 from aforesaid.errors import InvalidInput
 from aforesaid.memory import Memory, UserMemory
 from aforesaid.server.auth import Credential
+from aforesaid.server.auth.page_views import REFRESH_HEADER
 from aforesaid.server.dependencies import MemoryDep, Reader
 from aforesaid.server.form_again import page_of_form
+from aforesaid.server.languages import translate
 from aforesaid.server.pages import page
 from aforesaid.store import questions
 
@@ -46,6 +49,8 @@ class View:
     """The first people of the space, by how many were asked for: a page asks for them more than once."""
     names: dict[str, str] = field(default_factory=dict)
     """Display names by user id, as far as they were looked up for this page."""
+    zones: dict[str, tzinfo] = field(default_factory=dict)
+    """Time zones by user id, as far as they were looked up for this page."""
 
     @property
     def parameters(self) -> dict[str, str]:
@@ -66,7 +71,9 @@ class View:
 
     def page(self, template: str, *, status: int = 200, **values: Any) -> Response:  # noqa: ANN401
         """Answer with a page. Its template knows the view as well."""
-        told = _unfold(self.request.cookies.get(_TOLD, ""))
+        # A part of a page, or one that refreshes itself, would take the message away from the page that shows it.
+        whole = not self.partly and REFRESH_HEADER not in self.request.headers
+        told = _unfold(self.request.cookies.get(_TOLD, "")) if whole else None
         answer = page(self.request, template, status=status, view=self, at=self.address, told=told, **values)
         if told:
             answer.delete_cookie(_TOLD)
@@ -133,7 +140,7 @@ class View:
             self.space, limit=limit, skip=skip, users=users, id_part=part if part and own is None else None
         )
         found = await self.memory.store.read(page)
-        await self.memory.record_access("users.read", "users", actor=self.who.actor, space=self.space)
+        await self.memory.record_access("users.read", "users", actor=self.who.viewer, space=self.space)
         self.names.update({each.user.id: each.user.name for each in found if each.user.name})
         return found
 
@@ -142,6 +149,11 @@ class View:
         unknown = {user for user in users if user} - self.names.keys()
         if unknown:
             self.names.update(await self.memory.names(self.space, users=unknown))
+
+    async def look_up_zones(self, users: Iterable[str]) -> None:
+        """Read the time zones of users: a day without a time of day is a day of theirs."""
+        for user in set(users) - self.zones.keys():
+            self.zones[user] = await self.memory.user(user, space=self.space).time_zone()
 
     async def find(self, typed: str) -> str:
         """Return the id of the person whom somebody typed in: an id, or the display name of exactly one person.
@@ -158,7 +170,15 @@ class View:
         people = await self.memory.store.read(questions.UsersPage(self.space, users=named)) if named else []
         if len(people) > 1:
             ids = ", ".join(each.user.id for each in people)
-            raise InvalidInput(f"{len(people)} people are called {wanted!r}; type one of their ids: {ids}", "user")
+            raise InvalidInput(
+                translate(
+                    "{count} people are called {name}; type one of their ids: {ids}",
+                    count=len(people),
+                    name=repr(wanted),
+                    ids=ids,
+                ),
+                "user",
+            )
         return people[0].user.id if people else wanted
 
     async def spaces(self) -> list[SpaceTotals]:

@@ -8,9 +8,9 @@
   const key = (child, place) => child.id || `${child.tagName} ${place}`;
   const wait = 250; // milliseconds, in which several changes count as one
 
-  // Somebody types, has opened or has chosen something there: it is not taken away under their hands.
+  // Somebody types, has opened or has chosen something there, or waits for what their click does: it is not replaced.
   function inUse(element) {
-    if (element.contains(document.activeElement)) return true;
+    if (element.contains(document.activeElement) || element.querySelector(".htmx-request")) return true;
     return Boolean(element.querySelector("details[open], form textarea, input[type=checkbox]:checked"));
   }
 
@@ -36,7 +36,7 @@
       if (!same) {
         now = document.importNode(child, true);
         now.classList.add("new");
-      } else if (plain(same) !== plain(child)) {
+      } else if (plain(same) !== plain(child) && !same.querySelector("[data-live][id]")) { // that updates itself
         if (inUse(same)) skipped = true;
         else now = document.importNode(child, true);
       }
@@ -50,7 +50,7 @@
       last = now;
     });
     for (const child of kept.values()) {
-      if (child.matches(".undone")) continue; // it has a button to undo what was done just now
+      if (child.matches(".undone") || child.querySelector(".undone")) continue; // it has a button to undo what was done just now
       if (inUse(child)) skipped = true;
       else child.remove();
     }

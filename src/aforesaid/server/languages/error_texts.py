@@ -1,0 +1,100 @@
+"""Translates the texts of errors that are raised below the server.
+
+Rooms below know no languages: they raise English sentences. The ones that a person can meet in the panel are listed
+here with names for their values, as they are in the catalogues. A test compares the list with the sources.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Final
+
+from aforesaid.server.languages.catalogue import ENGLISH
+from aforesaid.server.languages.current import N_, current
+
+ERROR_TEXTS: Final = (
+    N_("{what} is empty"),
+    N_("{what} has a NUL character at position {position}; remove it and try again"),
+    N_("{what} has the control character U+{code}: {value}"),
+    N_("{what} has {count} characters; at most {most} are allowed"),
+    N_("the text has {count} bytes; at most {most} are allowed (profile key message_bytes)"),
+    N_("{what} lies outside the years 1 to 9999 in UTC"),
+    N_("{what} must be at least {least}, not {value}"),
+    N_("{what} must be at most {most}"),
+    N_("{what} must be at most {most}, not {value}"),
+    N_("{what} must be a finite number, not {value}"),
+    N_("{what} must be between 0 and 1, not {value}"),
+    N_("{what} must be one of {offered}, not {value}"),
+    N_("unknown {what} {value}; use one of {offered}"),
+    N_("unknown time zone {value}; use a name such as Europe/Berlin"),
+    N_("no time can be read in {value}; write one like 'tomorrow at 9' or '2026-12-03 10:00'"),
+    N_("{when} ({zone}) is in the past; name a time that is still to come"),
+    N_("there is no memory {number}"),
+    N_("memory {number} is not active: it is {state}"),
+    N_("memory {number} does not wait for approval: it is {state}"),
+    N_("memory {number} waits for approval; use approve or reject"),
+    N_("memory {number} is no reminder"),
+    N_("memory {number} was changed after it was read; read it again"),
+    N_("memory {number} has changed since; read it again"),
+    N_("others keep changing the facts about {user}; try again in a moment"),
+    N_("{user} has no memory {number}"),
+    N_("{user} has no message {number}"),
+    N_("{user} has no message with the number {number}"),
+    N_("{user} has no message #{number}"),
+    N_("message {number} was taken back"),
+    N_("{user} has no summary {number}"),
+    N_("{user} has no receipt {number}; it may have been deleted by age"),
+    N_("summary {number} has been rolled back already"),
+    N_("summary {number} has a newer version; roll that one back first"),
+    N_("summary {above} stands on summary {number}; roll that one back first"),
+    N_("summary {number} is not active any more; revise the one that stands for it"),
+    N_("the messages below summary {number} have been removed, as old as they were"),
+    N_("there is no user {user} in the space {space}"),
+    N_("there is no user {user} for this key"),
+    N_("there is no space {space} for this key"),
+    N_("{value} cannot be a user id: it means all users of a space"),
+    N_("{file} is empty: there is nothing to import"),
+    N_("{file} has an unrecognised format; name it (one of {offered})"),
+    N_("This needs the role {role}; the key has the role {own}."),
+    N_("This concerns all spaces; the key is limited to one of them."),
+    N_("The form's token is missing or old; reload the page and try again."),
+    N_("There is no such page or route."),
+    N_("Something went wrong here; the server's log says what."),
+    # Of the framework, for fields that a form has to send.
+    N_("Field required"),
+    N_("Input should be a valid integer, unable to parse string as an integer"),
+)
+"""The errors that pages and forms can lead to. Their order does not matter."""
+
+NAMED_VALUES: Final = (
+    N_("the text"), N_("the fact"), N_("the summary"), N_("the query"), N_("the user id"), N_("the space"),
+    N_("the importance"), N_("the key's name"), N_("the memory"), N_("a tag"), N_("role"), N_("state"), N_("format"),
+    N_("Not Found"), N_("Forbidden"), N_("Conflict"), N_("Internal Server Error"), N_("Service Unavailable"),
+)  # fmt: skip
+"""Words inside of errors, and titles of their pages."""
+
+
+def translate_error(text: str) -> str:
+    """Return the text of an error in the language of the request; as it is, if it is in no catalogue."""
+    language = current()
+    if language is ENGLISH:
+        return text
+    for english, pattern in _patterns():
+        if found := pattern.fullmatch(text):
+            values = {name: language.text(value) for name, value in found.groupdict().items()}
+            return language.text(english).format(**values)
+    return language.text(text)
+
+
+@cache
+def _patterns() -> list[tuple[str, re.Pattern[str]]]:
+    """Return a pattern for each text, those with the most words of their own first: they say the most."""
+
+    def own_words(english: str) -> int:
+        return len(re.sub(r"\{\w+\}", "", english))
+
+    return [
+        (english, re.compile(re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>.+?)", re.escape(english)), re.DOTALL))
+        for english in sorted(ERROR_TEXTS, key=own_words, reverse=True)
+    ]
