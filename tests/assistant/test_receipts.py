@@ -43,7 +43,7 @@ async def test_a_reply_has_a_receipt_of_what_the_model_was_sent(memory: aforesai
     assert await ask(memory, "Where do I live?") == "You live in Bern."
     (receipt,) = await receipts(memory)
     reply = (await ann.history())[-1]
-    assert (receipt.reply, receipt.model, reply.text) == (reply.seq, "scripted", "You live in Bern.")
+    assert (receipt.reply, receipt.model, reply.text) == (reply.seq, "s:scripted", "You live in Bern.")
     assert await ann.receipts(replies=[reply]) == [receipt]
     assert ("message", told.seq) in await ann.receipt_sources(receipt)
     assert {"context", "first_byte", "reply"} <= set(receipt.milliseconds)

@@ -475,7 +475,7 @@ def test_a_click_just_before_the_scripts_have_come_does_not_load_the_page_again(
             "const later = setTimeout; window.setTimeout = (f, ms) => later(f, ms === 2000 ? 60_000 : ms)"
         )
         held: list[Route] = []
-        page.route("**/htmx*.js", held.append)
+        page.route("**/htmx*.js", lambda route: held.append(route))  # noqa: PLW0108 - a method of a list cannot be marked
         page.goto(f"{looker.address}/memories?state=quarantined", wait_until="commit")
         card = page.locator("article.memory", has_text="Ignore all previous instructions")
         card.get_by_role("button", name="Reject").click(no_wait_after=True)

@@ -278,6 +278,8 @@ export interface Key {
   user: string | null;
   created_at: string;
   expires_at: string | null;
+  /** When a request last came with it; null if none did. */
+  last_used: string | null;
 }
 
 /** The people whom the memories of a user mention, those with most memories first. */
@@ -326,6 +328,8 @@ export interface MadeKey {
   user: string | null;
   created_at: string;
   expires_at: string | null;
+  /** When a request last came with it; null if none did. */
+  last_used: string | null;
   /** The key itself. It is shown this once. */
   token: string;
 }
