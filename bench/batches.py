@@ -64,6 +64,7 @@ def texts(count: int) -> list[str]:
 
 KINDS: dict[str, Callable[[int, str], NewMessage | dict[str, str]]] = {
     "mappings": lambda _, text: {"role": "user", "text": text},
+    "mappings with id": lambda number, text: {"role": "user", "text": text, "id": f"m{number}"},
     "NewMessage": lambda _, text: NewMessage("user", text),
     "NewMessage with id": lambda number, text: NewMessage("user", text, id=f"m{number}"),
 }

@@ -414,8 +414,9 @@ def message_hashes(drafts: Sequence[Draft], scope: Scope) -> list[bytes]:
     )
     of_scope = blake2b(f"{scope.space}\0{scope.user}\0{scope.thread}\0".encode(), digest_size=16)
     hashes = []
-    for rest in map("\0".join, zip(*columns, strict=False)):
-        digest = of_scope.copy()
-        digest.update(rest.encode())
+    new = of_scope.copy
+    for rest in map(str.encode, map("\0".join, zip(*columns, strict=False))):
+        digest = new()
+        digest.update(rest)
         hashes.append(digest.digest())
     return hashes

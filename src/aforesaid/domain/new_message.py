@@ -92,7 +92,19 @@ def plain_drafts(scope: Scope, messages: Sequence[object], limit: int, stored_at
 
 def _plain_fields(new: object) -> tuple[Any, Any, Any, Any] | None:
     """Return role, text, time and id of a message that sets no other field; None for any other."""
-    if type(new) is NewMessage and _is_plain(new):
+    if (
+        type(new) is NewMessage
+        and new.author is None
+        and new.name is None
+        and new.replaces is None
+        and new.parts is _NONE
+        and new.tool_calls is _NONE
+        and new.tool_call_id is None
+        and new.metadata is None
+        and new.reply_to is None
+        and new.kind is None
+        and new.language is None
+    ):
         return new.role, new.text, new.at, new.id
     if type(new) is dict and "role" in new and new.keys() <= _PLAIN:
         return new["role"], new.get("text", ""), new.get("at"), new.get("id")
@@ -111,22 +123,6 @@ def draft_of_new(scope: Scope, new: object, ids: KnownIds, limit: int) -> Draft:
     if given.get("author") is not None:
         given["author"] = ids.spelled(given["author"])
     return draft(scope, given.pop("role"), given.pop("text", ""), limit=limit, **given)
-
-
-def _is_plain(new: NewMessage) -> bool:
-    """Return whether a message sets no other field than its role, text, time and id."""
-    return (
-        new.author is None
-        and new.name is None
-        and new.replaces is None
-        and new.parts is _NONE
-        and new.tool_calls is _NONE
-        and new.tool_call_id is None
-        and new.metadata is None
-        and new.reply_to is None
-        and new.kind is None
-        and new.language is None
-    )
 
 
 def _has_data(part: object) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import chain, islice, repeat
-from operator import lt
+from operator import attrgetter, lt
 from typing import Final, NamedTuple
 
 import apsw
@@ -27,6 +27,7 @@ _ROWS: Final = 250
 statement if its text has at most 16,384 bytes."""
 _OPTIONAL: Final = ("name", "given_id", "details")
 """Columns that may be NULL, and never hold an empty text."""
+_REPLACES: Final = attrgetter("replaces")
 _UNINDEXED: Final = "INSERT INTO unindexed (first_seq, last_seq, owner, thread) VALUES (?, ?, ?, ?)"
 
 
@@ -40,7 +41,7 @@ class Batch(NamedTuple):
 
 def is_batch(changes: AddMessages) -> bool:
     """Return whether messages are stored as a batch: there are many, and none replaces another."""
-    return len(changes) >= MANY and all(draft.replaces is None for draft in changes.drafts)
+    return len(changes) >= MANY and not any(map(_REPLACES, changes.drafts))
 
 
 def prepare_batch(changes: AddMessages, progress: Progress | None) -> Batch:
