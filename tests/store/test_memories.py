@@ -124,6 +124,19 @@ async def test_a_memory_takes_the_place_of_another_of_the_same_user(store: Store
     assert await store.read(questions.Memories(BOB, active=None)) == []
 
 
+@pytest.mark.every_store
+async def test_memories_are_found_by_the_messages_that_they_rest_on(store: Store) -> None:
+    one, two, three = [each.seq for each in await add(store, ANN, "tea, please", "I moved", "to Rome")]
+    tea = await remember(store, "likes tea", sources=(one,))
+    rome = await remember(store, "lives in Rome", sources=(two, three))
+    await remember(store, "stated by hand")
+    (other,) = await add(store, BOB, "coffee")
+    await remember(store, "likes coffee", BOB, sources=(other.seq,))
+    for messages, found in (((one, three), [rome, tea]), ((one, two), [rome, tea]), ((three, other.seq), [rome])):
+        assert await store.read(questions.Memories(ANN, messages=messages)) == found
+    assert await store.read(questions.Memories(ANN, messages=(other.seq, other.seq))) == []
+
+
 async def test_a_memory_never_takes_its_own_place(store: Store) -> None:
     draft = MemoryDraft(ANN, "fact", "Ann lives in Paris")
     with pytest.raises(NotFound):

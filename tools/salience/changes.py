@@ -10,7 +10,7 @@ from linear import Floats, Inputs, Projection, logistic
 from numpy.typing import NDArray
 
 from aforesaid.evaluation.memories.transcripts import FactTranscript
-from aforesaid.models.superseding import Compared, SupersedingModel, compare, pair_features, statement_words
+from aforesaid.models.superseding import Compared, OlderWords, SupersedingModel, pair_features, statement_words
 
 Booleans = NDArray[np.bool_]
 RIDGE = {"message": 3.0, "pair": 1.0}
@@ -71,7 +71,7 @@ def pairs_of(given: Statements) -> list[Pairs]:
                 Pairs(
                     np.array(old),
                     np.full(len(old), new),
-                    compare(similarity, days, words[new], [words[row] for row in old]),
+                    OlderWords(words[row] for row in old).compare(similarity, days, words[new]),
                     np.array([(given.turn[row], given.turn[new]) in changed for row in old]),
                 )
             )
@@ -126,7 +126,7 @@ def superseded(model: SupersedingModel, given: Statements, pairs: Sequence[Pairs
     vectors = given.vectors.astype(np.float32)
     for pair in pairs:
         if rows[pair.new[0]]:
-            log_odds = model.log_odds(vectors[pair.new[0]], vectors[pair.old], pair.compared)
+            log_odds = model.log_odds(vectors[pair.new[0]], model.changes_later(vectors[pair.old]), pair.compared)
             best = int(log_odds.argmax())
             found.append(Succession(int(pair.old[best]), float(log_odds[best])))
     return found

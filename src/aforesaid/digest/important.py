@@ -45,12 +45,11 @@ class ImportantMemory(NamedTuple):
 
 async def important_memories(store: Store, scope: Scope, first: int, last: int, zone: tzinfo) -> list[ImportantMemory]:
     """Return the important memories that rest on a user's messages from `first` to `last`, in the order of these."""
-    known = await store.read(questions.Memories(scope, active=True))
+    known = await store.read(questions.Memories(scope, messages=(first, last)))
     sources: dict[int, list[MemoryRecord]] = {}
     for memory in known:
-        seqs = [seq for seq in memory.sources if first <= seq <= last]
-        if seqs and _matters(memory):
-            sources.setdefault(min(seqs), []).append(memory)
+        if _matters(memory):
+            sources.setdefault(min(seq for seq in memory.sources if first <= seq <= last), []).append(memory)
     if not sources:
         return []
     messages = await store.read(questions.MessagesByNumber(scope, sorted(sources)))

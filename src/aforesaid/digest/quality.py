@@ -52,11 +52,16 @@ def _invented(text: str, messages: Sequence[Message], summaries: Sequence[Summar
     names = [message.name or message.author for message in messages]
     known = {word for source in (*sources, *names) for word in words_of(source)}
     numbers = {number for source in sources for number in _NUMBER.findall(source)}
-    days = _days(messages, summaries)
+    days = _days_of(messages, summaries)
     found = []
     for word in _telling(text):
         if _ISO_DATE.fullmatch(word):
-            grounded = _as_date(word) in days or any(word in source for source in sources)
+            # Most summaries name the days of their messages alone, so dates in messages are read last.
+            grounded = (
+                _as_date(word) in days
+                or any(word in source for source in sources)
+                or _as_date(word) in _days_mentioned(messages)
+            )
         elif word[0].isdigit():
             grounded = word in numbers
         else:
@@ -74,18 +79,23 @@ def _telling(text: str) -> list[str]:
     return list(dict.fromkeys([*dates, *_NUMBER.findall(rest), *names]))
 
 
-def _days(messages: Sequence[Message], summaries: Sequence[Summary]) -> set[date]:
-    """Return the days that a summary may name: those of its sources, and those mentioned in them."""
-    days: set[date] = set()
-    for message in messages:
-        days.add(message.at.date())
-        for when in find_times(message.text[:MOST_CHARACTERS], message.at):
-            days.add(when.start.date())
+def _days_of(messages: Sequence[Message], summaries: Sequence[Summary]) -> set[date]:
+    """Return the days of the sources of a summary, and those that summaries among them name."""
+    days = {message.at.date() for message in messages}
     for summary in summaries:
-        day, last = summary.began_at.date(), summary.ended_at.date()
-        days.update((day, last))
+        days.update((summary.began_at.date(), summary.ended_at.date()))
         days.update(found for word in _ISO_DATE.findall(summary.text) if (found := _as_date(word)))
-    # A time can be on another day in another time zone.
+    return _with_neighbours(days)
+
+
+def _days_mentioned(messages: Sequence[Message]) -> set[date]:
+    """Return the days that messages mention."""
+    found = (find_times(message.text[:MOST_CHARACTERS], message.at) for message in messages)
+    return _with_neighbours({when.start.date() for times in found for when in times})
+
+
+def _with_neighbours(days: set[date]) -> set[date]:
+    """Return days with the ones before and after them: a time can be on another day in another time zone."""
     near = set(days)
     for day in days:
         if date.min < day < date.max:

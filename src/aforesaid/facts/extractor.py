@@ -7,6 +7,7 @@ import logging
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import tzinfo
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from aforesaid.domain.change import Change, PutFacts
@@ -121,19 +122,22 @@ class Extractor:
         people = people_in([*before, *context, *batch], scope.user)
         owner = people[scope.user]
         zone = await zone_of(self._store, self._profile, scope)
-        known = await self._store.read(questions.Memories(scope, active=None))
         # Replaced versions of messages count as read, but nothing is extracted from them.
         newest = [message for message in batch if not message.replaced]
+        own = await self._without_model(scope, newest, before, people, owner, zone)
+        known = await self._store.read(questions.Memories(scope, active=None))
         given = BatchInput(scope, known, people, owner, zone, [*context, *newest], before)
-        found = await self._find(given, newest) if newest else FoundCandidates([], {})
+        found = await self._find(given, newest, own) if newest else FoundCandidates([], {})
         candidates = found.candidates
         tally.dropped.update(found.dropped)
         near = {**found.near, **await self._near(scope, [each for each in candidates if each.text not in found.near])}
         meant = await meanings(candidates, people, self._embedder)
         heard = in_time_order([*context, *batch])
+        is_current = not self.asks_a_model
         while True:
-            # Read again: while a model answered, a bot may have set the reminder that a message asks for.
-            known = await self._store.read(questions.Memories(scope, active=None))
+            if not is_current:
+                # While a model answered, a bot may have set the reminder that a message asks for.
+                known = await self._store.read(questions.Memories(scope, active=None))
             tombstones = await self._store.read(questions.Tombstones(scope))
             now = ReconcileInput(
                 scope, owner, people, heard, known, tombstones, zone, self._profile.keep_days, near, meant
@@ -148,12 +152,11 @@ class Extractor:
             tally.dropped.update(plan.dropped)
             if not plan.rest:
                 break
-            candidates, after = plan.rest, up_to
+            candidates, after, is_current = plan.rest, up_to, False
         dropped = {reason: number for reason, number in tally.dropped.items() if number}
         return ExtractionResult(tally.messages, tally.added, tally.quarantined, dropped)
 
-    async def _find(self, given: BatchInput, batch: Sequence[Message]) -> FoundCandidates:
-        own = await self._without_model(given, batch)
+    async def _find(self, given: BatchInput, batch: Sequence[Message], own: FoundWithoutModel) -> FoundCandidates:
         found = FoundCandidates(own.candidates, {})
         if self._chat is not None and self._chat.has("extract"):
             try:
@@ -166,19 +169,24 @@ class Extractor:
             return found
         return await self._compared(self._judge, given, found)
 
-    async def _without_model(self, given: BatchInput, batch: Sequence[Message]) -> FoundWithoutModel:
+    async def _without_model(
+        self,
+        scope: Scope,
+        batch: Sequence[Message],
+        before: Sequence[Message],
+        people: Mapping[str, Person],
+        owner: Person,
+        zone: tzinfo,
+    ) -> FoundWithoutModel:
         """Find candidates with the salience model; by rules, where there is no encoder or it fails."""
-        people, owner, zone = given.people, given.owner, given.zone
         if self._judge is not None:
             try:
-                judgements = await self._judge.judge(batch, given.before)
-                others = await between_others(self._store, given.scope, batch)
+                judgements = await self._judge.judge(batch, before)
+                others = await between_others(self._store, scope, batch)
             except ModelError as error:
-                _log.warning("messages of %s are extracted by rules: %s", given.scope.user, error)
+                _log.warning("messages of %s are extracted by rules: %s", scope.user, error)
             else:
-                found = await asyncio.to_thread(
-                    by_salience, batch, given.before, judgements, people, owner, zone, others
-                )
+                found = await asyncio.to_thread(by_salience, batch, before, judgements, people, owner, zone, others)
                 return FoundWithoutModel(found, judgements)
         return FoundWithoutModel(await asyncio.to_thread(by_rules, batch, people, owner, zone), {})
 

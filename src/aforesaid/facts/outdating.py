@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -9,9 +10,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from aforesaid.domain.memory import INSTRUCTION, MemoryRecord
 from aforesaid.facts.candidate import Candidate
 from aforesaid.models.superseding import (
+    OlderWords,
     StatementWords,
-    SupersedingModel,
-    compare,
     load_superseding,
     statement_words,
 )
@@ -34,6 +34,7 @@ class _Statement(NamedTuple):
     """The message that says it."""
     said: datetime
     words: StatementWords
+    vector: NDArray[np.float32]
 
 
 def comparable(known: Sequence[MemoryRecord]) -> list[MemoryRecord]:
@@ -82,41 +83,67 @@ def with_outdated(
     `known` are memories to compare with, oldest first; `vectors` those of messages, by sequence number. Earlier
     candidates are compared with too. Messages without a vector are left out.
     """
-    model = load_superseding()
-    older: dict[str, list[_Statement]] = {}
+    most = len(known) + len(candidates)
+    older: defaultdict[str, _Statements] = defaultdict(lambda: _Statements(most))
     for memory in known:
         seq = max(memory.sources)
         if seq in vectors:
-            older.setdefault(memory.speaker, []).append(
-                _Statement(seq, memory.valid_from, statement_words(memory.text))
-            )
+            older[memory.speaker].add(_Statement(seq, memory.valid_from, statement_words(memory.text), vectors[seq]))
     found: list[Candidate] = []
     for candidate in sorted(candidates, key=lambda each: each.last):
-        if candidate.request or candidate.category == "reminder" or candidate.last not in vectors:
+        seq = candidate.last
+        if candidate.request or candidate.category == "reminder" or seq not in vectors:
             found.append(candidate)
             continue
-        new = _Statement(candidate.last, candidate.said, statement_words(candidate.quote or candidate.text))
-        own = older.setdefault(candidate.speaker.id, [])
-        outdates = _outdated(model, new, [each for each in own if each.seq < new.seq], vectors)
+        new = _Statement(seq, candidate.said, statement_words(candidate.quote or candidate.text), vectors[seq])
+        own = older[candidate.speaker.id]
+        outdates = own.outdated_by(new)
         found.append(candidate._replace(outdates=outdates))
-        own[:] = [*(each for each in own if each.seq != outdates), new]
+        if outdates is not None:
+            own.remove(outdates)
+        own.add(new)
     return found
 
 
-def _outdated(
-    model: SupersedingModel,
-    new: _Statement,
-    older: Sequence[_Statement],
-    vectors: Mapping[int, NDArray[np.float32]],
-) -> int | None:
-    """Return the message of the older statement that a new one makes outdated, or None."""
-    import numpy as np  # noqa: PLC0415 - loaded with the first vector
+class _Statements:
+    """Statements of one person in columns, in the order in which they were added."""
 
-    if not older:
-        return None
-    days = [max((new.said - each.said).total_seconds(), 0) / _DAY_SECONDS for each in older]
-    rows = np.array([vectors[each.seq] for each in older])
-    vector = vectors[new.seq]
-    compared = compare(rows @ vector, np.array(days, dtype=np.float32), new.words, [each.words for each in older])
-    row = model.outdated(vector, rows, compared)
-    return None if row is None else older[row].seq
+    def __init__(self, most: int) -> None:
+        """Make room for `most` statements."""
+        import numpy as np  # noqa: PLC0415 - loaded with the first vector
+
+        self._model = load_superseding()
+        self._words = OlderWords()
+        self._count = 0
+        self._seqs = np.zeros(most, dtype=np.int64)
+        self._seconds = np.zeros(most)
+        self._vectors = np.zeros((most, len(self._model.new) - 1), dtype=np.float32)
+        self._current = np.zeros(most, dtype=bool)
+        """Which statements no later one made outdated."""
+
+    def add(self, new: _Statement) -> None:
+        """Add a statement."""
+        place, self._count = self._count, self._count + 1
+        self._words.add(new.words)
+        self._seqs[place] = new.seq
+        self._seconds[place] = new.said.timestamp()
+        self._vectors[place] = new.vector
+        self._current[place] = True
+
+    def remove(self, seq: int) -> None:
+        """Remove what a message says."""
+        self._current[self._seqs == seq] = False
+
+    def outdated_by(self, new: _Statement) -> int | None:
+        """Return the message of the older statement that a new one makes outdated, or None."""
+        import numpy as np  # noqa: PLC0415
+
+        chosen = np.flatnonzero(self._current[: self._count] & (self._seqs[: self._count] < new.seq))
+        if not len(chosen):
+            return None
+        vectors = self._vectors[: self._count]
+        days = np.maximum(new.said.timestamp() - self._seconds[chosen], 0) / _DAY_SECONDS
+        similarity = (vectors @ new.vector)[chosen]
+        compared = self._words.compare(similarity, days.astype(np.float32), new.words, chosen)
+        row = self._model.outdated(new.vector, self._model.changes_later(vectors)[chosen], compared)
+        return None if row is None else int(self._seqs[chosen[row]])

@@ -24,6 +24,7 @@ from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Scope
 from aforesaid.facts.admission import admit
 from aforesaid.facts.candidate import DATED, Candidate
+from aforesaid.facts.known_memories import KnownMemories
 from aforesaid.facts.people import Person, whom
 from aforesaid.facts.statement import contradicts, says_the_same, single, statement
 from aforesaid.facts.timing import timing
@@ -84,12 +85,12 @@ def reconcile(candidates: Sequence[Candidate], given: ReconcileInput) -> Plan:
 
     Stops at a message that contradicts a draft of the same plan; the remaining candidates are in `Plan.rest`.
     """
-    plan = Plan()
+    plan, known = Plan(), KnownMemories(given.known, given.owner.names)
     ordered = sorted(candidates, key=lambda candidate: candidate.last)
     place = 0
     for _, group in groupby(ordered, key=lambda candidate: candidate.last):
         together = list(group)
-        longer = _with_message(plan.copy(), together, given)
+        longer = _with_message(plan.copy(), together, given, known)
         if longer is None:
             # The draft that this message contradicts must be stored first.
             plan.rest = ordered[place:]
@@ -98,7 +99,9 @@ def reconcile(candidates: Sequence[Candidate], given: ReconcileInput) -> Plan:
     return plan
 
 
-def _with_message(plan: Plan, candidates: Sequence[Candidate], given: ReconcileInput) -> Plan | None:
+def _with_message(
+    plan: Plan, candidates: Sequence[Candidate], given: ReconcileInput, known: KnownMemories
+) -> Plan | None:
     """Add the candidates of one message to a plan. Returns None if one contradicts a draft of an earlier message."""
     for candidate in candidates:
         admission = admit(candidate, given.batch, given.owner, given.people, given.tombstones, given.meanings)
@@ -114,9 +117,9 @@ def _with_message(plan: Plan, candidates: Sequence[Candidate], given: ReconcileI
                 return None
             # Both are in one message: the later statement counts.
             del plan.drafts[clash], plan.supersedes[clash]
-        elif _known_before(candidate, draft, given, plan):
+        elif _known_before(candidate, draft, given, plan, known):
             continue
-        _add(draft, candidate, given, plan)
+        _add(draft, candidate, plan, known)
     return plan
 
 
@@ -160,9 +163,11 @@ def _planned_before(draft: MemoryDraft, given: ReconcileInput, plan: Plan) -> bo
     return False
 
 
-def _known_before(candidate: Candidate, draft: MemoryDraft, given: ReconcileInput, plan: Plan) -> bool:
+def _known_before(
+    candidate: Candidate, draft: MemoryDraft, given: ReconcileInput, plan: Plan, known: KnownMemories
+) -> bool:
     """If a memory already says the same, count this draft there or drop it, and return True."""
-    for memory in given.known:
+    for memory in known.maybe_same(draft.text, given.near.get(draft.text, ())):
         if _was_carried_out(draft, memory):
             plan.dropped["known"] += 1
             return True
@@ -247,11 +252,12 @@ def _replaces(draft: MemoryDraft, other: MemoryDraft | MemoryRecord, candidate: 
     return liked is None or theirs is None or liked != theirs.liked
 
 
-def _add(draft: MemoryDraft, candidate: Candidate, given: ReconcileInput, plan: Plan) -> None:
+def _add(draft: MemoryDraft, candidate: Candidate, plan: Plan, known: KnownMemories) -> None:
     since = draft.valid_from or candidate.said
     # A memory has one successor: the first draft of the plan that makes it outdated.
     taken = {old.memory for group in plan.supersedes for old in group}
-    old = [memory for memory in given.known if memory.id not in taken and _supersedes(draft, candidate, memory)]
+    maybe = known.maybe_outdated(draft.subject, candidate.outdates, candidate.replaces)
+    old = [memory for memory in maybe if memory.id not in taken and _supersedes(draft, candidate, memory)]
     newer = [memory for memory in old if memory.valid_from > since]
     if newer:
         # It arrives late and was said before the known memory, which therefore stays active.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable
 from functools import lru_cache
+from math import ceil
 from typing import Final, NamedTuple
 
 from aforesaid.models.offline.memories.keys import Claim, claim_of
@@ -81,7 +82,7 @@ def says_the_same(one: str, other: str, names: Collection[str] = ()) -> bool:
     mine, others = left.claim, right.claim
     if mine is not None and others is not None and mine.key == others.key and None not in (mine.liked, others.liked):
         return mine.liked == others.liked
-    called = _stems_of(names)
+    called = name_stems(names)
     first, second = left.words - called, right.words - called
     if not first or not second:
         return first == second
@@ -90,6 +91,11 @@ def says_the_same(one: str, other: str, names: Collection[str] = ()) -> bool:
     if len(shared) == smaller and larger - smaller <= 1 and smaller >= _ENOUGH:
         return True
     return len(shared) >= _ALIKE * len(first | second)
+
+
+def least_shared(words: int) -> int:
+    """Return how many words a statement of this many words shares at least with any that says the same by its words."""
+    return max(1, min(words - 1, ceil(_ALIKE * words)))
 
 
 def contradicts(new: str, old: str) -> bool:
@@ -107,7 +113,7 @@ def single(key: str) -> bool:
 
 def support(text: str, sources: Iterable[str], names: Collection[str] = ()) -> float:
     """Return the share of a text's words that occur in its sources, 0 to 1; 1 for a text without words."""
-    words = statement(text).words - _stems_of(names)
+    words = statement(text).words - name_stems(names)
     if not words:
         return 1.0
     said: set[str] = set()
@@ -117,5 +123,11 @@ def support(text: str, sources: Iterable[str], names: Collection[str] = ()) -> f
     return len(words & said) / len(words)
 
 
-def _stems_of(names: Collection[str]) -> frozenset[str]:
+def name_stems(names: Collection[str]) -> frozenset[str]:
+    """Return the words of a person's names, as statements have them."""
+    return _name_stems(tuple(names))
+
+
+@lru_cache(maxsize=256)
+def _name_stems(names: tuple[str, ...]) -> frozenset[str]:
     return frozenset(stem for name in names for stem in stems(words_of(name), "english"))

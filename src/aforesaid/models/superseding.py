@@ -8,9 +8,8 @@ that announce a change, and the time between them. The weights come with the pac
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Sequence
-from functools import cache
+from collections.abc import Iterable
+from functools import cache, lru_cache
 from math import log
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -29,6 +28,8 @@ _FEW: Final = 3
 _SAME_DAY: Final = 0.9
 _NUMBER: Final = re.compile(r"\d+")
 _PUNCTUATION: Final = ".,!?;:\"'()"
+_MOST_CACHED: Final = 4_096
+"""Statements whose words are cached: new ones are compared with the last 1,000 of a person again and again."""
 
 
 class StatementWords(NamedTuple):
@@ -72,21 +73,26 @@ class SupersedingModel(NamedTuple):
     threshold: float
     """Log-odds from which an older statement is superseded."""
 
-    def log_odds(self, new: Floats, old: Floats, compared: Compared) -> Floats:
+    def changes_later(self, old: Floats) -> Floats:
+        """Return how likely what each message says changes later. `old` has one row for the vector of each."""
+        result: Floats = old @ self.old[:-1] + self.old[-1]
+        return result
+
+    def log_odds(self, new: Floats, changes_later: Floats, compared: Compared) -> Floats:
         """Return the log-odds that a new statement makes each older one outdated.
 
-        `new` is the vector of a message, and `old` has one row for each older one.
+        `new` is the vector of a message, and `changes_later` has one number for each older one.
         """
         says_change = float(new @ self.new[:-1] + self.new[-1])
-        rows = pair_features(compared, says_change, old @ self.old[:-1] + self.old[-1])
+        rows = pair_features(compared, says_change, changes_later)
         result: Floats = rows @ self.pair[:-1] + self.pair[-1]
         return result
 
-    def outdated(self, new: Floats, old: Floats, compared: Compared) -> int | None:
+    def outdated(self, new: Floats, changes_later: Floats, compared: Compared) -> int | None:
         """Return the row of the older statement that a new one makes outdated, or None."""
-        if not len(old):
+        if not len(changes_later):
             return None
-        found = self.log_odds(new, old, compared)
+        found = self.log_odds(new, changes_later, compared)
         best = int(found.argmax())
         return best if found[best] >= self.threshold else None
 
@@ -147,29 +153,62 @@ def pair_features(compared: Compared, says_change: float, changes_later: Any) ->
     return rows
 
 
+@lru_cache(_MOST_CACHED)
 def statement_words(text: str) -> StatementWords:
-    """Return the words of a statement by which it is compared with others."""
+    """Return the words of a statement by which it is compared with others. Cached."""
     capitalised = (word.strip(_PUNCTUATION) for word in text.split()[1:] if word[0].isupper())
     return StatementWords(
         frozenset(terms(text)), frozenset(capitalised), frozenset(_NUMBER.findall(text)), count_change_words(text)
     )
 
 
-def compare(similarity: Floats, days: Floats, new: StatementWords, old: Sequence[StatementWords]) -> Compared:
-    """Compare a new statement with older ones. Of the index terms that they share, rare ones weigh more."""
-    import numpy as np  # noqa: PLC0415
+class OlderWords:
+    """The words of older statements, by which a new one is compared with all of them at once."""
 
-    frequency = Counter(term for each in old for term in new.terms & each.terms)
-    number = len(old) + 1
-    weight = {term: log(number / (frequency[term] + 1)) for term in new.terms}
-    shared = [sum(map(weight.__getitem__, new.terms & each.terms)) for each in old]
-    names = [len(new.names & each.names) for each in old]
-    numbers = [(bool(new.numbers and each.numbers) + (not new.numbers.isdisjoint(each.numbers))) for each in old]
-    return Compared(
-        similarity,
-        days,
-        np.array(shared, dtype=np.float32),
-        np.array(names, dtype=np.float32),
-        np.array(numbers, dtype=np.float32),
-        new.changes,
-    )
+    def __init__(self, statements: Iterable[StatementWords] = ()) -> None:
+        self._count = 0
+        self._terms: dict[str, list[int]] = {}
+        """The statements that have an index term, by their numbers."""
+        self._names: dict[str, list[int]] = {}
+        self._numbers: dict[str, list[int]] = {}
+        self._with_numbers: list[int] = []
+        for each in statements:
+            self.add(each)
+
+    def add(self, statement: StatementWords) -> None:
+        """Add a statement. Statements are numbered from 0 on."""
+        for words, places in (
+            (statement.terms, self._terms),
+            (statement.names, self._names),
+            (statement.numbers, self._numbers),
+        ):
+            for word in words:
+                places.setdefault(word, []).append(self._count)
+        if statement.numbers:
+            self._with_numbers.append(self._count)
+        self._count += 1
+
+    def compare(self, similarity: Floats, days: Floats, new: StatementWords, chosen: Any = None) -> Compared:  # noqa: ANN401 - an array
+        """Compare a new statement with older ones. Of the index terms that they share, rare ones weigh more.
+
+        `chosen` has the numbers of the statements to compare with, if not all; `similarity` and `days` belong to them.
+        """
+        import numpy as np  # noqa: PLC0415 - loaded with the first vector
+
+        compared = np.ones(self._count, dtype=bool)
+        if chosen is not None:
+            compared[:] = False
+            compared[chosen] = True
+        number = int(compared.sum()) + 1
+        shared, names, numbers = np.zeros((3, self._count), dtype=np.float32)
+        for term in new.terms:
+            if term in self._terms:
+                having = np.array(self._terms[term])
+                shared[having] += log(number / (int(compared[having].sum()) + 1))
+        for name in new.names:
+            names[self._names.get(name, [])] += 1
+        if new.numbers:
+            numbers[self._with_numbers] = 1
+        for each in new.numbers:
+            numbers[self._numbers.get(each, [])] = 2
+        return Compared(similarity, days, shared[compared], names[compared], numbers[compared], new.changes)

@@ -23,6 +23,7 @@ Row = tuple[Any, ...]
 _HUNDRED: Final = 100
 """Confidence is stored in hundredths, since every database writes whole numbers alike."""
 _message: Final = fast_constructor(Message)
+_memory: Final = fast_constructor(MemoryRecord)
 
 MEMORY: Final = (
     "category", "text", "importance", "tags", "active", "state", "priority", "speaker", "subject", "event_start",
@@ -189,47 +190,26 @@ def session(row: Row) -> Session:
 
 def memory(row: Row) -> MemoryRecord:
     """Read a row of a store's memories: the columns of MEMORY are its last."""
-    number, space, user, sources, created, revision, *values = row
-    it = dict(zip(MEMORY, values, strict=True))
-    it["tags"] = loaded(it["tags"])
+    (
+        number, space, user, sources, created, revision, category, text, importance, tags, active, state, priority,
+        speaker, subject, event_start, event_end, event_timed, remind_at, delivered_at, expires_at, valid_from,
+        valid_to, superseded_by, extractor, trust, reason, times, seen_at, kind, about, said_at, language, confidence,
+    ) = row  # fmt: skip
+    known_tags = () if tags == "[]" else tuple(loaded(tags))
     event = None
-    if it["event_start"] is not None:
-        event = Event(moment(it["event_start"]), moment(it["event_end"]), bool(it["event_timed"]))
-    return MemoryRecord(
-        id=number,
-        space=space,
-        user=user,
-        category=it["category"],
-        text=it["text"],
-        importance=it["importance"],
-        tags=tuple(it["tags"]),
-        sources=tuple(loaded(sources)),
-        created_at=moment(created),
-        active=bool(it["active"]),
-        state=it["state"],
-        priority=it["priority"],
-        speaker=user if it["speaker"] is None else it["speaker"],
-        subject=it["subject"],
-        event=event,
-        remind_at=_optional(it["remind_at"]),
-        delivered_at=_optional(it["delivered_at"]),
-        expires_at=_optional(it["expires_at"]),
-        valid_from=moment(it["valid_from"]),
-        valid_to=_optional(it["valid_to"]),
-        superseded_by=it["superseded_by"],
-        extractor=it["extractor"],
-        trust=it["trust"],
-        reason=it["reason"],
-        times=it["times"],
-        seen_at=moment(it["seen_at"]),
-        revision=revision,
-        # Versions that were kept before there were kinds have none of these.
-        kind=it.get("kind") or kind_of(it["category"], it["tags"], event, it["subject"]),
-        about=it.get("about"),
-        said_at=moment(it["valid_from"] if it.get("said_at") is None else it["said_at"]),
-        language=it.get("language"),
-        confidence=None if it.get("confidence") is None else it["confidence"] / _HUNDRED,
-    )
+    if event_start is not None:
+        event = Event(moment(event_start), moment(event_end), bool(event_timed))
+    valid = moment(valid_from)
+    # Versions that were stored before there were kinds have no kind and no time at which they were said.
+    kind = kind or kind_of(category, known_tags, event, subject)
+    return _memory(
+        number, space, user, category, text, importance, known_tags, tuple(loaded(sources)), moment(created),
+        bool(active), state, priority, user if speaker is None else speaker, subject, event, _optional(remind_at),
+        _optional(delivered_at), _optional(expires_at), valid, _optional(valid_to), superseded_by, extractor, trust,
+        reason, times, valid if seen_at == valid_from else moment(seen_at), revision, kind, about,
+        valid if said_at is None or said_at == valid_from else moment(said_at), language,
+        None if confidence is None else round(confidence / _HUNDRED, 2),
+    )  # fmt: skip
 
 
 def memory_values(memory: MemoryRecord, tags: object, speaker: object) -> Row:

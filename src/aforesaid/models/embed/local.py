@@ -32,14 +32,12 @@ class Encoder:
 
     def __init__(self, *, ranker: bool) -> None:
         """Load the weights. Raises ModelError if they are missing or not the expected ones."""
-        self._model = load_encoder()
-        self._tokens = TokenEncoder(self._model._model, load_ranker()) if ranker else None  # noqa: SLF001 - its arrays
+        arrays = load_encoder()._model  # noqa: SLF001
+        self._encoder = TokenEncoder(arrays, load_ranker() if ranker else None)
 
     def encode(self, texts: list[str]) -> tuple[Vectors, list[TokenVectors]]:
         """Return a vector for each text, and the vectors of its tokens, if wanted."""
-        if self._tokens is None:
-            return self._model.encode(texts), []
-        return self._tokens.encode(texts)
+        return self._encoder.encode(texts)
 
 
 class LocalEmbedder:

@@ -15,6 +15,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from aforesaid.errors import ModelError
+from aforesaid.models.embed.encoder_cache import BRANCH, BRANCHES, FirstLayers, WordTokenizer, embedded, normed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,11 +39,8 @@ _LARGEST: Final = 60
 an infinite number of half precision or no number, which a database column of such numbers would refuse."""
 _TOKENS_AT_ONCE: Final = 384
 """Tokens computed together: large enough to use each weight often, small enough for the processor's cache."""
-_BRANCHES: Final = ((2, 0), (3, 1), (5, 2))
-"""Width and left context of the encoder's three convolutions."""
 _CONTEXT: Final = 2
 """The widest convolution reads this many tokens on each side."""
-_BRANCH: Final = 256
 
 
 class TokenVectors(NamedTuple):
@@ -139,11 +137,17 @@ def load_ranker() -> Ranker:
 
 
 class TokenEncoder:
-    """Computes sentence vectors and token vectors in one pass over the built-in encoder's weights."""
+    """Computes sentence vectors and token vectors in one pass over the built-in encoder's weights.
 
-    def __init__(self, backend: NumpyBackend, ranker: Ranker) -> None:
+    Not for several threads at the same time.
+    """
+
+    def __init__(self, backend: NumpyBackend, ranker: Ranker | None) -> None:
+        """Without `ranker`, there are no token vectors."""
         self._backend = backend
         self._ranker = ranker
+        self._tokenizer = WordTokenizer(backend.sp)
+        self._first_layers = FirstLayers(backend)
 
     def encode(self, texts: Sequence[str]) -> tuple[Floats, list[TokenVectors]]:
         """Return a sentence vector and the token vectors of each text."""
@@ -153,8 +157,7 @@ class TokenEncoder:
         tokens: list[TokenVectors] = []
         group: list[list[int]] = []
         size = 0
-        for text in texts:
-            ids = self._backend.sp.encode(text, out_type=int, add_bos=True, add_eos=True)
+        for ids in map(self._tokenizer.ids, texts):
             if group and size + len(ids) > _TOKENS_AT_ONCE:
                 self._add(group, vectors, tokens)
                 group, size = [], 0
@@ -173,6 +176,8 @@ class TokenEncoder:
         sums = np.add.reduceat(features, starts, axis=0)
         vectors.append(self._sentences(sums, lengths))
         ranker = self._ranker
+        if ranker is None:
+            return
         hidden: Floats = features @ ranker.hidden
         hidden += np.repeat(sums / lengths[:, None] @ ranker.mean + ranker.hidden_offset, lengths, axis=0)
         np.maximum(hidden, 0, out=hidden)
@@ -190,26 +195,31 @@ class TokenEncoder:
 
         backend, count = self._backend, int(lengths.sum())
         ids = np.fromiter(chain.from_iterable(group), dtype=np.intp, count=count)
-        block = ids % len(backend.scale)
-        embedded = backend.table[ids] * backend.scale[block, None] + backend.lo[block, None]
-        projected = _normed(embedded @ backend.proj_W + backend.proj_b, backend.ln_g_all, backend.ln_b_all, backend.eps)
+        cached = self._first_layers
+        layers = cached if count <= cached.most_tokens else FirstLayers(backend, 2 * count)
+        rows = layers.rows(ids)
         window = np.arange(count)[:, None] + np.arange(-_CONTEXT, _CONTEXT + 1)
         first, last = np.repeat(starts, lengths)[:, None], np.repeat(starts + lengths, lengths)[:, None]
-        # What lies outside the text is the row of zeros at the end.
+        # What lies outside the text is the row of zeros: the last one here, and the first one of `layers`.
         window = np.where((window >= first) & (window < last), window, count)
-        features = np.empty((count, embedded.shape[1] + len(_BRANCHES) * _BRANCH), dtype=np.float32)
-        features[:, : embedded.shape[1]] = embedded
-        padded = np.zeros((count + 1, _BRANCH), dtype=np.float32)
-        for number, (width, left) in enumerate(_BRANCHES):
-            columns = window[:, _CONTEXT - left : _CONTEXT - left + width]
-            inner = projected[:, number * _BRANCH : (number + 1) * _BRANCH]
-            for weights, offset in ((backend.w1, backend.b1), (backend.w2, backend.b2)):
-                padded[:count] = inner
-                near = padded[columns].reshape(count, width * _BRANCH)
-                inner = np.maximum(near @ weights[number] + offset[number], 0) + inner
-            begin = embedded.shape[1] + number * _BRANCH
-            features[:, begin : begin + _BRANCH] = inner
-        return _normed(features, backend.ln_g, backend.ln_b, backend.eps)
+        row_window = np.append(rows, 0)[window]
+        alone = embedded(backend, ids)
+        features = np.empty((count, alone.shape[1] + len(BRANCHES) * BRANCH), dtype=np.float32)
+        features[:, : alone.shape[1]] = alone
+        padded = np.zeros((count + 1, BRANCH), dtype=np.float32)
+        for number, (width, left) in enumerate(BRANCHES):
+            places = slice(_CONTEXT - left, _CONTEXT - left + width)
+            inner = layers.convolved(row_window[:, places], number)
+            inner += backend.b1[number]
+            np.maximum(inner, 0, out=inner)
+            inner += layers.projected(rows, number)
+            padded[:count] = inner
+            outer = padded[window[:, places]].reshape(count, width * BRANCH) @ backend.w2[number]
+            outer += backend.b2[number]
+            np.maximum(outer, 0, out=outer)
+            begin = alone.shape[1] + number * BRANCH
+            np.add(outer, inner, out=features[:, begin : begin + BRANCH])
+        return normed(features, backend.ln_g, backend.ln_b, backend.eps)
 
     def _sentences(self, sums: Floats, lengths: Any) -> Floats:  # noqa: ANN401 - an array
         """Return the vectors of sentences, from the summed features of their tokens."""
@@ -223,14 +233,3 @@ class TokenEncoder:
         lengths_squared = np.einsum("ij,ij->i", made, made)
         result: Floats = made / np.sqrt(np.clip(lengths_squared, backend.eps, None))[:, None]
         return result
-
-
-def _normed(values: Floats, gain: Floats, offset: Floats, smallest: float) -> Floats:
-    import numpy as np  # noqa: PLC0415
-
-    values = values - values.mean(axis=-1, keepdims=True)
-    spread = np.einsum("ij,ij->i", values, values) / values.shape[-1]
-    values *= (1 / np.sqrt(spread + smallest))[:, None]
-    values *= gain
-    values += offset
-    return values

@@ -29,6 +29,9 @@ def memories(reader: Reader, question: questions.Memories) -> list[MemoryRecord]
         for memory in reader.state.memories.values()
         if (memory.space, memory.user) == person(question.scope) and question.active in (None, memory.active)
     ]
+    if question.messages is not None:
+        first, last = question.messages
+        found = [memory for memory in found if any(first <= seq <= last for seq in memory.sources)]
     return sorted(found, key=lambda memory: (-memory.importance, -memory.id))
 
 

@@ -66,6 +66,8 @@ class Memories(OfScopeShort[list[MemoryRecord]]):
     """The user's memories, most important first, newest first among equals."""
 
     active: bool | None = True
+    messages: tuple[int, int] | None = None
+    """If given, only memories that rest on a message from the first sequence number to the last one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,9 @@ from aforesaid.store.sql.tables import ACTIVE, DAY_OF, FIRST_DAY, MEMORY, MEMORY
 
 _ONE_OF_USER: Final = f"{MEMORY} WHERE [[m.space = $1 AND ]]m.owner = {USER} AND m.id = $3"
 _ACTIVE: Final = ACTIVE.format("m")
+_RESTING_ON: Final = """
+m.id IN (SELECT s.memory FROM memory_source s WHERE [[s.space = $1 AND ]]s.seq BETWEEN {0} AND {1})
+"""
 _TIMELY: Final[Mapping[Timely, str]] = {
     "expiry": f"{_ACTIVE} AND m.expires_at IS NOT NULL AND m.expires_at <= $1 ORDER BY m.expires_at, m.id[[, m.space]]",
     "reminder": f"""
@@ -56,6 +59,8 @@ def memories(question: questions.Memories) -> Answer[list[MemoryRecord]]:
     limits = Conditions(f"[[m.space = $1 AND ]]m.owner = {USER}", *question.scope[:2])
     if question.active is not None:
         limits.add(_ACTIVE if question.active else "NOT m.active")
+    if question.messages is not None:
+        limits.add(_RESTING_ON, *question.messages)
     return _memories(f"{MEMORY} WHERE {limits} ORDER BY m.importance DESC, m.id DESC", *limits.values)
 
 

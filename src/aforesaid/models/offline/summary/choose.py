@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from heapq import heapify, heappop, heappush
 from math import inf
 from typing import Final
@@ -21,6 +22,8 @@ _LABEL: Final = 4
 """Words of a label. A sentence longer by more than this than one that did not fit is not tried."""
 _SHORT: Final = 30
 """Maximum characters of a short answer."""
+_CACHED: Final = 8
+"""Conversations whose weighed sentences are cached: two for each summary that is made at the same time."""
 
 Fits = Callable[[Sequence[Sentence]], bool]
 
@@ -34,9 +37,25 @@ def choose(sentences: Sequence[Sentence], fits: Fits) -> list[Sentence]:
     first: dict[str, Sentence] = {}
     for sentence in sentences:
         first.setdefault(sentence.text, sentence)
-    weighed = weigh(list(first.values()))
+    weighed, telling, factors = _weighed(tuple(first.values()))
+    return _with_answers(_pick(telling, factors, fits), sentences, fits) or _pick(weighed, _factors(weighed), fits)
+
+
+@lru_cache(_CACHED)
+def _weighed(sentences: tuple[Sentence, ...]) -> tuple[list[Weighed], list[Weighed], list[float]]:
+    """Return sentences with their weights, those of them that tell something, and the factors of the latter.
+
+    Cached: the same sentences are often chosen from again, with less room.
+    """
+    weighed = weigh(sentences)
     telling = [one for one in weighed if one.telling]
-    return _with_answers(_pick(telling, fits), sentences, fits) or _pick(weighed, fits)
+    return weighed, telling, _factors(telling)
+
+
+def _factors(weighed: Sequence[Weighed]) -> list[float]:
+    """Return the factor of each sentence: that of its kind, more for central ones."""
+    central = centrality([one.terms for one in weighed])
+    return [one.factor * (1 + _CENTRAL * rank) for one, rank in zip(weighed, central, strict=True)]
 
 
 def _with_answers(chosen: list[Sentence], sentences: Sequence[Sentence], fits: Fits) -> list[Sentence]:
@@ -62,9 +81,7 @@ def best(sentences: Sequence[Sentence]) -> Sentence:
     return weighed[values.index(max(values))].sentence
 
 
-def _pick(weighed: Sequence[Weighed], fits: Fits) -> list[Sentence]:
-    central = centrality([one.terms for one in weighed])
-    factors = [one.factor * (1 + _CENTRAL * rank) for one, rank in zip(weighed, central, strict=True)]
+def _pick(weighed: Sequence[Weighed], factors: Sequence[float], fits: Fits) -> list[Sentence]:
     said: set[str] = set()
     heard: set[str] = set()
 
