@@ -32,6 +32,7 @@ from aforesaid.front.timeline import UserTimeline
 from aforesaid.front.transfer import MemoryTransfer
 from aforesaid.models.embed import CachingEmbedder, Embedder, choose_embedder
 from aforesaid.profiles import Profile, load_profile
+from aforesaid.recall import RecallQueue
 from aforesaid.settings import Settings, as_settings
 from aforesaid.store import Store
 from aforesaid.store.announcing import Announcements
@@ -208,6 +209,11 @@ class Memory(AllMemories, MemoryOperations, MemoryTransfer):
     def models(self) -> Chat | None:
         """The configured models, or None."""
         return self._services.chat
+
+    @property
+    def recall_queue(self) -> RecallQueue:
+        """Limits how many searches and contexts run at a time."""
+        return self._services.recall_queue
 
     @property
     def receipt_keeper(self) -> ReceiptKeeper:

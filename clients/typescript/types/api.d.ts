@@ -117,6 +117,8 @@ export interface ContextReceipt {
   output_tokens: number | null;
   /** Durations: `context`, `first_byte`, `reply`. */
   milliseconds: Record<string, number>;
+  /** Why the context may miss something; null if all sources were searched. */
+  limited: string | null;
   /** The number of the message that it led to. */
   reply: number | null;
   /** What the model was told, in words. */

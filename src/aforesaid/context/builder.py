@@ -42,6 +42,7 @@ _FOLLOWING: Final = 2
 """Messages after a hit that are offered too: answers often follow the message that matches."""
 _FOLLOWING_VALUE: Final = 0.25
 """Value of such a message, relative to its hit."""
+_BY_WORDS: Final = "the search went by words alone, because the embedder did not answer"
 _RENDERED: Final = 10_000
 """Minimum number of rendered messages and summaries in the cache."""
 _OVERHEADS: Final = 4_096
@@ -150,7 +151,9 @@ class Builder:
             "memories": offers.memories(found, events),
             "snippets": offers.snippets(hits, 1.0 if recipe.around else _FOLLOWING_VALUE),
         }
-        return await _assembled(offered, request, recipe, counter, person, at)
+        made = await _assembled(offered, request, recipe, counter, person, at)
+        by_words = reads.search is not None and reads.search.by_words
+        return replace(made, limited=_BY_WORDS) if by_words else made
 
     def _general(
         self, offers: Offers, request: ContextRequest, recipe: Recipe, conversation: Conversation, scope: Scope
@@ -251,7 +254,7 @@ class Builder:
         reads: ContextReads,
     ) -> list[Hit]:
         """Search all messages except the current one. Which ones are shown as recent is decided later."""
-        if "snippets" not in recipe.order or not recipe.snippets:
+        if not recipe.searches:
             return []
         if recipe.window and len((await reading).recent) < recipe.recent:
             return []  # there is nothing before the recent messages
@@ -271,6 +274,8 @@ class Builder:
         async def current() -> frozenset[int]:
             return frozenset(message.seq for message in (await reading).current)
 
+        if reads.search is None:
+            reads.search = self._sources.recall.begin(scope, request.query, search.within, request.at)
         found = await self._sources.recall.search(scope, search, current, reads.search)
         conversation = await reading
         if conversation.last is None:

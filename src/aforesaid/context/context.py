@@ -45,6 +45,8 @@ class Context:
     counter: str = ""
     """How tokens were counted."""
     origin: Origin | None = field(default=None, repr=False, compare=False)
+    limited: str | None = field(default=None, repr=False, compare=False)
+    """Why it may miss something, such as that the embedder did not answer. None: all sources were searched."""
 
     @property
     def receipt(self) -> str | None:

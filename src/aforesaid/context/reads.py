@@ -77,7 +77,7 @@ class ContextReads:
         """
         if self.recipe.window:
             return
-        if "snippets" in self.recipe.order and self.recipe.snippets:
+        if self.recipe.searches:
             self.search = self._sources.recall.begin(self._scope, self._text, within(self._scope), self._at)
         if "portrait" in self.recipe.order:
             _ = self.memories, self.summaries

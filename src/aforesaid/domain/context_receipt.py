@@ -76,6 +76,8 @@ class ContextReceipt:
     """The tokens that the provider counted in its reply."""
     milliseconds: Mapping[str, int] = field(default_factory=dict)
     """Durations: `context` (building it), `first_byte` and `reply` (of the model, from the request on)."""
+    limited: str | None = None
+    """Why the context may miss something, such as that a search took too long. None: all sources were searched."""
 
     @property
     def scope(self) -> Scope:
@@ -117,6 +119,7 @@ def receipt_details(receipt: ContextReceipt) -> dict[str, Any]:
         "input_tokens": receipt.input_tokens,
         "output_tokens": receipt.output_tokens,
         "milliseconds": dict(receipt.milliseconds),
+        "limited": receipt.limited,
         "sections": [[name, tokens, [list(item) for item in items]] for name, tokens, items in receipt.sections],
     }
 
@@ -149,6 +152,7 @@ def read_receipt(
         input_tokens=_optional(details.get("input_tokens")),
         output_tokens=_optional(details.get("output_tokens")),
         milliseconds={checks.storable(str(name), "the name"): _number(spent) for name, spent in durations.items()},
+        limited=None if details.get("limited") is None else _text(details, "limited"),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import datetime
 from time import perf_counter
@@ -83,35 +84,36 @@ class UserContexts(UserHandle):
         asked, key = checks.message_text(text, _LONGEST), (self.scope.space, self.scope.user, *without)
         # Which reads are needed depends on settings, which hardly ever change.
         expected = self._services.recipes.get(key) or self._services.profile.context.without(without)
-        prefetched = self._services.builder.prefetch(self.scope, checks.query_text(asked), at, expected)
-        try:
-            settings = await self._services.effective.of(self.scope)
-            profile = tuned(self._services.profile, settings)
-            recipe = self._services.recipes[key] = profile.context.without(without)
-            usual = settings.get(BUDGET) or recipe.budget
-            if most is not None:
-                usual = min(usual, checks.at_least(most, LEAST_BUDGET, "the most tokens"))
-            tokens = checks.at_least(usual if budget is None else budget, LEAST_BUDGET, "the budget", "budget")
-            request = ContextRequest(
-                text=asked,
-                budget=checks.at_most(tokens, MOST_TOKENS, "the budget", "budget"),
-                system=system,
-                persona=persona if persona is not None else profile.persona or None,
-                at=at,
-                zone=zone_from(settings, self._services.profile, self.scope.space),
-                after=cleared_up_to(settings),
-                answers=None if answers is None else answers.seq,
-                tools=tools,
-                parts=parts,
-            )
-            building = self._services.builder.build(self.scope, request, recipe, counter_for(model), prefetched)
-            if self._actor is None:
-                made = await building
-            else:
-                # At the same time; nobody sees the context before the audit log has who asked for it.
-                made, _ = await asyncio.gather(building, self._record_view("context.read", "context"))
-        finally:
-            prefetched.close()
+        async with self._services.recall_queue.turn() if expected.searches else nullcontext():
+            prefetched = self._services.builder.prefetch(self.scope, checks.query_text(asked), at, expected)
+            try:
+                settings = await self._services.effective.of(self.scope)
+                profile = tuned(self._services.profile, settings)
+                recipe = self._services.recipes[key] = profile.context.without(without)
+                usual = settings.get(BUDGET) or recipe.budget
+                if most is not None:
+                    usual = min(usual, checks.at_least(most, LEAST_BUDGET, "the most tokens"))
+                tokens = checks.at_least(usual if budget is None else budget, LEAST_BUDGET, "the budget", "budget")
+                request = ContextRequest(
+                    text=asked,
+                    budget=checks.at_most(tokens, MOST_TOKENS, "the budget", "budget"),
+                    system=system,
+                    persona=persona if persona is not None else profile.persona or None,
+                    at=at,
+                    zone=zone_from(settings, self._services.profile, self.scope.space),
+                    after=cleared_up_to(settings),
+                    answers=None if answers is None else answers.seq,
+                    tools=tools,
+                    parts=parts,
+                )
+                building = self._services.builder.build(self.scope, request, recipe, counter_for(model), prefetched)
+                if self._actor is None:
+                    made = await building
+                else:
+                    # At the same time; nobody sees the context before the audit log has who asked for it.
+                    made, _ = await asyncio.gather(building, self._record_view("context.read", "context"))
+            finally:
+                prefetched.close()
         return self._with_origin(made, model, round((perf_counter() - began) * 1_000), sent=sent)
 
     def _with_origin(self, made: Context, model: str | None, milliseconds: int, *, sent: bool | None) -> Context:

@@ -319,7 +319,8 @@ class UserMessages(UserHandle):
             without=frozenset(without),
             where=where,
         )
-        hits = await self._services.recall.search(self.scope, request)
+        async with self._services.recall_queue.turn():
+            hits = await self._services.recall.search(self.scope, request)
         return hits if tokens is None else _within_tokens(hits, checks.at_least(tokens, 1, "tokens", "tokens"))
 
     @public(audit=("messages.read", "message"))

@@ -59,6 +59,7 @@ class ReceiptKeeper:
             sections=sections_of(context),
             model=None if origin is None else origin.model,
             milliseconds={} if origin is None else {"context": origin.milliseconds},
+            limited=context.limited,
         )
 
     def keep_later(self, receipt: ContextReceipt) -> None:

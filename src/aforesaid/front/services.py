@@ -25,7 +25,7 @@ from aforesaid.models.provider_health import models_health
 from aforesaid.profiles import Profile
 from aforesaid.profiles.effective import EffectiveSettings
 from aforesaid.profiles.recipe import Recipe
-from aforesaid.recall import Recall
+from aforesaid.recall import Recall, RecallQueue
 from aforesaid.settings import Keep, Settings
 from aforesaid.store import Store, questions
 from aforesaid.store.announcing import Announcements, announcing
@@ -79,6 +79,7 @@ class Services:
         self._settings = settings or Settings()
         self._reranker = _reranker(self._settings, self.metrics)
         self.recall = Recall(self.store, embedder, self.metrics, self._reranker)
+        self.recall_queue = RecallQueue(self.metrics)
         self.recipes: LRUCache[tuple[str, ...], Recipe] = LRUCache(_MOST_RECIPES)
         """The recipe of each user's last context, by space, user and sections left out: the next is likely the same."""
         self._embedder = embedder

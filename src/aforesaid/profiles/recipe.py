@@ -95,6 +95,11 @@ class Recipe:
     wording: Wording
     """Headings of `memories` and `snippets`: plain or companion."""
 
+    @property
+    def searches(self) -> bool:
+        """Whether a context needs a search."""
+        return "snippets" in self.order and self.snippets > 0
+
     def share(self, name: SectionName, budget: int) -> int:
         """Return how many tokens of a budget a section may use.
 

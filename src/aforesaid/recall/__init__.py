@@ -1,8 +1,20 @@
 """Search: keywords and vectors give candidates, small named features score them."""
 
 from aforesaid.recall.gather import Begun
+from aforesaid.recall.queue import QueueTimeout, RecallQueue
 from aforesaid.recall.recall import Recall
 from aforesaid.recall.request import ARMS, DEFAULT_KINDS, KINDS, Arms, SearchRequest
 from aforesaid.recall.score import MIN_SCORE
 
-__all__ = ["ARMS", "DEFAULT_KINDS", "KINDS", "MIN_SCORE", "Arms", "Begun", "Recall", "SearchRequest"]
+__all__ = [
+    "ARMS",
+    "DEFAULT_KINDS",
+    "KINDS",
+    "MIN_SCORE",
+    "Arms",
+    "Begun",
+    "QueueTimeout",
+    "Recall",
+    "RecallQueue",
+    "SearchRequest",
+]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -49,7 +49,8 @@ class FoundCandidates(NamedTuple):
     """The question as it was embedded: without the names of those who speak."""
 
 
-class Begun(NamedTuple):
+@dataclass(slots=True)
+class Begun:
     """A search that has begun. A caller that does not finish it must cancel it."""
 
     question: Question
@@ -59,6 +60,8 @@ class Begun(NamedTuple):
     vector: asyncio.Future[Vectors | None] | None
     """That of the guess."""
     matches: asyncio.Future[TextMatches]
+    by_words: bool = False
+    """Whether the embedder gave no vector, so that the search went by words alone."""
 
     def cancel(self) -> None:
         """Cancel what is not finished."""
@@ -159,9 +162,10 @@ class Gatherer:
         matches = await begun.matches
         self._speakers[begun.place] = matches.columns.speakers
         text = _without_names(begun.question.text, matches.columns.speakers) or begun.question.text
-        if begun.vector is not None and text == begun.guess:
-            return matches, await begun.vector, text
-        return matches, await self._questions.embed(text), text
+        embedding = begun.vector if begun.vector is not None and text == begun.guess else self._questions.embed(text)
+        vector = await embedding
+        begun.by_words = vector is None and self._questions.name is not None and bool(text.strip())
+        return matches, vector, text
 
     async def _compare(
         self,

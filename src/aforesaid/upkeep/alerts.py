@@ -12,7 +12,7 @@ from aforesaid.domain.counting import counted
 from aforesaid.domain.literals import AlertKind
 from aforesaid.domain.report import Alert, Component, Storage
 from aforesaid.settings import Alerts
-from aforesaid.telemetry import OWN, PROXY_RECALL, PROXY_STORE, SEARCH_VECTOR, Key, OperationMetrics
+from aforesaid.telemetry import OWN, PROXY_RECALL, PROXY_SEARCH, PROXY_STORE, SEARCH_VECTOR, Key, OperationMetrics
 
 _log: Final = logging.getLogger("aforesaid.health")
 
@@ -20,6 +20,7 @@ HOT: Final = ("add", "search", "context")
 """Operations that users wait for."""
 _FROM_THE_FIRST_CALL: Final = {
     PROXY_RECALL: "requests of the proxy were answered without memory",
+    PROXY_SEARCH: "requests of the proxy got memories and recent messages without a search",
     PROXY_STORE: "requests and replies of the proxy could not be stored",
     SEARCH_VECTOR: "searches went by words alone, because the embedder did not answer",
 }

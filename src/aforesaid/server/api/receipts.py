@@ -50,6 +50,7 @@ class ContextReceiptShape(BaseModel):
     input_tokens: int | None = Field(description="As the provider counted them.")
     output_tokens: int | None = Field(description="As the provider counted them.")
     milliseconds: dict[str, int] = Field(description="Durations: `context`, `first_byte`, `reply`.")
+    limited: str | None = Field(description="Why the context may miss something; null if all sources were searched.")
     reply: int | None = Field(description="The number of the message that it led to.")
     knew: str = Field(description="What the model was told, in words.", examples=["14 messages and 3 memories"])
     sections: list[SentSectionShape]
@@ -70,6 +71,7 @@ class ContextReceiptShape(BaseModel):
             input_tokens=receipt.input_tokens,
             output_tokens=receipt.output_tokens,
             milliseconds=dict(receipt.milliseconds),
+            limited=receipt.limited,
             reply=receipt.reply,
             knew=receipt.knew,
             sections=[

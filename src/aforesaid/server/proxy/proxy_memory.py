@@ -1,8 +1,8 @@
 """What the proxy does for the memory: store what is said, and find what should be known to answer it.
 
 The two run beside one another and share no time limit. Storing never waits for recall, so a question is stored whatever
-the embedder does. The request goes to the provider when recall is done or has taken too long; the answer goes to the
-client when the question is stored.
+the embedder does. The request goes to the provider with what recall found in its time (`recall_steps`); the answer goes
+to the client when the question is stored.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, TypeAlias
-from weakref import WeakValueDictionary
 
 from cachetools import LRUCache
 
@@ -28,9 +28,11 @@ from aforesaid.profiles.recipe import LEAST_BUDGET
 from aforesaid.server.proxy.caller import Caller
 from aforesaid.server.proxy.conversations import FROM_CLIENT, REPLY_ID, Conversation, Conversations, NewTurn
 from aforesaid.server.proxy.hash_chain import reply_id, version_id
-from aforesaid.server.proxy.insertion import NOT_ADDED, ClientHas, MemoryText, write
+from aforesaid.server.proxy.insertion import ClientHas, MemoryText, write
+from aforesaid.server.proxy.recall_steps import RecallSteps
 from aforesaid.server.proxy.reply import Reply
 from aforesaid.server.proxy.request_receipt import RequestReceipt
+from aforesaid.server.proxy.store_order import Person, StoreOrder
 from aforesaid.server.proxy.tool_steps import TOOLS, ToolStep, tool_steps
 from aforesaid.server.proxy.turns import Turn, text_of, turns_of
 from aforesaid.settings import Serving
@@ -39,8 +41,9 @@ from aforesaid.telemetry import OWN, PROXY_RECALL, PROXY_STORE, kind_of
 
 _log: Final = logging.getLogger("aforesaid.server.proxy")
 
-RECALL_SECONDS: Final = 5.0
-"""Maximum time for recall. A request goes on without memory after it: somebody waits for the reply."""
+RECOGNISE_SECONDS: Final = 5.0
+"""Maximum time that a finished context waits until the conversation is known. Without it, the request may get messages
+that the client has itself."""
 STORE_SECONDS: Final = 10.0
 """Maximum time that a reply waits for the question to be stored. Storing itself goes on after it."""
 _REPLY_TOKENS: Final = 1_024
@@ -80,6 +83,8 @@ class MemoryOutcome:
     """The tools that were used since the last question."""
     failures: dict[str, str] = field(default_factory=dict)
     """What failed, by operation."""
+    limited: str | None = None
+    """Why the text may miss something; None if all sources were searched."""
     text: MemoryText | None = None
     """What to add to the request."""
     receipt: RequestReceipt | None = None
@@ -92,8 +97,25 @@ class MemoryOutcome:
 
     @property
     def state(self) -> str:
-        """`on`, or `failed` if recall or storing failed."""
-        return "failed" if self.failures else "on"
+        """`on`, `partial` if something may be missing, or `failed` if there is no memory, or storing failed."""
+        return "failed" if self.failures else "on" if self.limited is None else "partial"
+
+    @property
+    def reason(self) -> str:
+        """What failed and what may be missing; empty if nothing is."""
+        return "; ".join([*self.failures.values(), *([] if self.limited is None else [self.limited])])
+
+    @property
+    def person(self) -> Person:
+        """Whose memory it is."""
+        scope = self.caller.reads.scope
+        return scope.space, scope.user
+
+    @property
+    def begin(self) -> str:
+        """What names the conversation before it is recognised: requests with the same go one after the other."""
+        first = self.turns[0].words if self.turns else ""
+        return self.caller.thread or self.previous or first
 
 
 class _Written(NamedTuple):
@@ -111,9 +133,9 @@ class ProxyMemory:
     def __init__(self, memory: Memory, serving: Serving) -> None:
         self._memory = memory
         self._window = serving.window
-        self._most = serving.budget
+        self._steps = RecallSteps(memory, serving.budget)
         self._conversations = Conversations(memory)
-        self._locks: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
+        self._order = StoreOrder()
         self._tools_before: LRUCache[tuple[str, str, str], Sequence[ToolStep]] = LRUCache(_CONVERSATIONS)
         """The tools that were used until a reply that calls tools, by space, user and id of the reply."""
         self._written_last: LRUCache[tuple[str, str, str], _Written] = LRUCache(_CONVERSATIONS)
@@ -131,8 +153,8 @@ class ProxyMemory:
         """Find what should be known to answer a request, and begin to store what is new in it.
 
         `messages` are those of Chat Completions. `previous` is the id of the reply that the request goes on from.
-        Storing is work that `finish` sees to the end, whatever becomes of the request. Recall that fails or takes too
-        long is noted in the outcome and raises nothing.
+        Storing is work that `finish` sees to the end, whatever becomes of the request. Recall that fails, or that has
+        to leave something out for lack of time, is noted in the outcome and raises nothing.
         """
         last = messages[-1] if messages else None
         asks = isinstance(last, dict) and last.get("role") == "user"
@@ -150,17 +172,20 @@ class ProxyMemory:
             finish(self._store_request(outcome, looks=False))
             return outcome
         # Recall takes longest, so it begins first.
-        recall = begin(caller.reads.context(question, model=model, most=self._most, without=NOT_ADDED, sent=False))
+        recall = begin(self._steps.context(caller, question, model))
         finish(self._store_request(outcome, looks=True))
         began = time.perf_counter()
         try:
-            async with asyncio.timeout(RECALL_SECONDS):
-                context = await recall
-                await outcome.recognised.wait()
+            context = await recall
+            with suppress(TimeoutError):
+                async with asyncio.timeout(RECOGNISE_SECONDS):
+                    await outcome.recognised.wait()
             outcome.text = self._written(outcome, context, question, counter, room)
+            outcome.limited = context.limited
             if outcome.receipt is not None:
                 outcome.receipt.items = outcome.text.items
                 outcome.receipt.budget = min(room, context.budget)
+                outcome.receipt.limited = context.limited
                 outcome.receipt.note("context")
         except Exception as error:
             # Whatever it is, somebody waits for a reply and gets one without memory.
@@ -201,12 +226,19 @@ class ProxyMemory:
         if reply is not None and answer.calls:
             scope = outcome.caller.reads.scope
             self._tools_before[scope.space, scope.user, reply] = (*outcome.tools, *answer.calls)
-        said = turns_of([{"role": "assistant", "content": text} for text in texts], MESSAGE_BYTES)
+        with self._order.reply(outcome.person):
+            stored = await self._store_reply(outcome, turns_of(_as_messages(texts), MESSAGE_BYTES), reply, metadata)
+        self.keep_receipt(outcome, answer, stored)
+
+    async def _store_reply(
+        self, outcome: MemoryOutcome, said: Sequence[Turn], reply: str | None, metadata: Mapping[str, object]
+    ) -> int | None:
+        """Store the versions of a reply, the first one last; return its number. Raises nothing."""
         stored: int | None = None
         await outcome.stored.wait()
         began = time.perf_counter()
         try:
-            async with self._lock(outcome.caller):
+            async with self._order.conversation(outcome.person, outcome.begin):
                 if outcome.conversation is None:
                     await self._store_turns(outcome, looks=False)
                 if (there := outcome.conversation) is not None:
@@ -222,7 +254,7 @@ class ProxyMemory:
             self._note(PROXY_STORE, outcome, began, error)
         else:
             self._note(PROXY_STORE, outcome, began)
-        self.keep_receipt(outcome, answer, stored)
+        return stored
 
     def keep_receipt(self, outcome: MemoryOutcome, answer: Reply | None = None, reply: int | None = None) -> None:
         """Store the receipt of a request in the background. `reply` is the number of the stored reply."""
@@ -239,7 +271,8 @@ class ProxyMemory:
         """Store what is new in a request, and that somebody looked at the memory."""
         began = time.perf_counter()
         try:
-            async with self._lock(outcome.caller):
+            await self._order.replies_before(outcome.person)
+            async with self._order.conversation(outcome.person, outcome.begin):
                 await self._store_turns(outcome, looks=looks)
         except Exception as error:
             outcome.conversation = None  # what is missing is stored with the reply
@@ -333,21 +366,17 @@ class ProxyMemory:
             return
         actor = outcome.caller.credential.actor
         if operation == PROXY_RECALL:
-            late = isinstance(error, TimeoutError)
-            outcome.failures[PROXY_RECALL] = f"recall took over {RECALL_SECONDS:g} s" if late else "recall failed"
+            outcome.failures[PROXY_RECALL] = (
+                "recall took too long" if isinstance(error, TimeoutError) else "recall failed"
+            )
             _log.error("a request of %s goes on without memory", actor, exc_info=error)
         else:
             outcome.failures[PROXY_STORE] = "not stored"
             _log.error("a request of %s was passed on and could not be stored", actor, exc_info=error)
 
-    def _lock(self, caller: Caller) -> asyncio.Lock:
-        """Return the lock by which requests of one person take turns: a reply is stored before the next question."""
-        scope = caller.reads.scope
-        key = scope.space, scope.user
-        lock = self._locks.get(key)
-        if lock is None:
-            lock = self._locks[key] = asyncio.Lock()
-        return lock
+
+def _as_messages(texts: Iterable[str]) -> list[dict[str, str]]:
+    return [{"role": "assistant", "content": text} for text in texts]
 
 
 def _of_client(new: NewTurn) -> dict[str, bool] | None:

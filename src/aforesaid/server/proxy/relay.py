@@ -144,8 +144,8 @@ def _headers(exchange: Exchange) -> dict[str, str]:
     headers = {"X-Aforesaid-Memory": memory.state, "X-Aforesaid-Tokens": str(tokens)}
     if memory.receipt is not None:
         headers["X-Aforesaid-Receipt"] = memory.receipt.id
-    if memory.failures:
-        headers["X-Aforesaid-Reason"] = "; ".join(memory.failures.values())
+    if memory.reason:
+        headers["X-Aforesaid-Reason"] = memory.reason
     return headers
 
 

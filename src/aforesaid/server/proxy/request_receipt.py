@@ -26,6 +26,8 @@ class RequestReceipt:
     """Tokens that the memory was allowed to add."""
     items: tuple[Item, ...] = ()
     """What was added from the memory."""
+    limited: str | None = None
+    """Why something may be missing; None if all sources were searched."""
     created: int = field(default_factory=now)
     id: str = ""
     milliseconds: dict[str, int] = field(default_factory=dict)
@@ -68,6 +70,7 @@ class RequestReceipt:
             input_tokens=None if answer is None else answer.input_tokens,
             output_tokens=None if answer is None else answer.output_tokens,
             milliseconds=dict(self.milliseconds),
+            limited=self.limited,
         )
 
 

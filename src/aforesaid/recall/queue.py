@@ -1,0 +1,76 @@
+"""Limits how many searches and contexts run at a time.
+
+All searches of a process share one interpreter and one embedder. If every caller of an overloaded server starts at
+once, all of them take turns and finish late together. With a few at a time, each is quick once it has started, and the
+others start in the order in which they came.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from contextvars import ContextVar
+from time import perf_counter
+from typing import Final
+from weakref import WeakKeyDictionary
+
+from aforesaid.telemetry import OWN, RECALL_WAIT, Metrics
+
+AT_ONCE: Final = 8
+"""Searches and contexts that run at a time. More do not get more done on one interpreter, and each takes longer."""
+
+_has_turn: Final[ContextVar[bool]] = ContextVar("has_turn", default=False)
+
+
+class QueueTimeout(TimeoutError):
+    """A search waited too long for its turn."""
+
+
+class RecallQueue:
+    """The queue of one open memory, first come, first served."""
+
+    def __init__(self, metrics: Metrics, at_once: int = AT_ONCE) -> None:
+        self._metrics = metrics
+        self._at_once = at_once
+        self.waiting = 0
+        """How many searches and contexts wait for their turn."""
+        self._free: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
+
+    @asynccontextmanager
+    async def turn(self, most_seconds: float | None = None) -> AsyncIterator[None]:
+        """Wait for a turn, and hold it during the block. Raises QueueTimeout if none came within `most_seconds`.
+
+        A search within the turn of a context does not wait again.
+        """
+        if _has_turn.get():
+            yield
+            return
+        loop = asyncio.get_running_loop()
+        free = self._free.get(loop)
+        if free is None:
+            free = self._free[loop] = asyncio.Semaphore(self._at_once)
+        await self._acquire(free, most_seconds)
+        token = _has_turn.set(True)
+        try:
+            yield
+        finally:
+            _has_turn.reset(token)
+            free.release()
+
+    async def _acquire(self, free: asyncio.Semaphore, most_seconds: float | None) -> None:
+        """Wait for a turn. The metrics count only callers that had to wait."""
+        if not free.locked():
+            await free.acquire()
+            return
+        began = perf_counter()
+        self.waiting += 1
+        try:
+            async with asyncio.timeout(most_seconds):
+                await free.acquire()
+        except TimeoutError:
+            self._metrics.called(RECALL_WAIT, OWN, perf_counter() - began, failure="timeout")
+            raise QueueTimeout(f"no search began within {most_seconds:g} s") from None
+        finally:
+            self.waiting -= 1
+        self._metrics.called(RECALL_WAIT, OWN, perf_counter() - began)

@@ -1,0 +1,107 @@
+"""Searches and contexts run a few at a time, in the order in which they came."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+import aforesaid
+from aforesaid.recall import QueueTimeout, RecallQueue
+from aforesaid.telemetry import OWN, RECALL_WAIT, Metrics
+from aforesaid.telemetry.metrics import Key
+
+
+class Searches:
+    """Searches that run until they are told to end."""
+
+    def __init__(self, queue: RecallQueue) -> None:
+        self._queue = queue
+        self.running: list[int] = []
+        self.begun: list[int] = []
+        self._ends: dict[int, asyncio.Event] = {}
+        self.tasks: dict[int, asyncio.Task[None]] = {}
+
+    async def begin(self, *numbers: int) -> None:
+        for number in numbers:
+            self._ends[number] = asyncio.Event()
+            self.tasks[number] = asyncio.create_task(self._search(number))
+        await self.settled()
+
+    async def end(self, number: int) -> None:
+        self._ends[number].set()
+        await self.tasks[number]
+        await self.settled()
+
+    @staticmethod
+    async def settled() -> None:
+        for _ in range(10):
+            await asyncio.sleep(0)
+
+    async def _search(self, number: int) -> None:
+        async with self._queue.turn():
+            self.begun.append(number)
+            self.running.append(number)
+            await self._ends[number].wait()
+            self.running.remove(number)
+
+
+async def test_searches_begin_in_the_order_in_which_they_came() -> None:
+    queue = RecallQueue(Metrics(), at_once=2)
+    searches = Searches(queue)
+    await searches.begin(1, 2, 3, 4, 5)
+    assert (searches.running, queue.waiting) == ([1, 2], 3)
+    await searches.end(2)
+    assert searches.running == [1, 3]
+    await searches.begin(6)
+    for number in (1, 3, 4, 5, 6):
+        await searches.end(number)
+    assert searches.begun == [1, 2, 3, 4, 5, 6]
+    assert queue.waiting == 0
+
+
+async def test_a_cancelled_search_leaves_its_place_to_the_next() -> None:
+    searches = Searches(RecallQueue(Metrics(), at_once=1))
+    await searches.begin(1, 2, 3)
+    searches.tasks[2].cancel()
+    searches.tasks[1].cancel()
+    await searches.settled()
+    assert searches.begun == [1, 3]
+    await searches.end(3)
+
+
+async def test_a_search_within_a_turn_does_not_wait_again() -> None:
+    queue = RecallQueue(Metrics(), at_once=1)
+    async with queue.turn(), queue.turn():
+        assert queue.waiting == 0
+
+
+async def test_a_turn_that_does_not_come_in_time_is_counted() -> None:
+    metrics = Metrics()
+    queue = RecallQueue(metrics, at_once=1)
+    searches = Searches(queue)
+    await searches.begin(1)
+    with pytest.raises(QueueTimeout, match="no search began within 0 s"):
+        async with queue.turn(0.0):
+            pass
+    await searches.end(1)
+    async with queue.turn(0.0):
+        pass
+    counted = metrics.snapshot()[Key(RECALL_WAIT, OWN)]
+    assert (counted.calls, dict(counted.failures)) == (1, {"timeout": 1})
+
+
+async def test_searches_and_contexts_wait_for_their_turn_and_reads_do_not() -> None:
+    async with aforesaid.connect(":memory:", embedder="none") as memory:
+        ann = memory.user("ann")
+        await ann.add("user", "I moved to Berlin.")
+        memory.recall_queue._at_once = 1
+        searches = Searches(memory.recall_queue)
+        await searches.begin(1)
+        waiting = [asyncio.create_task(ann.search("Berlin")), asyncio.create_task(ann.context("Berlin?"))]
+        await searches.settled()
+        assert memory.recall_queue.waiting == 2
+        assert await ann.history()
+        assert "Berlin" in (await ann.context("Where do I live?", without=["snippets"])).text
+        await searches.end(1)
+        await asyncio.gather(*waiting)
