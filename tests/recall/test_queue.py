@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 import aforesaid
-from aforesaid.recall import QueueTimeout, RecallQueue
+from aforesaid.recall import QueueTimeout, RecallQueue, queue
 from aforesaid.telemetry import OWN, RECALL_WAIT, Metrics
 from aforesaid.telemetry.metrics import Key
 
@@ -47,17 +47,17 @@ class Searches:
 
 
 async def test_searches_begin_in_the_order_in_which_they_came() -> None:
-    queue = RecallQueue(Metrics(), at_once=2)
-    searches = Searches(queue)
+    turns = RecallQueue(Metrics(), at_once=2)
+    searches = Searches(turns)
     await searches.begin(1, 2, 3, 4, 5)
-    assert (searches.running, queue.waiting) == ([1, 2], 3)
+    assert (searches.running, turns.waiting) == ([1, 2], 3)
     await searches.end(2)
     assert searches.running == [1, 3]
     await searches.begin(6)
     for number in (1, 3, 4, 5, 6):
         await searches.end(number)
     assert searches.begun == [1, 2, 3, 4, 5, 6]
-    assert queue.waiting == 0
+    assert turns.waiting == 0
 
 
 async def test_a_cancelled_search_leaves_its_place_to_the_next() -> None:
@@ -71,21 +71,21 @@ async def test_a_cancelled_search_leaves_its_place_to_the_next() -> None:
 
 
 async def test_a_search_within_a_turn_does_not_wait_again() -> None:
-    queue = RecallQueue(Metrics(), at_once=1)
-    async with queue.turn(), queue.turn():
-        assert queue.waiting == 0
+    turns = RecallQueue(Metrics(), at_once=1)
+    async with turns.turn(), turns.turn():
+        assert turns.waiting == 0
 
 
 async def test_a_turn_that_does_not_come_in_time_is_counted() -> None:
     metrics = Metrics()
-    queue = RecallQueue(metrics, at_once=1)
-    searches = Searches(queue)
+    turns = RecallQueue(metrics, at_once=1)
+    searches = Searches(turns)
     await searches.begin(1)
     with pytest.raises(QueueTimeout, match="no search began within 0 s"):
-        async with queue.turn(0.0):
+        async with turns.turn(0.0):
             pass
     await searches.end(1)
-    async with queue.turn(0.0):
+    async with turns.turn(0.0):
         pass
     counted = metrics.snapshot()[Key(RECALL_WAIT, OWN)]
     assert (counted.calls, dict(counted.failures)) == (1, {"timeout": 1})
@@ -105,3 +105,48 @@ async def test_searches_and_contexts_wait_for_their_turn_and_reads_do_not() -> N
         assert "Berlin" in (await ann.context("Where do I live?", without=["snippets"])).text
         await searches.end(1)
         await asyncio.gather(*waiting)
+
+
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let bulk work wait for searches without a limit."""
+    monkeypatch.setattr(queue, "GIVE_WAY_SECONDS", 600.0)
+    monkeypatch.setattr(queue, "QUIET_SECONDS", 0.0)
+
+
+@pytest.mark.usefixtures("patient")
+async def test_an_import_waits_while_somebody_searches() -> None:
+    async with aforesaid.connect(":memory:", embedder="none") as memory:
+        searches = Searches(memory.recall_queue)
+        await searches.begin(1)
+        many = [{"role": "user", "text": f"Message {number}"} for number in range(500)]
+        importing = asyncio.create_task(memory.user("ann").add_many(many))
+        await searches.settled()
+        await memory.user("bob").add("user", "A single message does not wait.")
+        assert not importing.done()
+        await searches.end(1)
+        assert len((await importing).results) == 500
+
+
+@pytest.mark.usefixtures("patient")
+async def test_the_background_work_of_an_import_waits_while_somebody_searches() -> None:
+    settings = {"background": False}
+    async with aforesaid.connect(":memory:", embedder="deterministic", settings=settings) as memory:
+        await memory.user("ann").add("user", "I moved to Berlin.")
+        searches = Searches(memory.recall_queue)
+        await searches.begin(1)
+        upkeep = asyncio.create_task(memory.upkeep())
+        await searches.settled()
+        assert not upkeep.done()
+        await searches.end(1)
+        assert (await upkeep).embedded
+
+
+async def test_bulk_work_comes_in_the_end_while_others_search_without_a_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(queue, "GIVE_WAY_SECONDS", 0.0)
+    turns = RecallQueue(Metrics())
+    searches = Searches(turns)
+    await searches.begin(1)
+    await turns.give_way()
+    assert searches.running == [1]
+    await searches.end(1)

@@ -24,6 +24,8 @@ from aforesaid.store import Progress, questions
 
 _SLICE: Final = 1_000
 """Messages checked before other tasks of the event loop get a turn."""
+_BULK: Final = 200
+"""Messages of a batch that gives way to searches: an import, not a conversation."""
 
 
 class UserConversations(UserHandle):
@@ -52,6 +54,8 @@ class UserConversations(UserHandle):
         if not drafts:
             return BatchReceipt(durable=True, results=())
         silence = await self._services.effective.silence(self.scope.space)
+        if len(drafts) >= _BULK:
+            await self._services.recall_queue.give_way()
         receipt = await self._services.store.apply(AddMessages(drafts, silence), progress)
         self._services.upkeep.nudge()
         self._services.watch.start()

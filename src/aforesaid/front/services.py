@@ -87,9 +87,10 @@ class Services:
         self.receipts = ReceiptKeeper(self.store, self._settings.receipts, profile_name)
         retention = replace(self._settings.retention, receipts=Keep(purge_days=self._settings.receipts.days))
         self.cleaning = Cleaning(self.store, retention, lambda: self.digest, self.metrics, clock, self.loops)
+        give_way = self.recall_queue.give_way
         self.upkeep = Upkeep(
             [
-                Embedding(self.store, embedder, self.metrics, self.loops),
+                Embedding(self.store, embedder, self.metrics, self.loops, give_way),
                 Extracting(
                     self.store,
                     self.extractor,
@@ -97,8 +98,16 @@ class Services:
                     observe=self.observe,
                     metrics=self.metrics,
                     loops=self.loops,
+                    give_way=give_way,
                 ),
-                Digesting(self.store, profile.summaries, lambda: self.digest, metrics=self.metrics, loops=self.loops),
+                Digesting(
+                    self.store,
+                    profile.summaries,
+                    lambda: self.digest,
+                    metrics=self.metrics,
+                    loops=self.loops,
+                    give_way=give_way,
+                ),
                 self.cleaning,
             ],
             background=self._settings.background,

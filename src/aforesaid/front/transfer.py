@@ -92,7 +92,8 @@ class MemoryTransfer(MemoryHandle):
             message_bytes=profile.message_bytes,
             ids=self._services.ids,
         )
-        loader = Loader(self._services.store, taking, self._services.attachments)
+        store, attachments = self._services.store, self._services.attachments
+        loader = Loader(store, taking, attachments, self._services.recall_queue.give_way)
         loaded = await loader.load(checks.file_path(path, "the path"), progress)
         if not dry_run:
             await self._services.read_known_ids()

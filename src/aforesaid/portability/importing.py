@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from hashlib import blake2b
@@ -60,9 +60,19 @@ class ImportOptions:
 class Loader:
     """Imports one file."""
 
-    def __init__(self, store: Store, options: ImportOptions, attachments: Attachments | None = None) -> None:
-        """Import into a store. `attachments` has its attachments; without it, those of an export are not copied."""
+    def __init__(
+        self,
+        store: Store,
+        options: ImportOptions,
+        attachments: Attachments | None = None,
+        give_way: Callable[[], Awaitable[None]] | None = None,
+    ) -> None:
+        """Import into a store. `attachments` has its attachments; without it, those of an export are not copied.
+
+        `give_way` is called before each batch, and waits while people search.
+        """
         self._store = store
+        self._give_way = give_way
         self._attachments = attachments
         self._options = options
         self._rows = RowImporter(store, self._refused)
@@ -153,6 +163,8 @@ class Loader:
             pieces = chain.from_iterable(storable_pieces(item, self._options.message_bytes) for item in page)
             changes = [(item, change) for item in pieces if (change := self._change(item)) is not None]
             if changes and not self._options.dry_run:
+                if self._give_way is not None:
+                    await self._give_way()
                 await self._apply(changes)
             if progress is not None:
                 progress("messages", done, messages.total)

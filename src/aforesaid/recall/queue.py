@@ -2,7 +2,7 @@
 
 All searches of a process share one interpreter and one embedder. If every caller of an overloaded server starts at
 once, all of them take turns and finish late together. With a few at a time, each is quick once it has started, and the
-others start in the order in which they came.
+others start in the order in which they came. Bulk work, such as an import, gives way to them.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
-from time import perf_counter
+from time import monotonic, perf_counter
 from typing import Final
 from weakref import WeakKeyDictionary
 
@@ -19,6 +19,10 @@ from aforesaid.telemetry import OWN, RECALL_WAIT, Metrics
 
 AT_ONCE: Final = 8
 """Searches and contexts that run at a time. More do not get more done on one interpreter, and each takes longer."""
+QUIET_SECONDS: Final = 0.05
+"""Somebody who searched within this time is likely to search again: bulk work waits."""
+GIVE_WAY_SECONDS: Final = 0.5
+"""Maximum time that a batch of bulk work waits for searches. It comes second, but it comes."""
 
 _has_turn: Final[ContextVar[bool]] = ContextVar("has_turn", default=False)
 
@@ -35,6 +39,9 @@ class RecallQueue:
         self._at_once = at_once
         self.waiting = 0
         """How many searches and contexts wait for their turn."""
+        self._running = 0
+        self._last_ended = float("-inf")
+        """When the last search ended, in seconds of the monotonic clock."""
         self._free: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
 
     @asynccontextmanager
@@ -52,11 +59,24 @@ class RecallQueue:
             free = self._free[loop] = asyncio.Semaphore(self._at_once)
         await self._acquire(free, most_seconds)
         token = _has_turn.set(True)
+        self._running += 1
         try:
             yield
         finally:
+            self._running -= 1
+            self._last_ended = monotonic()
             _has_turn.reset(token)
             free.release()
+
+    async def give_way(self) -> None:
+        """Wait until nobody has searched for a moment. Bulk work calls this before each of its batches."""
+        until = monotonic() + GIVE_WAY_SECONDS
+        while self._busy and (left := until - monotonic()) > 0:  # noqa: ASYNC110 - the end of a quiet time is no event
+            await asyncio.sleep(min(QUIET_SECONDS, left))
+
+    @property
+    def _busy(self) -> bool:
+        return self._running > 0 or monotonic() - self._last_ended < QUIET_SECONDS
 
     async def _acquire(self, free: asyncio.Semaphore, most_seconds: float | None) -> None:
         """Wait for a turn. The metrics count only callers that had to wait."""

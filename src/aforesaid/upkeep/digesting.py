@@ -25,7 +25,7 @@ from aforesaid.domain.summary_change import FinishEntry
 from aforesaid.errors import ModelError, ModelUnavailable, NotFound, SpendingLimit, StoreError
 from aforesaid.store import questions
 from aforesaid.telemetry import Metrics
-from aforesaid.upkeep.part import Done, metered
+from aforesaid.upkeep.part import Done, GiveWay, at_once, metered
 
 if TYPE_CHECKING:
     from aforesaid.digest import Digest, Step
@@ -65,6 +65,7 @@ class Digesting:
         pause: Callable[[float], Awaitable[object]] = asyncio.sleep,
         metrics: Metrics | None = None,
         loops: BackgroundLoops | None = None,
+        give_way: GiveWay = at_once,
     ) -> None:
         """Work by `policy`. `digest` returns the digest, which is loaded when it is needed."""
         self._store = store
@@ -72,6 +73,7 @@ class Digesting:
         self._load = digest
         self._digest: Digest | None = None
         self._debounce = debounce
+        self._give_way = give_way
         self._concurrency = concurrency
         self._metrics = Metrics() if metrics is None else metrics
         self._one_at_a_time = asyncio.Lock()
@@ -107,7 +109,7 @@ class Digesting:
 
     async def work_off_one(self, subject: Subject) -> Done:
         """Do all pending work on one subject."""
-        drain = _Drain(self._store, await self._loaded(), None)
+        drain = _Drain(self._store, await self._loaded(), None, self._give_way)
         await drain.work_off(deque([subject]))
         if drain.made:
             self._last_update = moment(self._clock())
@@ -161,7 +163,7 @@ class Digesting:
         async with self._one_at_a_time:
             digest = await self._loaded()
             await digest.walk()
-            drain = _Drain(self._store, digest, progress)
+            drain = _Drain(self._store, digest, progress, self._give_way)
             try:
                 await drain.run(self._concurrency, failing=failing)
             finally:
@@ -193,8 +195,9 @@ class Digesting:
 class _Drain:
     """One run over all due entries."""
 
-    def __init__(self, store: Store, digest: Digest, progress: Progress | None) -> None:
+    def __init__(self, store: Store, digest: Digest, progress: Progress | None, give_way: GiveWay) -> None:
         self._store = store
+        self._give_way = give_way
         self._digest = digest
         self._progress = progress
         self._left_alone: set[Subject] = set()
@@ -226,6 +229,9 @@ class _Drain:
     async def work_off(self, queue: deque[Subject]) -> None:
         """Do one step for each entry in turn, the longest waiting first, so that a long history delays nobody."""
         while queue and self._in_a_row < _HOPELESS:
+            await self._give_way()
+            if not queue:
+                return
             subject = queue.popleft()
             entry = await self._store.read(questions.PlannedEntry(subject))
             if entry is None or entry.due_at is None:

@@ -26,7 +26,7 @@ from aforesaid.models.embed.message_vectors import MOST_CHARACTERS
 from aforesaid.models.provider_health import shown
 from aforesaid.store import questions
 from aforesaid.telemetry import Metrics
-from aforesaid.upkeep.part import Done, metered, repeated
+from aforesaid.upkeep.part import Done, GiveWay, at_once, metered, repeated
 
 if TYPE_CHECKING:
     from aforesaid.store import Progress, Store
@@ -48,8 +48,10 @@ class Embedding:
         embedder: Embedder | None,
         metrics: Metrics | None = None,
         loops: BackgroundLoops | None = None,
+        give_way: GiveWay = at_once,
     ) -> None:
         self._store = store
+        self._give_way = give_way
         self._embedder = embedder
         self._metrics = Metrics() if metrics is None else metrics
         self._one_at_a_time = asyncio.Lock()
@@ -103,11 +105,13 @@ class Embedding:
         async with self._one_at_a_time:
             try:
                 while notes := await self._store.read(questions.UnembeddedNotes(embedder.name, _BATCH)):
+                    await self._give_way()
                     made = await embedder.embed([note.text[:MOST_CHARACTERS] for note in notes])
                     await self._store.apply([_note_vectors(embedder.name, notes, made)])
                     done += len(notes)
                 # New messages come before old ones that have no token vectors yet, also while these catch up.
                 while True:
+                    await self._give_way()
                     if due := await self._store.read(questions.UnembeddedMessages(embedder.name, _BATCH)):
                         await self._embed_messages(embedder, due)
                         done += len(due)

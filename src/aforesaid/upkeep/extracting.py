@@ -28,7 +28,7 @@ from aforesaid.errors import ModelError, SourcesChanged, StoreError
 from aforesaid.profiles.effective import settings_of
 from aforesaid.store import questions
 from aforesaid.telemetry import Metrics
-from aforesaid.upkeep.part import Done, metered, repeated
+from aforesaid.upkeep.part import Done, GiveWay, at_once, metered, repeated
 
 if TYPE_CHECKING:
     from aforesaid.facts import Extractor
@@ -59,8 +59,10 @@ class Extracting:
         observe: Callable[[Scope], Awaitable[object]] | None = None,
         metrics: Metrics | None = None,
         loops: BackgroundLoops | None = None,
+        give_way: GiveWay = at_once,
     ) -> None:
         self._store = store
+        self._give_way = give_way
         self._metrics = Metrics() if metrics is None else metrics
         self._make = make
         self._observe = observe
@@ -164,6 +166,7 @@ class Extracting:
             return 0
         try:
             while batch := await extractor.next_batch(scope, after, complete=complete):
+                await self._give_way()
                 result = await extractor.learn(scope, after, batch)
                 after = batch[-1].seq
                 learned += result.added + result.quarantined

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from time import perf_counter
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 from aforesaid.domain.report import Component
 from aforesaid.domain.scope import Scope
@@ -13,6 +13,14 @@ from aforesaid.telemetry import OWN, Metrics, kind_of
 
 if TYPE_CHECKING:
     from aforesaid.store import Progress
+
+
+GiveWay: TypeAlias = Callable[[], Awaitable[None]]
+"""Waits while people search. Parts call it before each batch."""
+
+
+async def at_once() -> None:
+    """Give way to nobody."""
 
 
 class Done(NamedTuple):

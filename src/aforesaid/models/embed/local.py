@@ -86,7 +86,7 @@ class LocalEmbedder:
 
     def begin(self, text: str) -> asyncio.Future[Vectors]:
         """Start embedding a text immediately. The result has one row."""
-        return self._worker.submit(lambda: self._encode([text]))
+        return self._worker.submit(lambda: self._encode([text]), urgent=True)
 
     async def close(self) -> None:
         """Stop the thread."""

@@ -1,0 +1,47 @@
+"""The thread of the embedder answers questions first."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+from aforesaid.models.embed.worker_thread import Worker
+
+
+async def test_urgent_calls_come_before_others_that_wait() -> None:
+    worker, busy, goes_on = Worker("test"), threading.Event(), threading.Event()
+    done: list[str] = []
+
+    def first() -> None:
+        busy.set()
+        goes_on.wait(60)
+
+    begun = worker.submit(first)
+    await asyncio.to_thread(busy.wait, 60)
+    waiting = [worker.submit(lambda name=name: done.append(name)) for name in ("batch 1", "batch 2")]  # type: ignore[misc]
+    waiting += [
+        worker.submit(lambda name=name: done.append(name), urgent=True) for name in ("question 1", "question 2")
+    ]  # type: ignore[misc]
+    goes_on.set()
+    await asyncio.gather(begun, *waiting)
+    worker.stop()
+    assert done == ["question 1", "question 2", "batch 1", "batch 2"]
+
+
+async def test_a_call_that_nobody_waits_for_any_more_is_not_made() -> None:
+    worker, busy, goes_on = Worker("test"), threading.Event(), threading.Event()
+    done: list[str] = []
+
+    def first() -> None:
+        busy.set()
+        goes_on.wait(60)
+
+    begun = worker.submit(first)
+    await asyncio.to_thread(busy.wait, 60)
+    given_up = worker.submit(lambda: done.append("given up"))
+    given_up.cancel()
+    last = worker.submit(lambda: done.append("last"))
+    goes_on.set()
+    await asyncio.gather(begun, last)
+    worker.stop()
+    assert done == ["last"]
