@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from functools import partial
 
 from aforesaid.models.embed.worker_thread import Worker
 
@@ -18,10 +19,8 @@ async def test_urgent_calls_come_before_others_that_wait() -> None:
 
     begun = worker.submit(first)
     await asyncio.to_thread(busy.wait, 60)
-    waiting = [worker.submit(lambda name=name: done.append(name)) for name in ("batch 1", "batch 2")]  # type: ignore[misc]
-    waiting += [
-        worker.submit(lambda name=name: done.append(name), urgent=True) for name in ("question 1", "question 2")
-    ]  # type: ignore[misc]
+    waiting = [worker.submit(partial(done.append, name)) for name in ("batch 1", "batch 2")]
+    waiting += [worker.submit(partial(done.append, name), urgent=True) for name in ("question 1", "question 2")]
     goes_on.set()
     await asyncio.gather(begun, *waiting)
     worker.stop()
