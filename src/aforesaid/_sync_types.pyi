@@ -33,7 +33,7 @@ from aforesaid.models.chat import Chat
 from aforesaid.portability.exporting import Exported
 from aforesaid.portability.import_report import Loaded
 from aforesaid.profiles import Profile
-from aforesaid.recall import Arms
+from aforesaid.recall import Arms, RecallQueue
 from aforesaid.store import Progress, Store
 from aforesaid.store.announcing import Announcements
 from aforesaid.telemetry import Metrics
@@ -86,6 +86,10 @@ class SyncMemory:
     @property
     def models(self) -> Chat | None:
         """The configured models, or None."""
+
+    @property
+    def recall_queue(self) -> RecallQueue:
+        """Limits how many searches and contexts run at a time."""
 
     @property
     def receipt_keeper(self) -> ReceiptKeeper:
