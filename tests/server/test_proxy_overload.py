@@ -1,4 +1,4 @@
-"""On an overloaded server, a request gets its memory a little later, or a part of it, rather than none."""
+"""On an overloaded server, a request gets its memory a little later, or a part of it, instead of none."""
 
 from __future__ import annotations
 
