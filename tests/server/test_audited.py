@@ -278,6 +278,11 @@ PAGES = (
 )  # fmt: skip
 
 
+async def looked(memory: Memory) -> int:
+    """Return how many rows name somebody; background work writes rows, too."""
+    return len([row for row in await rows(memory) if row.actor != "aforesaid"])
+
+
 async def test_a_page_that_refreshes_itself_leaves_no_further_rows(server: Running) -> None:
     await prepared(server.memory)
     refreshing = {"X-Aforesaid-Live": "yes"}
@@ -285,16 +290,16 @@ async def test_a_page_that_refreshes_itself_leaves_no_further_rows(server: Runni
         await browser.post("/login", data={"token": str.__str__(server.here.link)})
         for page in PAGES:
             assert (await browser.get(page)).status_code == 200, page
-            before = len(await rows(server.memory))
+            before = await looked(server.memory)
             assert (await browser.get(page, headers=refreshing)).status_code == 200
-            assert len(await rows(server.memory)) == before, page
+            assert await looked(server.memory) == before, page
         assert (await browser.get("/person/memories?user=ann&state=all", headers=refreshing)).status_code == 200
-        assert len(await rows(server.memory)) > before, "nobody opened this page before"
+        assert await looked(server.memory) > before, "nobody opened this page before"
     async with server.client(server.key()) as program:
         for _ in range(2):
-            before = len(await rows(server.memory))
+            before = await looked(server.memory)
             await program.get("/api/memories", params={"user": "ann"}, headers=refreshing)
-            assert len(await rows(server.memory)) > before, "the header means nothing in the API"
+            assert await looked(server.memory) > before, "the header means nothing in the API"
 
 
 def test_a_page_that_stays_open_is_audited_once_a_day() -> None:

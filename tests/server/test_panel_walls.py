@@ -284,6 +284,9 @@ async def test_a_day_without_a_time_is_the_persons_own_day(server: Running, zone
     async with browsing(server, str.__str__(server.here.link)) as (browser, _):
         for page in ("/memories", "/person/memories?user=ann"):
             assert "1 Jan 2126" in (await browser.get(page)).text, page
+        assert "1 Jan 2126</b>" in (await browser.get("/person/reminders?user=ann")).text, "no time of day"
+        number = (await ann.memories("schedule"))[0].id
+        assert 'name="when" value="2126-01-01"' in (await browser.get(f"/memories/{number}?edit=true")).text
 
 
 async def test_memories_of_a_person_are_grouped_by_kind_or_by_category(server: Running) -> None:

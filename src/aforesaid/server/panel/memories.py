@@ -220,7 +220,12 @@ async def one_memory(view: View, number: int) -> tuple[MemoryRecord, UserMemory]
 async def _when(person: UserMemory, memory: MemoryRecord) -> str:
     """Return when a memory happens or reminds, in the person's time zone, as a form shows it."""
     at = memory.remind_at or (memory.event.start if memory.event else None)
-    return "" if at is None else f"{to_zone(at, await person.time_zone()):%Y-%m-%d %H:%M}"
+    whole_day = memory.remind_at is None and memory.event is not None and not memory.event.timed
+    return (
+        ""
+        if at is None
+        else to_zone(at, await person.time_zone()).strftime("%Y-%m-%d" if whole_day else "%Y-%m-%d %H:%M")
+    )
 
 
 async def _looked_for(

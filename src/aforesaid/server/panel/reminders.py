@@ -26,6 +26,8 @@ class Planned(NamedTuple):
     memory: MemoryRecord
     at: datetime | None
     is_due: bool
+    timed: bool
+    """Whether the time of day is known; otherwise it is a whole day."""
 
     @property
     def typed(self) -> str:
@@ -98,7 +100,8 @@ def planned(memories: Sequence[MemoryRecord], zone: tzinfo) -> list[Planned]:
     found = []
     for memory in memories:
         at = memory.remind_at or (memory.event.start if memory.event else None)
-        found.append(Planned(memory, None if at is None else to_zone(at, zone), at is not None and at <= now))
+        timed = memory.remind_at is not None or memory.event is None or memory.event.timed
+        found.append(Planned(memory, None if at is None else to_zone(at, zone), at is not None and at <= now, timed))
     return found
 
 
