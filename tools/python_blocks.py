@@ -19,6 +19,10 @@ from typing import Final
 ROOT: Final = Path(__file__).parent.parent
 FRAMEWORKS: Final = ROOT / "docs" / "how-to" / "use-with-agent-frameworks.md"
 """The page about libraries that are not in `.venv`, so that a type checker there knows nothing of them."""
+THEIR_TYPES: Final = (
+    "# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false\n"
+)
+"""The last line of a block about a framework: pyright cannot infer all types of LangChain and LlamaIndex."""
 _BLOCK: Final = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -33,7 +37,7 @@ def python_blocks() -> Iterator[tuple[str, str]]:
 
 def framework_blocks() -> Iterator[tuple[str, str]]:
     """Yield the blocks about agent frameworks that are installed in this environment."""
-    return ((name, code) for name, code in _blocks_of(FRAMEWORKS) if _can_be_imported(code))
+    return ((name, code + THEIR_TYPES) for name, code in _blocks_of(FRAMEWORKS) if _can_be_imported(code))
 
 
 def write_blocks(folder: Path, *, frameworks: bool = False) -> int:
