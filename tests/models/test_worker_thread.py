@@ -9,9 +9,9 @@ from functools import partial
 from aforesaid.models.embed.worker_thread import Worker
 
 
-async def test_urgent_calls_come_before_others_that_wait() -> None:
-    worker, busy, goes_on = Worker("test"), threading.Event(), threading.Event()
-    done: list[str] = []
+async def keep_busy(worker: Worker) -> tuple[asyncio.Future[None], threading.Event]:
+    """Occupy the thread until the event is set."""
+    busy, goes_on = threading.Event(), threading.Event()
 
     def first() -> None:
         busy.set()
@@ -19,6 +19,12 @@ async def test_urgent_calls_come_before_others_that_wait() -> None:
 
     begun = worker.submit(first)
     await asyncio.to_thread(busy.wait, 60)
+    return begun, goes_on
+
+
+async def test_urgent_calls_come_before_others_that_wait() -> None:
+    worker, done = Worker("test"), list[str]()
+    begun, goes_on = await keep_busy(worker)
     waiting = [worker.submit(partial(done.append, name)) for name in ("batch 1", "batch 2")]
     waiting += [worker.submit(partial(done.append, name), urgent=True) for name in ("question 1", "question 2")]
     goes_on.set()
@@ -28,15 +34,8 @@ async def test_urgent_calls_come_before_others_that_wait() -> None:
 
 
 async def test_a_call_that_nobody_waits_for_any_more_is_not_made() -> None:
-    worker, busy, goes_on = Worker("test"), threading.Event(), threading.Event()
-    done: list[str] = []
-
-    def first() -> None:
-        busy.set()
-        goes_on.wait(60)
-
-    begun = worker.submit(first)
-    await asyncio.to_thread(busy.wait, 60)
+    worker, done = Worker("test"), list[str]()
+    begun, goes_on = await keep_busy(worker)
     given_up = worker.submit(lambda: done.append("given up"))
     given_up.cancel()
     last = worker.submit(lambda: done.append("last"))

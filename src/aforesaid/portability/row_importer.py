@@ -64,8 +64,8 @@ class RowImporter:
         self._batch: list[Row] = []
         self._wheres: dict[int, str] = {}
         """The positions of the batch's rows in the file."""
-        self._replaced_there: set[int] = set()
-        """Messages that were here before, and have a newer version in the dump."""
+        self._replaced_there: set[tuple[str, int | None]] = set()
+        """Messages that were here before and have a newer version in the dump, by space and old number."""
         self.seen: Counter[str] = Counter()
         self.fresh: Counter[str] = Counter()
         """How many rows of each kind were read, and how many of them were new here."""
@@ -149,9 +149,9 @@ class RowImporter:
 
     async def _withdrawn(self, row: Row) -> Withdraw | None:
         """Return what to undo here because of a row: a message that was here before and is taken back by it."""
-        if not isinstance(row, Message) or not row.taken_back or row.replaces not in self._replaced_there:
+        if not isinstance(row, Message) or not row.taken_back or (row.space, row.replaces) not in self._replaced_there:
             return None
-        number = self._numbers.runs("message", row.space).get(row.replaces)
+        number = None if row.replaces is None else self._numbers.runs("message", row.space).get(row.replaces)
         scope = Scope(row.space, row.user, row.thread)
         known = await self._store.read(MessagesByNumber(scope, [] if number is None else [number]))
         return Withdraw(scope, (known[0].seq,)) if known and not known[0].replaced else None
@@ -163,7 +163,7 @@ class RowImporter:
         if place is not None:
             place[0].add(place[1], result.number)
         if isinstance(row, Message) and row.replaced and not result.fresh:
-            self._replaced_there.add(row.seq)
+            self._replaced_there.add((row.space, row.seq))
         self.seen[NAMES[type(row)]] += 1
         self.fresh[NAMES[type(row)]] += result.fresh
 
