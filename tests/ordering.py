@@ -17,6 +17,7 @@ SLOWEST = (
     "store/test_machine_postgres.py",
     "bots/test_killed.py",
     "torture/test_bots.py",
+    "torture/test_bot_growth.py",
     "torture/test_workers_killed.py",
     "project/test_docs.py",
     "mumble/test_voice.py",

@@ -43,7 +43,7 @@ _FOLLOWING: Final = 2
 _FOLLOWING_VALUE: Final = 0.25
 """Value of such a message, relative to its hit."""
 _BY_WORDS: Final = "the search went by words alone, because the embedder did not answer"
-_RENDERED: Final = 10_000
+_RENDERED: Final = 4_000
 """Minimum number of rendered messages and summaries in the cache."""
 _OVERHEADS: Final = 4_096
 """Sections of people's contexts whose tokens without items are cached."""

@@ -58,7 +58,7 @@ _PIECE: Final = re.compile(r".{1,4000}\Z|.{1,4000}(?<=\S)(?= )|.{1,4000}", re.DO
 # Nor one that goes on from the end of a line into the next, unless that begins with a space or a slash. So lines are
 # counted one by one, and what was counted before, in whatever text it stood, is not counted again.
 _LINES: Final = re.compile(r"\n(?=[^\s/])")
-_COUNTS: Final = 32_768
+_COUNTS: Final = 16_384
 """Minimum number of cached counts."""
 _LONGEST_KEY: Final = 1_000
 """Counts of longer texts are remembered by their hashes."""
