@@ -30,7 +30,7 @@ test: $(READY) programs check  ## run lint, type and import checks, then all tes
 programs:  ## install the Debian packages that some tests need (as root), or list the missing ones
 	@sh tools/system_packages.sh
 
-test-citus: $(READY)  ## run every test of a store on a Citus cluster (as root, on arm64; about 5 minutes)
+test-citus: $(READY)  ## run every test of a store on a Citus cluster (as root, on arm64 or with Citus installed; about 20 minutes)
 	$(BIN)/python -m pytest --citus -k citus tests/store tests/upkeep
 
 test-llm: $(LLM)/.ready  ## test with a real model of 1.5 billion parameters, served by llama.cpp (about 10 minutes)
@@ -99,7 +99,7 @@ docs: $(READY)  ## build the documentation site in site/
 bench-postgres: $(READY)  ## benchmark the PostgreSQL store against raw inserts (slow: a million messages)
 	$(BIN)/python bench/on_postgres.py
 
-bench-citus: $(READY)  ## benchmark adds on a Citus cluster with one and with two workers (as root, on arm64)
+bench-citus: $(READY)  ## benchmark adds on a Citus cluster with one and with two workers (as root, on arm64 or with Citus installed)
 	$(BIN)/python bench/on_citus.py $(ARGS)
 
 bench: $(READY)  ## benchmark adding, reading and searching against raw SQLite (about 10 minutes)

@@ -2,9 +2,9 @@
 
     python bench/on_citus.py [--messages 2000] [--callers 64] [--spaces 32] [--rounds 3]
 
-Starts a coordinator and two workers on this machine (as root, on arm64; see tests/citus.py). All share its cores, so
-the processor time of each node says more about several machines than the rate does. Also prints the number of
-statements on shards per call.
+Starts a coordinator and two workers on this machine (as root, on arm64 or with Citus installed; see tests/citus.py).
+All share its cores, so the processor time of each node says more about several machines than the rate does. Also prints
+the number of statements on shards per call.
 """
 
 from __future__ import annotations
