@@ -6,8 +6,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from aforesaid.store import questions
 from aforesaid.text.words import words_of
 from facts.talking import connect, paused, say, texts
+from intercepting import Read, intercept
 
 SAID = [
     "Hello there!",
@@ -68,6 +70,43 @@ async def test_what_was_forgotten_is_not_learned_again_from_what_is_old(location
         await user.add("user", "I like pizza again.")
         await memory.upkeep()
         assert await texts(user) == ["ann likes pizza again."]
+
+
+async def test_what_is_forgotten_while_it_is_learned_is_not_stored_afterwards(location: str) -> None:
+    """The learner has decided by what it read, then the person forgets, then the learner writes."""
+    async with connect(location) as memory:
+        user = memory.user("ann")
+        async with paused(memory):
+            await say(user, "I like pizza.", "I like tea.")
+
+        async def forgotten_since(read: Read, question: questions.Tombstones) -> object:
+            answer = await read(question)
+            end()
+            await user.forget("that I like pizza")
+            return answer
+
+        end = intercept(memory.store, questions.Tombstones, forgotten_since)
+        await memory.upkeep()
+        assert await texts(user) == ["ann likes tea."]
+        assert (await user.memories(active=None))[0].times == 1
+
+
+async def test_what_is_learned_while_it_is_forgotten_is_forgotten(location: str) -> None:
+    """Forgetting has read the memories, then one is learned, then the request is stored."""
+    async with connect(location) as memory:
+        user = memory.user("ann")
+        async with paused(memory):
+            await say(user, "I like pizza.", "I like tea.")
+
+            async def learned_since(read: Read, question: questions.Memories) -> object:
+                answer = await read(question)
+                end()
+                await memory.upkeep()
+                return answer
+
+            end = intercept(memory.store, questions.Memories, learned_since)
+            assert (await user.forget("that I like pizza")).found
+        assert await texts(user) == ["ann likes tea."]
 
 
 async def test_forgetting_keeps_what_says_something_else(location: str) -> None:

@@ -250,6 +250,27 @@ async def test_what_was_forgotten_counts_up_to_the_last_message(store: Store) ->
     assert await store.read(questions.Tombstones(BOB)) == []
 
 
+async def test_memories_are_not_stored_by_what_was_known_before_a_request_to_forget(store: Store) -> None:
+    (said,) = await add(store, ANN, "I like pizza")
+    await store.apply([Forget(ANN, ("likes pizza",))])
+    draft = MemoryDraft(ANN, "preference", "Ann likes pizza", sources=(said.seq,))
+    with pytest.raises(SourcesChanged):
+        await store.apply([AddMemory(draft), MarkExtracted(ANN, 0, said.seq, requests=0)])
+    assert await store.read(questions.Memories(ANN, active=None)) == []
+    await store.apply([AddMemory(draft), MarkExtracted(ANN, 0, said.seq, requests=1)])
+    assert len(await store.read(questions.Memories(ANN))) == 1
+
+
+async def test_a_request_to_forget_is_not_stored_by_what_was_known_before_a_new_memory(store: Store) -> None:
+    await store.apply([Forget(ANN, ("likes tea",), newest=0)])
+    memory = (await store.apply([AddMemory(MemoryDraft(ANN, "preference", "Ann likes pizza"))])).memory
+    await store.apply([AddMemory(MemoryDraft(BOB, "preference", "Bob likes pizza"))])
+    with pytest.raises(SourcesChanged):
+        await store.apply([Forget(ANN, ("likes pizza",), newest=0)])
+    await store.apply([Forget(ANN, ("likes pizza",), newest=memory.id)])
+    assert [each.words for each in await store.read(questions.Tombstones(ANN))] == ["likes tea", "likes pizza"]
+
+
 async def test_one_thing_of_each_kind_is_kept_and_nobody_overwrites_another(store: Store) -> None:
     assert await store.read(questions.DerivedText(ANN, "portrait")) is None
     await store.apply([PutDerived(ANN, "portrait", "k1", "text", instead_of="")])

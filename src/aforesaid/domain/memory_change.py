@@ -83,11 +83,16 @@ class CountMemory:
 
 @dataclass(frozen=True, slots=True)
 class Forget:
-    """Store a request to forget, so that old messages do not bring the memory back."""
+    """Store a request to forget, so that old messages do not bring the memory back.
+
+    With `newest`, the user's newest memory must have that id (0: there must be none); otherwise SourcesChanged is
+    raised, because a memory that was stored since may be one of those to forget.
+    """
 
     scope: Scope
     words: tuple[str, ...]
     actor: str = "aforesaid"
+    newest: int | None = None
 
     def __post_init__(self) -> None:
         """Refuse text that cannot be stored."""
@@ -118,12 +123,15 @@ class PutDerived:
 class MarkExtracted:
     """Record that memories were extracted from a user's messages after `after`, up to `up_to`.
 
-    Raises SourcesChanged when somebody else has extracted from them already.
+    Raises SourcesChanged when somebody else has extracted from them already. With `requests`, the user must have made
+    that many requests to forget; otherwise SourcesChanged is raised, because a memory of the same change set may be
+    one that was forgotten since it was extracted.
     """
 
     scope: Scope
     after: int
     up_to: int
+    requests: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

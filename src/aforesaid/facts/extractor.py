@@ -146,7 +146,7 @@ class Extractor:
             plan = await asyncio.to_thread(reconcile, candidates, now)
             up_to = batch[-1].seq if not plan.rest else plan.rest[0].last - 1
             changes: list[Change] = [*plan.changes(), *await self._restate(scope, plan.restated, owner)]
-            await self._store.apply([*changes, MarkExtracted(scope, after, up_to)])
+            await self._store.apply([*changes, MarkExtracted(scope, after, up_to, len(tombstones))])
             tally.added += sum(draft.state == "active" for draft in plan.drafts)
             tally.quarantined += sum(draft.state == "quarantined" for draft in plan.drafts)
             tally.dropped.update(plan.dropped)

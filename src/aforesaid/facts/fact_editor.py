@@ -217,14 +217,16 @@ class FactEditor:
         if text != before:
             version = 0 if facts is None else facts.version
             changes.append(PutFacts(scope, text, f"forget: {words}", actor, instead_of=version))
-        for memory in await self._store.read(questions.Memories(scope, active=None)):
+        known = await self._store.read(questions.Memories(scope, active=None))
+        for memory in known:
             believed = memory.state in {"active", "quarantined", "superseded", "expired"}
             if believed and any(states(memory.text, each, person.names) for each in wanted):
                 away = replace(
                     memory, state="deactivated", active=False, valid_to=memory.valid_to or at, reason=FORGOTTEN
                 )
                 changes.append(ChangeMemory(away, "forget", actor))
-        changes.append(Forget(scope, wanted, actor))
+        newest = max((memory.id for memory in known), default=0)
+        changes.append(Forget(scope, wanted, actor, newest))
         receipt = await self._store.apply(changes)
         put_away = tuple(result for result in receipt.results if isinstance(result, MemoryRecord))
         return ForgetResult(bool(found or put_away), text, put_away)

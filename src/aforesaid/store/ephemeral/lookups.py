@@ -157,6 +157,11 @@ def _memories_to_purge(work: Changes, lookup: lookups.MemoriesToPurge) -> list[l
     return [lookups.MemoryToPurge(memory.id, memory.user) for memory in mine]
 
 
+def _newest_memory(work: Changes, lookup: lookups.NewestMemory) -> int:
+    every, owner = work.state.memories.values(), person(lookup.scope)
+    return max((memory.id for memory in every if (memory.space, memory.user) == owner), default=0)
+
+
 def _memories_from(work: Changes, lookup: lookups.MemoriesFrom) -> list[lookups.MemoryToPurge]:
     seqs, every = set(lookup.seqs), work.state.memories.values()
     mine = [each for each in every if each.space == lookup.space and not seqs.isdisjoint(each.sources)]

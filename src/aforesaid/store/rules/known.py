@@ -25,7 +25,7 @@ from aforesaid.store.questions import (
 )
 from aforesaid.store.rules.driving import Rule, ask
 from aforesaid.store.rules.expected import expect_user
-from aforesaid.store.rules.lookups import AuditIsKnown, Extracted, IsUser, MessagesUpTo
+from aforesaid.store.rules.lookups import AuditIsKnown, Extracted, IsUser, MessagesUpTo, NewestMemory
 from aforesaid.store.rules.writes import (
     AddFacts,
     AddTokens,
@@ -77,8 +77,10 @@ def restore_facts(row: Facts) -> Rule[Restored]:
 
 
 def forget(change: Forget) -> Rule[None]:
-    """Store requests to forget."""
+    """Store requests to forget. Raises SourcesChanged if a memory was stored since they were worked out."""
     yield KeepUser(change.scope, now())
+    if change.newest is not None and (yield from ask(NewestMemory(change.scope))) != change.newest:
+        raise SourcesChanged(f"a memory of {quoted(change.scope.user)} was stored since; read the memories again")
     for words in change.words:
         yield AddTombstone(change.scope, words)
     yield RecordAudit(change.scope, change.actor, "forget", f"{len(change.words)} things")
@@ -106,10 +108,15 @@ def put_derived(change: PutDerived) -> Rule[None]:
 
 
 def mark_extracted(change: MarkExtracted) -> Rule[None]:
-    """Record up to where memories were extracted from a user's messages."""
+    """Record up to where memories were extracted from a user's messages.
+
+    Raises SourcesChanged if another process extracted from them, or if the user asked to forget something since.
+    """
     yield from expect_user(change.scope)
     if (yield from ask(Extracted(change.scope))) != change.after:
         raise SourcesChanged(f"the messages of {quoted(change.scope.user)} were processed by another process first")
+    if change.requests is not None and len((yield from ask(Tombstones(change.scope)))) != change.requests:
+        raise SourcesChanged(f"{quoted(change.scope.user)} asked to forget something since; extract again")
     yield SetExtracted(change.scope, change.up_to)
 
 

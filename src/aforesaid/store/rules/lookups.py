@@ -40,6 +40,11 @@ class Extracted(OfScope[int]):
 
 
 @dataclass(frozen=True, slots=True)
+class NewestMemory(OfScope[int]):
+    """The id of the user's newest memory, in whatever state; 0 where there is none."""
+
+
+@dataclass(frozen=True, slots=True)
 class MessagesUpTo(OfScope[int]):
     """How many messages the user has up to a number."""
 

@@ -96,6 +96,9 @@ LOOKUPS: Final[Answers] = {
     lookups.IsUser: Select("SELECT 1 FROM person WHERE space = $1 AND name = $2 AND owner", _whose, _is_there),
     lookups.LastChunk: Select("SELECT last_chunk FROM person WHERE space = $1 AND name = $2", _whose, _number),
     lookups.Extracted: Select("SELECT extracted FROM person WHERE space = $1 AND name = $2", _whose, _number),
+    lookups.NewestMemory: Select(
+        f"SELECT coalesce(max(id), 0) FROM memory WHERE [[space = $1 AND ]]owner = {USER}", _whose, _number
+    ),
     lookups.MessagesUpTo: Select(
         f"SELECT count(*) FROM log WHERE {OWNED} AND seq <= $3", lambda lookup: (*_whose(lookup), lookup.seq), _number
     ),
