@@ -14,7 +14,7 @@ from aforesaid.bots import BotSession, run
 from aforesaid.bots.discord import Discord
 from aforesaid.errors import InvalidInput, PlatformRefused
 from aforesaid.settings import DiscordSettings, Secret
-from aforesaid.testing import ScriptedModel
+from aforesaid.testing import Request, ScriptedModel
 from bots.fake_discord import BOT, CHANNEL, GUILD, TOKEN, FakeDiscord, fake_discord
 from bots.remembering import QUIET
 
@@ -143,6 +143,40 @@ async def test_people_are_known_by_what_they_are_called_in_the_guild(server: Fak
     ]
     # What is stored about people names ids, and no name.
     assert f"<@{BOB}>" in next(m.text for m in await _of(tmp_path, ANN) if "ask" in m.text)
+
+
+async def test_each_answer_has_a_receipt_of_what_the_model_was_sent(server: FakeDiscord, tmp_path: Path) -> None:
+    def answer(request: Request) -> str | dict[str, str]:
+        if request.schema:
+            return {"action": "none"}
+        return "  \n" if "nothing" in str(request.body["messages"][-1]["content"]) else "Ann likes tea."
+
+    with ScriptedModel(answer) as model:
+        settings = {"providers.s.base_url": model.base_url, "models.chat.chain": "s:scripted"}
+        async with aforesaid.connect(
+            tmp_path / "memory.db", profile=QUIET, embedder="none", settings=settings
+        ) as memory:
+            async with running(memory):
+                await server.wait_for(lambda: server.identified == 1)
+                await server.say(ANN, "ann", "I like tea.")
+                await server.say(BOB, "bob", f"<@{BOT}> who likes tea?")
+                await server.wait_for(lambda: len(server.said) == 1)
+                await server.say(BOB, "bob", "And in private?", channel=BOB + 10_000)
+                await server.wait_for(lambda: len(server.said) == 2)
+                await server.say(BOB, "bob", f"<@{BOT}> say nothing")
+                await server.wait_for(lambda: len(server.said) == 3)
+            channel = memory.user(BOB, space=f"discord:{GUILD}", thread=str(CHANNEL))
+            log = await channel.history(within="thread")
+            (reply,) = (message for message in log if message.role == "assistant")
+            empty, receipt = await channel.receipts()
+            assert (receipt.reply, receipt.thread, receipt.model) == (reply.seq, str(CHANNEL), "s:scripted")
+            assert receipt.ids("message") == [log[0].seq], "what Ann said"
+            assert await channel.receipts(replies=[reply]) == [receipt]
+            assert empty.reply is None, "the model was sent something, and wrote nothing"
+            private = memory.user(BOB, space="discord")
+            _, told = await private.history()
+            assert [(each.reply, each.knew) for each in await private.receipts()] == [(told.seq, "nothing")]
+            assert await memory.user(ANN, space=f"discord:{GUILD}").receipts() == []
 
 
 async def _of(path: Path, user: int) -> list[aforesaid.Message]:

@@ -85,6 +85,30 @@ async def test_two_people_and_the_bot_in_one_channel(mumble: MumbleServer, tmp_p
             ]
 
 
+async def test_each_answer_has_a_receipt_of_what_the_model_was_sent(mumble: MumbleServer, tmp_path: Path) -> None:
+    with ScriptedModel(["Bob likes tea.", "Nobody told me."]) as model:
+        async with (
+            remembering(tmp_path / "memory.db", model) as memory,
+            bot(memory, mumble),
+            someone(mumble.address, "ann") as ann,
+            someone(mumble.address, "bob") as bob,
+        ):
+            await until(lambda: len(ann.link.people.persons) == 3 and len(bob.link.people.persons) == 3)
+            await bob.link.write("I like tea.", channel=0)
+            await ann.told()
+            await ann.link.write("robbie, who likes tea?", channel=0)
+            assert await ann.told() == "Bob likes tea."
+            assert await whisper(ann, "And who likes coffee?") == "Nobody told me."
+            name = f"name-ann@127.0.0.1:{mumble.port}"
+            channel, private = memory.user(name, space=space(mumble), thread="0"), memory.user(name, space="mumble")
+            tea, _, reply = await channel.history(within="thread")
+            (receipt,) = await channel.receipts(replies=[reply])
+            assert (receipt.thread, receipt.model) == ("0", "scripted:scripted")
+            assert receipt.ids("message") == [tea.seq], "what Bob said"
+            _, answer = await private.history()
+            assert [(each.reply, each.knew) for each in await private.receipts()] == [(answer.seq, "nothing")]
+
+
 def space(server: MumbleServer) -> str:
     return f"mumble:127.0.0.1:{server.port}"
 

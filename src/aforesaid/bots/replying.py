@@ -52,23 +52,21 @@ class Replying:
         `tell` is called with the receipt of each stored part. If no answer could be produced, the reply says why.
         """
         name = f"{_ANSWER}{incoming.id}"
-        answer = await _stored(user, name)
-        if answer is not None:
-            return Reply(answer, name)
+        stored = await _stored(user, name)
+        if stored is not None:
+            return Reply(stored, name)
         turn = Turn(user, message.text, message, incoming.name, incoming.people, incoming.called, incoming.quoted)
-        sent = SentContext()
+        sent, first = SentContext(), None
         try:
-            answer, said = await self._made(turn, incoming, sent)
-        except AforesaidError as error:
-            self._assistant.keep_receipt(turn, sent, None)
-            # Other people may read the chat, so the details go to the log only.
-            _log.error("a message of %s could not be answered: %s", incoming.address.user, error)
-            return self._failed(name, f"({failure(error)} What you said is stored.)")
-        if not answer.text.strip():
-            return self._failed(name, "(The language model wrote nothing. What you said is stored.)")
-        self._stats.answered += 1
-        first: Message | None = None
-        try:
+            try:
+                answer, said = await self._made(turn, incoming, sent)
+            except AforesaidError as error:
+                # Other people may read the chat, so the details go to the log only.
+                _log.error("a message of %s could not be answered: %s", incoming.address.user, error)
+                return self._failed(name, f"({failure(error)} What you said is stored.)")
+            if not answer.text.strip():
+                return self._failed(name, "(The language model wrote nothing. What you said is stored.)")
+            self._stats.answered += 1
             for number, part in enumerate(split(answer.text, _STORED_AT_ONCE) if said else (), 1):
                 at = self._times.sent(incoming.address.thread_key, message.at)
                 receipt = await user.add("assistant", part, id=_part(name, number), at=at)
@@ -79,7 +77,7 @@ class Replying:
             self._stats.failed(f"an answer could not be stored: {error}")
             told = f"{answer.text}\n\n(I could not store that I said this. {failure(error)})"
             return Reply(Answer(told, answer.buttons, answer.file, answer.private), name)
-        finally:
+        finally:  # also without an answer: the model was sent it all the same
             self._assistant.keep_receipt(turn, sent, first)
         return Reply(answer, name)
 
