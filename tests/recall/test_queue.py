@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 import aforesaid
-from aforesaid.recall import QueueTimeout, RecallQueue, queue
+from aforesaid.recall import QueueTimeout, RecallQueue, Turn, queue
 from aforesaid.telemetry import OWN, RECALL_WAIT, Metrics
 from aforesaid.telemetry.metrics import Key
 
@@ -16,7 +16,7 @@ class Searches:
     """Searches that run until they are told to end."""
 
     def __init__(self, queue: RecallQueue) -> None:
-        self._queue = queue
+        self.queue = queue
         self.running: list[int] = []
         self.begun: list[int] = []
         self._ends: dict[int, asyncio.Event] = {}
@@ -39,7 +39,7 @@ class Searches:
             await asyncio.sleep(0)
 
     async def _search(self, number: int) -> None:
-        async with self._queue.turn():
+        async with self.queue.turn():
             self.begun.append(number)
             self.running.append(number)
             await self._ends[number].wait()
@@ -74,6 +74,51 @@ async def test_a_search_within_a_turn_does_not_wait_again() -> None:
     turns = RecallQueue(Metrics(), at_once=1)
     async with turns.turn(), turns.turn():
         assert turns.waiting == 0
+
+
+async def test_a_task_that_is_started_within_a_turn_waits_for_a_turn_of_its_own() -> None:
+    turns = RecallQueue(Metrics(), at_once=1)
+    searches = Searches(turns)
+    async with turns.turn():
+        await searches.begin(1)
+        assert (searches.running, turns.waiting) == ([], 1)
+    await searches.settled()
+    assert searches.running == [1]
+    await searches.end(1)
+
+
+async def test_a_task_can_share_the_turn_that_it_was_started_in_until_the_turn_ends() -> None:
+    turns = RecallQueue(Metrics(), at_once=1)
+    searches, ended = Searches(turns), asyncio.Event()
+
+    async def search_twice(turn: Turn) -> None:
+        with turn.shared():
+            async with turns.turn(0.0):
+                searches.begun.append(1)
+            await ended.wait()
+            async with turns.turn():
+                searches.begun.append(2)
+
+    async with turns.turn() as turn:
+        sharing = asyncio.create_task(search_twice(turn))
+        await searches.settled()
+        assert searches.begun == [1]
+    async with turns.turn():
+        ended.set()
+        await searches.settled()
+        assert (searches.begun, turns.waiting) == ([1], 1)
+    await sharing
+    assert searches.begun == [1, 2]
+
+
+async def test_a_search_of_another_memory_within_a_turn_waits() -> None:
+    searches = Searches(RecallQueue(Metrics(), at_once=1))
+    await searches.begin(1)
+    async with RecallQueue(Metrics()).turn():
+        with pytest.raises(QueueTimeout):
+            async with searches.queue.turn(0.0):
+                pass
+    await searches.end(1)
 
 
 async def test_a_turn_that_does_not_come_in_time_is_counted() -> None:

@@ -1,7 +1,7 @@
 """Search: keywords and vectors give candidates, small named features score them."""
 
 from aforesaid.recall.gather import Begun
-from aforesaid.recall.queue import QueueTimeout, RecallQueue
+from aforesaid.recall.queue import QueueTimeout, RecallQueue, Turn
 from aforesaid.recall.recall import Recall
 from aforesaid.recall.request import ARMS, DEFAULT_KINDS, KINDS, Arms, SearchRequest
 from aforesaid.recall.score import MIN_SCORE
@@ -17,4 +17,5 @@ __all__ = [
     "Recall",
     "RecallQueue",
     "SearchRequest",
+    "Turn",
 ]

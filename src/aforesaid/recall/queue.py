@@ -8,8 +8,8 @@ others start in the order in which they came. Bulk work, such as an import, give
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from time import monotonic, perf_counter
 from typing import Final
@@ -24,11 +24,44 @@ QUIET_SECONDS: Final = 0.05
 GIVE_WAY_SECONDS: Final = 0.5
 """Maximum time that a batch of bulk work waits for searches. It comes second, but it comes."""
 
-_has_turn: Final[ContextVar[bool]] = ContextVar("has_turn", default=False)
-
 
 class QueueTimeout(TimeoutError):
     """A search waited too long for its turn."""
+
+
+class Turn:
+    """A turn that a task holds."""
+
+    __slots__ = ("_queue", "_tasks")
+
+    def __init__(self, queue: RecallQueue) -> None:
+        self._queue = queue
+        # Tasks are compared, because a task that is started within a turn inherits its context and may outlive it.
+        self._tasks = {asyncio.current_task()}
+
+    def covers(self, queue: RecallQueue) -> bool:
+        """Return whether the current task may search in this turn of a queue."""
+        return self._queue is queue and asyncio.current_task() in self._tasks
+
+    @contextmanager
+    def shared(self) -> Iterator[None]:
+        """Let a task that was started within the turn search in it during the block, until the turn ends."""
+        task = asyncio.current_task()
+        joins = bool(self._tasks) and task not in self._tasks
+        if joins:
+            self._tasks.add(task)
+        try:
+            yield
+        finally:
+            if joins:
+                self._tasks.discard(task)
+
+    def end(self) -> None:
+        """Let nobody search in it any more."""
+        self._tasks.clear()
+
+
+_current_turn: Final[ContextVar[Turn | None]] = ContextVar("current_turn", default=None)
 
 
 class RecallQueue:
@@ -45,27 +78,31 @@ class RecallQueue:
         self._free: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
 
     @asynccontextmanager
-    async def turn(self, most_seconds: float | None = None) -> AsyncIterator[None]:
+    async def turn(self, most_seconds: float | None = None) -> AsyncIterator[Turn]:
         """Wait for a turn, and hold it during the block. Raises QueueTimeout if none came within `most_seconds`.
 
-        A search within the turn of a context does not wait again.
+        A search within the turn of a context does not wait again. One in a task that was started within the turn waits
+        for a turn of its own, unless the task shares this one.
         """
-        if _has_turn.get():
-            yield
+        held = _current_turn.get()
+        if held is not None and held.covers(self):
+            yield held
             return
         loop = asyncio.get_running_loop()
         free = self._free.get(loop)
         if free is None:
             free = self._free[loop] = asyncio.Semaphore(self._at_once)
         await self._acquire(free, most_seconds)
-        token = _has_turn.set(True)
+        turn = Turn(self)
+        token = _current_turn.set(turn)
         self._running += 1
         try:
-            yield
+            yield turn
         finally:
             self._running -= 1
             self._last_ended = monotonic()
-            _has_turn.reset(token)
+            turn.end()
+            _current_turn.reset(token)
             free.release()
 
     async def give_way(self) -> None:

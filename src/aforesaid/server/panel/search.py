@@ -15,7 +15,7 @@ from starlette.responses import Response
 from aforesaid.domain.hit import Hit
 from aforesaid.domain.literals import HitKind, Role
 from aforesaid.errors import InvalidInput
-from aforesaid.recall import ARMS, DEFAULT_KINDS, KINDS
+from aforesaid.recall import ARMS, DEFAULT_KINDS, KINDS, Turn
 from aforesaid.server.languages import translate
 from aforesaid.server.panel import forms
 from aforesaid.server.panel.view import Looking, View
@@ -133,14 +133,15 @@ async def _everybody(
     users = [each.user.id for each in people[:_PEOPLE_AT_ONCE]]
     found: list[Found] = []
 
-    async def search(user: str) -> list[Found]:
+    async def search(user: str, turn: Turn) -> list[Found]:
         person = view.who.person(view.memory, user, space=view.space, audited=False)
-        return [Found(user, hit) for hit in await person.search(text, limit, **asked)]
+        with turn.shared():
+            return [Found(user, hit) for hit in await person.search(text, limit, **asked)]
 
     # All of them in one turn, so that others wait for one search. What several of them read, the store reads together.
-    async with view.memory.recall_queue.turn():
+    async with view.memory.recall_queue.turn() as turn:
         for first in range(0, len(users), _SIDE_BY_SIDE):
-            some = await asyncio.gather(*map(search, users[first : first + _SIDE_BY_SIDE]))
+            some = await asyncio.gather(*(search(user, turn) for user in users[first : first + _SIDE_BY_SIDE]))
             found += chain.from_iterable(some)
     best = sorted(found, key=lambda each: -each.hit.score)[:limit]
     for user in dict.fromkeys(each.user for each in best):
