@@ -34,6 +34,13 @@ def test_every_answer_is_as_described(operation: str, server: Live) -> None:
     ask()
 
 
+def test_every_route_says_what_answers_a_request_that_is_no_http(server: Live) -> None:
+    for operation, (path, method) in OPERATIONS.items():
+        place = server.address + re.sub(r"\{\w+\}", "1", path)
+        answer = httpx2.request(method, place, headers={"Content-Length": "many"})
+        assert str(answer.status_code) in SCHEMA["paths"][path][method]["responses"], operation
+
+
 @pytest.mark.defect("P11")
 def test_a_method_that_is_not_allowed_is_answered_with_all_that_are(server: Live) -> None:
     for path in {path for path, _ in OPERATIONS.values()}:

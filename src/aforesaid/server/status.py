@@ -12,7 +12,7 @@ from aforesaid.server.dependencies import Overseer, StateDep
 from aforesaid.server.metrics import exposition
 from aforesaid.server.problems import declared
 
-router = APIRouter(tags=["operation"])
+router = APIRouter(tags=["operation"], responses=declared(400, 413))
 
 
 class Alive(BaseModel):
