@@ -21,7 +21,7 @@ from aforesaid.errors import NotFound, StoreDamaged
 from aforesaid.store import Store, open_store, questions
 from aforesaid.store.sqlite import SqliteStore, caches
 from aforesaid.store.sqlite.answers import ANSWERS
-from aforesaid.store.sqlite.transaction import ChangeSet
+from aforesaid.store.sqlite.change_sets import ChangeSet
 from making import add, adding, archive, minutes
 from store.processes import KILLED, run_program
 

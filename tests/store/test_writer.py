@@ -16,9 +16,9 @@ from aforesaid.errors import NotFound, StoreBusy, StoreError, StoreFull
 from aforesaid.store import open_store, questions
 from aforesaid.store.rules.purging import purge
 from aforesaid.store.sqlite import Options
+from aforesaid.store.sqlite.change_sets import prepare
 from aforesaid.store.sqlite.connection import translated
 from aforesaid.store.sqlite.names import LatestSession, Names
-from aforesaid.store.sqlite.transaction import prepare
 from aforesaid.store.sqlite.writer import CHECKPOINT_PAGES, OVERDUE_PAGES, Writer
 from making import adding
 

@@ -19,13 +19,13 @@ from aforesaid.store import questions
 from aforesaid.store.contract import Progress
 from aforesaid.store.postgres import verify
 from aforesaid.store.postgres.answers import ANSWERS
+from aforesaid.store.postgres.change_sets import Discarding, locate, prepared, run_alone
 from aforesaid.store.postgres.connection import Options, shown, translated
 from aforesaid.store.postgres.database import Database
 from aforesaid.store.postgres.migrate import migrate
 from aforesaid.store.postgres.queries import Queries
 from aforesaid.store.postgres.rows import answered
 from aforesaid.store.postgres.search import Search
-from aforesaid.store.postgres.transaction import Discarding, locate, prepared, run_alone
 from aforesaid.store.postgres.vectors import halves
 from aforesaid.store.postgres.writer import Writer
 from aforesaid.store.questions import Question
@@ -142,7 +142,7 @@ class PostgresStore:
             return await self._erase(scope, lambda: erase(scope, actor, seqs))
 
     async def _erase(self, scope: Scope, rule: Callable[[], Rule[Purged]]) -> Purged:
-        return await self._database.write([scope.space], "eraser", lambda unit: run_alone(unit, rule()))
+        return await self._database.write([scope.space], "eraser", lambda transaction: run_alone(transaction, rule()))
 
     async def close(self) -> None:
         """Finish what was handed in, then let go of everything."""

@@ -17,7 +17,7 @@ from aforesaid.store.dialects import for_postgres
 from aforesaid.store.postgres.queries import Row, Statement, insert_rows, over_rows, statements
 from aforesaid.store.postgres.rows import answered
 from aforesaid.store.postgres.sessions import LATEST, Sessions
-from aforesaid.store.postgres.unit import Unit
+from aforesaid.store.postgres.write_transaction import WriteTransaction
 from aforesaid.store.sql.appending import Prepared, Returning, Version, replace_version, version_of
 from aforesaid.store.sql.tables import MESSAGE
 
@@ -78,11 +78,11 @@ class Appender:
     Rows are collected and written together; whatever looks at them in the same transaction calls `write` first.
     """
 
-    def __init__(self, unit: Unit, steps: Sequence[Prepared]) -> None:
+    def __init__(self, transaction: WriteTransaction, steps: Sequence[Prepared]) -> None:
         """Append the messages of these steps, and no others."""
-        self._unit = unit
+        self._transaction = transaction
         self._steps = steps
-        self._sessions = Sessions(unit, before_change=self._write_messages)
+        self._sessions = Sessions(transaction, before_change=self._write_messages)
         self._by_id: dict[tuple[str, str, str], Message | Stored] = {}
         self._by_time: dict[tuple[str, str, int], list[Row | Stored]] = {}
         self._messages: list[Row] = []
@@ -96,7 +96,7 @@ class Appender:
         ids = [step.draft for step in self._steps if step.draft.id is not None]
         timed = [step.draft for step in self._steps if step.draft.at_given]
         threads = {(step.draft.scope.space, step.draft.scope.thread) for step in self._steps}
-        distributed = self._unit.queries.distributed
+        distributed = self._transaction.queries.distributed
         asked: list[list[Statement]] = [[], [], []]
         if ids:
             asked[0] = statements(_BY_GIVEN_ID, [(*_place(each), each.id) for each in ids], distributed=distributed)
@@ -105,7 +105,7 @@ class Appender:
             asked[1] = statements(_BY_TIME, sorted(wanted), distributed=distributed)
         if threads:
             asked[2] = statements(LATEST, sorted(threads), distributed=distributed)
-        answers = iter(await self._unit.begin(*(statement for some in asked for statement in some)))
+        answers = iter(await self._transaction.begin(*(statement for some in asked for statement in some)))
         by_id, by_time, sessions = ([row for _ in some for row in next(answers)] for some in asked)
         for row in by_id:
             self._by_id[row[2], row[4], row[1]] = records.message(row)
@@ -128,7 +128,7 @@ class Appender:
                 raise version
             draft = version.checked()
             step = step._replace(draft=draft, hash=draft.hash)
-        numbers = self._unit.numbers[draft.scope.space]
+        numbers = self._transaction.numbers[draft.scope.space]
         numbers.seq += 1
         seq = numbers.seq
         try:
@@ -153,7 +153,7 @@ class Appender:
             return Restored(earlier.seq, False)
         if isinstance(version, Version):
             draft = version.checked()
-        numbers = self._unit.numbers[draft.scope.space]
+        numbers = self._transaction.numbers[draft.scope.space]
         seq = numbers.seq = max(numbers.seq + 1, step.seq)
         name = automatic_name(seq) if opening_message(step.session) == step.seq else step.session
         session = await self._sessions.enter(draft, step.message.silence, seq, name)
@@ -164,11 +164,11 @@ class Appender:
 
     async def _version(self, draft: Draft) -> Version | NotFound:
         self.write()
-        return await answered(self._unit.queries, version_of(draft))
+        return await answered(self._transaction.queries, version_of(draft))
 
     def _replace(self, draft: Draft) -> None:
         self.write()
-        replace_version(self._unit.later, draft)
+        replace_version(self._transaction.later, draft)
 
     def _collect(self, step: Prepared, seq: int, session: int, session_name: str) -> Stored:
         """Have a message written with the next ones."""
@@ -188,7 +188,7 @@ class Appender:
         """Write all that was collected: messages, sessions, people and counts."""
         self._write_messages()
         self._sessions.write()
-        later = self._unit.later_rows
+        later = self._transaction.later_rows
         if self._owners:
             owners = {
                 place: (True, created, messages, turns, turns, *others)
@@ -208,12 +208,12 @@ class Appender:
 
     def _table(self, counted: dict[Place, tuple[int, ...]]) -> list[Row]:
         """Return people or threads with their counts, and the revision that they start with where they are new."""
-        numbers = self._unit.numbers
+        numbers = self._transaction.numbers
         return [(*place, *counts, numbers[place[0]].first_revision) for place, counts in sorted(counted.items())]
 
     def _write_messages(self) -> None:
         if self._messages:
-            self._unit.later_rows(_NEW_MESSAGES, self._messages)
+            self._transaction.later_rows(_NEW_MESSAGES, self._messages)
             self._messages = []
 
     def _delivered_before(self, draft: Draft) -> Message | None:

@@ -15,7 +15,7 @@ from aforesaid.errors import AforesaidError, StoreClosed
 from aforesaid.store.postgres.breaker import Breaker
 from aforesaid.store.postgres.connection import Options, Pool, can_be_repeated, is_gone, translate
 from aforesaid.store.postgres.queries import SNAPSHOT, WRITING, Queries, opening
-from aforesaid.store.postgres.unit import Unit
+from aforesaid.store.postgres.write_transaction import WriteTransaction
 
 if TYPE_CHECKING:
     from aforesaid.store.postgres.connection import Connection
@@ -79,7 +79,7 @@ class Database:
             finally:
                 await queries.finish(keep=False)
 
-    async def write(self, spaces: Sequence[str], who: str, work: Callable[[Unit], Awaitable[T]]) -> T:
+    async def write(self, spaces: Sequence[str], who: str, work: Callable[[WriteTransaction], Awaitable[T]]) -> T:
         """Run a change that holds the rows of its spaces, exactly once, even if the connection breaks.
 
         A transaction whose commit was not answered may have happened or not. Whoever asks again waits for the same
@@ -95,16 +95,16 @@ class Database:
         async def attempt(_: float) -> T:
             async with self.pool.connection() as connection:
                 queries = self._queries(connection, WRITING, ordered[0] if len(ordered) == 1 else None)
-                unit = Unit(queries, ordered)
+                transaction = WriteTransaction(queries, ordered)
                 try:
                     if made:
-                        await unit.begin()
+                        await transaction.begin()
                         if await queries.value(_COMMITTED, ordered[0], writer) == batch:
                             await queries.finish(keep=False)
                             return made[-1]
                     made.clear()
-                    result = await work(unit)
-                    unit.settle()
+                    result = await work(transaction)
+                    transaction.settle()
                     queries.later(_MARK, ordered[0], writer, batch)
                     made.append(result)
                     self._marked = True

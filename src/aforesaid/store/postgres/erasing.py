@@ -13,7 +13,7 @@ from aforesaid.store import erase_statements
 from aforesaid.store.checksums import POSTGRES as CHECKSUMS
 from aforesaid.store.dialects import for_postgres
 from aforesaid.store.postgres.rows import answered
-from aforesaid.store.postgres.unit import Unit
+from aforesaid.store.postgres.write_transaction import WriteTransaction
 from aforesaid.store.rules import writes
 from aforesaid.store.sql import upkeep
 
@@ -37,60 +37,60 @@ _ERASE_FACTS: Final = "DELETE FROM facts WHERE space = $1 AND owner = $2 AND ver
 _ERASE_VERSION: Final = "DELETE FROM memory_version WHERE space = $1 AND memory = $2 AND revision = $3"
 
 
-def _erase(unit: Unit, statements: Sequence[str], space: str, gone: object) -> None:
+def _erase(transaction: WriteTransaction, statements: Sequence[str], space: str, gone: object) -> None:
     for statement in statements:
-        unit.later(for_postgres(statement), space, gone)
+        transaction.later(for_postgres(statement), space, gone)
 
 
-async def _erase_messages(unit: Unit, write: writes.EraseMessages) -> None:
+async def _erase_messages(transaction: WriteTransaction, write: writes.EraseMessages) -> None:
     space, seqs = write.space, list(write.seqs)
     query = "SELECT DISTINCT session, thread, owner FROM log WHERE space = $1 AND seq = ANY($2::bigint[])"
-    found = await unit.queries.rows(query, space, seqs)
+    found = await transaction.queries.rows(query, space, seqs)
     sessions, threads, owners = (sorted({row[place] for row in found}) for place in range(3))
-    _erase(unit, erase_statements.MESSAGES, space, seqs)
-    unit.later(_NEWEST, space, owners)
-    _erase(unit, erase_statements.SESSIONS, space, sessions)
-    _drop_empty(unit, space, threads)
+    _erase(transaction, erase_statements.MESSAGES, space, seqs)
+    transaction.later(_NEWEST, space, owners)
+    _erase(transaction, erase_statements.SESSIONS, space, sessions)
+    _drop_empty(transaction, space, threads)
 
 
-async def _erase_summaries(unit: Unit, write: writes.EraseSummaries) -> None:
+async def _erase_summaries(transaction: WriteTransaction, write: writes.EraseSummaries) -> None:
     space, numbers = write.space, list(write.numbers)
     query = "SELECT DISTINCT thread FROM summary WHERE space = $1 AND id = ANY($2::bigint[])"
-    threads = [thread for (thread,) in await unit.queries.rows(query, space, numbers)]
-    _erase(unit, _ERASE_SUMMARIES, space, numbers)
-    _drop_empty(unit, space, threads)
+    threads = [thread for (thread,) in await transaction.queries.rows(query, space, numbers)]
+    _erase(transaction, _ERASE_SUMMARIES, space, numbers)
+    _drop_empty(transaction, space, threads)
 
 
-def _drop_empty(unit: Unit, space: str, threads: list[str]) -> None:
-    _erase(unit, erase_statements.THREADS, space, threads)
+def _drop_empty(transaction: WriteTransaction, space: str, threads: list[str]) -> None:
+    _erase(transaction, erase_statements.THREADS, space, threads)
     # A thread that is dropped and comes back must not be taken for the old one.
-    unit.numbers[space].purges += 1
+    transaction.numbers[space].purges += 1
 
 
-def _erase_memories(unit: Unit, write: writes.EraseMemories) -> None:
-    _erase(unit, _ERASE_MEMORIES, write.space, list(write.numbers))
+def _erase_memories(transaction: WriteTransaction, write: writes.EraseMemories) -> None:
+    _erase(transaction, _ERASE_MEMORIES, write.space, list(write.numbers))
 
 
-def _erase_user(unit: Unit, write: writes.EraseUser) -> None:
+def _erase_user(transaction: WriteTransaction, write: writes.EraseUser) -> None:
     space, user = write.scope[:2]
-    _erase(unit, erase_statements.USER, space, user)
-    unit.later(_ERASE_DERIVED, space, [user, *write.others])
-    unit.numbers[space].purges += 1
+    _erase(transaction, erase_statements.USER, space, user)
+    transaction.later(_ERASE_DERIVED, space, [user, *write.others])
+    transaction.numbers[space].purges += 1
 
 
-def _erase_derived(unit: Unit, write: writes.EraseDerived) -> None:
-    unit.later(_ERASE_DERIVED, write.space, list(write.users))
+def _erase_derived(transaction: WriteTransaction, write: writes.EraseDerived) -> None:
+    transaction.later(_ERASE_DERIVED, write.space, list(write.users))
 
 
-def _erase_facts(unit: Unit, write: writes.EraseFacts) -> None:
+def _erase_facts(transaction: WriteTransaction, write: writes.EraseFacts) -> None:
     for row in write.rows:
-        unit.later(_ERASE_FACTS, row.space, row.user, row.number)
+        transaction.later(_ERASE_FACTS, row.space, row.user, row.number)
 
 
-def _erase_memory_versions(unit: Unit, write: writes.EraseMemoryVersions) -> None:
+def _erase_memory_versions(transaction: WriteTransaction, write: writes.EraseMemoryVersions) -> None:
     for row in write.rows:
-        unit.later(_ERASE_VERSION, row.space, row.number, row.revision)
+        transaction.later(_ERASE_VERSION, row.space, row.number, row.revision)
 
 
-async def _erase_old_rows(unit: Unit, write: writes.EraseOldRows) -> int:
-    return await answered(unit.queries, upkeep.erase_old_rows(write))
+async def _erase_old_rows(transaction: WriteTransaction, write: writes.EraseOldRows) -> int:
+    return await answered(transaction.queries, upkeep.erase_old_rows(write))

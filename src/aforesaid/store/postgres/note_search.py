@@ -15,7 +15,7 @@ from aforesaid.store.notes import MOST_SOURCES, RankedNote, rank_notes
 from aforesaid.store.notes import number_of as note_number
 from aforesaid.store.postgres.packages import HalfVector, Vector
 from aforesaid.store.postgres.queries import Queries
-from aforesaid.store.postgres.unit import Unit
+from aforesaid.store.postgres.write_transaction import WriteTransaction
 from aforesaid.text.terms import query_words
 
 _TERMS: Final = """
@@ -78,10 +78,10 @@ _PAGE: Final = 50
 _MARKS: Final[Mapping[NoteKind, str]] = {"summary": "summaries_up_to", "memory": "memories_up_to"}
 
 
-def embed_again(unit: Unit, scope: Scope, memory: int) -> None:
+def embed_again(transaction: WriteTransaction, scope: Scope, memory: int) -> None:
     """Let a memory whose text was changed be embedded again."""
-    unit.later(_DROP_VECTORS, scope.space, scope.user, note_number(NoteKey("memory", memory)))
-    unit.later(_GO_BACK, scope.space, memory)
+    transaction.later(_DROP_VECTORS, scope.space, scope.user, note_number(NoteKey("memory", memory)))
+    transaction.later(_GO_BACK, scope.space, memory)
 
 
 async def unembedded(queries: Queries, question: questions.UnembeddedNotes) -> list[UnembeddedNote]:
@@ -95,17 +95,17 @@ async def unembedded(queries: Queries, question: questions.UnembeddedNotes) -> l
     return found
 
 
-def add_vectors(unit: Unit, step: AddNoteVectors) -> None:
+def add_vectors(transaction: WriteTransaction, step: AddNoteVectors) -> None:
     """Store the vectors of notes, and how far the embedder has come."""
     import numpy as np  # noqa: PLC0415 - loaded with the first vector
 
     marks: dict[tuple[str, NoteKind], int] = {}
     for key, value, space in step.rows:
         vector = HalfVector(np.frombuffer(value, dtype=np.float16))
-        unit.later(_ADD_VECTOR.format(table=key.kind), space, key.id, note_number(key), step.embedder, vector)
+        transaction.later(_ADD_VECTOR.format(table=key.kind), space, key.id, note_number(key), step.embedder, vector)
         marks[space, key.kind] = max(marks.get((space, key.kind), 0), key.id)
     for (space, kind), up_to in marks.items():
-        unit.later(_SEEN.format(mark=_MARKS[kind]), space, step.embedder, up_to)
+        transaction.later(_SEEN.format(mark=_MARKS[kind]), space, step.embedder, up_to)
 
 
 async def search(queries: Queries, question: questions.SearchNotes) -> list[NoteMatch]:

@@ -12,7 +12,7 @@ from aforesaid.domain.session import SessionBounds, automatic_name, opening_mess
 from aforesaid.errors import InvalidInput, quoted
 from aforesaid.store.checksums import POSTGRES as CHECKSUMS
 from aforesaid.store.postgres.queries import Row, insert_rows, over_rows
-from aforesaid.store.postgres.unit import Unit
+from aforesaid.store.postgres.write_transaction import WriteTransaction
 
 LATEST: Final = over_rows(
     """
@@ -100,9 +100,9 @@ class _Growth:
 class Sessions:
     """Sessions within one write transaction."""
 
-    def __init__(self, unit: Unit, before_change: Callable[[], None]) -> None:
+    def __init__(self, transaction: WriteTransaction, before_change: Callable[[], None]) -> None:
         """`before_change` writes messages that are still on their way."""
-        self._unit = unit
+        self._transaction = transaction
         self._before_change = before_change
         self._latest: dict[tuple[str, str], _Latest | None] = {}
         self._new_rows: list[Row] = []
@@ -142,7 +142,7 @@ class Sessions:
         key = self._entered.get((*here, name))
         if key is None:
             self.write()
-            found = await self._unit.queries.first(_NAMED, *here, name)
+            found = await self._transaction.queries.first(_NAMED, *here, name)
             if found is None:
                 automatic = opening_message(name) is not None
                 key = self._new(scope, name, draft.at, seq, silence, automatic=automatic)
@@ -155,14 +155,14 @@ class Sessions:
     def write(self) -> None:
         """Bring the stored sessions up to date."""
         if self._new_rows:
-            self._unit.later_rows(_NEW, self._new_rows)
+            self._transaction.later_rows(_NEW, self._new_rows)
             self._new_rows = []
         if self._grown:
             rows = [
                 (*session, each.started, each.last, each.last_seq, each.messages)
                 for session, each in self._grown.items()
             ]
-            self._unit.later_rows(_GROW, rows)
+            self._transaction.later_rows(_GROW, rows)
             self._grown.clear()
 
     def _grow(self, space: str, key: int, at: int, seq: int) -> None:
@@ -181,7 +181,7 @@ class Sessions:
         return key, name
 
     def _new(self, scope: Scope, name: str, at: int, seq: int, silence: int, *, automatic: bool) -> int:
-        numbers = self._unit.numbers[scope.space]
+        numbers = self._transaction.numbers[scope.space]
         numbers.session += 1
         names = (scope.space, numbers.session, scope.thread, name, automatic, scope.user)
         self._new_rows.append((*names, at, at, seq, seq, 1, silence))
@@ -195,17 +195,17 @@ class Sessions:
     async def _remember_again(self, scope: Scope) -> None:
         self.write()
         thread = (scope.space, scope.thread)
-        self.remember([thread], await self._unit.queries.rows_of(LATEST, [thread]))
+        self.remember([thread], await self._transaction.queries.rows_of(LATEST, [thread]))
 
     async def _named(self, draft: Draft, name: str, silence: int, seq: int) -> tuple[int, str]:
-        scope, unit = draft.scope, self._unit
+        scope, transaction = draft.scope, self._transaction
         here = scope.space, scope.thread
         self._settle()
-        found = await unit.queries.first(_NAMED, *here, name)
+        found = await transaction.queries.first(_NAMED, *here, name)
         opened_by = opening_message(name)
         if found is None and opened_by is not None:
             # A name that the log gave out stays good when its session has become part of another.
-            found = await unit.queries.first(_OF_MESSAGE, *here, opened_by)
+            found = await transaction.queries.first(_OF_MESSAGE, *here, opened_by)
             if found is None:
                 raise InvalidInput(
                     f"there is no session {quoted(name)} in this thread; names like it are given by Aforesaid"
@@ -214,16 +214,16 @@ class Sessions:
             return self._new(scope, name, draft.at, seq, silence, automatic=False), name
         key, current = found
         # Whoever continues a session by name decides how long it lasts; the silences no longer do.
-        unit.later(_BY_HAND, scope.space, key)
+        transaction.later(_BY_HAND, scope.space, key)
         self._grow(scope.space, key, draft.at, seq)
         await self._remember_again(scope)
         return key, current
 
     async def _between(self, draft: Draft, silence: int, seq: int) -> tuple[int, str]:
         """Place a message that was said before the end of the newest session."""
-        scope, unit = draft.scope, self._unit
+        scope, transaction = draft.scope, self._transaction
         self._settle()
-        near = await unit.queries.rows(_NEAR, scope.space, scope.thread, draft.at + silence)
+        near = await transaction.queries.rows(_NEAR, scope.space, scope.thread, draft.at + silence)
         placement = place(draft.at, silence, [SessionBounds(key, started, last) for key, started, last, _ in near])
         if placement.keep is None:
             name = automatic_name(seq)
@@ -233,11 +233,11 @@ class Sessions:
             name = next(name for number, _, _, name in near if number == key)
             if placement.absorb is not None:
                 gone = placement.absorb.key
-                unit.later(_MOVE, scope.space, key, gone)
-                unit.later(_ABSORB, scope.space, key, gone)
-                unit.later(_REGROUPED_PEOPLE, scope.space, key)
-                unit.later(_REGROUPED_THREAD, scope.space, scope.thread)
-                unit.later(_GONE, scope.space, gone)
+                transaction.later(_MOVE, scope.space, key, gone)
+                transaction.later(_ABSORB, scope.space, key, gone)
+                transaction.later(_REGROUPED_PEOPLE, scope.space, key)
+                transaction.later(_REGROUPED_THREAD, scope.space, scope.thread)
+                transaction.later(_GONE, scope.space, gone)
             self._grow(scope.space, key, draft.at, seq)
         await self._remember_again(scope)
         return key, name

@@ -13,7 +13,7 @@ from aforesaid.store.hashed import content_hash
 from aforesaid.store.postgres.packages import HalfVector, Vector
 from aforesaid.store.postgres.queries import Queries, insert_rows, over_rows
 from aforesaid.store.postgres.rows import answered
-from aforesaid.store.postgres.unit import Unit
+from aforesaid.store.postgres.write_transaction import WriteTransaction
 from aforesaid.store.sql.messages import add_filter, inside
 
 _MANY: Final = 4_000
@@ -70,7 +70,7 @@ UNION ALL SELECT 3, count(*), stddev_pop(score) FROM scored
 """
 
 
-def add(unit: Unit, step: AddVectors) -> None:
+def add(transaction: WriteTransaction, step: AddVectors) -> None:
     """Store vectors, and how far the embedder has come in each space."""
     import numpy as np  # noqa: PLC0415 - loaded with the first vector
 
@@ -84,8 +84,8 @@ def add(unit: Unit, step: AddVectors) -> None:
             new.append((row.space, row.seq, content_hash(row.text), value))
         marks[row.space] = max(marks.get(row.space, 0), row.seq)
     if new:
-        unit.later_rows(_ADD, new, step.embedder)
-    unit.later_rows(_SEEN, [(space, step.embedder, up_to) for space, up_to in marks.items()])
+        transaction.later_rows(_ADD, new, step.embedder)
+    transaction.later_rows(_SEEN, [(space, step.embedder, up_to) for space, up_to in marks.items()])
 
 
 async def unembedded(queries: Queries, question: questions.UnembeddedMessages) -> list[Unembedded]:

@@ -16,8 +16,8 @@ from aforesaid.domain.receipt import Receipt
 from aforesaid.errors import AforesaidError, StoreClosed, StoreUnavailable
 from aforesaid.store.contract import Progress
 from aforesaid.store.groups import GROUP, settle
+from aforesaid.store.postgres.change_sets import Step, append_all, can_share, carry_out, spaces_of
 from aforesaid.store.postgres.database import Database
-from aforesaid.store.postgres.transaction import Step, append_all, can_share, carry_out, spaces_of
 
 ENOUGH: Final = 128
 """Change sets that do not wait for the group before them to be stored."""
@@ -143,10 +143,12 @@ class Writer:
             steps, progress = group[0].steps, group[0].progress
             if not spaces:
                 return [Receipt(True, (None,) * len(steps))]
-            stored_alone = await self._database.write(spaces, "writer", lambda unit: carry_out(unit, steps, progress))
+            stored_alone = await self._database.write(
+                spaces, "writer", lambda transaction: carry_out(transaction, steps, progress)
+            )
             return [Receipt(True, stored_alone)]
         change_sets = [job.steps for job in group]
-        stored = await self._database.write(spaces, "writer", lambda unit: append_all(unit, change_sets))
+        stored = await self._database.write(spaces, "writer", lambda transaction: append_all(transaction, change_sets))
         return [Receipt(True, results) for results in stored]
 
     def _failed(self, group: list[_Job], error: Exception) -> Sequence[Exception]:

@@ -14,7 +14,7 @@ from aforesaid.store.postgres import erasing
 from aforesaid.store.postgres.note_search import embed_again
 from aforesaid.store.postgres.packages import HalfVector
 from aforesaid.store.postgres.queries import insert_rows
-from aforesaid.store.postgres.unit import Unit
+from aforesaid.store.postgres.write_transaction import WriteTransaction
 from aforesaid.store.rules import writes
 from aforesaid.store.sql import writes as in_sql
 
@@ -46,36 +46,38 @@ _TOKENS: Final = CHECKSUMS.insert(
 )
 
 
-def _describe_session(unit: Unit, write: writes.DescribeSession) -> None:
+def _describe_session(transaction: WriteTransaction, write: writes.DescribeSession) -> None:
     session = write.row.session
-    opener = unit.person(session.space, session.user, microseconds(session.started_at, "the time"))
+    opener = transaction.person(session.space, session.user, microseconds(session.started_at, "the time"))
     timeout = round(session.timeout.total_seconds() * 1_000_000)
-    unit.later(_SESSION, session.space, session.thread, session.id, write.row.automatic, timeout, opener)
+    transaction.later(_SESSION, session.space, session.thread, session.id, write.row.automatic, timeout, opener)
 
 
-async def _put_vector(unit: Unit, write: writes.PutVector) -> bool:
+async def _put_vector(transaction: WriteTransaction, write: writes.PutVector) -> bool:
     import numpy as np  # noqa: PLC0415 - loaded with the first vector
 
     row = write.row
-    text = await unit.queries.value(_TEXT, row.space, row.seq)
+    text = await transaction.queries.value(_TEXT, row.space, row.seq)
     value = HalfVector(np.frombuffer(row.value, dtype=np.float16))
-    return bool(await unit.queries.rows(_VECTOR, row.space, row.seq, row.embedder, content_hash(text or ""), value))
+    return bool(
+        await transaction.queries.rows(_VECTOR, row.space, row.seq, row.embedder, content_hash(text or ""), value)
+    )
 
 
-def _put_memory(unit: Unit, write: writes.PutMemoryRow) -> None:
+def _put_memory(transaction: WriteTransaction, write: writes.PutMemoryRow) -> None:
     memory = write.memory
-    in_sql.put_memory(unit, memory)
+    in_sql.put_memory(transaction, memory)
     if memory.text != write.before:
-        embed_again(unit, Scope.of(memory.user, memory.space), memory.id)
+        embed_again(transaction, Scope.of(memory.user, memory.space), memory.id)
 
 
-def _put_entries(unit: Unit, write: writes.PutEntries) -> None:
+def _put_entries(transaction: WriteTransaction, write: writes.PutEntries) -> None:
     values = [records.entry_values(entry) for entry in write.entries]
-    unit.later_rows(_ENTRIES, [(space, policy, *others) for policy, space, *others in values])
+    transaction.later_rows(_ENTRIES, [(space, policy, *others) for policy, space, *others in values])
 
 
-def _add_tokens(unit: Unit, write: writes.AddTokens) -> None:
-    unit.later(_TOKENS, write.space, write.day.isoformat(), write.user or "", write.tokens)
+def _add_tokens(transaction: WriteTransaction, write: writes.AddTokens) -> None:
+    transaction.later(_TOKENS, write.space, write.day.isoformat(), write.user or "", write.tokens)
 
 
 WRITES: Final = {**in_sql.WRITES, **performers(writes.Write, globals(), vars(erasing))}

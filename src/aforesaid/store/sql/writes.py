@@ -85,7 +85,7 @@ _TOMBSTONE: Final = _inserting(
 )
 
 
-class Unit(Protocol):
+class WriteTransaction(Protocol):
     """What the transaction of a database does for these writes."""
 
     def later(self, text: str, *values: Any) -> None:  # noqa: ANN401 - whatever the text binds
@@ -125,167 +125,175 @@ class Unit(Protocol):
         """Add a row to the audit log."""
 
 
-def _merge_user(unit: Unit, write: writes.MergeUser) -> None:
+def _merge_user(transaction: WriteTransaction, write: writes.MergeUser) -> None:
     values = write.created_at, write.last_chunk, write.extracted
-    unit.later(_MERGE_USER, *write.scope[:2], *values)
+    transaction.later(_MERGE_USER, *write.scope[:2], *values)
 
 
-def _archive_messages(unit: Unit, write: writes.ArchiveMessages) -> None:
-    unit.later(_ARCHIVE, write.scope.space, write.chunk, list(write.seqs))
-    unit.later(_ARCHIVED, *write.scope[:2], len(write.seqs), write.turns)
+def _archive_messages(transaction: WriteTransaction, write: writes.ArchiveMessages) -> None:
+    transaction.later(_ARCHIVE, write.scope.space, write.chunk, list(write.seqs))
+    transaction.later(_ARCHIVED, *write.scope[:2], len(write.seqs), write.turns)
 
 
-def _release_messages(unit: Unit, write: writes.ReleaseMessages) -> None:
-    unit.later(_RELEASE, *write.scope[:2], write.chunk)
-    unit.later(_ARCHIVED, *write.scope[:2], -write.messages, -write.turns)
+def _release_messages(transaction: WriteTransaction, write: writes.ReleaseMessages) -> None:
+    transaction.later(_RELEASE, *write.scope[:2], write.chunk)
+    transaction.later(_ARCHIVED, *write.scope[:2], -write.messages, -write.turns)
 
 
-def add_summary(unit: Unit, write: writes.AddSummary) -> int:
+def add_summary(transaction: WriteTransaction, write: writes.AddSummary) -> int:
     """Store a summary and its sources, and return its number."""
     summary = write.summary
-    number = unit.number("summary", summary.space, write.least)
+    number = transaction.number("summary", summary.space, write.least)
     row = {
         "id": number,
-        **unit.whose(summary.space, summary.user),
-        "thread": unit.thread(summary.space, summary.thread),
-        **unit.terms(summary.text),
+        **transaction.whose(summary.space, summary.user),
+        "thread": transaction.thread(summary.space, summary.thread),
+        **transaction.terms(summary.text),
         **records.summary_values(summary),
     }
-    unit.insert("summary", row)
+    transaction.insert("summary", row)
     if summary.sources:
-        unit.later(_SUMMARY_SOURCES, summary.space, number, list(summary.sources))
+        transaction.later(_SUMMARY_SOURCES, summary.space, number, list(summary.sources))
     return number
 
 
-def _set_summary_state(unit: Unit, write: writes.SetSummaryState) -> None:
+def _set_summary_state(transaction: WriteTransaction, write: writes.SetSummaryState) -> None:
     it = write.summary
     state = {"active": it.active, "replaced": it.replaced, "rolled_back": it.rolled_back}
-    unit.update("summary", _NUMBERED, (it.space, it.id), **state)
+    transaction.update("summary", _NUMBERED, (it.space, it.id), **state)
 
 
-def add_memory(unit: Unit, write: writes.AddMemoryRow) -> int:
+def add_memory(transaction: WriteTransaction, write: writes.AddMemoryRow) -> int:
     """Store a memory and its sources, and return its number."""
     memory = write.memory
-    number = unit.number("memory", memory.space, write.least)
+    number = transaction.number("memory", memory.space, write.least)
     row = {
         "id": number,
-        **unit.whose(memory.space, memory.user),
+        **transaction.whose(memory.space, memory.user),
         "created_at": records.number_of(memory.created_at),
         "revision": memory.revision,
-        **unit.terms(memory.text),
-        **_memory_columns(unit, memory),
+        **transaction.terms(memory.text),
+        **_memory_columns(transaction, memory),
     }
-    unit.insert("memory", row)
+    transaction.insert("memory", row)
     if memory.sources:
-        unit.later(_MEMORY_SOURCES, memory.space, number, list(memory.sources))
+        transaction.later(_MEMORY_SOURCES, memory.space, number, list(memory.sources))
     return number
 
 
-def put_memory(unit: Unit, memory: MemoryRecord) -> None:
+def put_memory(transaction: WriteTransaction, memory: MemoryRecord) -> None:
     """Store the columns of a memory that a change may set."""
-    values = {"revision": memory.revision, **unit.terms(memory.text), **_memory_columns(unit, memory)}
-    unit.update("memory", _NUMBERED, (memory.space, memory.id), **values)
+    values = {"revision": memory.revision, **transaction.terms(memory.text), **_memory_columns(transaction, memory)}
+    transaction.update("memory", _NUMBERED, (memory.space, memory.id), **values)
 
 
-def _add_memory_version(unit: Unit, write: writes.AddMemoryVersion) -> None:
+def _add_memory_version(transaction: WriteTransaction, write: writes.AddMemoryVersion) -> None:
     version, was = write.version, write.version.before
     row = {
-        **unit.space(was.space),
+        **transaction.space(was.space),
         "memory": was.id,
         "revision": was.revision,
         "at": records.number_of(version.at),
         "actor": version.actor,
         "action": version.action,
-        "was": json.dumps(_memory_columns(unit, was), ensure_ascii=False),
+        "was": json.dumps(_memory_columns(transaction, was), ensure_ascii=False),
     }
-    unit.insert("memory_version", row)
+    transaction.insert("memory_version", row)
 
 
-def _add_memory_sources(unit: Unit, write: writes.AddMemorySources) -> None:
+def _add_memory_sources(transaction: WriteTransaction, write: writes.AddMemorySources) -> None:
     scope = write.scope
-    unit.later(_MORE_SOURCES, scope.space, write.memory, scope.user, list(write.seqs), write.most)
+    transaction.later(_MORE_SOURCES, scope.space, write.memory, scope.user, list(write.seqs), write.most)
 
 
-def _set_successor(unit: Unit, write: writes.SetSuccessor) -> None:
+def _set_successor(transaction: WriteTransaction, write: writes.SetSuccessor) -> None:
     if write.revision is None:
-        unit.update("memory", _NUMBERED, (write.space, write.memory), superseded_by=write.by)
+        transaction.update("memory", _NUMBERED, (write.space, write.memory), superseded_by=write.by)
     else:
-        unit.later(_SUCCESSOR_THEN, write.space, write.memory, write.revision, write.by)
+        transaction.later(_SUCCESSOR_THEN, write.space, write.memory, write.revision, write.by)
 
 
-def _add_facts(unit: Unit, write: writes.AddFacts) -> None:
+def _add_facts(transaction: WriteTransaction, write: writes.AddFacts) -> None:
     facts = write.facts
     row = {
-        **unit.whose(facts.space, facts.user),
+        **transaction.whose(facts.space, facts.user),
         "version": facts.version,
         "text": facts.text,
         "cause": facts.cause,
         "created_at": records.number_of(facts.updated_at),
     }
-    unit.insert("facts", row)
+    transaction.insert("facts", row)
 
 
-def _renumber_facts(unit: Unit, write: writes.RenumberFacts) -> None:
-    unit.later(_RENUMBER, write.facts.space, write.facts.user, write.facts.version)
+def _renumber_facts(transaction: WriteTransaction, write: writes.RenumberFacts) -> None:
+    transaction.later(_RENUMBER, write.facts.space, write.facts.user, write.facts.version)
 
 
-def _add_tombstone(unit: Unit, write: writes.AddTombstone) -> None:
-    number = unit.number("forgotten", write.scope.space)
-    unit.later(_TOMBSTONE, *write.scope[:2], number, write.words, write.up_to, now())
+def _add_tombstone(transaction: WriteTransaction, write: writes.AddTombstone) -> None:
+    number = transaction.number("forgotten", write.scope.space)
+    transaction.later(_TOMBSTONE, *write.scope[:2], number, write.words, write.up_to, now())
 
 
-def _put_derived(unit: Unit, write: writes.PutDerivedText) -> None:
-    whose, derived = unit.whose(*write.scope[:2]), write.derived
+def _put_derived(transaction: WriteTransaction, write: writes.PutDerivedText) -> None:
+    whose, derived = transaction.whose(*write.scope[:2]), write.derived
     row = {"kind": write.kind, "key": derived.key, "value": derived.value, "at": records.number_of(derived.at)}
-    unit.insert("derived", {**whose, **row}, replacing=(*whose, "kind"))
+    transaction.insert("derived", {**whose, **row}, replacing=(*whose, "kind"))
 
 
-def _put_receipt(unit: Unit, write: writes.PutReceipt) -> None:
+def _put_receipt(transaction: WriteTransaction, write: writes.PutReceipt) -> None:
     receipt = write.receipt
-    whose = unit.whose(receipt.space, receipt.user)
+    whose = transaction.whose(receipt.space, receipt.user)
     row = {
         "id": receipt.id,
         "at": records.number_of(receipt.at),
         "reply": receipt.reply,
         "details": json.dumps(receipt_details(receipt), ensure_ascii=False, separators=(",", ":")),
     }
-    unit.insert("receipt", {**whose, **row}, replacing=(*whose, "id"))
+    transaction.insert("receipt", {**whose, **row}, replacing=(*whose, "id"))
 
 
-def _store_setting(unit: Unit, write: writes.StoreSetting) -> None:
-    whose, setting = unit.whose(*write.scope[:2]), write.setting
+def _store_setting(transaction: WriteTransaction, write: writes.StoreSetting) -> None:
+    whose, setting = transaction.whose(*write.scope[:2]), write.setting
     row = {
         "key": setting.key,
         "value": json.dumps(setting.value, ensure_ascii=False),
         "updated_at": records.number_of(setting.updated_at),
     }
-    unit.insert("setting", {**whose, **row}, replacing=(*whose, "key"))
+    transaction.insert("setting", {**whose, **row}, replacing=(*whose, "key"))
 
 
-def _set_progress(unit: Unit, write: writes.SetProgress) -> None:
-    space = unit.space(write.space)
-    unit.insert("walk", {**space, "policy": write.policy, "up_to": write.up_to}, replacing=(*space, "policy"))
+def _set_progress(transaction: WriteTransaction, write: writes.SetProgress) -> None:
+    space = transaction.space(write.space)
+    transaction.insert("walk", {**space, "policy": write.policy, "up_to": write.up_to}, replacing=(*space, "policy"))
 
 
-def _set_mark(unit: Unit, write: writes.SetMark) -> None:
+def _set_mark(transaction: WriteTransaction, write: writes.SetMark) -> None:
     if write.value is None:
-        unit.later(_REMOVE_MARK, write.name)
+        transaction.later(_REMOVE_MARK, write.name)
     else:
-        space = unit.space("")
-        unit.insert("mark", {**space, "name": write.name, "value": write.value}, replacing=(*space, "name"))
+        space = transaction.space("")
+        transaction.insert("mark", {**space, "name": write.name, "value": write.value}, replacing=(*space, "name"))
 
 
-def _memory_columns(unit: Unit, memory: MemoryRecord) -> dict[str, Any]:
-    speaker = None if memory.speaker == memory.user else unit.person(memory.space, memory.speaker)
-    return dict(zip(records.MEMORY, records.memory_values(memory, unit.array(memory.tags), speaker), strict=True))
+def _memory_columns(transaction: WriteTransaction, memory: MemoryRecord) -> dict[str, Any]:
+    speaker = None if memory.speaker == memory.user else transaction.person(memory.space, memory.speaker)
+    return dict(
+        zip(records.MEMORY, records.memory_values(memory, transaction.array(memory.tags), speaker), strict=True)
+    )
 
 
 WRITES: Final[Mapping[type, Callable[[Any, Any], Any | Awaitable[Any]]]] = {
     **performers(writes.Write, globals()),
-    writes.KeepUser: lambda unit, write: unit.own(write.scope, write.at),
-    writes.RecordAudit: lambda unit, write: unit.audit(write.scope, write.actor, write.action, write.subject, write.at),
-    writes.SetExtracted: lambda unit, write: unit.update("person", _USER_ROW, write.scope[:2], extracted=write.up_to),
-    writes.SetLastChunk: lambda unit, write: unit.update("person", _USER_ROW, write.scope[:2], last_chunk=write.chunk),
-    writes.RemoveSetting: lambda unit, write: unit.later(_REMOVE_SETTING, *write.scope[:2], write.key),
+    writes.KeepUser: lambda within, write: within.own(write.scope, write.at),
+    writes.RecordAudit: lambda within, write: within.audit(
+        write.scope, write.actor, write.action, write.subject, write.at
+    ),
+    writes.SetExtracted: lambda within, write: within.update(
+        "person", _USER_ROW, write.scope[:2], extracted=write.up_to
+    ),
+    writes.SetLastChunk: lambda within, write: within.update(
+        "person", _USER_ROW, write.scope[:2], last_chunk=write.chunk
+    ),
+    writes.RemoveSetting: lambda within, write: within.later(_REMOVE_SETTING, *write.scope[:2], write.key),
 }
 """All but those for which each store has its own way."""

@@ -28,12 +28,12 @@ from aforesaid.store.rules.purging import erase, purge
 from aforesaid.store.sql import dumping
 from aforesaid.store.sqlite import backup, verify
 from aforesaid.store.sqlite.answers import ANSWERS, CACHED_ANSWERS
+from aforesaid.store.sqlite.change_sets import prepare
 from aforesaid.store.sqlite.change_token import change_token
 from aforesaid.store.sqlite.connection import Options, connect_reader, translated
 from aforesaid.store.sqlite.engine import Engine
 from aforesaid.store.sqlite.rows import answered
 from aforesaid.store.sqlite.sharing import acquire, release
-from aforesaid.store.sqlite.transaction import prepare
 
 __all__ = ["Options", "SqliteStore"]
 

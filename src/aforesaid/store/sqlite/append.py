@@ -21,7 +21,7 @@ from aforesaid.store.sqlite import rows
 from aforesaid.store.sqlite.connection import prefixed_terms
 from aforesaid.store.sqlite.indexing import INDEX
 from aforesaid.store.sqlite.sessions import Sessions
-from aforesaid.store.sqlite.unit import Unit
+from aforesaid.store.sqlite.write_transaction import WriteTransaction
 
 _BY_GIVEN_ID: Final = "SELECT seq FROM log WHERE thread = ? AND given_id = ?"
 _BY_TIME: Final = "SELECT seq, given_id FROM log WHERE thread = ? AND at = ? AND text = ? ORDER BY seq"
@@ -62,10 +62,10 @@ class Appender:
     Rows are collected and written together; whatever looks at them in the same transaction calls `write` first.
     """
 
-    def __init__(self, unit: Unit) -> None:
+    def __init__(self, transaction: WriteTransaction) -> None:
         """Start where the log ends."""
-        self._unit = unit
-        self.sessions = Sessions(unit, before_change=self.write_messages)
+        self._transaction = transaction
+        self.sessions = Sessions(transaction, before_change=self.write_messages)
         self._messages: list[tuple[object, ...]] = []
         self._index: list[tuple[int, str]] = []
         self._waiting: set[tuple[int, int | str | None]] = set()
@@ -85,7 +85,7 @@ class Appender:
 
     def append(self, step: Prepared) -> Stored | Repeated:
         """Store a message, or return the one it repeats."""
-        draft, names = step.draft, self._unit.names
+        draft, names = step.draft, self._transaction.names
         scope = draft.scope
         version = None
         if draft.replaces is not None:
@@ -110,7 +110,7 @@ class Appender:
 
     def restore(self, step: Returning) -> Restored:
         """Store a message of a dump, unless it is here."""
-        draft, names = step.message.draft, self._unit.names
+        draft, names = step.message.draft, self._transaction.names
         scope = draft.scope
         version = None
         if draft.replaces is not None:
@@ -132,11 +132,11 @@ class Appender:
 
     def _version(self, draft: Draft) -> Version | NotFound:
         self.write_messages()
-        return rows.answered(self._unit.connection, version_of(draft))
+        return rows.answered(self._transaction.connection, version_of(draft))
 
     def _replace(self, draft: Draft) -> None:
         self.write_messages()
-        replace_version(self._unit.later, draft)
+        replace_version(self._transaction.later, draft)
 
     def _collect(self, step: Prepared, owner: int, thread: int, session: int, seq: int) -> None:
         """Have a message written with the next ones."""
@@ -144,7 +144,7 @@ class Appender:
         scope = draft.scope
         author = owner
         if draft.author != scope.user:
-            author = self._unit.names.author(scope.space, draft.author, draft.stored_at)
+            author = self._transaction.names.author(scope.space, draft.author, draft.stored_at)
         shared_thread = None if is_direct(scope.thread) else thread
         row = (seq, owner, thread, shared_thread is not None, session, author, draft.role, draft.name, draft.text)
         self._messages.append(
@@ -164,7 +164,7 @@ class Appender:
         self.write_messages()
         self.sessions.write()
         if self._counts.people:
-            many = self._unit.connection.executemany
+            many = self._transaction.connection.executemany
             many(_COUNT_PERSON, [(owner, *count) for owner, count in self._counts.people.items()])
             many(_COUNT_THREAD, [(thread, *count) for thread, count in self._counts.threads.items()])
             self._counts = _Counts()
@@ -172,7 +172,7 @@ class Appender:
     def write_messages(self) -> None:
         """Write the messages that were collected, and their index."""
         if self._messages:
-            many = self._unit.connection.executemany
+            many = self._transaction.connection.executemany
             many(_NEW_MESSAGE, self._messages)
             many(INDEX, self._index)
             self._messages.clear()
@@ -182,7 +182,7 @@ class Appender:
     def _delivered_before(self, draft: Draft, thread: int) -> Message | None:
         if (thread, draft.at) in self._waiting or (thread, draft.id) in self._waiting:
             self.write_messages()
-        execute = self._unit.connection.execute
+        execute = self._transaction.connection.execute
         if draft.id is not None:
             seq = execute(_BY_GIVEN_ID, (thread, draft.id)).get
             if seq is not None:
@@ -195,7 +195,7 @@ class Appender:
         return None
 
     def _message(self, seq: int) -> Message:
-        return records.message(rows.one(self._unit.connection.execute(_MESSAGE, (seq,))))
+        return records.message(rows.one(self._transaction.connection.execute(_MESSAGE, (seq,))))
 
     def count(self, owner: int, shared_thread: int | None, added: _Count) -> None:
         """Count messages that were collected or written."""
@@ -214,5 +214,7 @@ class Appender:
 
     def _read_next_seq(self) -> int:
         # Numbers are taken from the table that AUTOINCREMENT keeps, so that none is ever given twice.
-        last: int | None = self._unit.connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'log'").get
+        last: int | None = self._transaction.connection.execute(
+            "SELECT seq FROM sqlite_sequence WHERE name = 'log'"
+        ).get
         return (last or 0) + 1

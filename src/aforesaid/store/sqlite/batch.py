@@ -20,7 +20,7 @@ from aforesaid.store.contract import Progress
 from aforesaid.store.reporting import EVERY, MANY
 from aforesaid.store.sql.appending import Prepared
 from aforesaid.store.sqlite.append import Appender
-from aforesaid.store.sqlite.unit import Unit
+from aforesaid.store.sqlite.write_transaction import WriteTransaction
 
 _ROWS: Final = 250
 """Messages that one statement stores. SQLite binds at most 32,766 values to a statement, and apsw caches the compiled
@@ -58,9 +58,9 @@ def prepare_batch(changes: AddMessages, progress: Progress | None) -> Batch:
 class BatchAppender:
     """Appends one batch within a write transaction."""
 
-    def __init__(self, unit: Unit, appender: Appender, batch: Batch) -> None:
+    def __init__(self, transaction: WriteTransaction, appender: Appender, batch: Batch) -> None:
         """Use what appends single messages for those that have to be looked at one by one."""
-        self._unit = unit
+        self._transaction = transaction
         self._appender = appender
         self._batch = batch
         self._scope = batch.drafts[0].scope
@@ -76,8 +76,8 @@ class BatchAppender:
             if progress is not None:
                 progress("stored", len(results), len(drafts))
         if self._appender.next_seq > first_seq:
-            owner, thread = self._unit.names.place(self._scope, drafts[0].stored_at)
-            self._unit.connection.execute(_UNINDEXED, (first_seq, self._appender.next_seq - 1, owner, thread))
+            owner, thread = self._transaction.names.place(self._scope, drafts[0].stored_at)
+            self._transaction.connection.execute(_UNINDEXED, (first_seq, self._appender.next_seq - 1, owner, thread))
         return results
 
     def _first_alone(self, drafts: Sequence[Draft], hashes: Sequence[bytes]) -> Iterator[Stored | Repeated]:
@@ -93,10 +93,10 @@ class BatchAppender:
         """Store messages that are surely new and of one session; None, and store nothing, if that is not sure."""
         if not drafts or self._scope.session is not None:
             return None
-        appender, unit, scope = self._appender, self._unit, self._scope
+        appender, transaction, scope = self._appender, self._transaction, self._scope
         appender.write_messages()
         _, roles, texts, authors, names, times, times_given, stored_at, ids, _, details = zip(*drafts, strict=True)
-        owner, thread = unit.names.place(scope, stored_at[0])
+        owner, thread = transaction.names.place(scope, stored_at[0])
         if any(times_given) and not self._are_later(times, thread):
             return None
         session = appender.sessions.newest_for(times, self._batch.silence, thread)
@@ -105,7 +105,7 @@ class BatchAppender:
         shared_thread = None if is_direct(scope.thread) else thread
         first_seq = appender.next_seq
         last_seq = first_seq + len(drafts) - 1
-        numbers = {author: unit.names.author(scope.space, author, stored_at[0]) for author in {*authors}}
+        numbers = {author: transaction.names.author(scope.space, author, stored_at[0]) for author in {*authors}}
         columns = {
             "seq": range(first_seq, last_seq + 1),
             "author": [*map(numbers.__getitem__, authors)],
@@ -126,12 +126,12 @@ class BatchAppender:
 
     def _are_later(self, times: Sequence[int], thread: int) -> bool:
         """Return whether each time is later than the one before it, and than all messages of the thread."""
-        last = self._unit.connection.execute("SELECT max(at) FROM log WHERE thread = ?", (thread,)).get
+        last = self._transaction.connection.execute("SELECT max(at) FROM log WHERE thread = ?", (thread,)).get
         return all(map(lt, [EARLIEST - 1 if last is None else last, *times], times))
 
     def _insert(self, common: tuple[int, int, bool, int], columns: Mapping[str, Sequence[object]]) -> bool:
         """Insert rows; return False, and insert none, if one has the id of another message."""
-        execute = self._unit.connection.execute
+        execute = self._transaction.connection.execute
         rows, names = zip(*columns.values(), strict=True), tuple(columns)
         execute("SAVEPOINT together")
         try:

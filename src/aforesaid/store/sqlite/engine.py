@@ -23,10 +23,10 @@ from aforesaid.errors import StoreClosed, StoreDamaged, StoreError
 from aforesaid.store.groups import GroupCommitQueue, Job, deliver
 from aforesaid.store.rules.driving import Rule
 from aforesaid.store.sqlite.caches import Caches
+from aforesaid.store.sqlite.change_sets import ChangeSet
 from aforesaid.store.sqlite.connection import Options, identity, index_is_damaged
 from aforesaid.store.sqlite.indexing import IndexIncomplete, Place, answer_without_waiting
 from aforesaid.store.sqlite.readers import Readers
-from aforesaid.store.sqlite.transaction import ChangeSet
 from aforesaid.store.sqlite.writer import Writer
 
 T = TypeVar("T")

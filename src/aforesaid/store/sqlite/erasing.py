@@ -16,7 +16,7 @@ from aforesaid.store.rules import writes
 from aforesaid.store.sql import upkeep
 from aforesaid.store.sqlite import rows
 from aforesaid.store.sqlite.names import find_person
-from aforesaid.store.sqlite.unit import Unit
+from aforesaid.store.sqlite.write_transaction import WriteTransaction
 
 _GONE: Final = "(SELECT value FROM json_each(:gone))"
 _UNINDEX_MESSAGES: Final = f"""
@@ -87,8 +87,8 @@ def _set_index(connection: apsw.Connection, thorough: int) -> None:
         connection.execute(f"INSERT INTO {table} ({table}, rank) VALUES ('secure-delete', {thorough})")
 
 
-def _erase_messages(unit: Unit, write: writes.EraseMessages) -> None:
-    connection, gone = unit.connection, _listed(write.seqs)
+def _erase_messages(transaction: WriteTransaction, write: writes.EraseMessages) -> None:
+    connection, gone = transaction.connection, _listed(write.seqs)
     found = rows.every(connection.execute(f"SELECT session, thread, owner, at FROM log WHERE seq IN {_GONE}", gone))
     with _overwriting_words(connection):
         connection.execute(_ERASE_MESSAGES, gone)
@@ -99,54 +99,54 @@ def _erase_messages(unit: Unit, write: writes.EraseMessages) -> None:
         connection.execute(_COUNT_SESSIONS, _listed({session for session, _, _, _ in found}))
         connection.execute(_EMPTY_THREADS, _listed({thread for _, thread, _, _ in found}))
     # It has the newest session of each thread.
-    unit.names.forget()
+    transaction.names.forget()
 
 
-def _erase_summaries(unit: Unit, write: writes.EraseSummaries) -> None:
-    connection, gone = unit.connection, _listed(write.numbers)
+def _erase_summaries(transaction: WriteTransaction, write: writes.EraseSummaries) -> None:
+    connection, gone = transaction.connection, _listed(write.numbers)
     threads = rows.every(connection.execute(f"SELECT DISTINCT thread FROM summary WHERE id IN {_GONE}", gone))
     with _overwriting_words(connection):
         connection.execute(_ERASE_SUMMARIES, gone)
         connection.execute(_EMPTY_THREADS, _listed(thread for (thread,) in threads))
-    unit.names.forget()
+    transaction.names.forget()
 
 
-def _erase_memories(unit: Unit, write: writes.EraseMemories) -> None:
-    with _overwriting_words(unit.connection):
-        unit.connection.execute(_ERASE_MEMORIES, _listed(write.numbers))
+def _erase_memories(transaction: WriteTransaction, write: writes.EraseMemories) -> None:
+    with _overwriting_words(transaction.connection):
+        transaction.connection.execute(_ERASE_MEMORIES, _listed(write.numbers))
 
 
-def _erase_user(unit: Unit, write: writes.EraseUser) -> None:
-    connection, (space, name) = unit.connection, write.scope[:2]
+def _erase_user(transaction: WriteTransaction, write: writes.EraseUser) -> None:
+    connection, (space, name) = transaction.connection, write.scope[:2]
     with overwriting(connection):
         who = {"space": space, "name": name, "who": find_person(connection, space, name)}
         connection.execute(_ERASE_USER, {**who, **_listed([name, *write.others])})
-    unit.names.forget()
+    transaction.names.forget()
 
 
-def _erase_derived(unit: Unit, write: writes.EraseDerived) -> None:
-    with overwriting(unit.connection):
-        unit.connection.execute(_ERASE_DERIVED, {"space": write.space, **_listed(write.users)})
+def _erase_derived(transaction: WriteTransaction, write: writes.EraseDerived) -> None:
+    with overwriting(transaction.connection):
+        transaction.connection.execute(_ERASE_DERIVED, {"space": write.space, **_listed(write.users)})
 
 
-def _erase_facts(unit: Unit, write: writes.EraseFacts) -> None:
+def _erase_facts(transaction: WriteTransaction, write: writes.EraseFacts) -> None:
     query = "DELETE FROM facts WHERE owner = (SELECT id FROM person WHERE space = ? AND name = ?) AND version = ?"
-    _erase_rows(unit, query, [row[:3] for row in write.rows])
+    _erase_rows(transaction, query, [row[:3] for row in write.rows])
 
 
-def _erase_memory_versions(unit: Unit, write: writes.EraseMemoryVersions) -> None:
+def _erase_memory_versions(transaction: WriteTransaction, write: writes.EraseMemoryVersions) -> None:
     query = "DELETE FROM memory_version WHERE memory = ? AND revision = ?"
-    _erase_rows(unit, query, [(row.number, row.revision) for row in write.rows])
+    _erase_rows(transaction, query, [(row.number, row.revision) for row in write.rows])
 
 
-def _erase_rows(unit: Unit, query: str, keys: Sequence[tuple[object, ...]]) -> None:
-    with overwriting(unit.connection):
-        unit.connection.executemany(query, keys)
+def _erase_rows(transaction: WriteTransaction, query: str, keys: Sequence[tuple[object, ...]]) -> None:
+    with overwriting(transaction.connection):
+        transaction.connection.executemany(query, keys)
 
 
-def _erase_old_rows(unit: Unit, write: writes.EraseOldRows) -> int:
-    with overwriting(unit.connection):
-        return rows.answered(unit.connection, upkeep.erase_old_rows(write))
+def _erase_old_rows(transaction: WriteTransaction, write: writes.EraseOldRows) -> int:
+    with overwriting(transaction.connection):
+        return rows.answered(transaction.connection, upkeep.erase_old_rows(write))
 
 
 def _listed(gone: Iterable[object]) -> dict[str, str]:

@@ -15,8 +15,8 @@ from aforesaid.store.records import Row
 from aforesaid.store.sqlite import rows
 from aforesaid.store.sqlite.connection import owner_prefix
 from aforesaid.store.sqlite.names import find_person
-from aforesaid.store.sqlite.unit import Unit
 from aforesaid.store.sqlite.vectors import NEW_EMBEDDER
+from aforesaid.store.sqlite.write_transaction import WriteTransaction
 from aforesaid.text.terms import query_words
 
 _INDEX: Final = "INSERT INTO note_index (rowid, terms) VALUES (?2, index_terms(?1, 0, 0, ?3))"
@@ -75,18 +75,18 @@ ON CONFLICT DO NOTHING
 _SEEN: Final = "UPDATE embedder SET {mark} = max({mark}, ?) WHERE name = ?"
 
 
-def index(unit: Unit, owner: int, key: NoteKey, text: str) -> None:
+def index(transaction: WriteTransaction, owner: int, key: NoteKey, text: str) -> None:
     """Make a note that was just stored findable."""
-    unit.connection.execute(_INDEX, (owner, number_of(key), text))
+    transaction.connection.execute(_INDEX, (owner, number_of(key), text))
 
 
-def index_again(unit: Unit, owner: int, key: NoteKey, before: str, text: str) -> None:
+def index_again(transaction: WriteTransaction, owner: int, key: NoteKey, before: str, text: str) -> None:
     """Make a note whose text was changed findable by its new words, and let it be embedded again."""
-    unit.connection.execute(_UNINDEX, (owner, number_of(key), before))
-    unit.connection.execute(_INDEX, (owner, number_of(key), text))
-    unit.connection.execute("DELETE FROM note_vector WHERE owner = ? AND note = ?", (owner, number_of(key)))
+    transaction.connection.execute(_UNINDEX, (owner, number_of(key), before))
+    transaction.connection.execute(_INDEX, (owner, number_of(key), text))
+    transaction.connection.execute("DELETE FROM note_vector WHERE owner = ? AND note = ?", (owner, number_of(key)))
     mark = "summaries_up_to" if key.kind == "summary" else "memories_up_to"
-    unit.connection.execute(f"UPDATE embedder SET {mark} = min({mark}, ? - 1)", (key.id,))
+    transaction.connection.execute(f"UPDATE embedder SET {mark} = min({mark}, ? - 1)", (key.id,))
 
 
 def unembedded(connection: apsw.Connection, question: questions.UnembeddedNotes) -> list[UnembeddedNote]:
@@ -101,9 +101,9 @@ def unembedded(connection: apsw.Connection, question: questions.UnembeddedNotes)
     return found
 
 
-def add_vectors(unit: Unit, step: AddNoteVectors) -> None:
+def add_vectors(transaction: WriteTransaction, step: AddNoteVectors) -> None:
     """Store the vectors of notes, and how far the embedder has come."""
-    execute = unit.connection.execute
+    execute = transaction.connection.execute
     for key, value, _ in step.rows:
         execute(NEW_EMBEDDER, (step.embedder, len(value) // 2))
         execute(_ADD_VECTOR.format(table=key.kind), (step.embedder, key.id, number_of(key), value))

@@ -14,10 +14,10 @@ from aforesaid.domain.transfer import Purged
 from aforesaid.errors import StoreBusy
 from aforesaid.store.checksums import SQLITE as CHECKSUMS
 from aforesaid.store.rules.driving import Rule
+from aforesaid.store.sqlite.change_sets import ChangeSetRunner
 from aforesaid.store.sqlite.connection import patience
 from aforesaid.store.sqlite.erasing import overwriting
 from aforesaid.store.sqlite.names import Names
-from aforesaid.store.sqlite.transaction import Transaction
 
 _WIPE: Final = "wipe"
 """The mark that is set with an erasure and removed once the file has been wiped."""
@@ -29,7 +29,7 @@ def erase(connection: apsw.Connection, rule: Rule[Purged]) -> Purged:
     connection.execute("BEGIN IMMEDIATE")
     try:
         with overwriting(connection):
-            done = Transaction(connection, Names(connection)).run(rule)
+            done = ChangeSetRunner(connection, Names(connection)).run(rule)
             connection.execute(_TO_WIPE, (_WIPE, "due"))
             connection.execute("COMMIT")
     finally:

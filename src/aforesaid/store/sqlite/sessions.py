@@ -11,7 +11,7 @@ from aforesaid.errors import InvalidInput, quoted
 from aforesaid.store.checksums import SQLITE as CHECKSUMS
 from aforesaid.store.sqlite import rows
 from aforesaid.store.sqlite.names import LatestSession
-from aforesaid.store.sqlite.unit import Unit
+from aforesaid.store.sqlite.write_transaction import WriteTransaction
 
 _LATEST: Final = """
 SELECT id, name, started_at, last_at FROM session WHERE thread = ? AND automatic = 1
@@ -71,9 +71,9 @@ UPDATE person SET revision = revision + 1 WHERE id IN (
 class Sessions:
     """Sessions within one write transaction."""
 
-    def __init__(self, unit: Unit, before_change: Callable[[], None]) -> None:
+    def __init__(self, transaction: WriteTransaction, before_change: Callable[[], None]) -> None:
         """Start from what the writer remembers. `before_change` writes messages that are still on their way."""
-        self._unit = unit
+        self._transaction = transaction
         self._before_change = before_change
         self._grown: set[int] = set()
         self._entered: dict[tuple[int, str], LatestSession] = {}
@@ -111,15 +111,17 @@ class Sessions:
 
     def enter(self, draft: Draft, silence: int, thread: int, owner: int, seq: int, name: str) -> int:
         """Put a message into the session of its thread that has a name, whatever the silences say."""
-        if thread in self._unit.names.sessions:
+        if thread in self._transaction.names.sessions:
             self._settle(thread)
         session = self._entered.get((thread, name))
         if session is None:
-            found = self._unit.connection.execute(_NAMED_WITH_TIMES, (thread, name)).fetchone()
+            found = self._transaction.connection.execute(_NAMED_WITH_TIMES, (thread, name)).fetchone()
             if found is None:
                 automatic = opening_message(name) is not None
-                self._unit.connection.execute(NEW_SESSION, (thread, name, automatic, owner, draft.at, seq, silence))
-                key = self._unit.connection.last_insert_rowid()
+                self._transaction.connection.execute(
+                    NEW_SESSION, (thread, name, automatic, owner, draft.at, seq, silence)
+                )
+                key = self._transaction.connection.last_insert_rowid()
                 self._entered[thread, name] = LatestSession(key, name, draft.at, draft.at, None, seq)
                 return key
             session = self._entered[thread, name] = LatestSession(found[0], name, found[1], found[2], None)
@@ -131,15 +133,15 @@ class Sessions:
     def write(self) -> None:
         """Bring the stored sessions up to date."""
         self._write_entered()
-        memo = self._unit.names.sessions
+        memo = self._transaction.names.sessions
         grown = [memo[thread] for thread in self._grown]
-        self._unit.connection.executemany(
+        self._transaction.connection.executemany(
             GROW, [(latest.key, latest.started, latest.last, latest.last_seq, latest.grown_by) for latest in grown]
         )
         for latest in grown:
             latest.grown_by = 0
         self._grown.clear()
-        self._unit.names.trim()
+        self._transaction.names.trim()
 
     def take_back(self) -> None:
         """Forget what was noted, after the changes themselves have been taken back."""
@@ -150,16 +152,16 @@ class Sessions:
         if not self._entered:
             return
         grown = [session for session in self._entered.values() if session.grown_by]
-        self._unit.connection.executemany(
+        self._transaction.connection.executemany(
             GROW, [(each.key, each.started, each.last, each.last_seq, each.grown_by) for each in grown]
         )
         self._entered.clear()
 
     def _latest(self, thread: int) -> LatestSession | None:
-        memo = self._unit.names.sessions
+        memo = self._transaction.names.sessions
         latest = memo.get(thread)
         if latest is None:
-            newest = rows.every(self._unit.connection.execute(_LATEST, (thread,)))
+            newest = rows.every(self._transaction.connection.execute(_LATEST, (thread,)))
             if not newest:
                 return None
             key, name, started, last = newest[0]
@@ -170,10 +172,10 @@ class Sessions:
         """Write and forget what is remembered of a thread, because its sessions are about to be changed."""
         self._before_change()
         self.write()
-        self._unit.names.sessions.pop(thread, None)
+        self._transaction.names.sessions.pop(thread, None)
 
     def _named(self, draft: Draft, name: str, silence: int, thread: int, owner: int, seq: int) -> tuple[int, str]:
-        execute = self._unit.connection.execute
+        execute = self._transaction.connection.execute
         found = execute(_NAMED, (thread, name)).fetchone()
         opened_by = opening_message(name)
         if found is None and opened_by is not None:
@@ -185,7 +187,7 @@ class Sessions:
                 )
         if found is None:
             execute(NEW_SESSION, (thread, name, 0, owner, draft.at, seq, silence))
-            return self._unit.connection.last_insert_rowid(), name
+            return self._transaction.connection.last_insert_rowid(), name
         key, current = found
         # Whoever continues a session by name decides how long it lasts; the silences no longer do.
         execute(_BY_HAND, (key,))
@@ -193,13 +195,13 @@ class Sessions:
         return key, current
 
     def _automatic(self, draft: Draft, silence: int, thread: int, owner: int, seq: int) -> tuple[int, str]:
-        execute = self._unit.connection.execute
+        execute = self._transaction.connection.execute
         near = rows.every(execute(_NEAR, (thread, draft.at + silence)))
         placement = place(draft.at, silence, [SessionBounds(key, started, last) for key, started, last, _ in near])
         if placement.keep is None:
             name = automatic_name(seq)
             execute(NEW_SESSION, (thread, name, 1, owner, draft.at, seq, silence))
-            return self._unit.connection.last_insert_rowid(), name
+            return self._transaction.connection.last_insert_rowid(), name
         keep = placement.keep.key
         if placement.absorb is not None:
             gone = placement.absorb.key
@@ -212,7 +214,7 @@ class Sessions:
         return keep, next(name for key, _, _, name in near if key == keep)
 
     def _grow(self, key: int, first: int, last: int, last_seq: int, messages: int) -> None:
-        self._unit.connection.execute(GROW, (key, first, last, last_seq, messages))
+        self._transaction.connection.execute(GROW, (key, first, last, last_seq, messages))
 
 
 def _surely_in(latest: LatestSession, at: int, silence: int) -> bool:

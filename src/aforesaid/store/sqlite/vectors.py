@@ -18,7 +18,7 @@ from aforesaid.store.sql.messages import inside
 from aforesaid.store.sql.statements import Conditions
 from aforesaid.store.sql.tables import USER
 from aforesaid.store.sqlite import rows
-from aforesaid.store.sqlite.unit import Unit
+from aforesaid.store.sqlite.write_transaction import WriteTransaction
 
 NEW_EMBEDDER: Final = "INSERT INTO embedder (name, dimensions) VALUES (?, ?) ON CONFLICT DO NOTHING"
 _SEEN: Final = "UPDATE embedder SET up_to = max(up_to, ?) WHERE name = ?"
@@ -39,14 +39,14 @@ v.embedder = (SELECT id FROM embedder WHERE name = {0}) AND v.seq IN (SELECT val
 """
 
 
-def add(unit: Unit, step: AddVectors) -> None:
+def add(transaction: WriteTransaction, step: AddVectors) -> None:
     """Store vectors, and how far the embedder has come."""
     dimensions = max((len(row.value) for row in step.rows), default=0) // 2
-    unit.connection.execute(NEW_EMBEDDER, (step.embedder, dimensions))
-    unit.connection.executemany(
+    transaction.connection.execute(NEW_EMBEDDER, (step.embedder, dimensions))
+    transaction.connection.executemany(
         ADD, [(step.embedder, row.seq, content_hash(row.text), row.value) for row in step.rows if row.value]
     )
-    unit.connection.execute(_SEEN, (step.up_to, step.embedder))
+    transaction.connection.execute(_SEEN, (step.up_to, step.embedder))
 
 
 def unembedded(connection: apsw.Connection, question: questions.UnembeddedMessages) -> list[Unembedded]:

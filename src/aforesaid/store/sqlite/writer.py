@@ -15,13 +15,13 @@ from aforesaid.domain.receipt import Receipt
 from aforesaid.domain.transfer import Purged
 from aforesaid.errors import AforesaidError, InvalidInput, NotFound, SourcesChanged, StoreBusy, StoreError, StoreFailed
 from aforesaid.store.rules.driving import Rule
+from aforesaid.store.sqlite.change_sets import ChangeSet, ChangeSetRunner
 from aforesaid.store.sqlite.connection import Identity, Options, connect, identity, patience, translated
 from aforesaid.store.sqlite.encryption import configured_key
 from aforesaid.store.sqlite.indexing import Place, index_all, index_step, is_incomplete
 from aforesaid.store.sqlite.migrate import migrate
 from aforesaid.store.sqlite.names import Names
 from aforesaid.store.sqlite.purging import erase, wipe, wipe_is_due
-from aforesaid.store.sqlite.transaction import ChangeSet, Transaction
 
 _log: Final = logging.getLogger("aforesaid.store")
 
@@ -89,10 +89,10 @@ class Writer:
                     connection.pragma("foreign_keys", 0)
                 connection.execute("BEGIN IMMEDIATE")
                 self._notice_other_writers()
-                transaction = Transaction(connection, self._names)
-                outcomes = [self._carry_out(transaction, change_set) for change_set in change_sets]
-                transaction.finish()
-                if transaction.left_unindexed and self.waiting_searches:
+                runner = ChangeSetRunner(connection, self._names)
+                outcomes = [self._carry_out(runner, change_set) for change_set in change_sets]
+                runner.finish()
+                if runner.left_unindexed and self.waiting_searches:
                     index_all(connection)
                 committing = True
                 connection.execute("COMMIT")
@@ -105,7 +105,7 @@ class Writer:
             if change_sets[0].is_batch:
                 self._connection.pragma("foreign_keys", 1)
         self.last_commit, self.last_error = now(), None
-        self.index_is_incomplete |= transaction.left_unindexed
+        self.index_is_incomplete |= runner.left_unindexed
         return outcomes
 
     def index_step(self, place: Place | None = None) -> bool:
@@ -228,9 +228,9 @@ class Writer:
             )
             raise self._lost
 
-    def _carry_out(self, transaction: Transaction, change_set: ChangeSet) -> Receipt | Exception:
+    def _carry_out(self, runner: ChangeSetRunner, change_set: ChangeSet) -> Receipt | Exception:
         try:
-            return Receipt(True, transaction.carry_out(change_set))
+            return Receipt(True, runner.carry_out(change_set))
         except _FAILS_THE_GROUP:
             raise
         except apsw.ConstraintError as error:

@@ -14,7 +14,7 @@ from aforesaid.store.rules import writes
 from aforesaid.store.sql import writes as in_sql
 from aforesaid.store.sqlite import erasing, note_search, vectors
 from aforesaid.store.sqlite.names import find_thread
-from aforesaid.store.sqlite.unit import Unit
+from aforesaid.store.sqlite.write_transaction import WriteTransaction
 
 _SESSION: Final = CHECKSUMS.update("session", "thread = $1 AND name = $2", automatic="$3", timeout="$4", opened_by="$5")
 _TOKENS: Final = CHECKSUMS.insert(
@@ -27,51 +27,53 @@ _ENTRY: Final = CHECKSUMS.insert(
 )
 
 
-def _describe_session(unit: Unit, write: writes.DescribeSession) -> None:
+def _describe_session(transaction: WriteTransaction, write: writes.DescribeSession) -> None:
     session = write.row.session
-    thread = find_thread(unit.connection, session.space, session.thread)
+    thread = find_thread(transaction.connection, session.space, session.thread)
     if thread is not None:
-        opened_by = unit.names.author(session.space, session.user, microseconds(session.started_at, "the time"))
+        opened_by = transaction.names.author(session.space, session.user, microseconds(session.started_at, "the time"))
         timeout = round(session.timeout.total_seconds() * 1_000_000)
-        unit.connection.execute(_SESSION, (thread, session.id, write.row.automatic, timeout, opened_by))
-        unit.names.sessions.pop(thread, None)
+        transaction.connection.execute(_SESSION, (thread, session.id, write.row.automatic, timeout, opened_by))
+        transaction.names.sessions.pop(thread, None)
 
 
-def _put_vector(unit: Unit, write: writes.PutVector) -> bool:
+def _put_vector(transaction: WriteTransaction, write: writes.PutVector) -> bool:
     row = write.row
-    text = unit.connection.execute("SELECT text FROM log WHERE seq = ?", (row.seq,)).get
-    unit.connection.execute(vectors.NEW_EMBEDDER, (row.embedder, len(row.value) // 2))
-    unit.connection.execute(vectors.ADD, (row.embedder, row.seq, content_hash(text or ""), row.value))
-    return bool(unit.connection.changes())
+    text = transaction.connection.execute("SELECT text FROM log WHERE seq = ?", (row.seq,)).get
+    transaction.connection.execute(vectors.NEW_EMBEDDER, (row.embedder, len(row.value) // 2))
+    transaction.connection.execute(vectors.ADD, (row.embedder, row.seq, content_hash(text or ""), row.value))
+    return bool(transaction.connection.changes())
 
 
-def _add_summary(unit: Unit, write: writes.AddSummary) -> int:
-    number, summary = in_sql.add_summary(unit, write), write.summary
-    note_search.index(unit, unit.owner(summary.space, summary.user), NoteKey("summary", number), summary.text)
+def _add_summary(transaction: WriteTransaction, write: writes.AddSummary) -> int:
+    number, summary = in_sql.add_summary(transaction, write), write.summary
+    note_search.index(
+        transaction, transaction.owner(summary.space, summary.user), NoteKey("summary", number), summary.text
+    )
     return number
 
 
-def _add_memory(unit: Unit, write: writes.AddMemoryRow) -> int:
-    number, memory = in_sql.add_memory(unit, write), write.memory
-    note_search.index(unit, unit.owner(memory.space, memory.user), NoteKey("memory", number), memory.text)
+def _add_memory(transaction: WriteTransaction, write: writes.AddMemoryRow) -> int:
+    number, memory = in_sql.add_memory(transaction, write), write.memory
+    note_search.index(transaction, transaction.owner(memory.space, memory.user), NoteKey("memory", number), memory.text)
     return number
 
 
-def _put_memory(unit: Unit, write: writes.PutMemoryRow) -> None:
+def _put_memory(transaction: WriteTransaction, write: writes.PutMemoryRow) -> None:
     memory = write.memory
-    in_sql.put_memory(unit, memory)
+    in_sql.put_memory(transaction, memory)
     if memory.text != write.before:
-        owner = unit.owner(memory.space, memory.user)
-        note_search.index_again(unit, owner, NoteKey("memory", memory.id), write.before, memory.text)
+        owner = transaction.owner(memory.space, memory.user)
+        note_search.index_again(transaction, owner, NoteKey("memory", memory.id), write.before, memory.text)
 
 
-def _put_entries(unit: Unit, write: writes.PutEntries) -> None:
-    unit.connection.executemany(_ENTRY, [records.entry_values(entry) for entry in write.entries])
+def _put_entries(transaction: WriteTransaction, write: writes.PutEntries) -> None:
+    transaction.connection.executemany(_ENTRY, [records.entry_values(entry) for entry in write.entries])
 
 
-def _add_tokens(unit: Unit, write: writes.AddTokens) -> None:
+def _add_tokens(transaction: WriteTransaction, write: writes.AddTokens) -> None:
     payer = ("", "") if write.user is None else (write.space, write.user)
-    unit.connection.execute(_TOKENS, (write.day.isoformat(), *payer, write.tokens))
+    transaction.connection.execute(_TOKENS, (write.day.isoformat(), *payer, write.tokens))
 
 
 WRITES: Final = {**in_sql.WRITES, **performers(writes.Write, globals(), vars(erasing))}

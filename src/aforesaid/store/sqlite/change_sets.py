@@ -22,7 +22,7 @@ from aforesaid.store.sqlite import append, note_search, vectors
 from aforesaid.store.sqlite.answers import ANSWERS, LOOKUPS
 from aforesaid.store.sqlite.batch import Batch, BatchAppender, is_batch, prepare_batch
 from aforesaid.store.sqlite.names import Names
-from aforesaid.store.sqlite.unit import Unit
+from aforesaid.store.sqlite.write_transaction import WriteTransaction
 from aforesaid.store.sqlite.writes import WRITES
 
 T = TypeVar("T")
@@ -53,13 +53,13 @@ def prepare(changes: Sequence[Change], progress: Progress | None = None) -> Chan
     return ChangeSet(steps, progress)
 
 
-class Transaction:
-    """One write transaction: many change sets, each of which can be taken back alone."""
+class ChangeSetRunner:
+    """Carries out change sets in one write transaction. Each can be taken back alone."""
 
     def __init__(self, connection: apsw.Connection, names: Names) -> None:
         """Start on a connection that holds the write lock."""
-        self._unit = Unit(connection, names)
-        self._appender = append.Appender(self._unit)
+        self._transaction = WriteTransaction(connection, names)
+        self._appender = append.Appender(self._transaction)
         self.left_unindexed = False
         """Whether there was a batch, whose messages are indexed after the commit."""
 
@@ -70,14 +70,14 @@ class Transaction:
         if isinstance(first, Prepared) and not first.can_be_refused:
             # There will be nothing to take back.
             return (self._appender.append(first),)
-        connection = self._unit.connection
+        connection = self._transaction.connection
         self._appender.write()
         connection.execute("SAVEPOINT change_set")
         try:
             results = self._carry_out(steps, progress)
             self._appender.write()
         except BaseException:
-            self._unit.names.forget()
+            self._transaction.names.forget()
             # Some failures (a full disk) make SQLite give up the whole transaction by itself.
             if connection.in_transaction:
                 connection.execute("ROLLBACK TO change_set; RELEASE change_set")
@@ -90,7 +90,7 @@ class Transaction:
         if isinstance(steps, Batch):
             self.left_unindexed = True
             with collector_paused():
-                return tuple(BatchAppender(self._unit, self._appender, steps).append(progress))
+                return tuple(BatchAppender(self._transaction, self._appender, steps).append(progress))
         return tuple([self._step(step) for step in reporting(steps, "stored", progress)])
 
     def finish(self) -> None:
@@ -111,9 +111,9 @@ class Transaction:
         self._appender.write()
         match step:
             case AddVectors():
-                vectors.add(self._unit, step)
+                vectors.add(self._transaction, step)
             case AddNoteVectors():
-                note_search.add_vectors(self._unit, step)
+                note_search.add_vectors(self._transaction, step)
             case _:
                 return cast("Result", self.run(RULES[type(step)](step)))
         return None
@@ -124,5 +124,5 @@ class Transaction:
 
     def _perform(self, operation: Operation) -> Any:  # noqa: ANN401 - the operation says it
         if isinstance(operation, Question):
-            return _READS[type(operation)](self._unit.connection, operation)
-        return WRITES[type(operation)](self._unit, operation)
+            return _READS[type(operation)](self._transaction.connection, operation)
+        return WRITES[type(operation)](self._transaction, operation)

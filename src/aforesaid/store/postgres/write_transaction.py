@@ -63,7 +63,7 @@ class Numbers:
         return self.purges << 32
 
 
-class Unit:
+class WriteTransaction:
     """The inside of one write transaction. Nobody else writes to its spaces until it ends."""
 
     def __init__(self, queries: Queries, spaces: Sequence[str]) -> None:

@@ -17,7 +17,7 @@ from aforesaid.store.postgres import note_search, vectors
 from aforesaid.store.postgres.answers import ANSWERS, LOOKUPS
 from aforesaid.store.postgres.append import Appender
 from aforesaid.store.postgres.queries import Queries
-from aforesaid.store.postgres.unit import Unit
+from aforesaid.store.postgres.write_transaction import WriteTransaction
 from aforesaid.store.postgres.writes import WRITES
 from aforesaid.store.questions import Question
 from aforesaid.store.reporting import reporting
@@ -85,20 +85,22 @@ def spaces_of(steps: Sequence[Step]) -> set[str]:
     return found
 
 
-async def append_all(unit: Unit, change_sets: Sequence[Sequence[Step]]) -> list[tuple[Result, ...]]:
+async def append_all(transaction: WriteTransaction, change_sets: Sequence[Sequence[Step]]) -> list[tuple[Result, ...]]:
     """Carry out several change sets of messages alone, together."""
     sets = [[step for step in steps if isinstance(step, Prepared)] for steps in change_sets]
-    appender = Appender(unit, [step for steps in sets for step in steps])
+    appender = Appender(transaction, [step for steps in sets for step in steps])
     await appender.begin()
     results: list[tuple[Result, ...]] = [tuple([await appender.append(step) for step in steps]) for steps in sets]
     appender.write()
     return results
 
 
-async def carry_out(unit: Unit, steps: Sequence[Step], progress: Progress | None = None) -> tuple[Result, ...]:
+async def carry_out(
+    transaction: WriteTransaction, steps: Sequence[Step], progress: Progress | None = None
+) -> tuple[Result, ...]:
     """Carry out one change set."""
     messages = [step.message if isinstance(step, Returning) else step for step in steps]
-    appender = Appender(unit, [step for step in messages if isinstance(step, Prepared)])
+    appender = Appender(transaction, [step for step in messages if isinstance(step, Prepared)])
     await appender.begin()
     results: list[Result] = []
     for step in reporting(steps, "stored", progress):
@@ -106,43 +108,43 @@ async def carry_out(unit: Unit, steps: Sequence[Step], progress: Progress | None
             stored = await appender.append(step)
             if isinstance(stored, Stored) and stored.draft.replaces is not None:
                 appender.write()
-                await run_rule(unit, replace_version(stored.draft))
+                await run_rule(transaction, replace_version(stored.draft))
             results.append(stored)
         elif isinstance(step, Returning):
             results.append(as_expected(step.change, await appender.restore(step)))
         else:
             appender.write()
-            results.append(await _step(unit, step))
+            results.append(await _step(transaction, step))
     appender.write()
     return tuple(results)
 
 
-async def _step(unit: Unit, step: Step) -> Result:
+async def _step(transaction: WriteTransaction, step: Step) -> Result:
     match step:
         case Discarding():
-            return Discarded(0) if step.space is None else await run_rule(unit, discard(*step))
+            return Discarded(0) if step.space is None else await run_rule(transaction, discard(*step))
         case AddVectors():
-            vectors.add(unit, step)
+            vectors.add(transaction, step)
         case AddNoteVectors():
-            note_search.add_vectors(unit, step)
+            note_search.add_vectors(transaction, step)
         case _:
-            return cast("Result", await run_rule(unit, RULES[type(step)](step)))
+            return cast("Result", await run_rule(transaction, RULES[type(step)](step)))
     return None
 
 
-async def run_rule(unit: Unit, rule: Rule[T]) -> T:
+async def run_rule(transaction: WriteTransaction, rule: Rule[T]) -> T:
     """Carry out a rule in a transaction that has begun."""
-    return await run_waiting(rule, lambda operation: _perform(unit, operation))
+    return await run_waiting(rule, lambda operation: _perform(transaction, operation))
 
 
-async def run_alone(unit: Unit, rule: Rule[T]) -> T:
+async def run_alone(transaction: WriteTransaction, rule: Rule[T]) -> T:
     """Carry out a rule in a transaction of its own."""
-    await unit.begin()
-    return await run_rule(unit, rule)
+    await transaction.begin()
+    return await run_rule(transaction, rule)
 
 
-async def _perform(unit: Unit, operation: Operation) -> Any:  # noqa: ANN401 - the operation says it
+async def _perform(transaction: WriteTransaction, operation: Operation) -> Any:  # noqa: ANN401 - the operation says it
     if isinstance(operation, Question):
-        return await _READS[type(operation)](unit.queries, operation)
-    written = WRITES[type(operation)](unit, operation)
+        return await _READS[type(operation)](transaction.queries, operation)
+    written = WRITES[type(operation)](transaction, operation)
     return await written if isawaitable(written) else written

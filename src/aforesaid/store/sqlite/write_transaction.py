@@ -34,7 +34,7 @@ _AUDIT: Final = CHECKSUMS.insert_selected(
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
+class WriteTransaction:
     """The inside of one write transaction."""
 
     connection: apsw.Connection
