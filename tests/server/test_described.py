@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import runpy
 from collections.abc import Iterator
+from contextlib import closing
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
@@ -36,9 +38,12 @@ def test_every_answer_is_as_described(operation: str, server: Live) -> None:
 
 def test_every_route_says_what_answers_a_request_that_is_no_http(server: Live) -> None:
     for operation, (path, method) in OPERATIONS.items():
-        place = server.address + re.sub(r"\{\w+\}", "1", path)
-        answer = httpx2.request(method, place, headers={"Content-Length": "many"})
-        assert str(answer.status_code) in SCHEMA["paths"][path][method]["responses"], operation
+        # A client that sends whatever it is told.
+        with closing(HTTPConnection(server.address.removeprefix("http://"))) as client:
+            client.request(method.upper(), re.sub(r"\{\w+\}", "1", path), headers={"Content-Length": "many"})
+            status = client.getresponse().status
+        assert status == 400
+        assert str(status) in SCHEMA["paths"][path][method]["responses"], operation
 
 
 @pytest.mark.defect("P11")
