@@ -76,8 +76,8 @@ def test_locomo_evidence_is_repaired_or_the_question_is_left_out(tmp_path: Path)
 
 def test_longmemeval(tmp_path: Path) -> None:
     dataset = only(samples.write(tmp_path / "longmemeval_s.json", samples.longmemeval()))
-    assert (dataset.format, [c.id for c in dataset.conversations]) == ("LongMemEval", ["q1", "q2"])
-    first, second = dataset.conversations
+    assert (dataset.format, [c.id for c in dataset.conversations]) == ("LongMemEval", ["q1", "q2", "q3_abs"])
+    first, second, third = dataset.conversations
     assert [(turn.session, turn.id) for turn in first.turns] == [
         ("filler_7", "filler_7:0"),
         ("filler_7", "filler_7:1"),
@@ -95,6 +95,8 @@ def test_longmemeval(tmp_path: Path) -> None:
     assert question.asked_at == datetime(2023, 5, 30, 23, 40, tzinfo=UTC)
     assert (second.questions[0].turns, second.questions[0].sessions) == ((), ("filler_7", "answer_1"))
     assert dataset.left_out == (Count("questions that must be left unanswered (abstention)", 1),)
+    assert third.questions == ()
+    assert [(q.text, q.never_said) for q in third.unanswerable] == [("What cello did I buy?", True)]
 
 
 def test_beam(tmp_path: Path) -> None:
@@ -220,6 +222,53 @@ def test_a_damaged_transcript_is_named_with_its_line(tmp_path: Path, line: str, 
     path.write_text(f"# id: x\n== 2025-01-12 19:40\n{line}\n", encoding="utf-8")
     with pytest.raises(InvalidInput, match=rf"one\.txt is damaged: {complaint}"):
         load_datasets(path)
+
+
+def test_a_transcript_names_its_language_and_kind_and_asks_about_what_was_never_said(tmp_path: Path) -> None:
+    (tmp_path / "one.txt").write_text(samples.TRANSCRIPT, encoding="utf-8")
+    (conversation,) = only(tmp_path).conversations
+    assert (conversation.language, conversation.kind) == ("en", "assistant")
+    (question,) = conversation.unanswerable
+    assert (question.text, question.answer, question.turns, question.never_said) == (
+        "Who painted the door?",
+        "never said",
+        (),
+        True,
+    )
+    assert question.asked_at == conversation.turns[-1].at + timedelta(days=1)
+
+
+def test_a_transcript_without_messages_asks_nothing(tmp_path: Path) -> None:
+    (tmp_path / "one.txt").write_text("# id: x\nQ none | Who? | | never said\n", encoding="utf-8")
+    (conversation,) = only(tmp_path).conversations
+    assert (conversation.questions, conversation.unanswerable) == ((), ())
+
+
+def test_the_expected_answers_of_every_format(tmp_path: Path) -> None:
+    locomo = samples.locomo()
+    locomo[0]["qa"][1]["answer"] = 2
+    samples.write(tmp_path / "a.json", locomo)
+    samples.write(tmp_path / "b.json", samples.longmemeval())
+    samples.write(tmp_path / "c" / "01_simple_x.json", samples.memdaily()[:1])
+    samples.beam(tmp_path / "d")
+    questions = json.loads((tmp_path / "d/1/probing_questions.json").read_text(encoding="utf-8"))
+    questions["abstention"][0]["ideal_response"] = "It was not said."
+    questions["information_extraction"][0]["rubric"] = ["names Oslo", "nothing else"]
+    samples.write(tmp_path / "d/1/probing_questions.json", questions)
+    (tmp_path / "e.txt").write_text(samples.TRANSCRIPT, encoding="utf-8")
+    found = {
+        dataset.format: [
+            (q.answer, q.never_said) for c in dataset.conversations for q in (*c.questions, *c.unanswerable)
+        ]
+        for dataset in load_datasets(tmp_path)
+    }
+    assert found == {
+        "LoCoMo": [("the roof", False), ("2", False), ("a pane", False), ("", True)],
+        "LongMemEval": [("a violin", False), ("a violin", False), ("a violin", True)],
+        "MemDaily": [("小雪", False)],
+        "BEAM": [("", False), ("names Oslo, nothing else", False), ("It was not said.", True)],
+        "transcripts": [("the roof", False), ("the roofer, the roof", False), ("never said", True)],
+    }
 
 
 def test_nothing_recognised(tmp_path: Path) -> None:

@@ -78,3 +78,11 @@ def test_the_best_ranking_is_perfect(ranking: list[str], relevant: set[str]) -> 
     best = sorted(relevant) + [item for item in ranking if item not in relevant]
     figures = metrics.score(best, relevant)
     assert (figures.recall_at_10, figures.mrr, figures.ndcg_at_10) == (1, 1, 1)
+
+
+def test_separation_is_the_area_under_the_curve() -> None:
+    assert metrics.separation([3, 4], [1, 2]) == 1
+    assert metrics.separation([1, 2], [3, 4]) == 0
+    assert metrics.separation([1, 3], [2]) == 0.5
+    assert metrics.separation([2], [2]) == 0.5
+    assert metrics.separation([], [1]) is metrics.separation([1], []) is None

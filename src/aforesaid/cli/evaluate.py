@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 from typer.core import TyperGroup
 
+from aforesaid.cli.evaluate_own import evaluate_own, read_ids
 from aforesaid.cli.evaluation_tables import NOTHING, number, percent, print_table, show_facts, show_memories, table_of
 from aforesaid.cli.options import AsJson
 from aforesaid.cli.output import harmless, print_json, progress_bar, say
@@ -55,7 +56,7 @@ class _Evaluations(TyperGroup):
 commands = typer.Typer(
     cls=_Evaluations,
     context_settings={"help_option_names": ["-h", "--help"]},
-    subcommand_metavar="[recall] PATH | contexts PATH | summaries PATH | memories PATH",
+    subcommand_metavar="[recall] PATH | contexts PATH | summaries PATH | memories PATH | own [PATH]",
     help="Measure recall, contexts, summaries or memories on labelled conversations. `aforesaid eval PATH` measures "
     "recall.",
 )
@@ -188,11 +189,14 @@ def _transcripts(path: Path, only: Path | None) -> list[FactTranscript]:
     found = load_fact_transcripts(path)
     if only is None:
         return found
-    wanted = set(only.read_text(encoding="utf-8").split()) if only.is_file() else set()
+    wanted = read_ids(only)
     chosen = [each for each in found if each.id in wanted]
     if not chosen:
         raise InvalidInput(f"{path} has no transcript whose id is in {only}; list one id in a line")
     return chosen
+
+
+commands.command("own")(evaluate_own)
 
 
 @commands.command("contexts")

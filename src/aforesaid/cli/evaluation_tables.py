@@ -16,16 +16,27 @@ NOTHING: Final = "–"
 
 
 def show_facts(report: FactReport) -> None:
-    """Print the figures of transcripts with facts, whole and by language."""
+    """Print the figures of transcripts with facts: whole, by language, and by kind of chat."""
+    # Two short columns more than the others, and still narrow enough for 80 columns.
     table = table_of(
-        "transcripts", "turns", "facts", "coverage", "precision", "changes", "importance\nρ", "active", "superseded"
+        "facts",
+        "turns",
+        "facts",
+        "cover-\nage",
+        "preci-\nsion",
+        "chan-\nges",
+        "instruc-\ntions",
+        "ρ",
+        "active",
+        "super-\nseded",
     )
-    for name, figures in [("all", report.overall), *report.languages.items()]:
+    kinds = [(f"chat: {name}", figures) for name, figures in report.kinds.items() if name]
+    for name, figures in [("all", report.overall), *report.languages.items(), *kinds]:
         table.add_row(
             harmless(name),
             f"{figures.turns:,}",
             f"{figures.facts:,}",
-            *map(percent, (figures.coverage, figures.precision, figures.changes)),
+            *map(percent, (figures.coverage, figures.precision, figures.changes, figures.instructions)),
             NOTHING if figures.importance is None else f"{figures.importance:.2f}",
             f"{figures.memories:,}",
             f"{figures.superseded:,}",

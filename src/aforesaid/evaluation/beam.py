@@ -14,6 +14,7 @@ from aforesaid.evaluation.conversation_builder import ConversationBuilder
 from aforesaid.evaluation.json_files import Node, read_json
 
 _CHAT: Final = "chat.json"
+_ABSTENTION: Final = "abstention"
 _QUESTIONS: Final = "probing_questions.json"
 _MARKER: Final = re.compile(r"\s*->->.*\Z", re.DOTALL)
 """The marker at the end of a user's turn with which the authors number questions."""
@@ -46,10 +47,20 @@ def load(root: Node, tallies: Tallies) -> Iterator[Conversation]:
                 )
     for ability, questions in read_json(_questions_of(root.file)).fields():
         for question in questions.items():
-            named = question.find("source_chat_ids")
+            named, text, answer = question.find("source_chat_ids"), question.field("question").text(), _answer(question)
+            if ability == _ABSTENTION:
+                builder.ask_unanswerable(text, ability, answer=answer)
+                continue
             evidence = [] if named is None else [node.name() for node in named.leaves()]
-            builder.ask(question.field("question").text(), ability, evidence)
+            builder.ask(text, ability, evidence, answer=answer)
     yield builder.conversation()
+
+
+def _answer(question: Node) -> str:
+    """Return the expected answer; each ability has another field for it."""
+    return question.words_of(
+        "answer", "ideal_answer", "ideal_summary", "ideal_response", "expected_compliance", "rubric"
+    )
 
 
 def _questions_of(chat: Path) -> Path:

@@ -39,6 +39,10 @@ class Question:
     sessions: tuple[str, ...]
     apart: bool = False
     """Whether the question is reported separately and left out of the headline figures."""
+    answer: str = ""
+    """The expected answer in the words of the data set. Empty if the data set has none."""
+    never_said: bool = False
+    """Whether the conversation does not contain the answer: the right reply is to say so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +52,13 @@ class Conversation:
     id: str
     turns: tuple[Turn, ...]
     questions: tuple[Question, ...]
+    """Questions with labelled turns or sessions."""
+    unanswerable: tuple[Question, ...] = ()
+    """Questions about what was never said. They have no evidence, so recall does not count them."""
+    language: str = ""
+    """The code of the language, such as `en`. Empty if the data set does not say."""
+    kind: str = ""
+    """The kind of chat, such as `group`. Empty if the data set does not say."""
 
 
 @dataclass(frozen=True, slots=True)

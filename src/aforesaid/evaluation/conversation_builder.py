@@ -16,12 +16,15 @@ _DAY = timedelta(days=1)
 class ConversationBuilder:
     """Builds a conversation. Add all turns first, then the questions about them."""
 
-    def __init__(self, conversation: str, tallies: Tallies) -> None:
+    def __init__(self, conversation: str, tallies: Tallies, *, language: str = "", kind: str = "") -> None:
         """Start an empty conversation. Skipped turns and evidence are counted in `tallies`."""
+        self._language = language
+        self._kind = kind
         self._id = conversation
         self._tallies = tallies
         self._turns: dict[str, Turn] = {}
         self._questions: list[Question] = []
+        self._unanswerable: list[Question] = []
 
     def say(
         self,
@@ -51,11 +54,13 @@ class ConversationBuilder:
         sessions: Iterable[str] = (),
         at: datetime | None = None,
         apart: bool = False,
+        answer: str = "",
     ) -> None:
         """Add a question. It is asked a day after the last turn, unless the data set says when.
 
         Evidence that is not in the conversation is dropped; a question that keeps none leaves the denominator.
         The sessions of evidence turns are evidence too; `sessions` names more, where only they are labelled.
+        The answer to a question that counts `apart` is not in the conversation.
         """
         wanted = set(evidence)
         turns = tuple(turn for turn in self._turns if turn in wanted)
@@ -70,11 +75,37 @@ class ConversationBuilder:
             self._tallies.left_out["questions whose evidence does not exist"] += 1
         else:
             asked_at = self._last() + _DAY if at is None else at
-            self._questions.append(Question(text, category, asked_at, turns, found, apart))
+            self._questions.append(Question(text, category, asked_at, turns, found, apart, answer, apart))
+
+    def ask_unanswerable(
+        self,
+        text: str,
+        category: str,
+        *,
+        at: datetime | None = None,
+        answer: str = "",
+        reason: str = "questions without evidence",
+    ) -> None:
+        """Add a question about what was never said. Recall leaves it out, for a `reason` that the report names."""
+        if not text.strip():
+            self._tallies.left_out["questions without text"] += 1
+            return
+        self._tallies.left_out[reason] += 1
+        if not self._turns:
+            return
+        asked_at = self._last() + _DAY if at is None else at
+        self._unanswerable.append(Question(text, category, asked_at, (), (), answer=answer, never_said=True))
 
     def conversation(self) -> Conversation:
         """Return the finished conversation."""
-        return Conversation(self._id, tuple(self._turns.values()), tuple(self._questions))
+        return Conversation(
+            self._id,
+            tuple(self._turns.values()),
+            tuple(self._questions),
+            tuple(self._unanswerable),
+            self._language,
+            self._kind,
+        )
 
     def _last(self) -> datetime:
         return max(turn.at for turn in self._turns.values())

@@ -46,7 +46,13 @@ def load(root: Node, tallies: Tallies) -> Iterator[Conversation]:
             evidence = {
                 f"{title}:{answer.field('utterance_id').name()}" for answer in question.field("answers").items()
             }
-            builder.ask(question.field("question").text(), _category(title, question), evidence)
+            answers = dict.fromkeys(answer.text_of("answer_text") for answer in question.field("answers").items())
+            builder.ask(
+                question.field("question").text(),
+                _category(title, question),
+                evidence,
+                answer=" / ".join(filter(None, answers)),
+            )
         yield builder.conversation()
 
 

@@ -60,6 +60,14 @@ class Node:
         found = self.find(name)
         return "" if found is None else found.text()
 
+    def words(self) -> str:
+        """Return an answer, written as a text, a number, or a list of these."""
+        return ", ".join(str(leaf.raw) for leaf in self.leaves() if leaf.raw is not None)
+
+    def words_of(self, *names: str) -> str:
+        """Return the words of the first of these fields that is there, empty if none is."""
+        return next((found.words() for name in names if (found := self.find(name)) is not None), "")
+
     def name(self) -> str:
         """Return an id, written as a text or as a whole number."""
         try:

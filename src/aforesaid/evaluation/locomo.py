@@ -68,4 +68,10 @@ def _read_question(question: Node, builder: ConversationBuilder, tallies: Tallie
     name = _CATEGORIES.get(category.raw) if isinstance(category.raw, int) else None
     if name is None:
         raise category.damaged(f"is none of the categories 1 to {len(_CATEGORIES)}")
-    builder.ask(question.field("question").text(), f"{category.raw} {name}", evidence, apart=category.raw == _APART)
+    builder.ask(
+        question.field("question").text(),
+        f"{category.raw} {name}",
+        evidence,
+        apart=category.raw == _APART,
+        answer=question.words_of("answer"),
+    )

@@ -12,6 +12,7 @@ from aforesaid.evaluation.conversation_builder import ConversationBuilder
 from aforesaid.evaluation.json_files import Node
 
 _ABSTENTION: Final = "_abs"
+_LEFT_OUT: Final = "questions that must be left unanswered (abstention)"
 _WEEKDAY: Final = r"\(\w+\)"
 
 
@@ -24,20 +25,17 @@ def load(root: Node, tallies: Tallies) -> Iterator[Conversation]:
     """Read every question with its haystack."""
     for entry in root.items():
         name = entry.field("question_id").name()
-        if name.endswith(_ABSTENTION):
-            # As in the published evaluation: the conversation does not contain the answer, so there is nothing to find.
-            tallies.left_out["questions that must be left unanswered (abstention)"] += 1
-            continue
         builder = ConversationBuilder(name, tallies)
         evidence = _read_turns(entry, builder)
-        asked = entry.find("question_date")
-        builder.ask(
-            entry.field("question").text(),
-            entry.field("question_type").text(),
-            evidence,
-            sessions=[session.name() for session in entry.field("answer_session_ids").items()],
-            at=None if asked is None else _moment(asked),
-        )
+        text, category = entry.field("question").text(), entry.field("question_type").text()
+        date = entry.find("question_date")
+        asked, answer = None if date is None else _moment(date), entry.words_of("answer")
+        if name.endswith(_ABSTENTION):
+            # As in the published evaluation: the conversation does not contain the answer, so there is nothing to find.
+            builder.ask_unanswerable(text, category, at=asked, answer=answer, reason=_LEFT_OUT)
+        else:
+            sessions = [session.name() for session in entry.field("answer_session_ids").items()]
+            builder.ask(text, category, evidence, sessions=sessions, at=asked, answer=answer)
         yield builder.conversation()
 
 

@@ -6,7 +6,7 @@ import tempfile
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 import anyio
 
@@ -30,8 +30,17 @@ _AT_ONCE: Final = 64
 _PROFILE: Final = {"message_bytes": 16 * 1024 * 1024, "summaries": "none", "extract": False}
 """Data sets contain a few very long turns. Only messages are searched, so nothing is summarised."""
 
-_Ask = Callable[[Conversation, Question], Awaitable[list[tuple[str, ...]]]]
-"""Returns hits, best first: the ids of the turns in each, more than one where turns have the same words."""
+
+class _Found(NamedTuple):
+    """What a search found for a question."""
+
+    hits: list[tuple[str, ...]]
+    """Best first: the ids of the turns in each hit, more than one where turns have the same words."""
+    best: float = 0.0
+    """The score of the best hit; 0 if there is none, or if the ranking has no scores."""
+
+
+_Ask = Callable[[Conversation, Question], Awaitable[_Found]]
 
 
 async def measure(dataset: Dataset, rankings: Sequence[Ranking], progress: Progress) -> DatasetReport:
@@ -53,7 +62,10 @@ async def measure(dataset: Dataset, rankings: Sequence[Ranking], progress: Progr
                     progress("asking", done + asked, questions * len(rankings))
 
                 ask = _ask_baseline if ranking == "like" else _asking(memory, ranking)
-                reports.append(sum_up_ranking(ranking, await _answer(dataset, ask, advance)))
+                results = await _answer(dataset, ask, advance)
+                # Only the complete ranking has a minimum score, below which a search finds nothing.
+                never_said = await _best_of_unanswerable(dataset, ask) if ranking == "all" else []
+                reports.append(sum_up_ranking(ranking, results, never_said))
             return sum_up_dataset(dataset, await _embedder(memory), reports)
 
 
@@ -89,18 +101,27 @@ async def _embedder(memory: Memory) -> str:
 
 
 def _asking(memory: Memory, arms: Arms) -> _Ask:
-    async def ask(conversation: Conversation, question: Question) -> list[tuple[str, ...]]:
+    async def ask(conversation: Conversation, question: Question) -> _Found:
         user = memory.user(conversation.id, space=SPACE)
         hits = await user.search(
             question.text, _DEPTH, at=question.asked_at, arms=arms, kinds=("message",), min_score=0
         )
-        return [hit.sources for hit in hits]
+        return _Found([hit.sources for hit in hits], hits[0].score if hits else 0.0)
 
     return ask
 
 
-async def _ask_baseline(conversation: Conversation, question: Question) -> list[tuple[str, ...]]:
-    return [(turn,) for turn in like(question.text, conversation.turns, _DEPTH)]
+async def _ask_baseline(conversation: Conversation, question: Question) -> _Found:
+    return _Found([(turn,) for turn in like(question.text, conversation.turns, _DEPTH)])
+
+
+async def _best_of_unanswerable(dataset: Dataset, ask: _Ask) -> list[float]:
+    """Return the score of the best hit for each question about what was never said."""
+    return [
+        (await ask(conversation, question)).best
+        for conversation in dataset.conversations
+        for question in conversation.unanswerable
+    ]
 
 
 async def _answer(dataset: Dataset, ask: _Ask, advance: Callable[[int], None]) -> list[QuestionResult]:
@@ -111,8 +132,8 @@ async def _answer(dataset: Dataset, ask: _Ask, advance: Callable[[int], None]) -
     answers = []
     for number, (conversation, question) in enumerate(pairs, 1):
         start = time.perf_counter()
-        hits = await ask(conversation, question)
+        found = await ask(conversation, question)
         milliseconds = (time.perf_counter() - start) * 1_000
-        answers.append(mark(question, hits, conversation, milliseconds))
+        answers.append(mark(question, found.hits, conversation, milliseconds, found.best))
         advance(number)
     return answers

@@ -38,6 +38,7 @@ def load(root: Node, tallies: Tallies) -> Iterator[Conversation]:
                 _category(root),
                 [step.name() for step in question.field("target_step_id").leaves()],
                 at=None if asked is None else _moment(asked),
+                answer=question.words_of("answer"),
             )
         yield builder.conversation()
 

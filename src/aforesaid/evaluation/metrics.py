@@ -5,10 +5,15 @@ A ranking holds each item once. What should have been found is never empty: such
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass
-from math import ceil, log2
+from math import ceil, log2, sqrt
 from statistics import fmean
+from typing import Final
+
+_Z_95: Final = 1.959964
+"""The standard deviations around the mean that contain 95% of a normal distribution."""
 
 
 def recall_at(k: int, ranking: Sequence[str], relevant: Collection[str]) -> float:
@@ -49,6 +54,29 @@ def percentile(share: float, values: Iterable[float]) -> float | None:
     if not ordered:
         return None
     return ordered[max(ceil(share * len(ordered)), 1) - 1]
+
+
+def separation(higher: Collection[float], lower: Collection[float]) -> float | None:
+    """Return the probability that a value of `higher` is above one of `lower`, ties counted as half.
+
+    This is the area under the ROC curve. None if one side is empty.
+    """
+    if not higher or not lower:
+        return None
+    ordered = sorted(lower)
+    wins = sum(bisect_left(ordered, value) + bisect_right(ordered, value) for value in higher)
+    return wins / (2 * len(higher) * len(ordered))
+
+
+def wilson(successes: int, total: int) -> tuple[float, float]:
+    """Return Wilson's 95% confidence interval of a share. Nothing is known if there are no trials: 0 to 1."""
+    if not total:
+        return 0.0, 1.0
+    share, z = successes / total, _Z_95
+    middle = share + z * z / (2 * total)
+    half = z * sqrt(share * (1 - share) / total + z * z / (4 * total * total))
+    scale = 1 + z * z / total
+    return max(0.0, (middle - half) / scale), min(1.0, (middle + half) / scale)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 from aforesaid.evaluation.conversation import Conversation, Count, Dataset, Question
+
+T = TypeVar("T")
+
+
+def evenly(items: Sequence[T], limit: int) -> list[T]:
+    """Return `limit` of the items, or all if there are fewer: always the same ones, spread evenly."""
+    size = min(limit, len(items))
+    return [items[number * len(items) // size] for number in range(size)]
 
 
 def sample(dataset: Dataset, limit: int) -> Dataset:
@@ -18,14 +28,13 @@ def sample(dataset: Dataset, limit: int) -> Dataset:
         for question in conversation.questions
         if not question.apart
     ]
-    size = min(limit, len(everything))
+    chosen = evenly(everything, limit)
     kept: dict[str, tuple[Conversation, list[Question]]] = {}
-    for number in range(size):
-        conversation, question = everything[number * len(everything) // size]
+    for conversation, question in chosen:
         kept.setdefault(conversation.id, (conversation, []))[1].append(question)
     conversations = tuple(replace(whole, questions=tuple(questions)) for whole, questions in kept.values())
     asked = sum(len(conversation.questions) for conversation in dataset.conversations)
-    left_out = Count("questions outside the sample", asked - size)
+    left_out = Count("questions outside the sample", asked - len(chosen))
     return replace(
         dataset,
         conversations=conversations,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
 from aforesaid.evaluation.conversation import Conversation, Count, Dataset, Question
-from aforesaid.evaluation.metrics import Score, average, by_session, percentile, score
+from aforesaid.evaluation.metrics import Score, average, by_session, percentile, score, separation
+from aforesaid.recall import MIN_SCORE
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +19,11 @@ class QuestionResult:
     by_turn: Score | None
     by_session: Score | None
     milliseconds: float
+    language: str = ""
+    kind: str = ""
+    """The kind of chat."""
+    best: float = 0.0
+    """The score of the best hit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +47,21 @@ class CategoryFigures:
 
 
 @dataclass(frozen=True, slots=True)
+class NeverSaid:
+    """How well searches tell questions about what was never said from questions with an answer."""
+
+    questions: int
+    """Questions about what was never said."""
+    nothing_found: float
+    """Share of them for which a search with the default minimum score finds nothing."""
+    wrongly_nothing_found: float | None
+    """Share of the questions with evidence for which it finds nothing, although there is something."""
+    told_apart: float | None
+    """Probability that the best hit of a question with evidence has a higher score than the best hit of a question
+    about what was never said (the area under the ROC curve): 0.5 is chance, 1 is perfect."""
+
+
+@dataclass(frozen=True, slots=True)
 class RankingReport:
     """The figures of one ranking."""
 
@@ -49,6 +70,12 @@ class RankingReport:
     categories: tuple[CategoryFigures, ...]
     p50_ms: float | None
     p95_ms: float | None
+    languages: dict[str, Figures]
+    """The figures by language, where the data set names it."""
+    kinds: dict[str, Figures]
+    """The figures by kind of chat, where the data set names it."""
+    never_said: NeverSaid | None
+    """None if the data set has no such questions, or if the ranking has no minimum score."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +97,11 @@ class DatasetReport:
 
 
 def mark(
-    question: Question, hits: Sequence[Sequence[str]], conversation: Conversation, milliseconds: float
+    question: Question,
+    hits: Sequence[Sequence[str]],
+    conversation: Conversation,
+    milliseconds: float,
+    best: float = 0.0,
 ) -> QuestionResult:
     """Return the result of a question: compare the turns in each hit, best first, with its labels.
 
@@ -84,15 +115,22 @@ def mark(
         score([hit[0] for hit in hits], turns) if turns else None,
         score(by_session(chain.from_iterable(hits), sessions), question.sessions) if question.sessions else None,
         milliseconds,
+        conversation.language,
+        conversation.kind,
+        best,
     )
 
 
-def sum_up_ranking(ranking: str, answers: Sequence[QuestionResult]) -> RankingReport:
-    """Combine the results of all questions for one ranking."""
+def sum_up_ranking(ranking: str, answers: Sequence[QuestionResult], never_said: Sequence[float] = ()) -> RankingReport:
+    """Combine the results of all questions for one ranking.
+
+    `never_said` has the score of the best hit for each question about what was never said.
+    """
+    headline = [answer for answer in answers if not answer.question.apart]
     categories = sorted({(answer.question.apart, answer.question.category) for answer in answers})
     return RankingReport(
         ranking,
-        _figures([answer for answer in answers if not answer.question.apart]),
+        _figures(headline),
         tuple(
             CategoryFigures(
                 category,
@@ -103,6 +141,9 @@ def sum_up_ranking(ranking: str, answers: Sequence[QuestionResult]) -> RankingRe
         ),
         percentile(0.50, [answer.milliseconds for answer in answers]),
         percentile(0.95, [answer.milliseconds for answer in answers]),
+        _by(headline, lambda answer: answer.language),
+        _by(headline, lambda answer: answer.kind),
+        _never_said([answer.best for answer in headline], never_said),
     )
 
 
@@ -129,3 +170,20 @@ def _figures(answers: Sequence[QuestionResult]) -> Figures:
     turns = [answer.by_turn for answer in answers if answer.by_turn is not None]
     sessions = [answer.by_session for answer in answers if answer.by_session is not None]
     return Figures(len(turns), average(turns), len(sessions), average(sessions))
+
+
+def _by(answers: Sequence[QuestionResult], group: Callable[[QuestionResult], str]) -> dict[str, Figures]:
+    """Return the figures of each group, sorted by name. Results without a group are left out."""
+    names = sorted({group(answer) for answer in answers} - {""})
+    return {name: _figures([answer for answer in answers if group(answer) == name]) for name in names}
+
+
+def _never_said(said: Sequence[float], never_said: Sequence[float]) -> NeverSaid | None:
+    if not never_said:
+        return None
+    return NeverSaid(
+        len(never_said),
+        sum(best < MIN_SCORE for best in never_said) / len(never_said),
+        sum(best < MIN_SCORE for best in said) / len(said) if said else None,
+        separation(said, never_said),
+    )

@@ -1,6 +1,8 @@
 """Labelled transcripts: a text file for each conversation, one message in a line, followed by questions about it.
 
     # id: en-people-01
+    # lang: en
+    # kind: people
     == 2025-01-12 19:40           a session begins
     Mara: one message in one line
     Q single | question | 12 | short answer
@@ -24,11 +26,13 @@ from aforesaid.evaluation.json_files import Node
 _ASSISTANT: Final = "assistant"
 _BEGINNING: Final = b"# id:"
 _HEADER: Final = re.compile(r"# id: +(\S+)")
+_DETAIL: Final = re.compile(r"# (\w+): +(\S+)")
 _SESSION: Final = re.compile(r"== (\d{4}-\d{2}-\d{2} \d{2}:\d{2})\s*")
 _TURN: Final = re.compile(r"([^:]{1,30}): +(.+)")
 _IGNORED: Final = ("# ", "F ", "X ")
 _QUESTION: Final = "Q "
 _QUESTION_PARTS: Final = 4
+_NEVER_SAID: Final = "none"
 
 
 def begins(file: Path) -> bool:
@@ -46,7 +50,13 @@ def load(root: Node, tallies: Tallies) -> Iterator[Conversation]:
     """Read one transcript."""
     header, *rest = root.text().splitlines()
     found = _HEADER.match(header)
-    builder = ConversationBuilder(found[1] if found else root.file.stem, tallies)
+    details = {match[1]: match[2] for line in rest if (match := _DETAIL.match(line))}
+    builder = ConversationBuilder(
+        found[1] if found else root.file.stem,
+        tallies,
+        language=details.get("lang", ""),
+        kind=details.get("kind", ""),
+    )
     lines = [Node(text, root.file, (f"line {number}",)) for number, text in enumerate(rest, 2) if text.strip()]
     questions = [line for line in lines if line.text().startswith(_QUESTION)]
     _read_turns([line for line in lines if not line.text().startswith((_QUESTION, *_IGNORED))], builder)
@@ -54,7 +64,11 @@ def load(root: Node, tallies: Tallies) -> Iterator[Conversation]:
         parts = [part.strip() for part in line.text().removeprefix(_QUESTION).split("|")]
         if len(parts) != _QUESTION_PARTS:
             raise line.damaged("is not a question in the form: Q kind | question | numbers | answer")
-        builder.ask(parts[1], parts[0], re.findall(r"\d+", parts[2]))
+        kind, text, turns, answer = parts
+        if kind == _NEVER_SAID:
+            builder.ask_unanswerable(text, kind, answer=answer)
+        else:
+            builder.ask(text, kind, re.findall(r"\d+", turns), answer=answer)
     yield builder.conversation()
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from aforesaid.context import Context
 from aforesaid.evaluation.contexts.chunk_baseline import Chunks
 from aforesaid.evaluation.conversation import Conversation, Dataset, Question
 from aforesaid.evaluation.measure import SPACE, fill
@@ -41,6 +42,12 @@ class Contained:
     share: float
     """Percentage of a question's evidence that is in the context, averaged over questions."""
     milliseconds: float
+    languages: dict[str, float]
+    """`share` by language, where the data set names it."""
+    kinds: dict[str, float]
+    """`share` by kind of chat, where the data set names it."""
+    categories: dict[str, float]
+    """`share` by category of question."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +104,12 @@ async def _with_profile(
 async def _shown(memory: Memory, conversation: Conversation, question: Question, budget: int) -> set[str]:
     user = memory.user(conversation.id, space=SPACE)
     context = await user.context(question.text, budget, at=question.asked_at)
-    # Messages have the ids of the data set. A truncated message may lack the answer, so it does not count.
+    return turns_in(context)
+
+
+def turns_in(context: Context) -> set[str]:
+    """Return the ids of the turns that a context shows. Messages have the ids of the data set."""
+    # A truncated message may lack the answer, so it does not count.
     return {item.key.removeprefix("message ") for item in context.items if item.shows and not item.cut}
 
 
@@ -114,4 +126,21 @@ async def _ask(
         whole += share == 1
         progress(f"{way}, {budget:,} tokens", number, len(asked))
     every = max(len(asked), 1)
-    return Contained(way, budget, 100 * whole / every, 100 * sum(shares) / every, statistics.median(taken or [0.0]))
+    return Contained(
+        way,
+        budget,
+        100 * whole / every,
+        100 * sum(shares) / every,
+        statistics.median(taken or [0.0]),
+        _by([conversation.language for conversation, _ in asked], shares),
+        _by([conversation.kind for conversation, _ in asked], shares),
+        _by([question.category for _, question in asked], shares),
+    )
+
+
+def _by(groups: Sequence[str], shares: Sequence[float]) -> dict[str, float]:
+    """Return the average share of each group in percent, sorted by name. Questions without a group are left out."""
+    of: dict[str, list[float]] = {}
+    for group, share in zip(groups, shares, strict=True):
+        of.setdefault(group, []).append(share)
+    return {group: 100 * statistics.fmean(of[group]) for group in sorted(of) if group}

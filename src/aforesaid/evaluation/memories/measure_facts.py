@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import random
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 from pathlib import Path
 from typing import Final
 
-from aforesaid.domain.memory import MemoryRecord
+from aforesaid.domain.memory import INSTRUCTION, MemoryRecord
 from aforesaid.errors import ModelError
 from aforesaid.evaluation.memories.measure import EXTRACTING, Sample
 from aforesaid.evaluation.memories.transcripts import FactTranscript
@@ -44,16 +44,20 @@ class FactFigures:
     """Share of the superseded memories that rest on a turn with a replaced fact."""
     importance: float | None
     """Spearman's correlation of the importance of active memories and of the most important fact under them."""
+    instructions: float | None
+    """Share of the standing instructions that no other replaced and on which an active instruction rests."""
+    labelled_instructions: int
 
 
 @dataclass(frozen=True, slots=True)
 class FactReport:
-    """The figures of a folder of transcripts, whole and by language."""
+    """The figures of a folder of transcripts, whole, by language and by kind of chat."""
 
     path: str
     conversations: int
     overall: FactFigures
     languages: dict[str, FactFigures]
+    kinds: dict[str, FactFigures]
     samples: tuple[Sample, ...] = field(repr=False)
 
 
@@ -78,7 +82,6 @@ async def measure_facts(
         async with connect(Path(folder) / "memory.db", profile=EXTRACTING, embedder=embedder, settings={}) as memory:
             places = await _fill(memory, transcripts, progress)
             compared = [await _compared(memory, each, places) for each in transcripts]
-    languages = sorted({each.language for each in transcripts})
     pool = [
         Sample(known.text, known.category, " / ".join(turn.text for turn in each.transcript.turns if turn.id in turns))
         for each in compared
@@ -89,9 +92,8 @@ async def measure_facts(
         path=str(path),
         conversations=len(transcripts),
         overall=_figures(compared),
-        languages={
-            name: _figures([each for each in compared if each.transcript.language == name]) for name in languages
-        },
+        languages=_by(compared, lambda transcript: transcript.language),
+        kinds=_by(compared, lambda transcript: transcript.kind),
         samples=tuple(random.Random(_SEED).sample(pool, min(samples, len(pool)))),  # noqa: S311 - no secret
     )
 
@@ -128,6 +130,11 @@ async def _compared(memory: Memory, each: FactTranscript, places: dict[tuple[str
     return _Compared(each, found)
 
 
+def _by(compared: Sequence[_Compared], group: Callable[[FactTranscript], str]) -> dict[str, FactFigures]:
+    names = sorted({group(each.transcript) for each in compared})
+    return {name: _figures([each for each in compared if group(each.transcript) == name]) for name in names}
+
+
 def _figures(compared: Sequence[_Compared]) -> FactFigures:
     covered = lasting = precise = active = superseded = rightly = settled = noticed = 0
     important: list[tuple[int, int]] = []
@@ -151,6 +158,7 @@ def _figures(compared: Sequence[_Compared]) -> FactFigures:
             if not seen.isdisjoint(was) and not seen.isdisjoint(now):
                 noticed += 1
                 settled += kept.isdisjoint(was) and not kept.isdisjoint(now)
+    followed, instructions = _instructions(compared)
     return FactFigures(
         turns=sum(len(each.transcript.turns) for each in compared),
         facts=sum(len(each.transcript.facts) for each in compared),
@@ -162,7 +170,22 @@ def _figures(compared: Sequence[_Compared]) -> FactFigures:
         superseded=superseded,
         superseded_rightly=_share(rightly, superseded),
         importance=rank_correlation(important),
+        instructions=_share(followed, instructions),
+        labelled_instructions=instructions,
     )
+
+
+def _instructions(compared: Sequence[_Compared]) -> tuple[int, int]:
+    """Return how many standing instructions an active instruction rests on, and how many there are."""
+    followed = total = 0
+    for each in compared:
+        kept = _union(turns for memory, turns in each.memories if memory.active and memory.kind == INSTRUCTION)
+        replaced = each.transcript.replaced
+        labels = [fact for place, fact in enumerate(each.transcript.facts) if place not in replaced]
+        wanted = [fact for fact in labels if fact.kind == INSTRUCTION]
+        total += len(wanted)
+        followed += sum(not kept.isdisjoint(fact.turns) for fact in wanted)
+    return followed, total
 
 
 def _union(sets: Iterable[frozenset[str]]) -> frozenset[str]:

@@ -17,7 +17,6 @@ from aforesaid.evaluation.conversation import Tallies, Turn
 from aforesaid.evaluation.json_files import Node, read_text
 
 _FACT_PARTS: Final = 5
-_HEADER: Final = re.compile(r"# (\w+): *(\S.*)")
 _CHANGE: Final = re.compile(r"X (\d+) -> (\d+)\s*")
 
 
@@ -39,6 +38,8 @@ class FactTranscript:
 
     id: str
     language: str
+    kind: str
+    """The kind of chat."""
     turns: tuple[Turn, ...]
     facts: tuple[TranscriptFact, ...]
     changes: tuple[tuple[int, int], ...]
@@ -61,11 +62,10 @@ def _load(file: Path) -> FactTranscript:
     text = read_text(file)
     conversation = next(iter(transcript.load(Node(text, file), Tallies())))
     lines = [Node(line, file, (f"line {number}",)) for number, line in enumerate(text.splitlines(), 1)]
-    headers = {match[1]: match[2] for line in lines if (match := _HEADER.fullmatch(line.text()))}
     known = {turn.id for turn in conversation.turns}
     facts = tuple(_facts(lines, known))
     changes = tuple(_changes(lines, len(facts)))
-    return FactTranscript(conversation.id, headers.get("lang", ""), conversation.turns, facts, changes)
+    return FactTranscript(conversation.id, conversation.language, conversation.kind, conversation.turns, facts, changes)
 
 
 def _facts(lines: list[Node], known: set[str]) -> Iterator[TranscriptFact]:
