@@ -144,6 +144,17 @@ async def test_a_batch_that_fails_is_not_kept_and_nothing_stays_behind() -> None
     assert inner.asked == [["tea", "milk"]] * 3
 
 
+async def test_what_is_being_embedded_when_somebody_is_erased_is_not_kept() -> None:
+    inner = Watched()
+    caching = CachingEmbedder(inner)
+    coming = [asyncio.ensure_future(caching.embed(texts)) for texts in (["tea"], ["milk", "soup"])]
+    await asyncio.sleep(0)
+    caching.forget_all()
+    await asyncio.gather(*coming)
+    await caching.embed(["tea", "milk", "soup"])
+    assert inner.asked == [["tea"], ["milk", "soup"], ["tea", "milk", "soup"]]
+
+
 def test_each_event_loop_waits_for_its_own() -> None:
     caching = CachingEmbedder(Watched())
     for _ in range(2):

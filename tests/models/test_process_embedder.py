@@ -27,6 +27,7 @@ from aforesaid.models.embed import (
     encoder,
     local,
 )
+from aforesaid.models.embed.local import Encoder
 from aforesaid.models.embed.metered import MeteredEmbedder
 from aforesaid.models.embed.process import FAILED, LENGTH, SHAPE
 from aforesaid.settings import Choice, Route, Settings
@@ -143,6 +144,20 @@ def test_what_goes_wrong_there_is_told_here(monkeypatch: pytest.MonkeyPatch) -> 
     rows, length = SHAPE.unpack(answers.getvalue()[: SHAPE.size])
     assert (rows, answers.getvalue()[SHAPE.size :]) == (FAILED, b"the weights are gone")
     assert length == len(b"the weights are gone")
+
+
+def test_the_process_forgets_words_when_it_is_told_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    forgotten: list[Encoder] = []
+
+    def forget(this: Encoder) -> None:
+        forgotten.append(this)
+
+    monkeypatch.setattr(Encoder, "forget_all", forget)
+    frames = [LENGTH.pack(len(data)) + data for data in (b"null", b'["hello"]', b"null")]
+    answers = io.BytesIO()
+    encoder.serve(io.BytesIO(b"".join(frames)), answers, ranker=False)
+    assert len(forgotten) == 1, "before the first text there is nothing to forget"
+    assert SHAPE.unpack(answers.getvalue()[: SHAPE.size]) == (1, 512), "nothing was answered to it"
 
 
 @pytest.mark.parametrize("inside", [LocalEmbedder, SubprocessEmbedder])

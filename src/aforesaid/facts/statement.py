@@ -8,6 +8,7 @@ from functools import lru_cache
 from math import ceil
 from typing import Final, NamedTuple
 
+from aforesaid.domain.text_caches import holds_texts
 from aforesaid.models.offline.memories.keys import Claim, claim_of
 from aforesaid.text.folding import fold
 from aforesaid.text.languages import guess_language
@@ -54,6 +55,7 @@ class Statement(NamedTuple):
     claim: Claim | None
 
 
+@holds_texts
 @lru_cache(maxsize=4096)
 def statement(text: str) -> Statement:
     """Return the comparable parts of a text. Cached."""
@@ -128,6 +130,7 @@ def name_stems(names: Collection[str]) -> frozenset[str]:
     return _name_stems(tuple(names))
 
 
+@holds_texts
 @lru_cache(maxsize=256)
 def _name_stems(names: tuple[str, ...]) -> frozenset[str]:
     return frozenset(stem for name in names for stem in stems(words_of(name), "english"))

@@ -12,6 +12,7 @@ from importlib.resources import files
 from typing import Final
 from unicodedata import normalize
 
+from aforesaid.domain.text_caches import holds_texts
 from aforesaid.models.prompts import strip_invisible
 from aforesaid.text.folding import fold
 
@@ -64,6 +65,7 @@ def sensitive(text: str) -> bool:
     return _pattern("sensitive").search(_plain(text)) is not None
 
 
+@holds_texts
 @lru_cache(maxsize=512)
 def _plain(text: str) -> str:
     return fold(strip_invisible(text)).replace("’", "'")

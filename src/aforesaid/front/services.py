@@ -18,9 +18,10 @@ from aforesaid.domain.memory import MemoryRecord
 from aforesaid.domain.report import Component
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary import Summary
+from aforesaid.domain.text_caches import clear_text_caches
 from aforesaid.errors import StoreError
 from aforesaid.front.receipt_keeper import ReceiptKeeper
-from aforesaid.models.embed import CachingEmbedder
+from aforesaid.models.embed import Forgetting
 from aforesaid.models.provider_health import models_health
 from aforesaid.profiles import Profile
 from aforesaid.profiles.effective import EffectiveSettings
@@ -201,8 +202,11 @@ class Services:
         """Clear all caches that may contain data of a deleted user."""
         self.portraitist.forget_all()
         self.recall.forget_all()
-        if isinstance(self._embedder, CachingEmbedder):
-            self._embedder.forget_all()
+        # Not made here, if nothing was extracted.
+        for embedder in (self._embedder, self.__dict__.get("_encoder")):
+            if isinstance(embedder, Forgetting):
+                embedder.forget_all()
+        clear_text_caches()
         self.recipes.clear()
         self.builder.forget_all()
 

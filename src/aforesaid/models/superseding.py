@@ -13,6 +13,7 @@ from functools import cache, lru_cache
 from math import log
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from aforesaid.domain.text_caches import holds_texts
 from aforesaid.models.salience import arrays, weights
 from aforesaid.text.change_words import count_change_words
 from aforesaid.text.terms import terms
@@ -153,6 +154,7 @@ def pair_features(compared: Compared, says_change: float, changes_later: Any) ->
     return rows
 
 
+@holds_texts
 @lru_cache(_MOST_CACHED)
 def statement_words(text: str) -> StatementWords:
     """Return the words of a statement by which it is compared with others. Cached."""

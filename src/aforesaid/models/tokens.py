@@ -22,6 +22,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 from unicodedata import category
 
+from aforesaid.domain.text_caches import holds_texts
 from aforesaid.domain.two_generation_cache import TwoGenerationCache
 from aforesaid.errors import InvalidInput, quoted
 
@@ -79,7 +80,7 @@ class TokenCounter:
         self.exact: Final = exact
         """Whether it is the encoding of the model that was asked for."""
         self._encoding = encoding
-        self._known: TwoGenerationCache[str | bytes, int] = TwoGenerationCache(_COUNTS)
+        self._known: TwoGenerationCache[str | bytes, int] = holds_texts(TwoGenerationCache(_COUNTS))
 
     def count(self, text: str) -> int:
         """Return how many tokens a text has. Counts are remembered."""

@@ -7,6 +7,7 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
+from aforesaid.domain.text_caches import holds_texts
 from aforesaid.store.columns import Growing
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ def content_hash(text: str) -> int:
     return int.from_bytes(blake2b(text.encode(), digest_size=_BYTES).digest(), "big", signed=True)
 
 
+@holds_texts
 @lru_cache(_REMEMBERED)
 def _hash(term: str) -> bytes:
     # Two of a person's words that have the same 64 bits are not to be expected in the lifetime of the universe.

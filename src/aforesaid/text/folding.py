@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Final
 from unicodedata import combining, normalize
 
+from aforesaid.domain.text_caches import holds_texts
 from aforesaid.text.scripts import SIGNS, UNSPACED_LANGUAGES
 
 _IS_SIGN: Final = re.compile(f"[{SIGNS}]")
@@ -22,6 +23,7 @@ def fold(text: str) -> str:
     return _fold(text) if len(text) <= _CACHED_CHARACTERS else _fold.__wrapped__(text)
 
 
+@holds_texts
 @lru_cache(_MOST_CACHED)
 def _fold(text: str) -> str:
     # Composing again keeps Korean syllables whole.

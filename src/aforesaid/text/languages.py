@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache, lru_cache
 from typing import Final
 
+from aforesaid.domain.text_caches import holds_texts
 from aforesaid.text.scripts import UNSPACED_LANGUAGES
 from aforesaid.text.stop_words import stop_words
 from aforesaid.text.words import words_of
@@ -56,6 +57,7 @@ def guess_language(text: str, usual: str = ENGLISH) -> str:
     return _guess.__wrapped__(text[:_MOST_CHARACTERS], usual)
 
 
+@holds_texts
 @lru_cache(_MOST_CACHED)
 def _guess(beginning: str, usual: str) -> str:
     if not beginning.isascii() and (by_script := _main_script(beginning)) is not None:

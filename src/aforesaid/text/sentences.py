@@ -6,6 +6,7 @@ import re
 from functools import lru_cache
 from typing import Final
 
+from aforesaid.domain.text_caches import holds_texts
 from aforesaid.text.folding import fold
 from aforesaid.text.scripts import UNSPACED_LETTERS
 from aforesaid.text.times.time_words import month_words
@@ -49,6 +50,7 @@ def split_sentences(text: str) -> list[str]:
     return [*(_sentences(text) if len(text) <= _CACHED_CHARACTERS else _sentences.__wrapped__(text))]
 
 
+@holds_texts
 @lru_cache(_MOST_CACHED)
 def _sentences(text: str) -> tuple[str, ...]:
     found: list[str] = []

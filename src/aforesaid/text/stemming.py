@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Final
 
+from aforesaid.domain.text_caches import holds_texts
 from aforesaid.text.languages import ENGLISH, LATIN_LANGUAGES, language_by_script
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ def stems(words: Iterable[str], language: str) -> list[str]:
     return [*map(cached.__getitem__, words)]
 
 
+@holds_texts
 @lru_cache(maxsize=10_000)
 def all_stems(word: str) -> tuple[str, ...]:
     """Return the stems that a word of a query may have been stored under."""
@@ -56,6 +58,7 @@ class _Stems(dict[str, str]):
         return found
 
 
+@holds_texts
 @cache
 def _stem_cache(language: str) -> _Stems:
     return _Stems(language)

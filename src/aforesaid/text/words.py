@@ -7,6 +7,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Final
 
+from aforesaid.domain.text_caches import holds_texts
 from aforesaid.text.folding import fold
 from aforesaid.text.scripts import SIGNS, UNSPACED_LETTERS
 
@@ -45,6 +46,7 @@ def split(text: str) -> tuple[list[str], list[str]]:
     return words, characters
 
 
+@holds_texts
 @lru_cache(_MOST_CACHED)
 def _split_chunk(chunk: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Split what is between two spaces. Folding does not reach across a space."""
@@ -66,6 +68,7 @@ def words_of(text: str) -> list[str]:
     return words + characters
 
 
+@holds_texts
 @lru_cache(_MOST_TEXTS)
 def _words(text: str) -> tuple[str, ...]:
     words, characters = split(text)

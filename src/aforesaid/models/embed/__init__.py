@@ -2,7 +2,7 @@
 
 from aforesaid.models.embed.caching import CachingEmbedder
 from aforesaid.models.embed.choose import built_in_encoder, choose_embedder, embedder_of_a_server
-from aforesaid.models.embed.contract import Embedder, TokenEmbedder, Vectors
+from aforesaid.models.embed.contract import Embedder, Forgetting, TokenEmbedder, Vectors
 from aforesaid.models.embed.deterministic import DeterministicEmbedder
 from aforesaid.models.embed.local import LocalEmbedder
 from aforesaid.models.embed.process import SubprocessEmbedder
@@ -13,6 +13,7 @@ __all__ = [
     "CachingEmbedder",
     "DeterministicEmbedder",
     "Embedder",
+    "Forgetting",
     "LocalEmbedder",
     "RemoteEmbedder",
     "SubprocessEmbedder",

@@ -13,7 +13,7 @@ from typing import Final
 from cachetools import LRUCache
 
 from aforesaid.errors import ModelError
-from aforesaid.models.embed.contract import Beginning, Embedder, TokenEmbedder, Vectors
+from aforesaid.models.embed.contract import Beginning, Embedder, Forgetting, TokenEmbedder, Vectors
 from aforesaid.models.embed.token_vectors import TokenVectors
 
 _MOST_BYTES: Final = 4 * 1024 * 1024
@@ -52,7 +52,8 @@ class CachingEmbedder:
         self.inner: Final = inner
         # Looked up once: checking against a protocol takes longer than embedding a word.
         self._begin_inner: Final = inner.begin if isinstance(inner, Beginning) else None
-        self._kept: LRUCache[str, Vectors] = LRUCache(most_bytes, getsizeof=lambda row: row.nbytes)
+        self._most_bytes: Final = most_bytes
+        self._kept = self._new_cache()
         self._coming: dict[tuple[asyncio.AbstractEventLoop, str], asyncio.Future[Vectors]] = {}
         """Texts that are embedded alone, because somebody waits for them."""
         self._batches: dict[tuple[asyncio.AbstractEventLoop, str], _Batch] = {}
@@ -111,8 +112,14 @@ class CachingEmbedder:
             self._begin(text)
 
     def forget_all(self) -> None:
-        """Empty the cache, because somebody was erased."""
-        self._kept.clear()
+        """Empty the caches, because somebody was erased."""
+        # A new one: what is being embedded now goes into the one that was there when it began.
+        self._kept = self._new_cache()
+        if isinstance(self.inner, Forgetting):
+            self.inner.forget_all()
+
+    def _new_cache(self) -> LRUCache[str, Vectors]:
+        return LRUCache(self._most_bytes, getsizeof=lambda row: row.nbytes)
 
     async def _one(self, text: str) -> Vectors:
         kept = self._kept.get(text)
@@ -126,32 +133,39 @@ class CachingEmbedder:
             begin = self._begin_inner
             coming = asyncio.ensure_future(self.inner.embed([text])) if begin is None else begin(text)
             self._coming[key] = coming
-            coming.add_done_callback(lambda ended: self._arrived(key, ended))
+            kept = self._kept
+            coming.add_done_callback(lambda ended: self._arrived(key, ended, kept))
         return coming
 
-    def _arrived(self, key: tuple[asyncio.AbstractEventLoop, str], ended: asyncio.Future[Vectors]) -> None:
+    def _arrived(
+        self,
+        key: tuple[asyncio.AbstractEventLoop, str],
+        ended: asyncio.Future[Vectors],
+        kept: LRUCache[str, Vectors],
+    ) -> None:
         del self._coming[key]
-        self._keep([key[1]], ended)
+        _keep(kept, [key[1]], ended)
 
     def _begin_batch(self, loop: asyncio.AbstractEventLoop, texts: list[str]) -> _Batch:
         vectors = asyncio.ensure_future(self.inner.embed(texts))
-        batch = _Batch(texts, vectors)
+        batch, kept = _Batch(texts, vectors), self._kept
         self._batches |= dict.fromkeys([(loop, text) for text in texts], batch)
 
         def arrived(ended: asyncio.Future[Vectors]) -> None:
             for text in texts:
                 if self._batches.get((loop, text)) is batch:
                     del self._batches[loop, text]
-            self._keep(texts, ended)
+            _keep(kept, texts, ended)
 
         vectors.add_done_callback(arrived)
         return batch
 
-    def _keep(self, texts: Sequence[str], ended: asyncio.Future[Vectors]) -> None:
-        """Cache vectors. Callers get an exception; without a caller it is ignored."""
-        if ended.cancelled() or ended.exception() is not None:
-            return
-        for text, row in zip(texts, ended.result(), strict=False):
-            if row.nbytes <= self._kept.maxsize:
-                # A copy: a view would keep the vectors of the whole batch in memory.
-                self._kept[text] = row.copy()
+
+def _keep(kept: LRUCache[str, Vectors], texts: Sequence[str], ended: asyncio.Future[Vectors]) -> None:
+    """Cache vectors. Callers get an exception; without a caller it is ignored."""
+    if ended.cancelled() or ended.exception() is not None:
+        return
+    for text, row in zip(texts, ended.result(), strict=False):
+        if row.nbytes <= kept.maxsize:
+            # A copy: a view would keep the vectors of the whole batch in memory.
+            kept[text] = row.copy()

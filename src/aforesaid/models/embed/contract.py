@@ -52,3 +52,11 @@ class Beginning(Protocol):
 
     def begin(self, text: str) -> asyncio.Future[Vectors]:
         """Start embedding a text. The result has one row."""
+
+
+@runtime_checkable
+class Forgetting(Protocol):
+    """An embedder that caches texts or what it made of them."""
+
+    def forget_all(self) -> None:
+        """Empty its caches, because somebody was erased. What is being embedded now is not cached either."""

@@ -18,6 +18,10 @@ def serve(heard: IO[bytes], sent: IO[bytes], *, ranker: bool) -> None:
     encoder: Encoder | None = None
     while len(length := heard.read(LENGTH.size)) == LENGTH.size:
         texts = json.loads(heard.read(LENGTH.unpack(length)[0]))
+        if texts is None:
+            if encoder is not None:
+                encoder.forget_all()
+            continue
         try:
             encoder = encoder or Encoder(ranker=ranker)
             vectors, tokens = encoder.encode(texts)

@@ -54,6 +54,10 @@ class WordTokenizer:
         inside = chain.from_iterable(map(self._tokens, words))
         return [*self._first, *(list(inside) or self._unknown), *self._last]
 
+    def forget_all(self) -> None:
+        """Empty the cache of words."""
+        self._split_short.cache_clear()
+
     def _tokens(self, word: str) -> list[int]:
         split = self._split_short if len(word) <= _LONGEST_WORD else self._split
         found: list[int] = split(_SPACE + word)

@@ -39,6 +39,10 @@ class Encoder:
         """Return a vector for each text, and the vectors of its tokens, if wanted."""
         return self._encoder.encode(texts)
 
+    def forget_all(self) -> None:
+        """Empty the cache of words."""
+        self._encoder.forget_all()
+
 
 class LocalEmbedder:
     """Sixteen languages, 512 dimensions, nothing to download. Loaded when the first text comes, in its own thread."""
@@ -69,7 +73,7 @@ class LocalEmbedder:
         rows = []
         for start in range(0, len(texts), _BATCH):
             batch = list(texts[start : start + _BATCH])
-            rows.append(await self._worker.run(lambda batch=batch: self._encode(batch)))  # type: ignore[misc]
+            rows.append(await self._worker.run(lambda batch=batch: self._encode(batch)[0]))  # type: ignore[misc]
         return np.concatenate(rows) if rows else np.zeros((0, 512), dtype=np.float32)
 
     async def tokens(self, texts: Sequence[str]) -> list[TokenVectors]:
@@ -80,32 +84,44 @@ class LocalEmbedder:
         if missing := [text for text in dict.fromkeys(texts) if text not in found]:
             for start in range(0, len(missing), _BATCH):
                 batch = missing[start : start + _BATCH]
-                await self._worker.run(lambda batch=batch: self._encode(batch))  # type: ignore[misc]
-                found |= {text: self._recent[text] for text in batch}
+                made = await self._worker.run(lambda batch=batch: self._encode(batch)[1])  # type: ignore[misc]
+                found |= dict(zip(batch, made, strict=True))
         return [found[text] for text in texts]
 
     def begin(self, text: str) -> asyncio.Future[Vectors]:
         """Start embedding a text immediately. The result has one row."""
-        return self._worker.submit(lambda: self._encode([text]), urgent=True)
+        return self._worker.submit(lambda: self._encode([text])[0], urgent=True)
+
+    def forget_all(self) -> None:
+        """Empty the caches, because somebody was erased: now, and after what is being encoded."""
+        self._recent = {}
+        if self._worker.started:
+            self._worker.submit(self._forget)
 
     async def close(self) -> None:
         """Stop the thread."""
         self._worker.stop()
 
-    def _encode(self, texts: list[str]) -> Vectors:
+    def _encode(self, texts: list[str]) -> tuple[Vectors, list[TokenVectors]]:
         if self._model is None:
             self._model = Encoder(ranker=self._ranker)
         vectors, tokens = self._model.encode(texts)
         self._remember(texts, tokens)
-        return vectors
+        return vectors, tokens
+
+    def _forget(self) -> None:
+        self._recent = {}
+        if self._model is not None:
+            self._model.forget_all()
 
     def _remember(self, texts: list[str], tokens: list[TokenVectors]) -> None:
-        """Cache token vectors. Only the worker's thread calls this; others read single entries."""
+        """Cache token vectors. Only the worker's thread calls this; others read single entries, or replace them all."""
+        recent = self._recent
         for text, made in zip(texts, tokens, strict=False):
-            self._recent.pop(text, None)
-            self._recent[text] = made
-        for oldest in list(islice(self._recent, max(len(self._recent) - _RECENT, 0))):
-            del self._recent[oldest]
+            recent.pop(text, None)
+            recent[text] = made
+        for oldest in list(islice(recent, max(len(recent) - _RECENT, 0))):
+            del recent[oldest]
 
 
 def load_encoder() -> USE:

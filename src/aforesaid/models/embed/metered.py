@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from time import perf_counter
 
 from aforesaid.errors import ModelError
-from aforesaid.models.embed.contract import Beginning, Embedder, TokenEmbedder, Vectors
+from aforesaid.models.embed.contract import Beginning, Embedder, Forgetting, TokenEmbedder, Vectors
 from aforesaid.models.embed.token_vectors import TokenVectors
 from aforesaid.telemetry import Metrics, kind_of
 
@@ -54,6 +54,11 @@ class MeteredEmbedder:
         if not isinstance(self._inner, TokenEmbedder):
             raise ModelError(f"{self.name} has no token vectors")
         return await self._inner.tokens(texts)
+
+    def forget_all(self) -> None:
+        """Empty the caches of the wrapped embedder, because somebody was erased."""
+        if isinstance(self._inner, Forgetting):
+            self._inner.forget_all()
 
     async def close(self) -> None:
         """Close the wrapped embedder."""

@@ -3,7 +3,8 @@
 A server does many things at once, and all of them take turns in one interpreter. Embedding would take long turns: in a
 process of its own it takes none. The two talk over a pipe, in frames: a length, then the texts as JSON; the number of
 rows and columns, then the vectors; the number of texts and columns, then the vectors and weights of the tokens of each
-text. When the server ends, in whatever way, the pipe closes and the process ends too.
+text. Instead of texts, null empties the caches; it has no answer. When the server ends, in whatever way, the pipe
+closes and the process ends too.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ import os
 import struct
 import subprocess
 import sys
-from collections.abc import Sequence
 from typing import IO, TYPE_CHECKING, Final
 
 from aforesaid.errors import ModelError
@@ -44,7 +44,7 @@ class SubprocessEmbedder(LocalEmbedder):
         await self._worker.run(self._end)
         await super().close()
 
-    def _encode(self, texts: list[str]) -> Vectors:
+    def _encode(self, texts: list[str]) -> tuple[Vectors, list[TokenVectors]]:
         try:
             return self._asked(texts)
         except (OSError, EOFError):
@@ -56,21 +56,29 @@ class SubprocessEmbedder(LocalEmbedder):
             code = self._end()
             raise ModelError(f"the process of the local embedder has ended twice (exit code {code})") from error
 
-    def _asked(self, texts: Sequence[str]) -> Vectors:
+    def _forget(self) -> None:
+        self._recent = {}
+        if self._process is None:
+            return
+        try:
+            _send(self._process, None)
+        except OSError:
+            self._end()  # a new one has empty caches
+
+    def _asked(self, texts: list[str]) -> tuple[Vectors, list[TokenVectors]]:
         import numpy as np  # noqa: PLC0415
 
         if self._process is None:
             self._process = _start(ranker=self._ranker)
-        sent, heard = _ends(self._process)
-        data = json.dumps(texts).encode()
-        sent.write(LENGTH.pack(len(data)) + data)
-        sent.flush()
+        _send(self._process, texts)
+        heard = _ends(self._process)[1]
         rows, columns = SHAPE.unpack(_read(heard, SHAPE.size))
         if rows == FAILED:
             raise ModelError(_read(heard, columns).decode(errors="replace"))
         vectors: Vectors = np.frombuffer(_read(heard, rows * columns * 4), dtype="<f4").reshape(rows, columns)
-        self._remember(list(texts), _read_tokens(heard))
-        return vectors
+        tokens = _read_tokens(heard)
+        self._remember(texts, tokens)
+        return vectors, tokens
 
     def _end(self) -> int | None:
         """Stop the process and return its exit code."""
@@ -106,6 +114,12 @@ def _ends(process: subprocess.Popen[bytes]) -> tuple[IO[bytes], IO[bytes]]:
     if process.stdin is None or process.stdout is None:
         raise ValueError("the process has no pipes")
     return process.stdin, process.stdout
+
+
+def _send(process: subprocess.Popen[bytes], texts: list[str] | None) -> None:
+    sent, data = _ends(process)[0], json.dumps(texts).encode()
+    sent.write(LENGTH.pack(len(data)) + data)
+    sent.flush()
 
 
 def _read_tokens(heard: IO[bytes]) -> list[TokenVectors]:

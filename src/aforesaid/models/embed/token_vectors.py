@@ -149,6 +149,10 @@ class TokenEncoder:
         self._tokenizer = WordTokenizer(backend.sp)
         self._first_layers = FirstLayers(backend)
 
+    def forget_all(self) -> None:
+        """Empty the cache of words. The tokens of the other cache are those of the vocabulary."""
+        self._tokenizer.forget_all()
+
     def encode(self, texts: Sequence[str]) -> tuple[Floats, list[TokenVectors]]:
         """Return a sentence vector and the token vectors of each text."""
         import numpy as np  # noqa: PLC0415

@@ -32,6 +32,11 @@ class Worker:
         """True for each call that waits, False to stop."""
         self._thread: threading.Thread | None = None
 
+    @property
+    def started(self) -> bool:
+        """Whether there was a call, so that the thread runs."""
+        return self._thread is not None
+
     async def run(self, call: Callable[[], T]) -> T:
         """Run a call in the thread and return what it returns."""
         return await self.submit(call)

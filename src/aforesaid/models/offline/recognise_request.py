@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Final, Literal, NamedTuple
 
+from aforesaid.domain.text_caches import holds_texts
 from aforesaid.models.offline.request_patterns import (
     ABOUT,
     EVERYTHING,
@@ -85,6 +86,7 @@ def recognise_request(text: str, *, names: Collection[str] = (), bots: Collectio
     return NOTHING
 
 
+@holds_texts
 @lru_cache(_ASKED)
 def may_ask(text: str) -> bool:
     """Return whether a message may be a request. Messages without any of the words are skipped."""

@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from aforesaid.domain.literals import Role
+from aforesaid.domain.text_caches import holds_texts
 from aforesaid.models.prompts.invisible import strip_invisible
 from aforesaid.text.times.time_words import SHORT_MONTHS, SHORT_WEEKDAYS
 
@@ -133,6 +134,7 @@ def written_day(day: date) -> str:
     return f"{SHORT_WEEKDAYS[day.weekday()]} {day.day} {SHORT_MONTHS[day.month - 1]} {day.year}"
 
 
+@holds_texts
 @lru_cache(1_024)
 def _attribute(name: str, value: str | None) -> str:
     if value is None:

@@ -13,6 +13,7 @@ from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any, Final
 
+from aforesaid.domain.text_caches import holds_texts
 from aforesaid.text.folding import fold, fold_for_patterns
 from aforesaid.text.languages import ENGLISH, LATIN_LANGUAGES, guess_language
 from aforesaid.text.sentences import is_question, split_sentences
@@ -42,6 +43,7 @@ def standing_request(sentence: str, message: str = "") -> bool:
     return not reads_like_an_attack(sentence)
 
 
+@holds_texts
 @lru_cache(_MOST_CACHED)
 def may_ask_for_good(message: str) -> bool:
     """Return whether a message has a word of a standing request, or is written in other letters than Latin ones."""

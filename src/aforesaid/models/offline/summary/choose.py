@@ -8,6 +8,7 @@ from heapq import heapify, heappop, heappush
 from math import inf
 from typing import Final
 
+from aforesaid.domain.text_caches import holds_texts
 from aforesaid.models.offline.summary.centrality import centrality
 from aforesaid.models.offline.summary.signals import Sentence, Weighed, weigh
 from aforesaid.text.sentences import is_question
@@ -41,6 +42,7 @@ def choose(sentences: Sequence[Sentence], fits: Fits) -> list[Sentence]:
     return _with_answers(_pick(telling, factors, fits), sentences, fits) or _pick(weighed, _factors(weighed), fits)
 
 
+@holds_texts
 @lru_cache(_CACHED)
 def _weighed(sentences: tuple[Sentence, ...]) -> tuple[list[Weighed], list[Weighed], list[float]]:
     """Return sentences with their weights, those of them that tell something, and the factors of the latter.
