@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 from typer.core import TyperGroup
 
+from aforesaid.cli.evaluate_answers import evaluate_answers
 from aforesaid.cli.evaluate_own import evaluate_own, read_ids
 from aforesaid.cli.evaluation_tables import NOTHING, number, percent, print_table, show_facts, show_memories, table_of
 from aforesaid.cli.options import AsJson
@@ -56,9 +57,9 @@ class _Evaluations(TyperGroup):
 commands = typer.Typer(
     cls=_Evaluations,
     context_settings={"help_option_names": ["-h", "--help"]},
-    subcommand_metavar="[recall] PATH | contexts PATH | summaries PATH | memories PATH | own [PATH]",
-    help="Measure recall, contexts, summaries or memories on labelled conversations. `aforesaid eval PATH` measures "
-    "recall.",
+    subcommand_metavar="[recall] PATH | contexts PATH | summaries PATH | memories PATH | own [PATH] | answers DATA",
+    help="Measure recall, contexts, summaries, memories or answers on labelled conversations. `aforesaid eval PATH` "
+    "measures recall.",
 )
 
 
@@ -197,6 +198,7 @@ def _transcripts(path: Path, only: Path | None) -> list[FactTranscript]:
 
 
 commands.command("own")(evaluate_own)
+commands.command("answers")(evaluate_answers)
 
 
 @commands.command("contexts")
