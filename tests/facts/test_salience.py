@@ -19,6 +19,7 @@ from aforesaid.facts.people import Person
 from aforesaid.facts.surroundings import between_others
 from aforesaid.models import salience
 from aforesaid.models.embed import DeterministicEmbedder, LocalEmbedder, Vectors, built_in_encoder
+from facts.plain_held_out import FLEETING, PLAIN
 from facts.talking import THURSDAY, connect, paused, say, texts
 
 TRANSCRIPTS = Path(__file__).parents[2] / "bench" / "conversations"
@@ -59,6 +60,33 @@ async def test_statements_are_remembered_in_any_language_and_chatter_is_not(enco
     remembered = [said[seq] for seq in sorted(sources)]
     assert [text for text in CHATTER if text in remembered] == []
     assert len([text for text in WORTH if text in remembered]) >= 5, remembered
+
+
+async def test_short_plain_statements_are_remembered_in_any_language_and_fleeting_ones_are_not(
+    encoder: LocalEmbedder,
+) -> None:
+    remembered: set[str] = set()
+    async with connect(embedder=encoder) as memory:
+        for language in PLAIN:
+            await say(memory.user(language), *PLAIN[language], *FLEETING[language])
+        await memory.upkeep()
+        for language in PLAIN:
+            user = memory.user(language)
+            sources = {seq for each in await user.memories() for seq in each.sources}
+            remembered |= {message.text for message in await user.history() if message.seq in sources}
+    plain = [text for own in PLAIN.values() for text in own]
+    fleeting = [text for own in FLEETING.values() for text in own]
+    assert len(remembered.intersection(plain)) >= 0.6 * len(plain)
+    assert len(remembered.intersection(fleeting)) <= 0.06 * len(fleeting)
+
+
+async def test_a_short_plain_statement_is_remembered_without_the_question_before_it(encoder: LocalEmbedder) -> None:
+    async with connect(embedder=encoder) as memory:
+        user = memory.user("ann")
+        await user.add("assistant", "Was machst du so beruflich?")
+        await user.add("user", "Ich bin Lehrerin.", name="Ann")
+        await memory.upkeep()
+        assert await texts(user) == ['Ann: "Ich bin Lehrerin."']
 
 
 @pytest.mark.defect("F4")

@@ -101,7 +101,7 @@ def by_salience(
         if judgement is not None and message.seq in worth:
             speaker = by_id(people, message.author)
             answered = previous.get(message.seq)
-            for quoted in _quoted(message, answered, ruled, speaker, stands_alone=judgement.stands_alone):
+            for quoted in _quoted(message, answered, ruled, speaker, judgement):
                 own = with_assistant and message.author == owner.id
                 found.append(_candidate(message, quoted, judgement, people, zone, to_assistant=own))
     return found
@@ -181,8 +181,7 @@ def _quoted(
     previous: Message | None,
     ruled: Sequence[Candidate],
     speaker: Person,
-    *,
-    stands_alone: bool,
+    judgement: Judgement,
 ) -> list[_Quoted]:
     """Return the words of a message to remember, in pieces of a limited length; none if they say too little."""
     text = statement_in(message)
@@ -206,7 +205,8 @@ def _quoted(
     parts[0] = without_opener(parts[0], vocabulary(language), words_of(speaker.name))
     content = _content(" ".join(parts), language)
     points = points_elsewhere(parts[0], language)
-    alone = stands_alone and content >= _ENOUGH_WORDS and not points
+    alone = judgement.is_plain or (judgement.stands_alone and content >= _ENOUGH_WORDS)
+    alone = alone and not points
     answers = None
     if hidden:
         if points:
@@ -215,7 +215,8 @@ def _quoted(
         # "He has a test next week" goes on with what the same person said before.
         joined = _answers(message, previous) or begins_with_pronoun(parts[0], language)
         answers = previous if joined else None
-    if answers is None and (content < _LEAST_WORDS or not stands_alone):
+    enough = alone if judgement.is_plain else judgement.stands_alone and content >= _LEAST_WORDS
+    if answers is None and not enough:
         return []
     return [_Quoted(part, answers if number == 0 else None) for number, part in enumerate(parts[:_MOST_PARTS])]
 

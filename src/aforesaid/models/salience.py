@@ -13,7 +13,7 @@ from functools import cache
 from hashlib import sha256
 from importlib.resources import files
 from io import BytesIO
-from math import exp, log1p
+from math import exp, inf, log1p
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from aforesaid.domain.literals import Kind
@@ -41,6 +41,10 @@ HEADS: Final = 3 + len(KINDS)
 understood alone."""
 _WEIGHTS: Final = "5b8967b659339b1f3438b1b844ee5c16082bda281074ffcf9c7006445c98c1d2"
 """The SHA-256 of the weights."""
+_PLAIN_HASH: Final = "6a99a7c614f75d5e40e58dedeefd4f951c02bbd5d16fdd0b5b9f36f8be117cc8"
+"""The SHA-256 of the weights for plain statements."""
+PLAIN_WORDS: Final = 8
+"""Maximum words of a plain statement. The weights for those are trained on short texts only."""
 _OWN_SCALE: Final = ("arabic", "chinese", "hindi", "japanese", "korean", "russian")
 """Languages in scripts without capitals or with other lengths of words. Each has an offset of its own."""
 _SHORT_WORDS: Final = 4
@@ -76,16 +80,23 @@ class Judgement(NamedTuple):
     """The log-odds of each kind, in the order of `KINDS`."""
     clarity: float = 0.0
     """How well it can be understood without the messages before it, above the threshold. From 0 on it can."""
+    plain: float = -inf
+    """Log-odds that it is a short plain statement worth remembering ("I live in Leeds."), above the threshold."""
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the message is a short plain statement, which is remembered and understood by itself."""
+        return self.plain >= 0
 
     @property
     def worth_remembering(self) -> bool:
         """Whether the message is worth remembering."""
-        return self.margin >= 0
+        return self.margin >= 0 or self.is_plain
 
     @property
     def stands_alone(self) -> bool:
         """Whether the message can be understood without those before it."""
-        return self.clarity >= 0
+        return self.clarity >= 0 or self.is_plain
 
     @property
     def is_clear_reply(self) -> bool:
@@ -105,7 +116,7 @@ class Judgement(NamedTuple):
     @property
     def confidence(self) -> float:
         """How sure the model is that the message is worth remembering: 0.5 is just enough, 1 is certain."""
-        return 1 / (1 + exp(-max(self.margin, -_LARGEST_LOG_ODDS)))
+        return 1 / (1 + exp(-max(self.margin, self.plain, -_LARGEST_LOG_ODDS)))
 
     def is_likely(self, kind: Kind) -> bool:
         """Return whether a kind has a probability above one half."""
@@ -140,14 +151,16 @@ class SalienceModel(NamedTuple):
             return []
         read = np.array([text_features(text) for text in texts], dtype=np.float32)
         outputs = self.outputs(vectors, read)
+        plain = load_plain().margins(texts, vectors, read)
         return [
             Judgement(
                 float(row[0]) - self.threshold,
                 min(max(round(float(row[1])), _LEAST_IMPORTANCE), _MOST_IMPORTANCE),
                 tuple(map(float, row[2:-1])),
                 float(row[-1]) - self.alone,
+                margin,
             )
-            for row in outputs
+            for row, margin in zip(outputs, plain, strict=True)
         ]
 
     def outputs(self, vectors: Floats, features: Floats) -> Floats:
@@ -164,6 +177,22 @@ class SalienceModel(NamedTuple):
         return relative_margin(margin, recent, self.usual)
 
 
+class PlainModel(NamedTuple):
+    """The trained weights for short plain statements, which the weights for all messages hardly ever find."""
+
+    vector: Floats
+    features: Floats
+    offset: float
+
+    def margins(self, texts: Sequence[str], vectors: Floats, features: Floats) -> list[float]:
+        """Return the log-odds above the threshold, one for each text: minus infinity for long texts and questions."""
+        scores = (vectors @ self.vector + features @ self.features + self.offset).tolist()
+        return [
+            score if length_in_words(text) <= PLAIN_WORDS and not is_question(text) else -inf
+            for text, score in zip(texts, scores, strict=True)
+        ]
+
+
 def relative_margin(margin: float, recent: Collection[float], usual: float) -> float:
     """Return a margin without half of the difference between a person's mean margin and the usual one.
 
@@ -177,6 +206,13 @@ def relative_margin(margin: float, recent: Collection[float], usual: float) -> f
 def load_salience() -> SalienceModel:
     """Load the model. Raises ModelError if its weights are not the expected ones."""
     return read_salience(weights())
+
+
+@cache
+def load_plain() -> PlainModel:
+    """Load the model of plain statements. Raises ModelError if its weights are not the expected ones."""
+    values = arrays(_read("plain.npz", _PLAIN_HASH))
+    return PlainModel(values["vector"], values["features"], float(values["offset"]))
 
 
 def read_salience(data: bytes) -> SalienceModel:
@@ -195,9 +231,13 @@ def read_salience(data: bytes) -> SalienceModel:
 
 def weights() -> bytes:
     """Return the file of weights. Raises ModelError if it is not the expected one."""
-    data = (files("aforesaid.models") / "salience.npz").read_bytes()
-    if (found := sha256(data).hexdigest()) != _WEIGHTS:
-        raise ModelError(f"the weights of the salience model are not the ones expected (SHA-256 {found[:16]}…)")
+    return _read("salience.npz", _WEIGHTS)
+
+
+def _read(name: str, digest: str) -> bytes:
+    data = (files("aforesaid.models") / name).read_bytes()
+    if (found := sha256(data).hexdigest()) != digest:
+        raise ModelError(f"the weights in {name} are not the ones expected (SHA-256 {found[:16]}…)")
     return data
 
 
