@@ -5,12 +5,14 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import cast, get_args
 
 import pytest
 from playwright.sync_api import Browser, expect
 
+from aforesaid.background import LoopStatus
 from aforesaid.domain.literals import AlertKind, ComponentStatus, Kind
 from aforesaid.domain.memory import CATEGORIES, STATES
 from aforesaid.errors import InvalidInput
@@ -22,8 +24,10 @@ from aforesaid.server.auth import ROLES
 from aforesaid.server.languages import ENGLISH, OfferedLanguages, read_language, using
 from aforesaid.server.languages.catalogue import placeholders
 from aforesaid.server.languages.error_texts import ERROR_TEXTS, translate_error
+from aforesaid.server.panel.health import shown_fact
 from aforesaid.server.panel.memory_filters import GROUPINGS
 from aforesaid.settings import Serving
+from aforesaid.upkeep import loops_health
 from panel.looking import looking, needs_chromium, served
 from panel.texts import SERVER, TEMPLATES, texts, unwrapped
 
@@ -137,6 +141,25 @@ def test_an_error_is_translated_with_its_values(english: str, german: str) -> No
     assert translate_error(english) == english
     with using(GERMAN):
         assert translate_error(english) == german
+
+
+@pytest.mark.parametrize(
+    ("runs", "line"),
+    [
+        (1, "1 Lauf, zuletzt erfolgreich: nie"),
+        (
+            1_200,
+            "1.200 Läufe, zuletzt erfolgreich: nie; 2 fehlgeschlagen, letzter Fehler 2026-03-01 12:00:00 UTC: down",
+        ),
+    ],
+)
+def test_health_says_in_german_how_often_a_loop_ran(runs: int, line: str) -> None:
+    failed = {"failures": 2, "last_error": "off", "last_error_at": datetime(2026, 3, 1, 12, tzinfo=UTC)}
+    status = LoopStatus("digest", runs=runs, **(failed if runs > 1 else {}))  # type: ignore[arg-type]
+    ((_, fact),) = loops_health([status]).facts
+    assert shown_fact(fact) == fact
+    with using(GERMAN):
+        assert shown_fact(fact) == line
 
 
 def test_every_translated_error_is_in_the_sources() -> None:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from aforesaid.domain.literals import ComponentStatus
-from aforesaid.domain.report import Component, Storage
+from aforesaid.domain.report import Alert, Component, Storage
 from aforesaid.settings import Alerts
 from aforesaid.telemetry import OWN, Key, Metrics, OperationMetrics
 from aforesaid.upkeep.alerts import Alarm, Measurement, performance, room, waiting
@@ -35,6 +35,31 @@ def test_an_alert_stays_until_its_value_is_clearly_below_the_limit(caplog: pytes
         "alert (capacity): ratio 1.0",
     ]
     assert {record.name for record in caplog.records} == {"aforesaid.health"}
+
+
+def test_an_alert_of_an_earlier_process_goes_on_until_it_is_clearly_over(caplog: pytest.LogCaptureFixture) -> None:
+    alarm, before = Alarm(Alerts(clear=0.8)), Alert("capacity", "disk", "full", NOON - timedelta(days=1))
+    alarm.restore([before], NOON)
+    assert alarm.judge([Measurement("capacity", "disk", 0.9, "nearly full")], NOON) == (before,)
+    assert not caplog.records, "it is not raised anew"
+    assert alarm.judge([Measurement("capacity", "disk", 0.7, "half full")], NOON) == ()
+    assert alarm.cleared == [before]
+
+
+def test_an_alert_of_an_earlier_process_that_is_not_measured_again_is_over_after_a_while() -> None:
+    alarm, before = Alarm(Alerts(interval_seconds=60)), Alert("errors", "embed", "bad", NOON - timedelta(days=1))
+    alarm.restore([before], NOON)
+    assert alarm.judge([], NOON + timedelta(seconds=119)) == (before,)
+    assert alarm.judge([], NOON + timedelta(seconds=120)) == ()
+    assert alarm.cleared == [], "another process may still measure it"
+
+
+def test_a_part_that_failed_in_an_earlier_process_is_over_when_it_has_worked_for_long() -> None:
+    alarm, before = Alarm(LIMITS), Alert("failure", "store", "store is failing", NOON - timedelta(days=1))
+    alarm.restore([before], NOON)
+    found = [alarm.judge(alarm.failures([part("store")], second), NOON) for second in (0, 59, 60)]
+    assert found == [(before,), (before,), ()]
+    assert alarm.cleared == [before]
 
 
 def test_an_alert_that_nothing_is_known_about_any_more_is_over() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
 from aforesaid.domain.counting import counted
@@ -55,12 +55,31 @@ class Alarm:
         self._limits = limits
         self._raised: dict[tuple[AlertKind, str], Alert] = {}
         self._states: dict[str, _StateSince] = {}
+        self._unmeasured: dict[tuple[AlertKind, str], datetime] = {}
+        """Until when alerts of an earlier process stay active without a measurement."""
+        self.cleared: list[Alert] = []
+        """Alerts that were measured to be over, until somebody takes them."""
+
+    def restore(self, alerts: Iterable[Alert], at: datetime) -> None:
+        """Go on with alerts of an earlier process: they are not raised anew, and stay until they are clearly over.
+
+        What nothing is measured of, such as an operation that nobody calls, counts as over after a while.
+        """
+        seconds = max(self._limits.failing_seconds, 2 * self._limits.interval_seconds)
+        for alert in alerts:
+            key = alert.kind, alert.about
+            if key not in self._raised:
+                self._raised[key] = alert
+                self._unmeasured[key] = at + timedelta(seconds=seconds)
+                if alert.kind == "failure":
+                    self._states.setdefault(alert.about, _StateSince(failing=True, since=float("-inf")))
 
     def judge(self, measurements: Iterable[Measurement], at: datetime) -> tuple[Alert, ...]:
         """Return the active alerts. Each raised and cleared alert is logged once."""
         standing: dict[tuple[AlertKind, str], Alert] = {}
         for measurement in measurements:
             key = measurement.kind, measurement.about
+            self._unmeasured.pop(key, None)
             before = self._raised.get(key)
             if measurement.ratio >= (1.0 if before is None else self._limits.clear):
                 # Keep the text of the time it was raised: it says why, and stays the same.
@@ -68,8 +87,15 @@ class Alarm:
                 if before is None:
                     _log.warning("alert (%s): %s", measurement.kind, measurement.text)
         for key, alert in self._raised.items():
-            if key not in standing:
-                _log.warning("cleared (%s): %s", alert.kind, alert.text)
+            if key in standing:
+                continue
+            until = self._unmeasured.get(key)
+            if until is not None and at < until:
+                standing[key] = alert
+                continue
+            _log.warning("cleared (%s): %s", alert.kind, alert.text)
+            if self._unmeasured.pop(key, None) is None:
+                self.cleared.append(alert)
         self._raised = standing
         return tuple(standing.values())
 
@@ -100,7 +126,7 @@ def waiting(components: Iterable[Component], limits: Alerts) -> Iterable[Measure
 def room(storage: Storage, device_bytes: int | None, limits: Alerts) -> Iterable[Measurement]:
     """Measure the free space."""
     if limits.storage_bytes is not None:
-        text = f"the store has {storage.bytes:,} bytes, and {limits.storage_bytes:,} are allowed"
+        text = f"the store has {storage.bytes:,} bytes; the limit is {limits.storage_bytes:,}"
         yield Measurement("capacity", "store", storage.bytes / limits.storage_bytes, text)
     if storage.free is not None and device_bytes:
         left = storage.free / device_bytes

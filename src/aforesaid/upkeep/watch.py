@@ -11,12 +11,14 @@ import shutil
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from aforesaid.background import BackgroundLoop, BackgroundLoops, LoopStatus
 from aforesaid.domain.checks import moment
 from aforesaid.domain.clock import now
+from aforesaid.domain.counting import counted
 from aforesaid.domain.literals import ComponentStatus
 from aforesaid.domain.report import Component, Health, Operation, Storage
 from aforesaid.errors import AforesaidError
@@ -24,6 +26,7 @@ from aforesaid.settings import Alerts
 from aforesaid.store import questions
 from aforesaid.telemetry import Key, Metrics, OperationMetrics
 from aforesaid.telemetry.metrics import between
+from aforesaid.upkeep.acknowledgements import acknowledgements, drop_acknowledgements
 from aforesaid.upkeep.alerts import Alarm, performance, room, waiting
 from aforesaid.upkeep.growth import grown, note_size
 
@@ -62,6 +65,8 @@ class Watch:
         self._limits = limits
         self._clock = clock
         self._alarm = Alarm(limits)
+        self._restored = False
+        """Whether the acknowledged alerts of an earlier process were read."""
         self._statuses: dict[str, ComponentStatus] = {}
         self._earlier = self._latest = _Snapshot(clock(), {})
         """Counters of one and two intervals ago; recent operations are those after the earlier one."""
@@ -79,6 +84,7 @@ class Watch:
     async def look(self) -> Health:
         """Return the health of all components, and log changes since the last check."""
         at = moment(now())
+        await self._restore_alerts(at)
         components = tuple(replace(part, health_check=at) for part in await self._parts())
         self._note_changes(components)
         recent, seconds = self._recent()
@@ -110,6 +116,7 @@ class Watch:
             _performance.info("%s", _line(operation))
         if health.storage is not None:
             await self._note_size(health.storage)
+        await self._drop_acknowledgements()
         return self._limits.interval_seconds
 
     async def _note_size(self, storage: Storage) -> None:
@@ -118,6 +125,26 @@ class Watch:
         except AforesaidError as error:
             # A failing store raises its own alert; a missing day only makes growth less exact.
             _log.debug("the size of the store could not be recorded: %s", error)
+
+    async def _restore_alerts(self, at: datetime) -> None:
+        """Go on with the alerts that somebody has acknowledged, so that a restart does not raise them anew."""
+        if self._restored:
+            return
+        try:
+            known = await acknowledgements(self._store)
+        except AforesaidError as error:
+            _log.debug("the acknowledged alerts are unknown: %s", error)
+            return
+        self._alarm.restore([each.alert for each in known], at)
+        self._restored = True
+
+    async def _drop_acknowledgements(self) -> None:
+        over, self._alarm.cleared = self._alarm.cleared, []
+        try:
+            await drop_acknowledgements(self._store, over)
+        except AforesaidError as error:
+            self._alarm.cleared += over
+            _log.debug("acknowledgements of alerts that are over could not be deleted: %s", error)
 
     def _note_changes(self, components: Sequence[Component]) -> None:
         for part in components:
@@ -171,7 +198,7 @@ def loops_health(statuses: Sequence[LoopStatus]) -> Component:
 
 def _loop_line(status: LoopStatus) -> str:
     success = "never" if status.last_success is None else f"{status.last_success:%Y-%m-%d %H:%M:%S} UTC"
-    line = f"{status.runs:,} runs, last success {success}"
+    line = f"{counted(status.runs, 'run')}, last success {success}"
     if status.last_error_at is None:
         return line
     failed = f"{status.failures:,} failed, last error {status.last_error_at:%Y-%m-%d %H:%M:%S} UTC: {status.last_error}"

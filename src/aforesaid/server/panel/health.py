@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Annotated, Final, NamedTuple
@@ -12,7 +12,6 @@ from starlette.responses import Response
 
 from aforesaid.domain.literals import AlertKind
 from aforesaid.domain.report import Alert, Health
-from aforesaid.domain.retention import PutMark
 from aforesaid.domain.scope import DEFAULT_SPACE
 from aforesaid.errors import NotFound
 from aforesaid.memory import Memory
@@ -20,12 +19,15 @@ from aforesaid.server.dependencies import Admin, Overseer
 from aforesaid.server.languages import N_, plural, translate
 from aforesaid.server.panel.figures import Latency, latencies
 from aforesaid.server.panel.view import Looking
-from aforesaid.store import questions
+from aforesaid.upkeep.acknowledgements import Acknowledgement, acknowledgements
+from aforesaid.upkeep.acknowledgements import acknowledge as store_acknowledgement
 
 router = APIRouter()
 
-_ACKNOWLEDGED: Final = "panel/acknowledged/"
-"""The names of marks that say who has seen an alert."""
+_LOOP: Final = re.compile(
+    r"([\d,]+) runs?, last success (never|[^;]+)(?:; ([\d,]+) failed, last error (.+? UTC): (.*))?", re.DOTALL
+)
+"""How `loops_health` describes a background loop."""
 
 WHAT_TO_DO: Final[Mapping[AlertKind, str]] = {
     "failure": N_("Look at its error below and at the log of the server. It is tried again by itself."),
@@ -68,6 +70,7 @@ async def health(view: Looking, who: Overseer) -> Response:
         operations=operations,
         stats=await memory.stats(),
         verification=None,
+        shown_fact=shown_fact,
     )
 
 
@@ -81,8 +84,7 @@ async def acknowledge(
     alert = next((each for each in found.alerts if (each.kind, each.about) == (kind, about)), None)
     if alert is None:
         raise NotFound(translate("this alert is over already"))
-    seen = {"since": alert.since.isoformat(), "by": admin.name, "at": datetime.now(UTC).isoformat()}
-    await view.memory.store.apply([PutMark(_name(alert), json.dumps(seen))])
+    await store_acknowledgement(view.memory.store, Acknowledgement(alert, admin.name, datetime.now(UTC)))
     await view.memory.record_access(
         "alert.acknowledge", f"alert {kind} {about}", actor=admin.actor, space=admin.space or DEFAULT_SPACE
     )
@@ -116,14 +118,34 @@ async def shown_alerts(memory: Memory, health: Health) -> list[ShownAlert]:
     """Return the alerts with who acknowledged them. One that was raised anew since then is not acknowledged."""
     if not health.alerts:
         return []
-    marks = await memory.store.read(questions.Marks())
+    known = {
+        (each.alert.kind, each.alert.about, each.alert.since): each for each in await acknowledgements(memory.store)
+    }
     found = []
     for alert in health.alerts:
-        seen = json.loads(marks.get(_name(alert), "{}"))
-        valid = seen.get("since") == alert.since.isoformat()
-        at = datetime.fromisoformat(seen["at"]) if valid else None
-        found.append(ShownAlert(alert, WHAT_TO_DO[alert.kind], seen["by"] if valid else None, at))
+        seen = known.get((alert.kind, alert.about, alert.since))
+        by, at = (None, None) if seen is None else (seen.by, seen.at)
+        found.append(ShownAlert(alert, WHAT_TO_DO[alert.kind], by, at))
     return sorted(found, key=lambda each: (each.by is not None, each.alert.since))
+
+
+def shown_fact(value: str) -> str:
+    """Return a fact about a component in the language of the request: how often a background loop ran, and how well."""
+    if (found := _LOOP.fullmatch(value)) is None:
+        return translate(value)
+    runs, success, failed, at, error = found.groups()
+    line = plural(
+        "{count} run, last success {when}",
+        "{count} runs, last success {when}",
+        int(runs.replace(",", "")),
+        when=translate(success),
+    )
+    if failed is None:
+        return line
+    failures = translate(
+        "{count} failed, last error {when}: {error}", count=int(failed.replace(",", "")), when=at, error=error
+    )
+    return f"{line}; {failures}"
 
 
 def sentence(health: Health, alerts: list[ShownAlert]) -> str:
@@ -143,7 +165,3 @@ def sentence(health: Health, alerts: list[ShownAlert]) -> str:
             waiting,
         )
     return translate("Everything works, and nothing waits.")
-
-
-def _name(alert: Alert) -> str:
-    return f"{_ACKNOWLEDGED}{alert.kind}/{alert.about}"
