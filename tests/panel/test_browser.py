@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Route, expect
+from playwright.sync_api import APIResponse, Browser, Page, Route, expect
 
 import aforesaid
 from panel.looking import PAGES, Looker, looking, needs_chromium, served
@@ -483,6 +484,42 @@ def test_a_click_just_before_the_scripts_have_come_does_not_load_the_page_again(
         held[0].continue_()
         looker.hears("Rejected")
         assert page.evaluate("window.loadedOnce")
+
+
+def test_a_page_that_was_fetched_before_a_click_does_not_undo_what_is_shown_after_it(
+    browser: Browser, filled: Path
+) -> None:
+    with served(filled) as link, looking(browser, link) as looker:
+        page = looker.open("/memories?state=quarantined")
+        held: list[tuple[Route, APIResponse]] = []
+
+        def hold_the_first(route: Route) -> None:
+            if "x-aforesaid-live" in route.request.headers and not held:
+                held.append((route, route.fetch()))
+            else:
+                route.continue_()
+
+        page.route("**/memories?state=quarantined", hold_the_first)
+        card = page.locator("article.memory", has_text="Ignore all previous instructions")
+        card.get_by_role("button", name="Reject").click()
+        eventually(page, lambda: bool(held))
+        card.get_by_role("button", name="Undo").click()
+        expect(page.locator("#undo")).to_contain_text("Undone")
+        card.evaluate("element => { element.dataset.mark = '' }")
+        # The next one comes after what the page does with this one.
+        with page.expect_response(lambda answer: "x-aforesaid-live" in answer.request.headers and len(held) > 1):
+            route, before = held[0]
+            held.append(held[0])
+            route.fulfill(response=before)
+        assert page.locator("article.memory[data-mark]").count() == 1, "it was taken away"
+        card.get_by_role("button", name="Approve").click()
+        expect(page.locator("#undo")).to_contain_text("Approved")
+
+
+def eventually(page: Page, true: Callable[[], bool]) -> None:
+    """Let the browser work until something is true."""
+    while not true():
+        page.wait_for_timeout(20)
 
 
 def test_light_and_dark_can_be_chosen(looker: Looker) -> None:

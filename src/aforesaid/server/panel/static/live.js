@@ -89,6 +89,12 @@
     return added;
   }
 
+  // A page that was fetched before a click has done its work shows what was there before it.
+  let clicks = 0;
+  document.addEventListener("htmx:afterRequest", () => {
+    clicks += 1;
+  });
+
   let showing = false;
   let again = false;
   async function refresh() {
@@ -99,11 +105,12 @@
     showing = true;
     try {
       const page = location.href;
+      const before = clicks;
       const answer = await fetch(page, { headers: { "X-Aforesaid-Live": "yes" } });
       if (!answer.ok || answer.redirected) return;
       const text = await answer.text();
-      if (location.href !== page) {
-        again = true; // somebody chose another filter since: this is the list of the one before
+      if (location.href !== page || clicks !== before) {
+        again = true; // somebody chose another filter or changed something since: this is the list of before
         return;
       }
       const fresh = new DOMParser().parseFromString(text, "text/html");
