@@ -24,7 +24,7 @@ router = APIRouter()
 _THREADS: Final = 500
 
 
-class Kept(NamedTuple):
+class StoredCounts(NamedTuple):
     """How much is stored about a person."""
 
     messages: int
@@ -38,7 +38,7 @@ class Kept(NamedTuple):
 async def data(person: Person, who: Admin) -> Response:
     """Show what can be done with all that is known about somebody."""
     del who
-    return await person.page("person/data.html", tab="data", kept=await _kept(person))
+    return await person.page("person/data.html", tab="data", stored=await _count_stored(person))
 
 
 @router.get("/person/export")
@@ -67,10 +67,10 @@ async def erase(person: Person, who: Admin, confirm: Annotated[str, Form()] = ""
     return await erase_person(person.view, person.user, confirm, "confirm")
 
 
-async def _kept(person: PersonView) -> Kept:
+async def _count_stored(person: PersonView) -> StoredCounts:
     store, scope = person.view.memory.store, person.memory.scope
     ledger = await store.read(questions.UserLedger(scope))
-    return Kept(
+    return StoredCounts(
         ledger.messages,
         len(await store.read(questions.Summaries(scope, active=None))),
         len(await store.read(questions.Memories(scope, active=None))),

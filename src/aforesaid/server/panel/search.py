@@ -32,7 +32,7 @@ _NOTABLE: Final = 0.25
 _SPEAKERS: Final[dict[str, Role]] = {"person": "user", "assistant": "assistant", "tool": "tool"}
 
 
-class Found(NamedTuple):
+class PersonHit(NamedTuple):
     """A hit, and whose memory it is in."""
 
     user: str
@@ -92,10 +92,10 @@ async def search(
     limits = Limits(since.strip(), until.strip(), speaker, kinds)
     whose = view.who.user_of(await view.find(user) or None) or ""
     asked: dict[str, Any] = {"arms": arms, "min_score": 0 if weak else None, **limits.arguments}
-    found: list[Found] | None = None
+    found: list[PersonHit] | None = None
     searched, further = 1, False
     if text.strip() and whose:
-        found = [Found(whose, hit) for hit in await view.person(whose).search(text, limit, **asked)]
+        found = [PersonHit(whose, hit) for hit in await view.person(whose).search(text, limit, **asked)]
     elif text.strip():
         found, searched, further = await _everybody(view, text, limit, max(skip, 0), asked)
     authors = [each.hit.message.author for each in found or () if each.hit.message is not None]
@@ -124,19 +124,19 @@ async def search(
 
 async def _everybody(
     view: View, text: str, limit: int, skip: int, asked: dict[str, Any]
-) -> tuple[list[Found], int, bool]:
+) -> tuple[list[PersonHit], int, bool]:
     """Search the memories of people; return the best hits, how many people, and whether there are more.
 
     Scores mean the same in every memory, so they are compared. The audit log names those of whom something is shown.
     """
     people = await view.page_of_people(_PEOPLE_AT_ONCE + 1, skip)
     users = [each.user.id for each in people[:_PEOPLE_AT_ONCE]]
-    found: list[Found] = []
+    found: list[PersonHit] = []
 
-    async def search(user: str, turn: Turn) -> list[Found]:
+    async def search(user: str, turn: Turn) -> list[PersonHit]:
         person = view.who.person(view.memory, user, space=view.space, audited=False)
         with turn.shared():
-            return [Found(user, hit) for hit in await person.search(text, limit, **asked)]
+            return [PersonHit(user, hit) for hit in await person.search(text, limit, **asked)]
 
     # All of them in one turn, so that others wait for one search. What several of them read, the store reads together.
     async with view.memory.recall_queue.turn() as turn:

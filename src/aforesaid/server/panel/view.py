@@ -28,9 +28,9 @@ from aforesaid.store import questions
 _MOST_OFFERED: Final = 200
 """Maximum people offered in the list; others can be typed."""
 
-_TOLD: Final = "aforesaid_told"
+_NOTICE_COOKIE: Final = "aforesaid_told"
 """The cookie with what the next page tells: a browser without scripts is sent on to it."""
-_TOLD_SECONDS: Final = 30
+_NOTICE_SECONDS: Final = 30
 
 Parts: TypeAlias = str | int | bool | None
 
@@ -73,10 +73,10 @@ class View:
         """Answer with a page. Its template knows the view as well."""
         # A part of a page, or one that refreshes itself, would take the message away from the page that shows it.
         whole = not self.partly and REFRESH_HEADER not in self.request.headers
-        told = _unfold(self.request.cookies.get(_TOLD, "")) if whole else None
-        answer = page(self.request, template, status=status, view=self, at=self.address, told=told, **values)
-        if told:
-            answer.delete_cookie(_TOLD)
+        notice = _from_cookie(self.request.cookies.get(_NOTICE_COOKIE, "")) if whole else None
+        answer = page(self.request, template, status=status, view=self, at=self.address, notice=notice, **values)
+        if notice:
+            answer.delete_cookie(_NOTICE_COOKIE)
         return answer
 
     def done(
@@ -103,9 +103,9 @@ class View:
             if self.partly:
                 leading = Response(status_code=204, headers={"HX-Redirect": place})
             leading.set_cookie(
-                _TOLD,
-                _fold(Told(said, tuple((each.id, each.revision) for each in undo))),
-                max_age=_TOLD_SECONDS,
+                _NOTICE_COOKIE,
+                _to_cookie(ChangeNotice(said, tuple((each.id, each.revision) for each in undo))),
+                max_age=_NOTICE_SECONDS,
                 httponly=True,
                 samesite="strict",
             )
@@ -206,22 +206,22 @@ class View:
         return self.request.headers.get("hx-request") == "true"
 
 
-class Told(NamedTuple):
-    """What a page tells about the change before it."""
+class ChangeNotice(NamedTuple):
+    """What a page says about the change that led to it."""
 
     text: str
     undo: tuple[tuple[int, int], ...] = ()
     """Ids and revisions of the memories whose last change can be undone. Not an address: others can write cookies."""
 
 
-def _fold(told: Told) -> str:
-    return base64.urlsafe_b64encode(json.dumps(told).encode()).decode()
+def _to_cookie(notice: ChangeNotice) -> str:
+    return base64.urlsafe_b64encode(json.dumps(notice).encode()).decode()
 
 
-def _unfold(cookie: str) -> Told | None:
+def _from_cookie(cookie: str) -> ChangeNotice | None:
     try:
         text, undo = json.loads(base64.urlsafe_b64decode(cookie.encode()))
-        return Told(str(text), tuple((int(number), int(revision)) for number, revision in undo))
+        return ChangeNotice(str(text), tuple((int(number), int(revision)) for number, revision in undo))
     except (ValueError, TypeError):
         return None
 
