@@ -149,7 +149,7 @@ def test_an_error_is_translated_with_its_values(english: str, german: str) -> No
         (1, "1 Lauf, zuletzt erfolgreich: nie"),
         (
             1_200,
-            "1.200 Läufe, zuletzt erfolgreich: nie; 2 fehlgeschlagen, letzter Fehler 2026-03-01 12:00:00 UTC: down",
+            "1.200 Läufe, zuletzt erfolgreich: nie; 2 fehlgeschlagen, letzter Fehler 2026-03-01 12:00:00 UTC: off",
         ),
     ],
 )
