@@ -31,7 +31,7 @@ needs_chromium: Final = pytest.mark.skipif(
 ARTIFACTS: Final = Path(__file__).parent.parent.parent / "artifacts" / "panel"
 """Screenshots of the last run."""
 
-expect.set_options(timeout=30_000)
+expect.set_options(timeout=60_000)
 
 PAGES: Final = {
     "overview": "/",
@@ -195,7 +195,7 @@ def looking(
         timezone_id="Europe/Berlin",
     )
     # Everything is on this machine; a busy one may still take its time.
-    context.set_default_timeout(30_000)
+    context.set_default_timeout(120_000)
     context.add_init_script(WATCH)
     page = context.new_page()
     address = link.partition("/login")[0]
