@@ -76,7 +76,9 @@ def test_words_of_other_rooms_that_pages_show_have_a_german_entry() -> None:
 
 REACHED = (
     "domain/checks.py", "domain/memory.py", "digest/requests.py", "facts/curating.py", "facts/fact_editor.py",
-    "front/memories.py", "portability/detect_format.py", "profiles/runtime_settings.py", "store/sql/memories.py",
+    "front/memories.py", "portability/detect_format.py", "portability/input_files.py", "portability/json_stream.py",
+    "portability/formats/aforesaid.py", "portability/json_fields.py", "portability/json_lines.py",
+    "profiles/runtime_settings.py", "store/sql/memories.py",
     "store/sql/messages.py", "store/sql/summaries.py", "store/rules/memories.py", "server/auth/credential.py",
     "server/dependencies.py",
 )  # fmt: skip

@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from aforesaid import __version__
-from aforesaid.server.languages import Language, OfferedLanguages, current
+from aforesaid.server.languages import Language, OfferedLanguages, current, translate_error
 from aforesaid.server.languages.current import plural_in_page, translate_in_page
 
 PANEL: Final = Path(__file__).parent / "panel"
@@ -27,6 +27,7 @@ environment: Final = Environment(
 """Add filters and globals for pages here."""
 environment.globals["_"] = translate_in_page
 environment.globals["_n"] = plural_in_page
+environment.filters["translate_error"] = translate_error
 environment.globals["bold"] = lambda value: Markup("<b>{}</b>").format(value)
 environment.globals["code"] = lambda value: Markup("<code>{}</code>").format(value)
 environment.globals["link"] = lambda address, words: Markup('<a href="{}">{}</a>').format(address, words)
