@@ -12,6 +12,7 @@ from typing import cast, get_args
 import pytest
 from playwright.sync_api import Browser, expect
 
+import aforesaid
 from aforesaid.background import LoopStatus
 from aforesaid.domain.literals import AlertKind, ComponentStatus, Kind
 from aforesaid.domain.memory import CATEGORIES, STATES
@@ -72,6 +73,15 @@ VARIABLE = (
 
 def test_words_of_other_rooms_that_pages_show_have_a_german_entry() -> None:
     assert sorted({text for text in VARIABLE if text not in GERMAN.texts}) == []
+
+
+async def test_every_name_on_the_page_of_health_has_a_german_entry(tmp_path: Path) -> None:
+    named = {"providers", "breaker", "connections", "distributed by", "index rebuilt"}
+    for place in (f"sqlite:{tmp_path / 'memory.db'}", f"json:{tmp_path / 'memory.json'}", ":memory:"):
+        async with aforesaid.connect(place) as memory:
+            parts = (await memory.health()).components
+        named |= {part.name for part in parts} | {name for part in parts for name, _ in part.facts}
+    assert sorted(named - GERMAN.texts.keys()) == []
 
 
 REACHED = (
