@@ -14,7 +14,7 @@ from aforesaid.domain.scope import Scope
 from aforesaid.errors import ModelError
 from aforesaid.evaluation.memories import load_fact_transcripts, measure_facts
 from aforesaid.facts import salient
-from aforesaid.facts.candidate import Candidate
+from aforesaid.facts.candidate import Candidate, event_in
 from aforesaid.facts.people import Person
 from aforesaid.facts.surroundings import between_others
 from aforesaid.models import salience
@@ -296,6 +296,24 @@ def test_a_month_or_year_without_its_number_that_is_far_away_is_not_certain(said
     near = salient._time_in("Our second child is due in August.", june)
     assert near is not None
     assert near.start.month == 8
+
+
+@pytest.mark.parametrize(
+    ("said", "year"),
+    [
+        ("My sister is getting married in September.", 2027),
+        ("Wir werden im September umziehen.", 2027),
+        ("My sister got married in September.", 2026),
+    ],
+)
+def test_what_is_still_to_come_gets_the_next_month_of_that_name(said: str, year: int) -> None:
+    november = datetime(2026, 11, 17, 12, tzinfo=UTC)
+    found = salient._time_in(said, november)
+    assert found is not None
+    assert (found.start.year, found.start.month) == (year, 9)
+    event = event_in(said, november, "fact")
+    assert event is not None
+    assert event.start.year == year
 
 
 async def test_what_cannot_be_understood_alone_is_left_out_where_no_question_is_known() -> None:

@@ -29,6 +29,7 @@ from aforesaid.text.pointing import begins_with_pronoun, points_elsewhere
 from aforesaid.text.scripts import UNSPACED_LANGUAGES
 from aforesaid.text.sentences import is_question, length_in_words, split_sentences
 from aforesaid.text.stop_words import stop_words
+from aforesaid.text.times.coming import lies_ahead
 from aforesaid.text.times.find import When, find_times
 from aforesaid.text.times.recurring import recurs
 from aforesaid.text.vocabulary import vocabulary
@@ -304,14 +305,15 @@ def _time_in(words: str, said: datetime) -> When | None:
 
     What comes back ("every Tuesday") has no single date. An hour of the same day may be any day's ("open until 5"). A
     month or year without its number may be another one if it is far away: "in January", said in June, or "twice in 30
-    years".
+    years". The next one is meant where the words say that it is still to come: "is getting married in January".
     """
-    times = find_times(words, said, "nearest")
+    ahead = lies_ahead(words)
+    times = find_times(words, said, "future" if ahead else "nearest")
     if len(times) != 1 or (times[0].timed and times[0].start.date() == said.date()) or recurs(words):
         return None
     found = times[0]
     long = found.end - found.start >= _MONTH and str(found.start.year) not in words
-    return None if long and not said - _NEAR <= found.start <= said + _NEAR else found
+    return None if long and not ahead and not said - _NEAR <= found.start <= said + _NEAR else found
 
 
 def _kind(judgement: Judgement, words: str, message: Message, when: When | None, *, to_assistant: bool) -> Kind:
