@@ -36,6 +36,8 @@ def test_what_is_to_come_is_noticed(text: str) -> None:
         "We moved to York in March.",
         "She was getting worse in May.",
         "We were going to move in May.",
+        "Will visited us in March.",
+        "My knee is getting worse since May.",
         "Wir sind im Mai umgezogen, es wurde spät.",
         "Ma sœur s’est mariée en septembre.",
         "Mi hermana se casó en septiembre.",

@@ -26,6 +26,14 @@ _COMING: Final = re.compile(
 )
 
 
+_BEGAN_BEFORE: Final = re.compile(r"\b(?:since|seit|depuis|desde|sinds|sedan)\b")
+_NAME: Final = re.compile(r"\bWill\b")
+
+
 def lies_ahead(text: str) -> bool:
-    """Return whether a text speaks of what is still to come, as far as its verbs tell."""
-    return _COMING.search(fold(text).replace("’", "'")) is not None
+    """Return whether a text speaks of what is still to come, as far as its verbs tell.
+
+    "Will" with a capital letter is somebody's name, and "is getting worse since May" speaks of a May that is over.
+    """
+    folded = fold(_NAME.sub("", text)).replace("’", "'")
+    return _COMING.search(folded) is not None and _BEGAN_BEFORE.search(folded) is None
