@@ -63,6 +63,13 @@ def test_what_a_summary_states_already_is_not_added() -> None:
     assert with_important(text, [known(ALLERGY)], 500, lambda _: "") == text
 
 
+def test_a_memory_that_quotes_its_speaker_names_them_once() -> None:
+    quote = ImportantMemory("Kes", date(2025, 3, 4), 'Kes: "Raids stay on Tuesday."', 8)
+    assert quote.line == 'Kes (2025-03-04): "Raids stay on Tuesday."'
+    answer = ImportantMemory("Pixel", date(2025, 4, 15), 'Pixel: "Why?" OldTom: "The eye is operated on in June."', 8)
+    assert answer.line == 'Pixel (2025-04-15): "Why?" OldTom: "The eye is operated on in June."'
+
+
 def test_room_is_made_for_what_is_missing_and_the_limit_holds() -> None:
     long = "The house has rooms. " * 20
 

@@ -216,3 +216,71 @@ Q none | Who painted the door? | | never said
 F Mara | Mara's roof leaked. | home | 5 | 1
 X 1 -> 1
 """
+
+
+def realtalk() -> dict[str, Any]:
+    def turn(identity: str, speaker: str, at: str, text: str, **more: object) -> dict[str, Any]:
+        return {"dia_id": identity, "speaker": speaker, "date_time": at, "clean_text": text, "img_file": [], **more}
+
+    return {
+        "name": {"speaker_1": "Mira", "speaker_2": "tom"},
+        "session_1": [
+            turn("D1:1", "Mira", "29.12.2023, 22:42:04", "The boiler is broken"),
+            turn("D1:2", "tom", "30.12.2023, 00:32:20", "", blip_caption="a photo of a boiler"),
+        ],
+        "session_2": [turn("D2:1", "tom", "02.01.2024, 08:00:00", "My cat is called Ada")],
+        "session_1_date_time": "29.12.2023, 22:42:04",
+        "session_2_date_time": "02.01.2024, 08:00:00",
+        "qa": [
+            {"question": "What is broken?", "answer": "the boiler", "evidence": ["D1:1", "D1:2"], "category": 1},
+            {"question": "When was Ada named?", "answer": "January", "evidence": ["D:2:1"], "category": 2},
+        ],
+    }
+
+
+def halumem() -> str:
+    def session(number: int, said: str, *questions: dict[str, Any], update: bool = False) -> dict[str, Any]:
+        at = f"Dec {number:02}, 2025, 06:11:23"
+        return {
+            "start_time": at,
+            "end_time": f"Dec {number:02}, 2025, 07:00:00",
+            "dialogue": [
+                {"role": "user", "content": said, "timestamp": at, "dialogue_turn": 0},
+                {"role": "assistant", "content": "I see.", "timestamp": at, "dialogue_turn": 0},
+            ],
+            "memory_points": [{"index": 1, "memory_content": f"Martin: {said}", "is_update": str(update)}],
+            "questions": list(questions),
+        }
+
+    def question(text: str, answer: str, kind: str, *evidence: str) -> dict[str, Any]:
+        named = [{"memory_content": f"Martin: {each}", "memory_type": "Event Memory"} for each in evidence]
+        return {"question": text, "answer": answer, "evidence": named, "difficulty": "easy", "question_type": kind}
+
+    first, last = "I work as a baker", "I am a gardener now"
+    user = {
+        "uuid": "martin",
+        "persona_info": "Name: Martin Mark",
+        "sessions": [
+            session(1, first, question("What is Martin's job?", "a baker", "Basic Fact Recall", first)),
+            session(
+                9,
+                last,
+                question("What is Martin's job now?", "a gardener", "Dynamic Update", first, last),
+                question("What is the name of Martin's dog?", "It is not known.", "Memory Boundary"),
+                update=True,
+            ),
+            {"start_time": "Dec 10, 2025, 06:00:00", "dialogue": [{"role": "user", "content": "2 + 2?"}]},
+        ],
+    }
+    return json.dumps(user) + "\n"
+
+
+def memory_agent_bench() -> str:
+    lines = "".join(f"{number}. The capital of land {number} is city {number}.\n" for number in range(100))
+    entry = {
+        "context": lines,
+        "questions": ["What is the capital of land 7?", ""],
+        "answers": [["city 7", "City Seven", "city 7"], ["nothing"]],
+        "metadata": {"source": "factconsolidation_sh_6k", "qa_pair_ids": ["1", "2"]},
+    }
+    return json.dumps(entry) + "\n\n" + json.dumps(entry) + "\n"

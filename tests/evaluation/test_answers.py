@@ -130,6 +130,22 @@ def test_the_model_is_asked_with_a_context_and_the_judge_with_the_expected_answe
 
 
 @pytest.mark.usefixtures("place")
+def test_the_same_model_with_the_newest_messages_only(model: ScriptedModel, judge: ScriptedModel) -> None:
+    padding = "".join(f"Mara: {number} slates, and another long evening on the ladder\n" for number in range(40))
+    text = samples.TRANSCRIPT.replace("Mara: the roofer came at last\n", f"Mara: the roofer came at last\n{padding}")
+    Path("chat.txt").write_text(text, encoding="utf-8")
+    found = report(run(model, judge, "--newest-only", "--budget", "500", "--json"))
+    assert found["run"]["profile"] == "default, newest messages only"
+    (asked,) = [each for each in model.requests if "What drips?" in each.asked]
+    everything = json.dumps(asked.messages)
+    assert "39 slates" in everything
+    assert "the roof leaks" not in everything
+    assert found["with_evidence"]["questions"] == 0
+    result = run(model, judge, "--budget", "500")
+    assert (result.exit_code, "its profile is 'default, newest messages only'" in result.stderr) == (2, True)
+
+
+@pytest.mark.usefixtures("place")
 def test_tables_for_people(model: ScriptedModel, judge: ScriptedModel) -> None:
     result = run(model, judge)
     assert result.exit_code == 0, result.output

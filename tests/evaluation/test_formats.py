@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 from aforesaid.errors import InvalidInput
 from aforesaid.evaluation.conversation import Conversation, Count, Dataset
 from aforesaid.evaluation.datasets import load_datasets
+from aforesaid.evaluation.filling import rounds_of
 from aforesaid.evaluation.question_sample import sample
 from evaluation import samples
 
@@ -166,6 +168,97 @@ def test_every_trajectory_of_memdaily_is_a_memory_of_its_own(tmp_path: Path) -> 
         ("01_simple", ("0",)),
     ]
     assert first.questions[0].asked_at == datetime(2024, 4, 3, 18, 40, tzinfo=UTC)
+
+
+def test_realtalk(tmp_path: Path) -> None:
+    samples.write(tmp_path / "Chat_2_Tom_Mira.json", samples.realtalk())
+    dataset = only(samples.write(tmp_path / "Chat_1_Mira_Tom.json", samples.realtalk()).parent)
+    assert (dataset.format, [c.id for c in dataset.conversations]) == (
+        "REALTALK",
+        ["Chat_1_Mira_Tom", "Chat_2_Tom_Mira"],
+    )
+    chat = dataset.conversations[0]
+    assert said(chat) == [
+        ("session_1", "D1:1", "The boiler is broken"),
+        ("session_1", "D1:2", "[a photo of a boiler]"),
+        ("session_2", "D2:1", "My cat is called Ada"),
+    ]
+    assert [turn.at for turn in chat.turns][1:] == [
+        datetime(2023, 12, 30, 0, 32, 20, tzinfo=UTC),
+        datetime(2024, 1, 2, 8, tzinfo=UTC),
+    ]
+    assert {turn.speaker for turn in chat.turns} == {"Mira", "tom"}
+    assert [(q.text, q.category, q.turns, q.answer) for q in chat.questions] == [
+        ("What is broken?", "1 multi-hop", ("D1:1", "D1:2"), "the boiler"),
+        ("When was Ada named?", "2 temporal", ("D2:1",), "January"),
+    ]
+    assert dataset.mended == (Count("malformed evidence ids, repaired", 2),)
+
+
+def test_halumem(tmp_path: Path) -> None:
+    file = tmp_path / "HaluMem-Medium.jsonl"
+    file.write_text(samples.halumem(), encoding="utf-8")
+    dataset = only(file)
+    (user,) = dataset.conversations
+    assert (dataset.format, user.id, user.kind) == ("HaluMem", "martin", "assistant")
+    assert said(user) == [
+        ("session 1", "1:0", "I work as a baker"),
+        ("session 1", "1:1", "I see."),
+        ("session 2", "2:0", "I am a gardener now"),
+        ("session 2", "2:1", "I see."),
+        ("session 3", "3:0", "2 + 2?"),
+    ]
+    assert [turn.role for turn in user.turns[:2]] == ["user", "assistant"]
+    assert user.turns[1].at > user.turns[0].at
+    # Memories are the evidence: the sessions that they are from are labelled.
+    assert [(q.text, q.turns, q.sessions) for q in user.questions] == [
+        ("What is Martin's job?", (), ("session 1",)),
+        ("What is Martin's job now?", (), ("session 1", "session 2")),
+    ]
+    assert [(q.text, q.never_said) for q in user.unanswerable] == [("What is the name of Martin's dog?", True)]
+
+
+def test_questions_are_asked_before_what_was_said_later(tmp_path: Path) -> None:
+    file = tmp_path / "HaluMem-Medium.jsonl"
+    file.write_text(samples.halumem(), encoding="utf-8")
+    (user,) = only(file).conversations
+    asked_in_turn = [*user.questions, *user.unanswerable]
+    first, second = rounds_of((user, question) for question in asked_in_turn)
+    assert (first.known, [q.answer for _, q in first.asked]) == ({"martin": 2}, ["a baker"])
+    assert (second.known, [q.answer for _, q in second.asked]) == ({"martin": 4}, ["a gardener", "It is not known."])
+    # Where a date is wrong, the evidence is known all the same.
+    early = replace(user.questions[1], asked_at=datetime(2020, 1, 1, tzinfo=UTC))
+    assert [each.known for each in rounds_of([(user, early)])] == [{"martin": 4}]
+    assert rounds_of([]) == []
+
+
+def test_memory_agent_bench(tmp_path: Path) -> None:
+    file = tmp_path / "Conflict_Resolution.jsonl"
+    file.write_text(samples.memory_agent_bench(), encoding="utf-8")
+    dataset = only(file)
+    assert (dataset.format, [c.id for c in dataset.conversations]) == (
+        "MemoryAgentBench",
+        ["factconsolidation_sh_6k 1", "factconsolidation_sh_6k 2"],
+    )
+    chat = dataset.conversations[0]
+    assert len(chat.turns) == 2
+    assert all(len(turn.text) <= 2_000 for turn in chat.turns)
+    assert all(turn.text.endswith(".\n") for turn in chat.turns)
+    assert "".join(turn.text for turn in chat.turns).count("The capital of") == 100
+    # Nothing says where the answers are: recall has nothing to count, and answers can be judged.
+    assert chat.questions == ()
+    assert [(q.text, q.answer) for q in chat.unlabelled] == [("What is the capital of land 7?", "city 7 or City Seven")]
+    assert dataset.left_out == (Count("questions without evidence", 2), Count("questions without text or answer", 2))
+
+
+def test_a_damaged_line_of_a_json_file_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "HaluMem-Medium.jsonl"
+    file.write_text(samples.halumem() + "{broken\n", encoding="utf-8")
+    with pytest.raises(InvalidInput, match="line 2, column 2"):
+        load_datasets(file)
+    file.write_text("[" * 100_000, encoding="utf-8")
+    with pytest.raises(InvalidInput, match="line 1 is nested too deeply"):
+        load_datasets(tmp_path)
 
 
 def test_a_folder_gives_every_data_set_in_it_and_passes_over_the_rest(tmp_path: Path) -> None:

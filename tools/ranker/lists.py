@@ -30,8 +30,8 @@ import numpy as np
 from aforesaid.evaluation import load_datasets, transcript
 from aforesaid.evaluation.conversation import PAUSE, Conversation, Dataset, Question, Tallies
 from aforesaid.evaluation.conversation_builder import ConversationBuilder
+from aforesaid.evaluation.filling import fill
 from aforesaid.evaluation.json_files import Node
-from aforesaid.evaluation.measure import fill
 from aforesaid.memory import Memory, UserMemory, connect
 from aforesaid.models.embed.local import load_encoder
 from aforesaid.recall import SearchRequest

@@ -68,7 +68,8 @@ def evaluate(
     path: Annotated[
         Path,
         typer.Argument(
-            help="A data set, as published: a file or folder of LoCoMo, LongMemEval, BEAM, FriendsQA or MemDaily."
+            help="A data set, as published: a file or folder of LoCoMo, LongMemEval, BEAM, REALTALK, HaluMem, "
+            "FriendsQA or MemDaily."
         ),
     ],
     arms: Annotated[

@@ -65,6 +65,9 @@ def evaluate_answers(
     ] = None,
     budget: Annotated[int, typer.Option("--budget", "-b", min=100, help="Tokens of a context.")] = _DEFAULTS.budget,
     profile: Annotated[str, typer.Option("--profile", "-p", help="A built-in profile.")] = _DEFAULTS.profile,
+    newest_only: Annotated[
+        bool, typer.Option("--newest-only", help="Give the model the newest messages and nothing else, for comparison.")
+    ] = _DEFAULTS.newest_only,
     limit: Annotated[
         int | None,
         typer.Option("--limit", "-n", min=1, help="Questions to ask per data set. Default: all. Example: -n 50"),
@@ -95,7 +98,7 @@ def evaluate_answers(
         raise InvalidInput(f"unknown profile {profile!r}; use {', '.join(BUILT_IN)}")
     prices = _prices("--model-price", model_price), _prices("--judge-price", judge_price)
     models = choose_model(model, model_key_env), choose_model(judge, judge_key_env)
-    options = RunOptions(budget, profile, parallel, timeout, max_tokens)
+    options = RunOptions(budget, profile, newest_only, parallel, timeout, max_tokens)
     header = header_of(*models, options)
     datasets = load_datasets(path)
     asked = [each for dataset in datasets for each in questions_of(dataset, limit)]

@@ -40,7 +40,8 @@ class ImportantMemory(NamedTuple):
     @property
     def line(self) -> str:
         """The memory as a line of a summary, with its speaker and day."""
-        return f"{self.speaker} ({self.day.isoformat()}): {self.text}"
+        # A memory that quotes its speaker begins with the name.
+        return f"{self.speaker} ({self.day.isoformat()}): {self.text.removeprefix(f'{self.speaker}: ')}"
 
 
 async def important_memories(store: Store, scope: Scope, first: int, last: int, zone: tzinfo) -> list[ImportantMemory]:

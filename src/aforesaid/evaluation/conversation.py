@@ -44,6 +44,11 @@ class Question:
     never_said: bool = False
     """Whether the conversation does not contain the answer: the right reply is to say so."""
 
+    @property
+    def has_evidence(self) -> bool:
+        """Whether turns or sessions are labelled."""
+        return bool(self.turns or self.sessions)
+
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
@@ -55,6 +60,8 @@ class Conversation:
     """Questions with labelled turns or sessions."""
     unanswerable: tuple[Question, ...] = ()
     """Questions about what was never said. They have no evidence, so recall does not count them."""
+    unlabelled: tuple[Question, ...] = ()
+    """Questions with an answer, but without labelled evidence. Only their answers can be judged."""
     language: str = ""
     """The code of the language, such as `en`. Empty if the data set does not say."""
     kind: str = ""

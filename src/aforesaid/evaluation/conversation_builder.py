@@ -25,6 +25,7 @@ class ConversationBuilder:
         self._turns: dict[str, Turn] = {}
         self._questions: list[Question] = []
         self._unanswerable: list[Question] = []
+        self._unlabelled: list[Question] = []
 
     def say(
         self,
@@ -96,6 +97,15 @@ class ConversationBuilder:
         asked_at = self._last() + _DAY if at is None else at
         self._unanswerable.append(Question(text, category, asked_at, (), (), answer=answer, never_said=True))
 
+    def ask_unlabelled(self, text: str, category: str, answer: str) -> None:
+        """Add a question whose answer is known, but not where it was said. Recall leaves it out."""
+        if not text.strip() or not answer.strip():
+            self._tallies.left_out["questions without text or answer"] += 1
+            return
+        self._tallies.left_out["questions without evidence"] += 1
+        if self._turns:
+            self._unlabelled.append(Question(text, category, self._last() + _DAY, (), (), answer=answer))
+
     def conversation(self) -> Conversation:
         """Return the finished conversation."""
         return Conversation(
@@ -103,6 +113,7 @@ class ConversationBuilder:
             tuple(self._turns.values()),
             tuple(self._questions),
             tuple(self._unanswerable),
+            tuple(self._unlabelled),
             self._language,
             self._kind,
         )

@@ -8,9 +8,19 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from aforesaid.errors import InvalidInput, quoted
-from aforesaid.evaluation import beam, friendsqa, locomo, longmemeval, memdaily, transcript
+from aforesaid.evaluation import (
+    beam,
+    friendsqa,
+    halumem,
+    locomo,
+    longmemeval,
+    memdaily,
+    memory_agent_bench,
+    realtalk,
+    transcript,
+)
 from aforesaid.evaluation.conversation import Conversation, Dataset, Tallies, counts
-from aforesaid.evaluation.json_files import Node, read_first_value, read_text
+from aforesaid.evaluation.json_files import Node, read_first_value, read_json_lines, read_text
 
 
 class Format(NamedTuple):
@@ -29,11 +39,15 @@ FORMATS: Final = (
     Format("FriendsQA", friendsqa.fits, friendsqa.load, lambda file: file),
     Format("MemDaily", memdaily.fits, memdaily.load, lambda file: file.parent),
     Format("BEAM", beam.fits, beam.load, lambda file: file.parent.parent),
+    Format("REALTALK", realtalk.fits, realtalk.load, lambda file: file.parent),
+    Format("HaluMem", halumem.fits, halumem.load, lambda file: file),
+    Format("MemoryAgentBench", memory_agent_bench.fits, memory_agent_bench.load, lambda file: file),
     Format("transcripts", transcript.fits, transcript.load, lambda file: file.parent),
 )
 
 
 _TEXT: Final = ".txt"
+_JSON: Final = (".json", ".jsonl")
 
 
 class _Collected(NamedTuple):
@@ -71,15 +85,17 @@ def _files(path: Path) -> list[Path]:
         return [path]
     if not path.is_dir():
         raise InvalidInput(f"{path} does not exist; pass a file or folder with labelled conversations")
-    found = [file for file in path.rglob("*.json") if file.is_file()]
+    found = [file for suffix in _JSON for file in path.rglob(f"*{suffix}") if file.is_file()]
     found += [file for file in path.rglob(f"*{_TEXT}") if file.is_file() and transcript.begins(file)]
     return sorted(found, key=_as_people_sort)
 
 
 def _read(file: Path) -> tuple[Node, InvalidInput | None]:
-    """Read a transcript as text, every other file as JSON."""
+    """Read a transcript as text, every other file as JSON: one value, or one in each line."""
     if file.suffix == _TEXT:
         return Node(read_text(file), file), None
+    if file.suffix == _JSON[1]:
+        return read_json_lines(file), None
     return read_first_value(file)
 
 

@@ -105,8 +105,12 @@ class Node:
 
     def starts_with(self, **fields: type) -> bool:
         """Return whether this is a list whose first item is an object with these fields, of these types."""
-        first = self.raw[0] if isinstance(self.raw, list) and self.raw else None
-        return isinstance(first, dict) and all(isinstance(first.get(name), kind) for name, kind in fields.items())
+        return isinstance(self.raw, list) and bool(self.raw) and Node(self.raw[0], self.file).has(**fields)
+
+    def has(self, **fields: type) -> bool:
+        """Return whether this is an object with these fields, of these types."""
+        raw = self.raw
+        return isinstance(raw, dict) and all(isinstance(raw.get(name), kind) for name, kind in fields.items())
 
     def damaged(self, how: str) -> InvalidInput:
         """Return an error that names the file and the position of the damage."""
@@ -136,6 +140,21 @@ def read_first_value(path: Path) -> tuple[Node, InvalidInput | None]:
     if not rest:
         return Node(value, path), None
     return Node(value, path), _broken(path, json.JSONDecodeError("more text follows", text, len(text) - len(rest)))
+
+
+def read_json_lines(path: Path) -> Node:
+    """Read a file with a JSON value in each line, as a list."""
+    values = []
+    for number, line in enumerate(read_text(path).split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            values.append(json.loads(line))
+        except json.JSONDecodeError as error:
+            raise InvalidInput(f"{path} is damaged: line {number}, column {error.colno}: {error.msg}") from None
+        except RecursionError:
+            raise InvalidInput(f"{path} is damaged: line {number} is nested too deeply") from None
+    return Node(values, path)
 
 
 def read_text(path: Path) -> str:

@@ -54,7 +54,8 @@ def _read_turns(chat: Node, builder: ConversationBuilder) -> None:
             )
 
 
-def _read_question(question: Node, builder: ConversationBuilder, tallies: Tallies) -> None:
+def read_evidence(question: Node, tallies: Tallies) -> list[str]:
+    """Return the ids of the turns with the answer, malformed ones repaired."""
     evidence: list[str] = []
     named = question.find("evidence")
     for node in () if named is None else named.leaves():
@@ -64,6 +65,10 @@ def _read_question(question: Node, builder: ConversationBuilder, tallies: Tallie
             tallies.mended["malformed evidence ids, repaired"] += 1
         # An unreadable id counts as a turn that does not exist, like any other wrong id.
         evidence += found or [written]
+    return evidence
+
+
+def _read_question(question: Node, builder: ConversationBuilder, tallies: Tallies) -> None:
     category = question.field("category")
     name = _CATEGORIES.get(category.raw) if isinstance(category.raw, int) else None
     if name is None:
@@ -71,7 +76,7 @@ def _read_question(question: Node, builder: ConversationBuilder, tallies: Tallie
     builder.ask(
         question.field("question").text(),
         f"{category.raw} {name}",
-        evidence,
+        read_evidence(question, tallies),
         apart=category.raw == _APART,
         answer=question.words_of("answer"),
     )

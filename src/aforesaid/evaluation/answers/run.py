@@ -21,7 +21,7 @@ from aforesaid.evaluation.answers.models import (
 from aforesaid.evaluation.answers.results import Key, Result, ResultsFile, RunHeader
 from aforesaid.evaluation.contexts.measure import turns_in
 from aforesaid.evaluation.conversation import Conversation, Dataset, Question
-from aforesaid.evaluation.measure import SPACE, fill
+from aforesaid.evaluation.filling import SPACE, Filling, rounds_of
 from aforesaid.evaluation.question_sample import evenly
 from aforesaid.memory import Memory, connect
 from aforesaid.models.chat import RoutedChat, Said
@@ -33,6 +33,8 @@ MOST_UNREADABLE: Final = 20
 """Verdicts in a row that may be unreadable before the run is stopped: each costs an answer of the other model."""
 _MESSAGE_BYTES: Final = 16 * 1024 * 1024
 """Data sets contain a few very long turns."""
+_ALL_MESSAGES: Final = 1_000
+"""Newest messages that a context may contain: more than fit into a budget."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,8 @@ class RunOptions:
     budget: int = 4_000
     """Tokens of a context."""
     profile: str = "default"
+    newest_only: bool = False
+    """Whether contexts contain the newest messages and nothing else, for comparison."""
     parallel: int = 4
     """Questions asked at the same time."""
     timeout: float = 120.0
@@ -72,7 +76,9 @@ def questions_of(dataset: Dataset, limit: int | None = None) -> list[Asked]:
     asked = [
         Asked(dataset.format, conversation, number, question)
         for conversation in dataset.conversations
-        for number, question in enumerate((*conversation.questions, *conversation.unanswerable))
+        for number, question in enumerate(
+            (*conversation.questions, *conversation.unanswerable, *conversation.unlabelled)
+        )
         if question.answer or question.never_said
     ]
     return asked if limit is None else evenly(asked, limit)
@@ -81,7 +87,17 @@ def questions_of(dataset: Dataset, limit: int | None = None) -> list[Asked]:
 def header_of(model: ChosenModel, judge: ChosenModel, options: RunOptions) -> RunHeader:
     """Return what all results of a run have in common."""
     prompts = ", ".join(prompt(name).version for name in PROMPTS)
-    return RunHeader(model.label, judge.label, options.budget, options.profile, prompts)
+    profile = f"{options.profile}, newest messages only" if options.newest_only else options.profile
+    return RunHeader(model.label, judge.label, options.budget, profile, prompts)
+
+
+def profile_of(options: RunOptions) -> dict[str, object]:
+    """Return the profile that builds the contexts of a run."""
+    profile: dict[str, object] = {"extends": options.profile, "message_bytes": _MESSAGE_BYTES}
+    if options.newest_only:
+        parts = {"order": ["system", "recent", "date", "current"], "trim": ["recent"]}
+        profile["context"] = {**parts, "recent": _ALL_MESSAGES, "tokens": {"recent": options.budget}}
+    return profile
 
 
 async def answer_questions(
@@ -143,11 +159,13 @@ class _Run:
             return
         wanted = {each.conversation.id for each in todo}
         stored = tuple(each for each in dataset.conversations if each.id in wanted)
-        profile = {"extends": self._options.profile, "message_bytes": _MESSAGE_BYTES}
         with tempfile.TemporaryDirectory(prefix="aforesaid-eval-") as folder:
-            async with connect(Path(folder) / "memory.db", profile=profile) as memory:
-                await fill(memory, replace(dataset, conversations=stored), self._progress)
-                await self._ask_all(memory, todo)
+            async with connect(Path(folder) / "memory.db", profile=profile_of(self._options)) as memory:
+                filling = Filling(memory, replace(dataset, conversations=stored), self._progress)
+                asked = {id(each.question): each for each in todo}
+                for known, together in rounds_of((each.conversation, each.question) for each in todo):
+                    await filling.up_to(known)
+                    await self._ask_all(memory, [asked[id(question)] for _, question in together])
 
     async def _ask_all(self, memory: Memory, todo: Sequence[Asked]) -> None:
         waiting = iter(todo)

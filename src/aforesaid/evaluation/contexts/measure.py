@@ -13,7 +13,7 @@ from typing import Final
 from aforesaid.context import Context
 from aforesaid.evaluation.contexts.chunk_baseline import Chunks
 from aforesaid.evaluation.conversation import Conversation, Dataset, Question
-from aforesaid.evaluation.measure import SPACE, fill
+from aforesaid.evaluation.filling import SPACE, fill
 from aforesaid.memory import Memory, connect
 from aforesaid.models.embed import LocalEmbedder
 from aforesaid.models.tokens import counter_for
