@@ -6,7 +6,7 @@ PYTHON is the interpreter of an environment that has langgraph-checkpoint-sqlite
 not index it; here every message has a hash, a session and a place in time, and is indexed by its words. A batch is
 indexed after it is stored, so there are two rates: until `add_many` returns, and until a search right after it has
 returned, which waits for the index. Both CPU time and elapsed time are printed, because the second depends on what else
-the machine does. The stores take turns, `--rounds` times.
+the machine does. The stores take turns, `--rounds` times, each in a new process.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 from typing import TypeAlias
 
@@ -111,7 +113,8 @@ def main() -> None:
     for _ in range(options.rounds):
         with tempfile.TemporaryDirectory() as folder:
             for kind in KINDS:
-                stored, indexed = ours(Path(folder) / f"{kind}.db", said, kind)
+                with ProcessPoolExecutor(1, get_context("spawn")) as fresh:
+                    stored, indexed = fresh.submit(ours, Path(folder) / f"{kind}.db", said, kind).result()
                 show(f"add_many, one batch of {kind}", len(said), stored)
                 show("  and a search right after it: indexed", len(said), indexed)
             for size in BATCHES if options.langgraph else ():
