@@ -340,4 +340,7 @@ async def test_a_space_is_listed_newest_first_page_by_page(store: Store) -> None
     ]
     assert await store.read(questions.MemoriesOfSpace("default", category="task")) == []
     assert len(await store.read(questions.MemoriesOfSpace("default", category="fact"))) == 4
+    assert len(await store.read(questions.MemoriesOfSpace("default", kind="fact"))) == 4
+    assert await store.read(questions.MemoriesOfSpace("default", kind="event")) == []
+    assert [m.id for m in await store.read(questions.MemoriesOfSpace("default", state="deactivated"))] == [mine[0].id]
     assert await store.read(questions.MemoriesOfSpace("nowhere")) == []

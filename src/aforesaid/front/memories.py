@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, tzinfo
 
 from aforesaid.domain import checks
@@ -68,18 +69,20 @@ class AllMemories(MemoryHandle):
         words = "" if containing is None else checks.query_text(containing).casefold()
         now = datetime.now(UTC)
         found: list[MemoryRecord] = []
+        # A memory that is over counts as expired before it is stored so. Texts are compared here, whatever their case.
+        asked = questions.MemoriesOfSpace(
+            where,
+            user=whose,
+            active=active if state is None else None,
+            category=category,
+            kind=kind,
+            state=None if state == "expired" else state,
+        )
         while len(found) < most:
-            size = MOST_LISTED if state or words or kind else most - len(found)
-            only = active if state is None else None
-            page = await self._services.store.read(
-                questions.MemoriesOfSpace(where, user=whose, active=only, category=category, before=last, limit=size)
-            )
-            found += [
-                each
-                for each in page
-                if kind in (None, each.kind) and in_state(each, active, state, now) and words in each.text.casefold()
-            ]
-            if not page or not (state or words or kind or active):
+            size = MOST_LISTED if words or state == "expired" else most - len(found)
+            page = await self._services.store.read(replace(asked, before=last, limit=size))
+            found += [each for each in page if in_state(each, active, state, now) and words in each.text.casefold()]
+            if len(page) < size:
                 break
             last = page[-1].id
         found = found[:most]

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from aforesaid.memory import Memory
-from aforesaid.server.auth import Credential, Keys, KeyUse, Sessions
+from aforesaid.server.auth import LINK, Credential, Keys, KeyUse, Sessions
 from aforesaid.server.auth.keys import hash_of
 from aforesaid.server.auth.page_views import PageViews
 from aforesaid.server.auth.sessions import COOKIE
@@ -88,7 +88,7 @@ class AppState:
     def credential_of(self, token: str) -> Credential | None:
         """Return the credential of a key or of the sign-in link; None for an unknown or expired one."""
         if secrets.compare_digest(hash_of(token), hash_of(self.link)):
-            return Credential("link", "the ready link", "admin")
+            return Credential(LINK, "the ready link", "admin")
         key = self.keys.find(token)
         if key is None:
             return None

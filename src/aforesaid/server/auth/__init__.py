@@ -1,8 +1,8 @@
 """Authorisation: keys, browser sessions and credentials."""
 
-from aforesaid.server.auth.credential import ROLES, Credential, Role
+from aforesaid.server.auth.credential import LINK, ROLES, Credential, Role
 from aforesaid.server.auth.key_use import KeyUse
 from aforesaid.server.auth.keys import Key, Keys, keys_path
 from aforesaid.server.auth.sessions import Sessions
 
-__all__ = ["ROLES", "Credential", "Key", "KeyUse", "Keys", "Role", "Sessions", "keys_path"]
+__all__ = ["LINK", "ROLES", "Credential", "Key", "KeyUse", "Keys", "Role", "Sessions", "keys_path"]

@@ -15,6 +15,8 @@ Role: TypeAlias = Literal["reader", "app", "admin"]
 """Reads; reads and writes; also settings, keys, audit, export and deletion. Each includes the ones before it."""
 
 ROLES: Final[tuple[Role, ...]] = get_args(Role)
+LINK: Final = "link"
+"""The id of the credential that the sign-in link gives."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +83,9 @@ class Credential:
 
     @property
     def actor(self) -> str:
-        """Its name in the audit log."""
+        """Its name in the audit log. Several keys can have the same name; there is only one link."""
+        if self.id == LINK:
+            return self.name
         return f"{self.id} {self.name}"[: checks.IDENTIFIER_CHARACTERS]
 
     @property

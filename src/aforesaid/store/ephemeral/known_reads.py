@@ -55,6 +55,8 @@ def memories_in(reader: Reader, question: questions.MemoriesOfSpace) -> list[Mem
         and question.user in (None, memory.user)
         and question.active in (None, memory.active)
         and question.category in (None, memory.category)
+        and question.kind in (None, memory.kind)
+        and question.state in (None, memory.state)
         and (question.before is None or memory.id < question.before)
     ]
     return sorted(found, key=lambda memory: -memory.id)[: question.limit]

@@ -92,6 +92,9 @@ class MemoriesOfSpace(OfSpace[list[MemoryRecord]]):
     user: str | None = None
     active: bool | None = None
     category: str | None = None
+    kind: str | None = None
+    state: str | None = None
+    """The stored state: a memory that is over can still be stored as active."""
     before: int | None = None
     limit: int = 50
 

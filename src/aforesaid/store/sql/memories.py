@@ -73,10 +73,12 @@ def memory(question: questions.MemoryById) -> Answer[MemoryRecord]:
 
 
 def listed(question: questions.MemoriesOfSpace) -> Answer[list[MemoryRecord]]:
-    """Return the newest memories by space, user, state, category and the id that they are below, up to a limit."""
+    """Return the newest memories by space, user, state, category, kind and the id that they are below."""
     limits = Conditions("[[m.space ~ o.space]] = $1", question.space)
     limits.add_if("[[m.owner ~ o.name]] = {0}", question.user)
     limits.add_if("m.category = {0}", question.category)
+    limits.add_if("m.kind = {0}", question.kind)
+    limits.add_if("m.state = {0}", question.state)
     limits.add_if("m.id < {0}", question.before)
     if question.active is not None:
         limits.add(_ACTIVE if question.active else "NOT m.active")
