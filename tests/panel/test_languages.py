@@ -17,6 +17,7 @@ from aforesaid.background import LoopStatus
 from aforesaid.domain.literals import AlertKind, ComponentStatus, Kind
 from aforesaid.domain.memory import CATEGORIES, STATES
 from aforesaid.errors import InvalidInput
+from aforesaid.facts.habits import TONES
 from aforesaid.memory import Memory
 from aforesaid.profiles.recipe import SectionName
 from aforesaid.profiles.runtime_settings import RUNTIME_SETTINGS
@@ -28,6 +29,7 @@ from aforesaid.server.languages.error_texts import ERROR_TEXTS, translate_error
 from aforesaid.server.panel.health import shown_fact
 from aforesaid.server.panel.memory_filters import GROUPINGS
 from aforesaid.settings import Serving
+from aforesaid.text.languages import LANGUAGES
 from aforesaid.upkeep import loops_health
 from panel.looking import looking, needs_chromium, served
 from panel.texts import SERVER, TEMPLATES, texts, unwrapped
@@ -66,7 +68,7 @@ def test_words_that_are_not_wrapped_are_found_and_wrapped_ones_are_not() -> None
 VARIABLE = (
     *CATEGORIES, *get_args(Kind), *STATES, *ROLES, "low", "medium", "high", "critical",
     *(word for each in RUNTIME_SETTINGS.values() if each.group for word in (each.label, each.help, each.group)),
-    *get_args(AlertKind), *get_args(ComponentStatus), *get_args(SectionName), *GROUPINGS,
+    *get_args(AlertKind), *get_args(ComponentStatus), *get_args(SectionName), *GROUPINGS, *LANGUAGES, *TONES,
 )  # fmt: skip
 """Texts of other rooms that templates show through a variable."""
 

@@ -75,6 +75,7 @@ _MARKS: Final = {
     )
 }
 """Marks of a writing style."""
+TONES: Final = tuple(_MARKS)
 
 
 @dataclass(slots=True)

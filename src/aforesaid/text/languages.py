@@ -27,6 +27,8 @@ _SCRIPTS: Final = {
     "armenian": "[\u0530-\u058f]",
 }
 """Characters that show a language by themselves."""
+LANGUAGES: Final = (*LATIN_LANGUAGES, *_SCRIPTS)
+"""All languages that are guessed."""
 _LETTERS_PER_UNSPACED: Final = 3
 """A character of an unspaced language counts as three letters, since it carries about as much text."""
 _STEMMED: Final = {
