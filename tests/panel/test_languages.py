@@ -176,6 +176,16 @@ def test_health_says_in_german_how_often_a_loop_ran(runs: int, line: str) -> Non
         assert shown_fact(fact) == line
 
 
+@pytest.mark.parametrize(
+    ("fact", "german"),
+    [("0 conversations", "0 Gespräche"), ("1 conversation", "1 Gespräch"), ("1,200 users", "1.200 Personen")],
+)
+def test_counts_on_the_page_of_health_are_in_german(fact: str, german: str) -> None:
+    assert shown_fact(fact) == fact
+    with using(GERMAN):
+        assert shown_fact(fact) == german
+
+
 def test_every_translated_error_is_in_the_sources() -> None:
     framework = {"Field required", "Input should be a valid integer, unable to parse string as an integer"}
     modules = (path for path in SERVER.parent.rglob("*.py") if path.name != "error_texts.py")

@@ -24,6 +24,7 @@ from aforesaid.upkeep.acknowledgements import acknowledge as store_acknowledgeme
 
 router = APIRouter()
 
+_COUNTED: Final = re.compile(r"([\d,]+) (message|conversation|user)s?")
 _LOOP: Final = re.compile(
     r"([\d,]+) runs?, last success (never|[^;]+)(?:; ([\d,]+) failed, last error (.+? UTC): (.*))?", re.DOTALL
 )
@@ -130,7 +131,13 @@ async def shown_alerts(memory: Memory, health: Health) -> list[ShownAlert]:
 
 
 def shown_fact(value: str) -> str:
-    """Return a fact about a component in the language of the request: how often a background loop ran, and how well."""
+    """Return a fact about a component in the language of the request.
+
+    Counts, and how often a background loop ran and how well, are put into its words.
+    """
+    if (counted := _COUNTED.fullmatch(value)) is not None:
+        count, what = counted.groups()
+        return plural(f"{{count}} {what}", f"{{count}} {what}s", int(count.replace(",", "")))
     if (found := _LOOP.fullmatch(value)) is None:
         return translate(value)
     runs, success, failed, at, error = found.groups()
