@@ -14,6 +14,8 @@ from aforesaid.memory import Memory
 from aforesaid.store import Progress
 
 SPACE: Final = "eval"
+REPEATABLE: Final = {"background": False}
+"""Settings of a memory that is measured: work in the background, while it is being filled, would depend on timing."""
 _AT_ONCE: Final = 64
 """Number of conversations stored concurrently, so that they share commits."""
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
 from aforesaid.evaluation.conversation import Conversation, Dataset, Question
-from aforesaid.evaluation.filling import SPACE, Filling, rounds_of
+from aforesaid.evaluation.filling import REPEATABLE, SPACE, Filling, rounds_of
 from aforesaid.evaluation.like_baseline import like
 from aforesaid.evaluation.report import DatasetReport, QuestionResult, mark, sum_up_dataset, sum_up_ranking
 from aforesaid.memory import Memory, connect
@@ -48,7 +48,8 @@ async def measure(dataset: Dataset, rankings: Sequence[Ranking], progress: Progr
     # Embed only if a ranking needs it: embedding takes far longer than everything else.
     embedder = None if {"dense", "all"}.intersection(rankings) else "none"
     with tempfile.TemporaryDirectory(prefix="aforesaid-eval-") as folder:
-        async with connect(Path(folder) / "memory.db", profile=_PROFILE, embedder=embedder) as memory:
+        place = Path(folder) / "memory.db"
+        async with connect(place, profile=_PROFILE, embedder=embedder, settings=REPEATABLE) as memory:
             asked = {each: _Asked(memory, each) for each in rankings}
             filling, done = Filling(memory, dataset, progress), 0
             for known, together in rounds_of([*counted, *never_said]):

@@ -21,7 +21,7 @@ from aforesaid.evaluation.answers.models import (
 from aforesaid.evaluation.answers.results import Key, Result, ResultsFile, RunHeader
 from aforesaid.evaluation.contexts.measure import turns_in
 from aforesaid.evaluation.conversation import Conversation, Dataset, Question
-from aforesaid.evaluation.filling import SPACE, Filling, rounds_of
+from aforesaid.evaluation.filling import REPEATABLE, SPACE, Filling, rounds_of
 from aforesaid.evaluation.question_sample import evenly
 from aforesaid.memory import Memory, connect
 from aforesaid.models.chat import RoutedChat, Said
@@ -160,7 +160,8 @@ class _Run:
         wanted = {each.conversation.id for each in todo}
         stored = tuple(each for each in dataset.conversations if each.id in wanted)
         with tempfile.TemporaryDirectory(prefix="aforesaid-eval-") as folder:
-            async with connect(Path(folder) / "memory.db", profile=profile_of(self._options)) as memory:
+            place, profile = Path(folder) / "memory.db", profile_of(self._options)
+            async with connect(place, profile=profile, settings=REPEATABLE) as memory:
                 filling = Filling(memory, replace(dataset, conversations=stored), self._progress)
                 asked = {id(each.question): each for each in todo}
                 for known, together in rounds_of((each.conversation, each.question) for each in todo):

@@ -13,7 +13,7 @@ from typing import Final
 from aforesaid.context import Context
 from aforesaid.evaluation.contexts.chunk_baseline import Chunks
 from aforesaid.evaluation.conversation import Conversation, Dataset, Question
-from aforesaid.evaluation.filling import SPACE, fill
+from aforesaid.evaluation.filling import REPEATABLE, SPACE, fill
 from aforesaid.memory import Memory, connect
 from aforesaid.models.embed import LocalEmbedder
 from aforesaid.models.tokens import counter_for
@@ -92,7 +92,7 @@ async def _with_profile(
     progress: Progress,
 ) -> list[Contained]:
     with tempfile.TemporaryDirectory(prefix="aforesaid-eval-") as folder:
-        async with connect(Path(folder) / "memory.db", profile=profile) as memory:
+        async with connect(Path(folder) / "memory.db", profile=profile, settings=REPEATABLE) as memory:
             await fill(memory, dataset, progress)
 
             async def ask(conversation: Conversation, question: Question, budget: int) -> set[str]:

@@ -15,6 +15,7 @@ import anyio
 from aforesaid.domain.memory import MemoryRecord
 from aforesaid.errors import ModelError
 from aforesaid.evaluation.conversation import Count, counts
+from aforesaid.evaluation.filling import REPEATABLE
 from aforesaid.evaluation.memories.cases import Case, CaseSet
 from aforesaid.facts.statement import support
 from aforesaid.memory import Memory, UserMemory, connect
@@ -72,7 +73,7 @@ async def measure_memories(
     asking = recall and any(case.questions for case in cases.cases)
     with tempfile.TemporaryDirectory(prefix="aforesaid-eval-") as folder:
         # Default settings: without a model.
-        async with connect(Path(folder) / "memory.db", profile=EXTRACTING, settings={}) as memory:
+        async with connect(Path(folder) / "memory.db", profile=EXTRACTING, settings=REPEATABLE) as memory:
             places = await _fill(memory, cases.cases, progress)
             learned = {case.id: await _user(memory, case).memories(active=None) for case in cases.cases}
             recalled = await _recall(memory, cases.cases, progress) if asking else None

@@ -15,6 +15,7 @@ from typing import Final
 
 from aforesaid.domain.memory import INSTRUCTION, MemoryRecord
 from aforesaid.errors import ModelError
+from aforesaid.evaluation.filling import REPEATABLE
 from aforesaid.evaluation.memories.measure import EXTRACTING, Sample
 from aforesaid.evaluation.memories.transcripts import FactTranscript
 from aforesaid.memory import Memory, connect
@@ -79,7 +80,8 @@ async def measure_facts(
 ) -> FactReport:
     """Extract memories from transcripts in a temporary memory, and compare them with the facts."""
     with tempfile.TemporaryDirectory(prefix="aforesaid-eval-") as folder:
-        async with connect(Path(folder) / "memory.db", profile=EXTRACTING, embedder=embedder, settings={}) as memory:
+        place = Path(folder) / "memory.db"
+        async with connect(place, profile=EXTRACTING, embedder=embedder, settings=REPEATABLE) as memory:
             places = await _fill(memory, transcripts, progress)
             compared = [await _compared(memory, each, places) for each in transcripts]
     pool = [
