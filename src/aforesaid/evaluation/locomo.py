@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from aforesaid.evaluation.conversation import PAUSE, Conversation, Tallies
@@ -29,8 +29,7 @@ def load(root: Node, tallies: Tallies) -> Iterator[Conversation]:
         given = sample.find("sample_id")
         builder = ConversationBuilder(f"sample {number}" if given is None else given.name(), tallies)
         _read_turns(sample.field("conversation"), builder)
-        for question in sample.field("qa").items():
-            _read_question(question, builder, tallies)
+        read_questions(sample, _CATEGORIES, builder, tallies)
         yield builder.conversation()
 
 
@@ -54,7 +53,23 @@ def _read_turns(chat: Node, builder: ConversationBuilder) -> None:
             )
 
 
-def read_evidence(question: Node, tallies: Tallies) -> list[str]:
+def read_questions(chat: Node, categories: Mapping[int, str], builder: ConversationBuilder, tallies: Tallies) -> None:
+    """Read the questions of a chat. `categories` names the numbers of their categories."""
+    for question in chat.field("qa").items():
+        category = question.field("category")
+        name = categories.get(category.raw) if isinstance(category.raw, int) else None
+        if name is None:
+            raise category.damaged(f"is none of the categories 1 to {len(categories)}")
+        builder.ask(
+            question.field("question").text(),
+            f"{category.raw} {name}",
+            _read_evidence(question, tallies),
+            apart=category.raw == _APART,
+            answer=question.words_of("answer"),
+        )
+
+
+def _read_evidence(question: Node, tallies: Tallies) -> list[str]:
     """Return the ids of the turns with the answer, malformed ones repaired."""
     evidence: list[str] = []
     named = question.find("evidence")
@@ -66,17 +81,3 @@ def read_evidence(question: Node, tallies: Tallies) -> list[str]:
         # An unreadable id counts as a turn that does not exist, like any other wrong id.
         evidence += found or [written]
     return evidence
-
-
-def _read_question(question: Node, builder: ConversationBuilder, tallies: Tallies) -> None:
-    category = question.field("category")
-    name = _CATEGORIES.get(category.raw) if isinstance(category.raw, int) else None
-    if name is None:
-        raise category.damaged(f"is none of the categories 1 to {len(_CATEGORIES)}")
-    builder.ask(
-        question.field("question").text(),
-        f"{category.raw} {name}",
-        read_evidence(question, tallies),
-        apart=category.raw == _APART,
-        answer=question.words_of("answer"),
-    )

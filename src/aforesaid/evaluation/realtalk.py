@@ -9,7 +9,7 @@ from typing import Final
 from aforesaid.evaluation.conversation import Conversation, Tallies
 from aforesaid.evaluation.conversation_builder import ConversationBuilder
 from aforesaid.evaluation.json_files import Node
-from aforesaid.evaluation.locomo import read_evidence
+from aforesaid.evaluation.locomo import read_questions
 
 _CATEGORIES: Final = {1: "multi-hop", 2: "temporal", 3: "commonsense"}
 _SESSION: Final = re.compile(r"session_([0-9]+)")
@@ -36,15 +36,5 @@ def load(root: Node, tallies: Tallies) -> Iterator[Conversation]:
                 at=turn.field("date_time").moment(_WHEN, example="29.12.2023, 22:42:04"),
                 speaker=turn.field("speaker").name(),
             )
-    for question in root.field("qa").items():
-        category = question.field("category")
-        name = _CATEGORIES.get(category.raw) if isinstance(category.raw, int) else None
-        if name is None:
-            raise category.damaged(f"is none of the categories 1 to {len(_CATEGORIES)}")
-        builder.ask(
-            question.field("question").text(),
-            f"{category.raw} {name}",
-            read_evidence(question, tallies),
-            answer=question.words_of("answer"),
-        )
+    read_questions(root, _CATEGORIES, builder, tallies)
     yield builder.conversation()

@@ -19,7 +19,7 @@ from aforesaid.evaluation.answers.models import (
     prompt,
 )
 from aforesaid.evaluation.answers.results import Key, Result, ResultsFile, RunHeader
-from aforesaid.evaluation.contexts.measure import turns_in
+from aforesaid.evaluation.contexts.measure import newest_only, turns_in
 from aforesaid.evaluation.conversation import Conversation, Dataset, Question
 from aforesaid.evaluation.filling import REPEATABLE, SPACE, Filling, rounds_of
 from aforesaid.evaluation.question_sample import evenly
@@ -33,8 +33,6 @@ MOST_UNREADABLE: Final = 20
 """Verdicts in a row that may be unreadable before the run is stopped: each costs an answer of the other model."""
 _MESSAGE_BYTES: Final = 16 * 1024 * 1024
 """Data sets contain a few very long turns."""
-_ALL_MESSAGES: Final = 1_000
-"""Newest messages that a context may contain: more than fit into a budget."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,11 +91,8 @@ def header_of(model: ChosenModel, judge: ChosenModel, options: RunOptions) -> Ru
 
 def profile_of(options: RunOptions) -> dict[str, object]:
     """Return the profile that builds the contexts of a run."""
-    profile: dict[str, object] = {"extends": options.profile, "message_bytes": _MESSAGE_BYTES}
-    if options.newest_only:
-        parts = {"order": ["system", "recent", "date", "current"], "trim": ["recent"]}
-        profile["context"] = {**parts, "recent": _ALL_MESSAGES, "tokens": {"recent": options.budget}}
-    return profile
+    newest = newest_only(("system", "recent", "date", "current"), options.budget) if options.newest_only else {}
+    return {"extends": options.profile, "message_bytes": _MESSAGE_BYTES, **newest}
 
 
 async def answer_questions(

@@ -23,12 +23,14 @@ BUDGETS: Final = (1_000, 2_000, 4_000, 8_000)
 RECENT: Final = "recent messages alone"
 CHUNKS: Final = "most similar chunks"
 _PLAIN: Final = {"summaries": "none", "extract": False, "message_bytes": 16 * 1024 * 1024}
-_RECENT: Final = {
-    **_PLAIN,
-    "context": {"order": ["recent", "current"], "trim": ["recent"], "recent": 1_000, "tokens": {"recent": 8_000}},
-}
 
 Ask = Callable[[Conversation, Question, int], Awaitable[set[str]]]
+
+
+def newest_only(order: Sequence[str], tokens: int) -> dict[str, object]:
+    """Return a profile whose contexts contain the newest messages, and nothing else that is remembered."""
+    recipe = {"order": list(order), "trim": ["recent"], "recent": 1_000, "tokens": {"recent": tokens}}
+    return {**_PLAIN, "context": recipe}
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +80,9 @@ async def measure_contexts(dataset: Dataset, profiles: Sequence[str], progress: 
 
     found += [await _ask(CHUNKS, by_chunks, asked, budget, progress) for budget in BUDGETS]
     for way in (RECENT, *profiles):
-        profile = _RECENT if way == RECENT else {"extends": way, "message_bytes": _PLAIN["message_bytes"]}
+        profile = {"extends": way, "message_bytes": _PLAIN["message_bytes"]}
+        if way == RECENT:
+            profile = newest_only(("recent", "current"), max(BUDGETS))
         found += await _with_profile(dataset, way, profile, asked, progress)
     await embedder.close()
     return ContextReport(dataset.format, str(dataset.path), len(asked), counter_for().name, tuple(found))
