@@ -34,6 +34,8 @@ needs_openssl: Final = pytest.mark.skipif(
 SUPERUSER: Final = "SuperUser"
 PASSWORD: Final = "of the super user"  # noqa: S105 - of a server that lives for a test
 _PATIENCE: Final = 60.0
+_SPEECH_ENDS: Final = 5.0
+"""Seconds without packets after which speech is over: a server may drop any packet, also the last."""
 
 
 class MumbleServer:
@@ -133,23 +135,31 @@ class Someone:
         """Wait until somebody has said something, and return how it sounds."""
         reader, said = OpusReader(), []
         while True:
-            event = await self.wait(lambda event: isinstance(event, VoiceReceived))
+            try:
+                patience = _SPEECH_ENDS if said else _PATIENCE
+                event = await self.wait(lambda event: isinstance(event, VoiceReceived), patience)
+            except TimeoutError:
+                if not said:
+                    raise
+                return np.concatenate(said)
             assert isinstance(event, VoiceReceived)
             said.append(reader.read(event.packet.opus))
             if event.packet.last:
                 return np.concatenate(said)
 
-    async def wait(self, found: Callable[[Event], bool]) -> Event:
-        """Wait for an event, which may have been before; it is taken out, with all before it."""
-        async with asyncio.timeout(_PATIENCE):
-            while True:
-                for at, event in enumerate(self.seen):
-                    if found(event):
-                        del self.seen[: at + 1]
-                        return event
-                assert self.ended is None, self.ended
-                self._news.clear()
-                await self._news.wait()
+    async def wait(self, found: Callable[[Event], bool], patience: float = _PATIENCE) -> Event:
+        """Wait for an event, which may have been before, and take it out."""
+        try:
+            async with asyncio.timeout(patience):
+                while True:
+                    for at, event in enumerate(self.seen):
+                        if found(event):
+                            return self.seen.pop(at)
+                    assert self.ended is None, self.ended
+                    self._news.clear()
+                    await self._news.wait()
+        except TimeoutError:
+            raise TimeoutError(f"it did not come within {patience:g} s, but these did: {self.seen}") from None
 
 
 @asynccontextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -101,6 +102,29 @@ async def test_an_end_without_any_packet_is_noticed(monkeypatch: pytest.MonkeyPa
         for packet in heard(tone(0.5)):
             listening.voice.hear(VoiceReceived(ANN, packet))
         await until(lambda: listening.understood)
+        noticing.cancel()
+        await listening.speech.close()
+
+
+async def test_a_delay_of_the_bot_itself_cuts_no_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("aforesaid.bots.mumble.speech_input.STALLED", 0.2)
+    monkeypatch.setattr("aforesaid.bots.mumble.speech_input.PAUSE", 0.2)
+    with ScriptedModel() as model:
+        model.fail(Hears("good morning"))
+        listening = Listening(model)
+        noticing = asyncio.create_task(listening.voice.notice_ends())
+        await asyncio.sleep(0)
+        said = [VoiceReceived(ANN, packet) for packet in heard(tone(1))]
+        for event in said[:25]:
+            listening.voice.hear(event)
+        # Nothing runs for a second, as on a machine that was paused: the rest has come, but is read after the tick.
+        time.sleep(1)
+        await asyncio.sleep(0.01)
+        for event in said[25:]:
+            listening.voice.hear(event)
+        await until(lambda: listening.understood)
+        await asyncio.sleep(0.5)
+        assert len(listening.understood) == 1
         noticing.cancel()
         await listening.speech.close()
 

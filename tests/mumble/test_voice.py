@@ -201,5 +201,5 @@ async def test_a_long_answer_is_begun_aloud_and_written_whole(
             await ready(ann)
             await ann.say("Hello there.")
             await ann.spoken_to()
+            assert voice.spoken == ["Here it is. The rest is written."], ears.heard
             assert await ann.told() == "Here it is.<pre>print(1)</pre>"
-            assert voice.spoken == ["Here it is. The rest is written."]

@@ -27,6 +27,8 @@ _log: Final = logging.getLogger("aforesaid.bots")
 
 _AT_ONCE: Final = 8
 _TICK: Final = 0.05
+_HELD_UP: Final = 0.5
+"""Seconds by which a tick may be late. After a longer delay of the bot itself, waiting packets are handled first."""
 _MOST_WAITING: Final = 5
 """Maximum number of utterances per person that wait for transcription; more are dropped, and the bot says so."""
 _PATIENCE: Final = 3.0
@@ -84,9 +86,14 @@ class Voice:
 
     async def notice_ends(self) -> None:
         """End utterances of people who stopped speaking. Runs until cancelled."""
+        time = asyncio.get_running_loop().time
+        now = time()
         while True:
+            due = now + _TICK
             await asyncio.sleep(_TICK)
-            now = asyncio.get_running_loop().time()
+            now = time()
+            if now > due + _HELD_UP:
+                continue
             for person, speech_input in list(self._speech_inputs.values()):
                 self._said(person, speech_input.tick(now))
 
