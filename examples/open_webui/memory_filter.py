@@ -1,7 +1,7 @@
 """
 title: Aforesaid memory
 description: Adds what is remembered to every chat, and remembers what is said. Needs a running Aforesaid server.
-version: 1.0.0
+version: 1.0.1
 required_open_webui_version: 0.5.0
 """  # noqa: D205, D400 - the form that Open WebUI reads
 
@@ -18,8 +18,8 @@ from typing import Any
 import aiohttp
 from pydantic import BaseModel, Field
 
-TEMPORARY = "local"
-"""Chats with this id, or one that begins with it, are temporary: Open WebUI does not store them either."""
+TEMPORARY = ("temporary", "local")
+"""How the ids of temporary chats begin, before a colon: Open WebUI does not store those either."""
 OWN_PROMPT = ["system", "rules", "persona", "habits", "recent"]
 """Sections of a context that the chat itself has."""
 
@@ -93,7 +93,7 @@ class Filter:
         valves = (user or {}).get("valves")
         wanted = True if valves is None else bool(getattr(valves, "enabled", True))
         task = (metadata or {}).get("task")
-        return bool(user) and wanted and not task and chat != TEMPORARY and not chat.startswith(f"{TEMPORARY}:")
+        return bool(user) and wanted and not task and chat.partition(":")[0] not in TEMPORARY
 
     async def _store(
         self, role: str, text: str, user: dict[str, str], body: dict[str, Any], metadata: dict[str, Any] | None

@@ -133,7 +133,8 @@ class Someone:
 
     async def spoken_to(self) -> NDArray[np.int16]:
         """Wait until somebody has said something, and return how it sounds."""
-        reader, said = OpusReader(), []
+        reader = OpusReader()
+        said: list[NDArray[np.int16]] = []
         while True:
             try:
                 patience = _SPEECH_ENDS if said else _PATIENCE

@@ -59,7 +59,10 @@ async def test_a_regenerated_answer_stores_the_question_once(server: Live) -> No
     assert await texts(server, "u-3") == ["Tell me a number", "one", "two"]
 
 
-@pytest.mark.parametrize("metadata", [{"chat_id": "local"}, {"chat_id": "local:1"}, {"task": "title_generation"}])
+@pytest.mark.parametrize(
+    "metadata",
+    [{"chat_id": "local"}, {"chat_id": "local:1"}, {"chat_id": "temporary:1"}, {"task": "title_generation"}],
+)
 async def test_temporary_chats_and_tasks_are_left_alone(server: Live, metadata: dict[str, Any]) -> None:
     memory, ann = made(server), ANN | {"id": "u-4"}
     body = chat("hello")

@@ -28,11 +28,11 @@ def turn(number: int) -> Item:
 
 
 def context(*items: Item) -> Context:
-    return Context([], str, 0, 10_000, (), items, (), "x")
+    return Context([], str, 0, 10_000, (), items, (), "x", "ann")
 
 
-def fitted(made: Context, known: frozenset[int], user: str, most: int) -> tuple[str, int]:
-    text = write(made, ClientHas(known), user, COUNTER, most)
+def fitted(made: Context, known: frozenset[int], most: int) -> tuple[str, int]:
+    text = write(made, ClientHas(known), COUNTER, most)
     return text.for_question, text.tokens
 
 
@@ -40,7 +40,7 @@ MEMORY = Item("memories", "memory 1", "[FACT] Ann has a dog.", 8)
 
 
 def test_all_of_it_where_there_is_room() -> None:
-    text, tokens = fitted(context(MEMORY, turn(1), turn(2)), frozenset(), "ann", 10_000)
+    text, tokens = fitted(context(MEMORY, turn(1), turn(2)), frozenset(), 10_000)
     assert "Ann has a dog" in text
     assert text.index("turn 1,") < text.index("turn 2,")
     assert "&lt;a tag&gt;" in text
@@ -48,17 +48,17 @@ def test_all_of_it_where_there_is_room() -> None:
 
 
 def test_what_the_client_sent_is_left_out() -> None:
-    text, _ = fitted(context(turn(1), turn(2)), frozenset({2}), "ann", 10_000)
+    text, _ = fitted(context(turn(1), turn(2)), frozenset({2}), 10_000)
     assert "turn 1," in text
     assert "turn 2," not in text
-    assert fitted(context(turn(1)), frozenset({1}), "ann", 10_000) == ("", 0)
+    assert fitted(context(turn(1)), frozenset({1}), 10_000) == ("", 0)
 
 
 @pytest.mark.parametrize("less", [1, 30, 100, 250])
 def test_the_oldest_goes_first_and_lines_stay_whole(less: int) -> None:
     turns = [turn(number) for number in range(10)]
-    whole, tokens = fitted(context(MEMORY, *turns), frozenset(), "ann", 10_000)
-    text, fewer = fitted(context(MEMORY, *turns), frozenset(), "ann", tokens - less)
+    whole, tokens = fitted(context(MEMORY, *turns), frozenset(), 10_000)
+    text, fewer = fitted(context(MEMORY, *turns), frozenset(), tokens - less)
     assert fewer == COUNTER.count(text) <= tokens - less
     assert "Ann has a dog" in text
     kept = [number for number in range(10) if f"turn {number}," in text]
@@ -69,14 +69,14 @@ def test_the_oldest_goes_first_and_lines_stay_whole(less: int) -> None:
 
 
 def test_messages_of_other_conversations_are_marked_as_such() -> None:
-    made = write(context(turn(1), turn(2)), ClientHas(here=frozenset({2})), "ann", COUNTER, 10_000).for_question
+    made = write(context(turn(1), turn(2)), ClientHas(here=frozenset({2})), COUNTER, 10_000).for_question
     assert made.index("in other conversations") < made.index("turn 1,")
     assert made.index("turn 1,") < made.index("in this conversation") < made.index("turn 2,")
 
 
 def test_the_question_is_not_repeated() -> None:
     client = ClientHas(question="This is turn 1, with <a tag> in it.")
-    assert write(context(turn(1)), client, "ann", COUNTER, 10_000) == ("", "", 0, (), ())
+    assert write(context(turn(1)), client, COUNTER, 10_000) == ("", "", 0, (), ())
 
 
 def portrait(*lines: str) -> list[Item]:
@@ -85,14 +85,14 @@ def portrait(*lines: str) -> list[Item]:
 
 @pytest.mark.defect("P9")
 def test_the_stable_part_stays_as_it_was_while_it_holds() -> None:
-    before = write(context(*portrait("Ann has a dog."), MEMORY), ClientHas(), "ann", COUNTER, 10_000)
+    before = write(context(*portrait("Ann has a dog."), MEMORY), ClientHas(), COUNTER, 10_000)
     assert "Ann has a dog." in before.stable
     more = context(*portrait("Ann is tall.", "Ann has a dog."))
-    after = write(more, ClientHas(), "ann", COUNTER, 10_000, before.front)
+    after = write(more, ClientHas(), COUNTER, 10_000, before.front)
     assert after.stable == before.stable
     assert "Ann is tall." in after.for_question
     less = context(*portrait("Ann is tall."))
-    anew = write(less, ClientHas(), "ann", COUNTER, 10_000, before.front)
+    anew = write(less, ClientHas(), COUNTER, 10_000, before.front)
     assert "Ann has a dog." not in anew.stable, "what was forgotten is gone at once"
     assert "Ann is tall." in anew.stable
 
@@ -139,7 +139,7 @@ def test_content_of_no_known_kind_is_left_for_the_provider_to_refuse(content: ob
 
 def test_what_is_known_is_cut_when_nothing_else_is_left() -> None:
     facts = [Item("memories", f"memory {number}", f"[FACT] Number {number}.", 8) for number in range(200)]
-    text, tokens = fitted(context(*facts, turn(1)), frozenset(), "ann", 300)
+    text, tokens = fitted(context(*facts, turn(1)), frozenset(), 300)
     assert tokens == COUNTER.count(text) <= 300
     assert "Number 0." in text
     assert "turn 1," not in text

@@ -38,6 +38,7 @@ TASKS = {
     "title": TITLE,
     "tags": "### Task:\nGenerate 1-3 broad tags categorizing the main themes of the chat history, along with 1-3 more.",
     "follow-ups": "### Task:\nSuggest 3-5 relevant follow-up questions or prompts that the user might naturally ask.",
+    "follow-ups of later versions": "### Task:\nPredict 3-5 useful messages this user might naturally send next.",
     "queries": "### Task:\nAnalyze the chat history to determine the necessity of generating search queries.",
     "autocompletion": "### Task:\nYou are an autocompletion system. Continue the text in `<text>`.",
     "emoji": "Your task is to reflect the speaker's likely facial expression through a fitting emoji. Message: hi",
@@ -98,6 +99,19 @@ def test_the_headers_of_apps_say_who_it_is_and_stay_here(
     assert not [name for name in ("openwebui", "librechat", "example.org") if name in passed]
 
 
+def test_the_model_is_told_the_name_of_a_person_and_not_the_id(talk: Talk) -> None:
+    with talk.client(**OPEN_WEBUI) as client:
+        raw(client, "My sister Sinead plays the violin in Cork.")
+    eventually(lambda: not talk.server.served._finishing)
+    talk.server.run(talk.server.served.memory.upkeep())
+    with talk.client(**{**OPEN_WEBUI, "X-OpenWebUI-Chat-Id": "chat-2"}) as client:
+        raw(client, "Who plays the violin?")
+    sent = json.dumps(talk.last, ensure_ascii=False)
+    assert 'from=\\"Ann Müller\\"' in sent
+    assert "<person>Ann Müller</person>" in sent
+    assert "7f3c" not in sent
+
+
 @pytest.mark.defect("P3")
 @pytest.mark.parametrize("name", ["{{LIBRECHAT_USER_ID}}", ""])
 def test_a_placeholder_that_was_not_filled_in_is_no_name(talk: Talk, name: str) -> None:
@@ -137,8 +151,9 @@ def test_of_a_question_about_files_the_question_is_stored(talk: Talk, request: p
     ]
 
 
-def test_temporary_chats_are_not_remembered(talk: Talk, request: pytest.FixtureRequest) -> None:
-    with talk.client(**{**OPEN_WEBUI, "X-OpenWebUI-Chat-Id": "local:abc"}) as client:
+@pytest.mark.parametrize("chat", ["local", "local:abc", "temporary:abc"])
+def test_temporary_chats_are_not_remembered(talk: Talk, request: pytest.FixtureRequest, chat: str) -> None:
+    with talk.client(**{**OPEN_WEBUI, "X-OpenWebUI-Chat-Id": chat}) as client:
         assert raw(client, "hi").headers["x-aforesaid-reason"] == "temporary chat"
     assert log_of(talk, request, "7f3c") == []
 

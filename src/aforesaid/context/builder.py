@@ -133,8 +133,8 @@ class Builder:
             portrait, habits, known, conversation = await asyncio.gather(
                 reads.portrait, reads.habits, reads.memories, reading
             )
-            person = _name_of(scope.user, (*conversation.recent, *conversation.current))
-            offered = self._general(offers, request, recipe, conversation, scope)
+            person = await reads.name_of_user((*conversation.recent, *conversation.current))
+            offered = self._general(offers, request, recipe, conversation, scope, person)
             hits = await searching
         finally:
             searching.cancel()
@@ -156,11 +156,16 @@ class Builder:
         return replace(made, limited=_BY_WORDS) if by_words else made
 
     def _general(
-        self, offers: Offers, request: ContextRequest, recipe: Recipe, conversation: Conversation, scope: Scope
+        self,
+        offers: Offers,
+        request: ContextRequest,
+        recipe: Recipe,
+        conversation: Conversation,
+        scope: Scope,
+        person: str,
     ) -> dict[SectionName, list[Item]]:
         """Return the offers of sections that depend neither on the search nor on knowledge about the user."""
         recent = conversation.recent
-        person = _name_of(scope.user, (*recent, *conversation.current))
         several = len({message.author for message in recent if message.role == "user"} | {scope.user}) > 1
         return {
             "system": offers.system(request.system),
@@ -329,6 +334,7 @@ async def _assembled(
         items=made.items,
         left_out=made.left_out,
         counter=counter.name,
+        person=person,
     )
 
 
@@ -353,12 +359,6 @@ def _limited(hits: Sequence[Hit], recent: Sequence[Message], most: int) -> list[
 def _is_request(memory: MemoryRecord, scope: Scope) -> bool:
     """Return whether a memory is a standing request of the person themself."""
     return memory.kind == INSTRUCTION and memory.speaker == scope.user
-
-
-def _name_of(user: str, messages: Sequence[Message]) -> str:
-    """Return the last display name of a user, or else the id."""
-    names = [message.name for message in messages if message.author == user and message.name]
-    return names[-1] if names else user
 
 
 def _is_current(message: Message, scope: Scope, request: ContextRequest) -> bool:

@@ -44,6 +44,8 @@ class Context:
     left_out: tuple[LeftOut, ...] = field(repr=False)
     counter: str = ""
     """How tokens were counted."""
+    person: str = field(default="", repr=False)
+    """What the user is called in it: the last display name, or else the id."""
     origin: Origin | None = field(default=None, repr=False, compare=False)
     limited: str | None = field(default=None, repr=False, compare=False)
     """Why it may miss something, such as that the embedder did not answer. None: all sources were searched."""

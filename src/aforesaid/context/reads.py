@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Coroutine
+from collections.abc import Awaitable, Coroutine, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -96,6 +96,16 @@ class ContextReads:
         )
         after = Position(found[0].position.at, seq + 1) if found else seq + 1
         return await self.messages(limit, before=after)
+
+    async def name_of_user(self, messages: Sequence[Message]) -> str:
+        """Return the last display name of the user, or else the id. `messages` are those that the context shows."""
+        user = self._scope.user
+        own = [message.name for message in messages if message.author == user]
+        if own:
+            return next(filter(None, reversed(own)), user)
+        # Nothing of theirs is shown, as in a new thread: they may have a name all the same.
+        names = await self._sources.store.read(questions.DisplayNames(self._scope.space, users=(user,)))
+        return names.get(user, user)
 
     @cached_property
     def newest(self) -> asyncio.Future[list[Message]]:

@@ -206,7 +206,9 @@ def _quoted(
     parts[0] = without_opener(parts[0], vocabulary(language), words_of(speaker.name))
     content = _content(" ".join(parts), language)
     points = points_elsewhere(parts[0], language)
-    alone = judgement.is_plain or (judgement.stands_alone and content >= _ENOUGH_WORDS)
+    # A short reply to a question needs the question: "Since March." A short statement after another one does not.
+    needed = _ENOUGH_WORDS if previous is None or hidden or _asks(previous) else _LEAST_WORDS
+    alone = judgement.is_plain or (judgement.stands_alone and content >= needed)
     alone = alone and not points
     answers = None
     if hidden:

@@ -73,7 +73,7 @@ _DECLARED: Final = (
     RuntimeSetting(
         EVERY,
         "Summarise after",
-        "Summarise after this many user turns, with the policy `tree`.",
+        'Summarise after this many user turns, with the policy "tree".',
         "whole",
         "Learning",
         1,

@@ -10,7 +10,7 @@ _TASKS: Final = re.compile(
     r"""\s*(?:
         \#{3}\ Task:\s*(?:
             Generate\ (?:a\ concise|\d|a\ detailed\ prompt)
-            |Suggest\ \d
+            |(?:Suggest|Predict)\ \d
             |Analyze\ the\ chat\ history
             |You\ are\ an\ autocompletion\ system
             |(?:Detect\ the\ language\ of|Enhance)\ the\ given\ image

@@ -33,8 +33,8 @@ PRIVATE_HEADERS: Final = ("x-aforesaid-", "x-openwebui-", "x-librechat-")
 """Prefixes of the headers that say who somebody is. They do not go to the provider."""
 _NO_CHAT: Final = frozenset({"new", "null", "none", "undefined"})
 """What apps send as the id of a chat that has none yet."""
-_TEMPORARY: Final = "local"
-"""Open WebUI calls temporary chats, which it does not store either, `local:…`."""
+_TEMPORARY: Final = frozenset({"temporary", "local"})
+"""Open WebUI calls temporary chats, which it does not store either, `temporary:…`, and formerly `local:…`."""
 _INSTALLATION: Final = re.compile(r'user_[0-9a-f]{16,}_account_|\{\s*"')
 """How the user ids of Claude Code begin. They name an installation and a session of it, not a person."""
 
@@ -115,7 +115,7 @@ def caller_of(
             "many people may use (aforesaid key add NAME --people many)"
         )
     chat = _first(headers.get(name) for name in _CHATS)
-    if chat is not None and (chat == _TEMPORARY or chat.startswith(f"{_TEMPORARY}:")):
+    if chat is not None and chat.partition(":")[0] in _TEMPORARY:
         return TEMPORARY_CHAT
     thread = _first((headers.get(THREAD),))
     by_app = thread is None and chat is not None and chat.lower() not in _NO_CHAT

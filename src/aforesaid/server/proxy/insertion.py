@@ -64,7 +64,6 @@ class MemoryText(NamedTuple):
 def write(
     context: Context,
     client: ClientHas,
-    user: str,
     counter: TokenCounter,
     most: int,
     front: Front | None = None,
@@ -75,6 +74,7 @@ def write(
     all of them still hold, the stable text stays as it was, and what has been added goes before the question.
     If it is too much, the oldest of the messages said last are left out first.
     """
+    user = context.person
     items, recent = _to_write(context.items, client)
     stable = [item for item in items if item.section in _STABLE]
     if front:

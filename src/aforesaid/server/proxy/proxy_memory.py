@@ -354,7 +354,7 @@ class ProxyMemory:
             text = last.text  # results of tools for the same question: the provider has cached this prompt
         else:
             front = None if last is None else last.text.front
-            text = write(context, client, scope.user, counter, min(room, context.budget), front)
+            text = write(context, client, counter, min(room, context.budget), front)
         self._written_last[key] = _Written(text, node, now)
         return text
 
