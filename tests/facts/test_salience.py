@@ -124,6 +124,15 @@ async def test_an_answer_is_remembered_with_its_question(encoder: LocalEmbedder)
     assert len(known[0].sources) == 2
 
 
+async def test_a_statement_that_answers_no_question_is_remembered_alone(encoder: LocalEmbedder) -> None:
+    async with connect(embedder=encoder) as memory:
+        user = memory.user("ann")
+        await user.add("assistant", "You said that your sister Sinead plays the violin in Cork.")
+        await user.add("user", "And my dentist is Dr Okafor.", name="Ann")
+        await memory.upkeep()
+        assert await texts(user) == ["Ann's dentist is Dr Okafor."]
+
+
 async def test_another_embedder_is_joined_by_the_built_in_encoder() -> None:
     class Other:
         name = "other"

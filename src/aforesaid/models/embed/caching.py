@@ -52,6 +52,7 @@ class CachingEmbedder:
         self.inner: Final = inner
         # Looked up once: checking against a protocol takes longer than embedding a word.
         self._begin_inner: Final = inner.begin if isinstance(inner, Beginning) else None
+        self._with_tokens: Final = inner if isinstance(inner, TokenEmbedder) else None
         self._most_bytes: Final = most_bytes
         self._kept = self._new_cache()
         self._coming: dict[tuple[asyncio.AbstractEventLoop, str], asyncio.Future[Vectors]] = {}
@@ -94,13 +95,13 @@ class CachingEmbedder:
     @property
     def token_name(self) -> str | None:
         """That of the wrapped embedder."""
-        return self.inner.token_name if isinstance(self.inner, TokenEmbedder) else None
+        return None if self._with_tokens is None else self._with_tokens.token_name
 
     async def tokens(self, texts: Sequence[str]) -> list[TokenVectors]:
         """Return the token vectors of each text."""
-        if not isinstance(self.inner, TokenEmbedder):
+        if self._with_tokens is None:
             raise ModelError(f"{self.name} has no token vectors")
-        return await self.inner.tokens(texts)
+        return await self._with_tokens.tokens(texts)
 
     async def close(self) -> None:
         """Close the wrapped embedder."""

@@ -17,7 +17,9 @@ class MeteredEmbedder:
 
     def __init__(self, inner: Embedder, metrics: Metrics) -> None:
         self._inner = inner
+        # Looked up once: checking against a protocol takes longer than embedding a word.
         self._begin_inner = inner.begin if isinstance(inner, Beginning) else None
+        self._with_tokens = inner if isinstance(inner, TokenEmbedder) else None
         self._metrics = metrics
 
     @property
@@ -47,13 +49,13 @@ class MeteredEmbedder:
     @property
     def token_name(self) -> str | None:
         """That of the wrapped embedder."""
-        return self._inner.token_name if isinstance(self._inner, TokenEmbedder) else None
+        return None if self._with_tokens is None else self._with_tokens.token_name
 
     async def tokens(self, texts: Sequence[str]) -> list[TokenVectors]:
         """Return the token vectors of each text. Not counted: the texts were embedded before."""
-        if not isinstance(self._inner, TokenEmbedder):
+        if self._with_tokens is None:
             raise ModelError(f"{self.name} has no token vectors")
-        return await self._inner.tokens(texts)
+        return await self._with_tokens.tokens(texts)
 
     def forget_all(self) -> None:
         """Empty the caches of the wrapped embedder, because somebody was erased."""

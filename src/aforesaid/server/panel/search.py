@@ -23,9 +23,9 @@ from aforesaid.server.panel.view import Looking, View
 router = APIRouter()
 
 _LIMITS: Final = (5, 10, 20, 50)
-_PEOPLE_AT_ONCE: Final = 60
+_PEOPLE_AT_ONCE: Final = 48
 """People searched for one page when everybody is searched, last active first. The page leads on to the next ones."""
-_SIDE_BY_SIDE: Final = 15
+_SIDE_BY_SIDE: Final = 16
 """Of them searched at the same time."""
 _NOTABLE: Final = 0.25
 """Minimum contribution of a reason that is named in a hit's sentence."""
