@@ -447,3 +447,25 @@ async def test_messages_of_others_are_read_for_channels_alone_and_as_far_back_as
     # Nobody wrote before the first of Ann's messages, and what follows the last one is not needed.
     assert sorted(each.text for each in found) == sorted(f"message {each}" for each in range(30) if each % 10)
     assert private == []
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        "ok two wishes before we start. round everything to full euros, and put the total at the top of the list",
+        "Und bitte keine Emojis mehr in den Texten, das wirkt in unserer Kanzlei albern.",
+    ],
+)
+async def test_wishes_in_any_words_become_instructions_for_the_assistant_alone(
+    encoder: LocalEmbedder, wish: str
+) -> None:
+    async with connect(embedder=encoder) as memory:
+        user = memory.user("ann", thread="chat")
+        await user.add("assistant", "Hello Ann, what can I do for you?")
+        await user.add("user", wish, name="Ann")
+        group = memory.user("ann", space="club", thread="group")
+        await memory.user("bob", space="club", thread="group").add("user", "Who makes the list?", name="Bob")
+        await group.add("user", wish, name="Ann")
+        await memory.upkeep()
+        assert [known.kind for known in await user.memories()] == ["instruction"]
+        assert "instruction" not in [known.kind for known in await group.memories()]

@@ -38,11 +38,13 @@ WEIGHTS = ROOT / "src" / "aforesaid" / "models" / "salience.npz"
 MODULE = ROOT / "src" / "aforesaid" / "models" / "salience.py"
 FIGURES = Path(__file__).with_name("figures.json")
 FOLDS = 5
-RIDGE = {"worth": 1.0, "importance": 30.0, "kind": 3.0, "alone": 10.0}
+RIDGE = {"worth": 1.0, "importance": 30.0, "kind": 3.0, "instruction": 10.0, "alone": 10.0}
 SHARE = 0.34
 """Share of the messages that are taken to be worth remembering. Of all messages, 34 % rest under a fact."""
 NOT_ALONE = 0.15
 """Share of the messages worth remembering that are taken not to be understood alone."""
+LIKELY_INSTRUCTION = -1.25
+"""Log-odds from which a message to the assistant is taken to hold a standing instruction: three of four then do."""
 KIND_OF: dict[str, Kind] = {
     "work": "fact",
     "health": "fact",
@@ -73,6 +75,10 @@ class Data(NamedTuple):
     worth: NDArray[np.bool_]
     importance: Floats
     kind: Sequence[str]
+    to_assistant: NDArray[np.bool_]
+    """Whether it was said in a conversation with an assistant."""
+    instructs: NDArray[np.bool_]
+    """Whether a standing instruction rests on it, perhaps beside other facts."""
     likeness: Floats
     """Cosine with an annotator's sentence about a fact in the message: low if the message needs those before it."""
     examples: Inputs
@@ -157,6 +163,7 @@ def load() -> Data:
     vectors = vectors_of([*texts, *(fact.text for _, fact in facts)])
     fact_vectors = vectors[len(texts) :]
     places = {place: row for row, place in enumerate(zip(owner, turns, strict=True))}
+    instructing = {(number, turn) for number, fact in facts if fact.kind == "instruction" for turn in fact.turns}
     likeness = np.zeros(len(texts))
     for (number, fact), vector in zip(facts, fact_vectors, strict=True):
         for row in [places[number, turn] for turn in fact.turns if (number, turn) in places]:
@@ -173,6 +180,8 @@ def load() -> Data:
         np.array(worth),
         np.array(importance, np.float64),
         kind,
+        np.array([conversations[number].kind == "assistant" for number in owner]),
+        np.array([place in instructing for place in zip(owner, turns, strict=True)]),
         likeness,
         Inputs(fact_vectors[::EXAMPLE_EVERY], examples),
         np.array([number for number, _ in facts]),
@@ -219,6 +228,7 @@ def trained(data: Data, rows: NDArray[np.bool_]) -> dict[str, Floats]:
     wanted = np.append(worth, np.ones(len(examples), dtype=bool))
     heads = [logistic(np.vstack([reduced, examples]), wanted, RIDGE["worth"])]
     kind_heads = [logistic(reduced[worth], kinds == kind, RIDGE["kind"]) for kind in KINDS]
+    kind_heads[KINDS.index("instruction")] = _instruction_head(reduced, data, rows)
     chances = np.stack([1 / (1 + np.exp(-(reduced[worth] @ head[:-1] + head[-1]))) for head in kind_heads], axis=1)
     guess = linear(np.hstack([KIND_SCALE * chances, reduced[worth]]), importance, RIDGE["importance"])
     guess = _stretched(guess, np.hstack([KIND_SCALE * chances, reduced[worth]]), importance)
@@ -241,6 +251,14 @@ def trained(data: Data, rows: NDArray[np.bool_]) -> dict[str, Floats]:
         "usual": np.array(usual - threshold),
         "alone": np.quantile(likeness[margins >= threshold], NOT_ALONE),
     }
+
+
+def _instruction_head(reduced: Floats, data: Data, rows: NDArray[np.bool_]) -> Floats:
+    """Train what finds standing instructions, on what was said to assistants: elsewhere they are rules of people."""
+    said = data.to_assistant[rows]
+    head = logistic(reduced[said], data.instructs[rows][said], RIDGE["instruction"])
+    head[-1] -= LIKELY_INSTRUCTION
+    return head
 
 
 def relative(usual: float, data: Data, rows: NDArray[np.bool_], margins: Floats) -> Floats:

@@ -81,17 +81,18 @@ def by_rules(
     owner: Person,
     zone: tzinfo,
     only: Mapping[int, Collection[Category]] = MappingProxyType({}),
+    *,
+    with_assistant: bool = True,
 ) -> list[Candidate]:
-    """Return the candidates that rules find in messages.
+    """Return the candidates that rules find in messages. Standing requests are found in talk with an assistant.
 
     `only` limits the categories that are looked for in a message, by its sequence number. Standing requests are always
     looked for.
     """
-    between_people = among_people(messages, owner)
     found: list[Candidate] = []
     for message in messages:
         # Requests by others, and requests of the owner to other people, are not meant for the assistant.
-        to_assistant = message.author == owner.id and not between_people
+        to_assistant = message.author == owner.id and with_assistant
         wanted = only.get(message.seq)
         asks = to_assistant and may_ask_for_good(message.text)
         if message.role != "user" or (wanted is not None and not wanted and not asks):

@@ -86,14 +86,19 @@ def by_salience(
     """
     by_message: dict[int, list[Candidate]] = {}
     previous = _previous(messages, [*before, *others])
-    worth = {message.seq for message in messages if _worth(message, judgements, previous)}
+    with_assistant = not among_people([*before, *others, *messages], owner)
+    worth = {
+        message.seq
+        for message in messages
+        if _worth(message, judgements, previous)
+        or (with_assistant and message.author == owner.id and _instructs(judgements.get(message.seq)))
+    }
     only = {message.seq: _ruled(message, worth=message.seq in worth) for message in messages}
-    for candidate in by_rules(messages, people, owner, zone, only):
+    for candidate in by_rules(messages, people, owner, zone, only, with_assistant=with_assistant):
         asked = candidate.request or candidate.category == "reminder"
         # "He has a test" is quoted below, with the message that says who he is.
         if asked or not begins_with_pronoun(candidate.quote, guess_language(candidate.quote)):
             by_message.setdefault(candidate.last, []).append(candidate)
-    with_assistant = not among_people([*before, *messages], owner)
     found: list[Candidate] = []
     for message in messages:
         judgement = judgements.get(message.seq)
@@ -141,6 +146,11 @@ def _worth(message: Message, judgements: Mapping[int, Judgement], previous: Mapp
     if judgement is None or not judgement.worth_remembering:
         return False
     return not _is_hidden(message, previous.get(message.seq)) or judgement.is_clear_reply
+
+
+def _instructs(judgement: Judgement | None) -> bool:
+    """Return whether a message to the assistant is likely to hold a standing instruction, which is worth remembering."""
+    return judgement is not None and judgement.is_likely("instruction")
 
 
 def _is_hidden(message: Message, previous: Message | None) -> bool:
@@ -320,7 +330,7 @@ def _time_in(words: str, said: datetime) -> When | None:
 
 def _kind(judgement: Judgement, words: str, message: Message, when: When | None, *, to_assistant: bool) -> Kind:
     """Return the kind of a statement. What names a time is an event, unless it is an appointment or a task to come."""
-    if judgement.is_likely("instruction"):
+    if _instructs(judgement):
         own = to_assistant and may_hold_requests(message.text)
         if own and suspicion(words) is None and not reads_like_an_attack(words):
             return "instruction"

@@ -39,7 +39,7 @@ CHARACTERS: Final = 800
 HEADS: Final = 3 + len(KINDS)
 """Outputs of the model: worth remembering (log-odds), importance, the log-odds of each kind, and whether it can be
 understood alone."""
-_WEIGHTS: Final = "5b8967b659339b1f3438b1b844ee5c16082bda281074ffcf9c7006445c98c1d2"
+_WEIGHTS: Final = "7f854db95e02399fe9f536a8f3175cd8b1fbdc862f335178b37dcd274a59339d"
 """The SHA-256 of the weights."""
 _PLAIN_HASH: Final = "6a99a7c614f75d5e40e58dedeefd4f951c02bbd5d16fdd0b5b9f36f8be117cc8"
 """The SHA-256 of the weights for plain statements."""
