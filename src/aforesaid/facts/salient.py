@@ -149,7 +149,7 @@ def _worth(message: Message, judgements: Mapping[int, Judgement], previous: Mapp
 
 
 def _instructs(judgement: Judgement | None) -> bool:
-    """Return whether a message to the assistant is likely to hold a standing instruction, which is worth remembering."""
+    """Return whether a message, if it is for the assistant, is likely to hold a standing instruction."""
     return judgement is not None and judgement.is_likely("instruction")
 
 
