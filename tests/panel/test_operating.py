@@ -93,7 +93,7 @@ def test_a_key_is_made_shown_once_used_and_revoked(acting: Looker) -> None:
     page.locator("[name=key_space]").fill("default")
     page.get_by_role("button", name="Make the key").click()
     token = page.locator("#token").input_value()
-    assert token.startswith("rk_")
+    assert token.startswith("ak_")
     row = page.locator("tr", has_text="Kitchen tablet")
     expect(row).to_contain_text("ann in default")
     expect(row).to_contain_text("never")

@@ -38,12 +38,12 @@ async def test_nobody_gets_in_without_a_key(server: Running) -> None:
 
 
 async def test_a_wrong_key_gets_nobody_in(server: Running) -> None:
-    async with server.client("rk_wrong") as stranger:
+    async with server.client("ak_wrong") as stranger:
         assert (await stranger.get("/metrics")).status_code == 401
 
 
 async def test_whoever_guesses_keys_is_made_to_wait(server: Running) -> None:
-    async with server.client("rk_wrong") as stranger:
+    async with server.client("ak_wrong") as stranger:
         answers = [(await stranger.get("/metrics")) for _ in range(30)]
     assert answers[0].status_code == 401
     assert answers[-1].status_code == 429
@@ -58,7 +58,7 @@ async def test_whoever_guesses_at_the_sign_in_page_is_made_to_wait_too(server: R
         return await browser.post("/login", data={"token": token})
 
     async with server.client() as browser:
-        guesses = [(await guess("rk_wrong")).status_code for _ in range(30)]
+        guesses = [(await guess("ak_wrong")).status_code for _ in range(30)]
         assert (guesses[0], guesses[-1]) == (401, 429)
         assert (await guess(str.__str__(server.here.link))).status_code == 303, "a valid token always works"
 
@@ -248,10 +248,10 @@ async def test_no_secret_gets_into_the_log(caplog: pytest.LogCaptureFixture, ser
         async with server.client(token) as client:
             await client.get("/metrics")
             await client.get("/login", params={"token": link})
-            await client.get("/", headers={"Authorization": "Bearer rk_a-wrong-one-that-nobody-has"})
+            await client.get("/", headers={"Authorization": "Bearer ak_a-wrong-one-that-nobody-has"})
     assert "GET /metrics 200" in caplog.text
     assert re.search(r"key:[0-9a-f]{8}", caplog.text), "who asked can be told"
-    for secret in (token, link, "rk_a-wrong-one-that-nobody-has"):
+    for secret in (token, link, "ak_a-wrong-one-that-nobody-has"):
         # The client that tests use logs whole addresses; the server's own words are looked at.
         own = [record.getMessage() for record in caplog.records if record.name.startswith(("aforesaid", "uvicorn"))]
         assert not [line for line in own if secret in line]
@@ -276,7 +276,7 @@ def test_keys_are_kept_as_hashes_that_nobody_else_can_read(tmp_path: Path) -> No
     path = tmp_path / "keys.json"
     key, token = Keys(path).add("app", "app", space="default")
     assert str.__str__(token) not in path.read_text(encoding="utf-8")
-    assert "rk_" not in repr(token)
+    assert "ak_" not in repr(token)
     if os.name == "posix":
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
     found = Keys(path).find(str.__str__(token))

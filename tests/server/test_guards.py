@@ -120,7 +120,7 @@ def test_a_key_is_found_by_its_token_and_its_id_until_its_time_is_over(tmp_path:
     began = datetime.now(UTC).replace(microsecond=0)
     soon = began + timedelta(hours=1)
     key, token = keys.add("app", "reader", space="default", user="ann", expires_at=soon)
-    assert re.fullmatch(r"rk_[\w-]{43}", str.__str__(token))
+    assert re.fullmatch(r"ak_[\w-]{43}", str.__str__(token))
     assert re.fullmatch(r"[0-9a-f]{8}", key.id)
     assert began <= datetime.fromisoformat(key.created_at) <= datetime.now(UTC)
     assert (keys.get(key.id), keys.find(str.__str__(token)), keys.all()) == (key, key, (key,))

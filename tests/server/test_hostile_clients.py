@@ -21,7 +21,7 @@ FAST = Serving(requests_per_second=1e6, burst=1_000_000, header_seconds=1.0, bod
 
 @pytest.mark.defect("P4")
 async def test_a_valid_key_is_not_refused_because_others_at_the_address_fail(server: Running) -> None:
-    async with server.client("rk_old") as stale, server.client(server.key("reader", space=None)) as valid:
+    async with server.client("ak_old") as stale, server.client(server.key("reader", space=None)) as valid:
         refused = [(await stale.get("/metrics")).status_code for _ in range(40)]
         assert (refused[0], refused[-1]) == (401, 429)
         assert [(await valid.get("/metrics")).status_code for _ in range(12)] == [200] * 12
@@ -34,7 +34,7 @@ async def test_a_client_with_an_old_key_does_not_use_up_what_its_address_may_get
     for limit in limits:
         if isinstance(limit, Rates):
             limit._clock = lambda: seconds
-    async with server.client("rk_old") as stale, server.client("rk_typo") as person:
+    async with server.client("ak_old") as stale, server.client("ak_typo") as person:
         for _ in range(100):
             seconds += 1.0
             await stale.get("/metrics")
@@ -44,7 +44,7 @@ async def test_a_client_with_an_old_key_does_not_use_up_what_its_address_may_get
 async def test_somebody_who_tries_many_keys_has_to_wait(server: Running) -> None:
     async with server.client() as stranger:
         guesses = [
-            (await stranger.get("/metrics", headers={"Authorization": f"Bearer rk_{number}"})).status_code
+            (await stranger.get("/metrics", headers={"Authorization": f"Bearer ak_{number}"})).status_code
             for number in range(30)
         ]
     assert (guesses[0], guesses[-1]) == (401, 429)
@@ -57,7 +57,7 @@ def test_a_forwarded_address_counts_only_from_a_trusted_proxy(trusted: tuple[str
     with live(serving=serving) as server, httpx2.Client(base_url=server.address) as client:
         answers = [
             client.get(
-                "/metrics", headers={"Authorization": f"Bearer rk_{each}", "X-Forwarded-For": f"198.51.100.{each}"}
+                "/metrics", headers={"Authorization": f"Bearer ak_{each}", "X-Forwarded-For": f"198.51.100.{each}"}
             ).status_code
             for each in range(30)
         ]

@@ -190,7 +190,7 @@ def test_without_a_key_or_from_a_foreign_page_nobody_gets_in(server: Live) -> No
     address = f"{server.address}/mcp"
     key = {"Authorization": f"Bearer {server.key()}"}
     assert httpx2.post(address, json=hello, headers=accept).status_code == 401
-    assert httpx2.post(address, json=hello, headers=accept | {"Authorization": "Bearer rk_no"}).status_code == 401
+    assert httpx2.post(address, json=hello, headers=accept | {"Authorization": "Bearer ak_no"}).status_code == 401
     foreign = accept | key | {"Origin": "https://evil.example"}
     assert httpx2.post(address, json=hello, headers=foreign).status_code == 403
     assert httpx2.post(address, json=hello, headers=accept | key | {"Host": "evil.example"}).status_code == 421

@@ -163,7 +163,7 @@ def test_a_client_without_a_key_learns_where_the_metadata_are(server: Live) -> N
     assert metadata["resource"] == f"{server.address}/mcp"
     assert metadata["authorization_servers"] == ["https://login.example.com/realms/home"]
     assert httpx2.get(f"{server.address}/.well-known/oauth-protected-resource").json() == metadata
-    wrong = httpx2.post(f"{server.address}/mcp", json=LIST, headers=ACCEPT | {"Authorization": "Bearer rk_no"})
+    wrong = httpx2.post(f"{server.address}/mcp", json=LIST, headers=ACCEPT | {"Authorization": "Bearer ak_no"})
     assert 'error="invalid_token"' in wrong.headers["www-authenticate"]
     elsewhere = httpx2.get(f"{server.address}/api/users")
     assert elsewhere.headers["www-authenticate"] == "Bearer"

@@ -77,5 +77,5 @@ async def test_a_chat_goes_on_when_the_memory_does_not_answer(server: Live) -> N
         shown.append(event)
 
     body = chat("hello")
-    assert await made(server, key="rk_wrong").inlet(body, ANN, {"chat_id": "c"}, emit) == body
+    assert await made(server, key="ak_wrong").inlet(body, ANN, {"chat_id": "c"}, emit) == body
     assert "Without memory" in shown[0]["data"]["description"]

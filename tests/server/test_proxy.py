@@ -326,7 +326,7 @@ def test_embeddings_and_models_pass_through(talk: Talk) -> None:
 
 @pytest.mark.client("Chat Completions", "openai (Python)", "own errors")
 def test_wrong_keys_roles_and_requests_are_told_in_the_clients_own_form(talk: Talk) -> None:
-    with talk.client("rk_wrong") as client, pytest.raises(openai.AuthenticationError, match="unknown"):
+    with talk.client("ak_wrong") as client, pytest.raises(openai.AuthenticationError, match="unknown"):
         ask(client, "hi")
     with (
         talk.client(talk.server.key("reader")) as client,

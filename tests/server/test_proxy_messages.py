@@ -291,7 +291,7 @@ def test_errors_of_the_provider_come_as_they_are(talk: Talk) -> None:
 
 @pytest.mark.client("Messages", "anthropic (Python)", "own errors")
 def test_own_errors_have_the_form_of_the_protocol(talk: Talk) -> None:
-    with connected(talk, "rk_wrong") as client, pytest.raises(anthropic.AuthenticationError, match="unknown") as caught:
+    with connected(talk, "ak_wrong") as client, pytest.raises(anthropic.AuthenticationError, match="unknown") as caught:
         say(client, "hi")
     assert caught.value.body == {
         "type": "error",

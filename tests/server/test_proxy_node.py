@@ -46,7 +46,7 @@ def test_the_clients_for_javascript_have_a_memory_too(installed: Path, tmp_path:
         chosen = model.settings()
         settings = replace(chosen, routes={"chat": chosen.routes["chat"]})
         with live(tmp_path / "memory.db", settings=settings) as server:
-            ran = run_program(installed, PROGRAMS / f"{program}.mjs", server.address, server.key(), "rk_wrong")
+            ran = run_program(installed, PROGRAMS / f"{program}.mjs", server.address, server.key(), "ak_wrong")
             assert ran.returncode == 0, ran.stderr
             seen = json.loads(ran.stdout)
             ann = server.served.memory.user("ann")

@@ -196,7 +196,7 @@ def test_errors_of_the_provider_come_as_they_are(talk: Talk) -> None:
 
 @pytest.mark.client("Ollama", "ollama (Python)", "own errors")
 def test_own_errors_have_the_form_of_the_protocol(talk: Talk) -> None:
-    with connected(talk, "rk_wrong") as client, pytest.raises(ollama.ResponseError) as caught:
+    with connected(talk, "ak_wrong") as client, pytest.raises(ollama.ResponseError) as caught:
         say(client, "hi")
     assert (caught.value.error, caught.value.status_code) == ("The key is unknown or has expired.", 401)
     headers = {"Authorization": f"Bearer {talk.key}"}

@@ -289,7 +289,7 @@ def test_errors_of_the_provider_come_as_they_are(talk: Talk) -> None:
 
 @pytest.mark.client("Responses", "openai (Python)", "own errors")
 def test_own_errors_have_the_form_of_the_protocol(talk: Talk) -> None:
-    with talk.client("rk_wrong") as client, pytest.raises(openai.AuthenticationError, match="unknown") as caught:
+    with talk.client("ak_wrong") as client, pytest.raises(openai.AuthenticationError, match="unknown") as caught:
         say(client, "hi")
     assert caught.value.code == "unauthorized"
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from aforesaid.cli.options import AsJson, Store
-from aforesaid.cli.output import console, harmless, print_json, say
+from aforesaid.cli.output import console, harmless, local_time, print_json, say
 from aforesaid.cli.serve import needs_server
 from aforesaid.domain.scope import DEFAULT_SPACE
 from aforesaid.errors import InvalidInput, NotFound, quoted
@@ -18,6 +18,8 @@ from aforesaid.settings import load_settings
 
 if TYPE_CHECKING:
     from aforesaid.server.auth import Key, Keys
+
+_TIMES: Final = ("until", "last_used")
 
 commands = typer.Typer(help="Create, list and revoke a server's API keys.", no_args_is_help=True)
 
@@ -86,9 +88,11 @@ def list_keys(store: Store = None, as_json: AsJson = False) -> None:
     if as_json:
         print_json(found)
         return
-    table = Table("id", "name", "role", "space", "user", "until", "last used")
+    titles = ("id", "name", "role", "space", "user", "until", "last used")
+    table = Table(*(Column(title, overflow="fold") for title in titles))
     for key in found:
-        table.add_row(*(Text(harmless(value or "-")) for value in key.values()))
+        times = {name: local_time(datetime.fromisoformat(at)) for name in _TIMES if (at := key[name])}
+        table.add_row(*(Text(harmless(value or "-")) for value in (key | times).values()))
     console().print(table)
 
 

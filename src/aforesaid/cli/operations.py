@@ -53,12 +53,14 @@ def users(
     if not found:
         say('there are no users yet; try: aforesaid add "hello" --user ann')
         return
-    table = Table(
-        "space", "user", Column("messages", justify="right"), Column("archived", justify="right"), "last activity"
-    )
+    # Ids are folded, never cut: people copy them.
+    ids = [Column("space", overflow="fold"), Column("user", overflow="fold")]
+    counts = [Column("messages", justify="right"), Column("archived", justify="right")]
+    table = Table(*ids, Column("name", overflow="fold"), *counts, "last activity")
     for user in found:
         last = local_time(user.last_activity) if user.last_activity else "-"
-        table.add_row(harmless(user.space), harmless(user.id), f"{user.messages:,}", f"{user.archived:,}", last)
+        who = map(harmless, (user.space, user.id, user.name or ""))
+        table.add_row(*who, f"{user.messages:,}", f"{user.archived:,}", last)
     console().print(table)
 
 

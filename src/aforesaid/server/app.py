@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext
@@ -26,7 +25,7 @@ from aforesaid.server.guard.cors import cors
 from aforesaid.server.languages import Languages, OfferedLanguages
 from aforesaid.server.metrics import HttpMetrics
 from aforesaid.server.options import ServerOptions
-from aforesaid.server.pages import STATIC, environment
+from aforesaid.server.pages import STATIC
 from aforesaid.server.proxy import pass_through
 from aforesaid.server.proxy.routes import CHATS
 from aforesaid.server.request_spans import RequestSpans
@@ -55,29 +54,27 @@ _ROUTES: Final = _all_routes()
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     agents = app.state.agents
     here: AppState = app.state.served
+    _prepare_routes(app)
     # The embedder and the token counter take seconds to load. A stopping server does not wait for them.
     async with (
-        beside(_warm_up(app, here.memory), "warm-up"),
+        beside(_warm_up(here.memory), "warm-up"),
         agents.run() if agents is not None else nullcontext(),
     ):
         yield
     await here.close()
 
 
-async def _warm_up(app: FastAPI, memory: Memory) -> None:
-    await asyncio.to_thread(_prepare_pages, app)
+async def _warm_up(memory: Memory) -> None:
     try:
         await memory.user("nobody").context("hello")
     except Exception as error:  # an embedder of the operator's own may raise anything
         _log.warning("the first context failed: %s", error)
 
 
-def _prepare_pages(app: FastAPI) -> None:
-    """Work out the routes and compile the templates, so that the first page does not wait for it."""
+def _prepare_routes(app: FastAPI) -> None:
+    """Have FastAPI work out the routes, which it does when a route is first asked for; a person would wait for it."""
     for route in app.router.routes:
         route.matches({"type": "http", "method": "GET", "path": "/", "root_path": "", "headers": []})
-    for name in environment.list_templates():
-        environment.get_template(name)
 
 
 def _serve_agents(app: FastAPI, memory: Memory, serving: Serving) -> None:

@@ -61,7 +61,7 @@ if (kind === "http") {
   seen.reading = (await reading.listTools()).tools.map((tool) => tool.name);
   await reading.close();
   try {
-    await connected("rk_wrong");
+    await connected("ak_wrong");
   } catch (error) {
     seen.refused = [error.constructor.name, error.code];
   }

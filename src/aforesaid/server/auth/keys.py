@@ -30,7 +30,7 @@ try:
 except ImportError:  # Windows: two processes that change keys in the same moment are not kept apart there
     fcntl = None  # type: ignore[assignment]
 
-PREFIX: Final = "rk_"
+PREFIX: Final = "ak_"
 _ID_BYTES: Final = 4
 _KEY_BYTES: Final = 32
 
