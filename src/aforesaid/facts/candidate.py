@@ -82,7 +82,7 @@ def by_rules(
     zone: tzinfo,
     only: Mapping[int, Collection[Category]] = MappingProxyType({}),
     *,
-    with_assistant: bool = True,
+    with_assistant: bool,
 ) -> list[Candidate]:
     """Return the candidates that rules find in messages. Standing requests are found in talk with an assistant.
 

@@ -16,7 +16,7 @@ from aforesaid.domain.memory_change import MarkExtracted
 from aforesaid.domain.message import Message, in_time_order
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import ModelError, ModelGarbled, NoModel
-from aforesaid.facts.candidate import Candidate, by_rules
+from aforesaid.facts.candidate import Candidate, among_people, by_rules
 from aforesaid.facts.grounding import meanings
 from aforesaid.facts.judge import Judge
 from aforesaid.facts.model_extraction import (
@@ -179,16 +179,18 @@ class Extractor:
         zone: tzinfo,
     ) -> FoundWithoutModel:
         """Find candidates with the salience model; by rules, where there is no encoder or it fails."""
+        others = await between_others(self._store, scope, batch)
         if self._judge is not None:
             try:
                 judgements = await self._judge.judge(batch, before)
-                others = await between_others(self._store, scope, batch)
             except ModelError as error:
                 _log.warning("messages of %s are extracted by rules: %s", scope.user, error)
             else:
                 found = await asyncio.to_thread(by_salience, batch, before, judgements, people, owner, zone, others)
                 return FoundWithoutModel(found, judgements)
-        return FoundWithoutModel(await asyncio.to_thread(by_rules, batch, people, owner, zone), {})
+        with_assistant = not among_people([*before, *others, *batch], owner)
+        found = await asyncio.to_thread(by_rules, batch, people, owner, zone, with_assistant=with_assistant)
+        return FoundWithoutModel(found, {})
 
     async def _compared(self, judge: Judge, given: BatchInput, found: FoundCandidates) -> FoundCandidates:
         """Compare candidates with known memories by the vectors of their messages, for what they repeat or outdate."""
