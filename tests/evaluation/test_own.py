@@ -26,6 +26,16 @@ F Jonas | Jonas wohnt in Bremen. | home | 7 | 1
 F Jonas | Jonas möchte immer auf Deutsch angeschrieben werden. | instruction | 8 | 3
 """
 
+WISH = """\
+# id: de-assistant-02
+# lang: de
+# kind: assistant
+== 2025-02-20 09:00
+Jonas: Bitte schreib mir immer auf Deutsch.
+assistant: Gern, ab jetzt auf Deutsch.
+F Jonas | Jonas möchte immer auf Deutsch angeschrieben werden. | instruction | 8 | 1
+"""
+
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
@@ -79,11 +89,13 @@ def test_what_was_never_said(data: Path) -> None:
 
 
 def test_facts_and_instructions(data: Path) -> None:
+    (data / "wish.txt").write_text(WISH, encoding="utf-8")
     found = report(str(data), "--parts", "facts")
     assert (found["recall"], found["contexts"]) == (None, None)
     facts = found["facts"]
-    assert (facts["overall"]["facts"], facts["overall"]["labelled_instructions"]) == (3, 1)
-    assert facts["languages"]["de"]["instructions"] == 1.0
+    assert (facts["overall"]["facts"], facts["overall"]["labelled_instructions"]) == (4, 2)
+    assert facts["kinds"]["assistant"]["instructions"] == 1.0
+    assert facts["kinds"]["people"]["instructions"] == 0.0, "Jonas asks it of Eva, not of an assistant"
     assert facts["languages"]["en"]["instructions"] is None
     assert set(facts["kinds"]) == {"assistant", "people"}
 
