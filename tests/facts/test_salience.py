@@ -80,13 +80,27 @@ async def test_short_plain_statements_are_remembered_in_any_language_and_fleetin
     assert len(remembered.intersection(fleeting)) <= 0.06 * len(fleeting)
 
 
-async def test_a_short_plain_statement_is_remembered_without_the_question_before_it(encoder: LocalEmbedder) -> None:
+@pytest.mark.parametrize(
+    ("before", "said", "remembered"),
+    [
+        ("Was machst du so beruflich?", "Ich bin Lehrerin.", 'Ann: "Ich bin Lehrerin."'),
+        (
+            "You said that your sister Sinead plays the violin in Cork.",
+            "And my dentist is Dr Okafor.",
+            "Ann's dentist is Dr Okafor.",
+        ),
+    ],
+    ids=["a plain statement that answers a question", "a short statement that answers none"],
+)
+async def test_a_statement_is_remembered_without_the_message_before_it(
+    encoder: LocalEmbedder, before: str, said: str, remembered: str
+) -> None:
     async with connect(embedder=encoder) as memory:
         user = memory.user("ann")
-        await user.add("assistant", "Was machst du so beruflich?")
-        await user.add("user", "Ich bin Lehrerin.", name="Ann")
+        await user.add("assistant", before)
+        await user.add("user", said, name="Ann")
         await memory.upkeep()
-        assert await texts(user) == ['Ann: "Ich bin Lehrerin."']
+        assert await texts(user) == [remembered]
 
 
 @pytest.mark.defect("F4")
@@ -122,15 +136,6 @@ async def test_an_answer_is_remembered_with_its_question(encoder: LocalEmbedder)
     assert len(known) == 1
     assert known[0].text.startswith('Assistant: "Which medicines do you take at the moment?" Ann: "It is Eliquis')
     assert len(known[0].sources) == 2
-
-
-async def test_a_statement_that_answers_no_question_is_remembered_alone(encoder: LocalEmbedder) -> None:
-    async with connect(embedder=encoder) as memory:
-        user = memory.user("ann")
-        await user.add("assistant", "You said that your sister Sinead plays the violin in Cork.")
-        await user.add("user", "And my dentist is Dr Okafor.", name="Ann")
-        await memory.upkeep()
-        assert await texts(user) == ["Ann's dentist is Dr Okafor."]
 
 
 async def test_another_embedder_is_joined_by_the_built_in_encoder() -> None:
