@@ -13,18 +13,23 @@ from panel.looking import Looker, looking, needs_chromium, served
 pytestmark = [needs_chromium, pytest.mark.defect("P11")]
 
 UNREADABLE = "no time can be read in 'soonish'"
+APART = """
+(field, described) => {
+    const [above, below] = [field, document.getElementById(described)].map((each) => each.getBoundingClientRect());
+    return [below.x - above.x, below.y - above.y, above.width, above.height];
+}
+"""
 
 
 def wrong(field: Locator, words: str) -> None:
     """Check that a field is marked, and that its message stands directly below or beside it."""
     expect(field).to_have_attribute("aria-invalid", "true")
-    message = field.page.locator(f"#{(field.get_attribute('aria-describedby') or '').split()[-1]}")
-    expect(message).to_contain_text(words)
-    above, below = field.bounding_box(), message.bounding_box()
-    assert above is not None
-    assert below is not None
-    assert 0 <= below["y"] - above["y"] < above["height"] + 20
-    assert abs(below["x"] - above["x"]) < above["width"]
+    described = (field.get_attribute("aria-describedby") or "").split()[-1]
+    expect(field.page.locator(f"#{described}")).to_contain_text(words)
+    # In one step, because the page may scroll to the field meanwhile.
+    right, down, width, height = field.evaluate(APART, described)
+    assert 0 <= down < height + 20
+    assert abs(right) < width
 
 
 def write_a_memory(page: Page) -> Locator:
