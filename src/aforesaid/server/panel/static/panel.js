@@ -126,16 +126,28 @@
   // Forms with a single choice.
   document.addEventListener("change", (event) => event.target.closest("form[data-at-once]")?.requestSubmit());
 
+  async function copy(text) {
+    try {
+      await navigator.clipboard.writeText(text);
+      return true;
+    } catch {
+      // Pages without TLS have no clipboard.
+    }
+    const field = document.createElement("textarea");
+    field.value = text;
+    const before = document.activeElement;
+    document.body.append(field);
+    field.select();
+    const copied = document.execCommand("copy");
+    field.remove();
+    before?.focus();
+    return copied;
+  }
   for (const button of all(document, "[data-copy-from]")) {
     button.addEventListener("click", async () => {
       const field = document.getElementById(button.dataset.copyFrom);
       field.select();
-      try {
-        await navigator.clipboard.writeText(field.value);
-      } catch {
-        document.execCommand("copy"); // Pages without TLS have no clipboard.
-      }
-      tell("said", button.dataset.copied);
+      if (await copy(field.value)) tell("said", button.dataset.copied);
     });
   }
 
@@ -285,10 +297,9 @@
   if (marked) marked.scrollIntoView({ block: "center", behavior: "instant" });
   else if (!location.hash && !location.search.includes("day=")) all(document, ".chat .turn").at(-1)?.scrollIntoView({ block: "end", behavior: "instant" });
 
-  document.addEventListener("click", (event) => {
+  document.addEventListener("click", async (event) => {
     const button = event.target.closest("[data-copy]");
-    if (!button) return;
-    navigator.clipboard.writeText(button.dataset.copy).then(() => tell("said", button.title), () => {});
+    if (button && (await copy(button.dataset.copy))) tell("said", button.dataset.copied);
   });
   document.addEventListener("change", (event) => {
     if (event.target.matches("[data-submit]")) event.target.form.requestSubmit();
@@ -300,4 +311,5 @@
   document.addEventListener("htmx:afterSettle", recount);
   document.addEventListener("htmx:load", (event) => localise(event.detail.elt));
   if (document.getElementById("said")?.hasAttribute("data-told")) tell("said", document.getElementById("said").textContent);
+  root.dataset.ready = "";
 })();
