@@ -126,7 +126,8 @@ def superseded(model: SupersedingModel, given: Statements, pairs: Sequence[Pairs
     vectors = given.vectors.astype(np.float32)
     for pair in pairs:
         if rows[pair.new[0]]:
-            log_odds = model.log_odds(vectors[pair.new[0]], model.changes_later(vectors[pair.old]), pair.compared)
+            says_change = model.says_change(vectors[pair.new[0]])
+            log_odds = model.margins(says_change, model.changes_later(vectors[pair.old]), pair.compared)
             best = int(log_odds.argmax())
             found.append(Succession(int(pair.old[best]), float(log_odds[best])))
     return found

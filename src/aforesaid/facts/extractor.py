@@ -27,7 +27,7 @@ from aforesaid.facts.model_extraction import (
     FoundWithoutModel,
     ask_model,
 )
-from aforesaid.facts.outdating import comparable, repeated, with_outdated
+from aforesaid.facts.outdating import comparable, repeated, telling_changes, with_outdated
 from aforesaid.facts.people import Person, people_in
 from aforesaid.facts.reconcile import ReconcileInput, reconcile
 from aforesaid.facts.salient import by_salience
@@ -37,6 +37,7 @@ from aforesaid.facts.zones import zone_of
 from aforesaid.models.embed import Embedder
 from aforesaid.models.meaning import SameMeaning
 from aforesaid.models.offline import merge_fact
+from aforesaid.models.salience import Judgement
 from aforesaid.profiles import Profile
 from aforesaid.store import Store, questions
 
@@ -124,8 +125,8 @@ class Extractor:
         zone = await zone_of(self._store, self._profile, scope)
         # Replaced versions of messages count as read, but nothing is extracted from them.
         newest = [message for message in batch if not message.replaced]
-        own = await self._without_model(scope, newest, before, people, owner, zone)
         known = await self._store.read(questions.Memories(scope, active=None))
+        own = await self._without_model(scope, newest, before, people, owner, zone, known)
         given = BatchInput(scope, known, people, owner, zone, [*context, *newest], before)
         found = await self._find(given, newest, own) if newest else FoundCandidates([], {})
         candidates = found.candidates
@@ -177,12 +178,14 @@ class Extractor:
         people: Mapping[str, Person],
         owner: Person,
         zone: tzinfo,
+        known: Sequence[MemoryRecord],
     ) -> FoundWithoutModel:
         """Find candidates with the salience model; by rules, where there is no encoder or it fails."""
         others = await between_others(self._store, scope, batch)
         if self._judge is not None:
             try:
                 judgements = await self._judge.judge(batch, before)
+                judgements = await self._with_changes(self._judge, scope, batch, judgements, known)
             except ModelError as error:
                 _log.warning("messages of %s are extracted by rules: %s", scope.user, error)
             else:
@@ -191,6 +194,23 @@ class Extractor:
         with_assistant = not among_people([*before, *others, *batch], owner)
         found = await asyncio.to_thread(by_rules, batch, people, owner, zone, with_assistant=with_assistant)
         return FoundWithoutModel(found, {})
+
+    @staticmethod
+    async def _with_changes(
+        judge: Judge,
+        scope: Scope,
+        batch: Sequence[Message],
+        judgements: Mapping[int, Judgement],
+        known: Sequence[MemoryRecord],
+    ) -> dict[int, Judgement]:
+        """Return judgements in which what makes a plain statement outdated is worth remembering."""
+        compared = comparable(known)
+        said = [message for message in batch if message.seq in judgements]
+        stored = await judge.vectors.stored(scope, sorted({max(memory.sources) for memory in compared}))
+        rows = await judge.vectors.of(said)
+        vectors = {**stored, **dict(zip((message.seq for message in said), rows, strict=True))}
+        telling = await asyncio.to_thread(telling_changes, said, judgements, compared, vectors)
+        return {**judgements, **{seq: judgements[seq].as_plain() for seq in telling}}
 
     async def _compared(self, judge: Judge, given: BatchInput, found: FoundCandidates) -> FoundCandidates:
         """Compare candidates with known memories by the vectors of their messages, for what they repeat or outdate."""

@@ -8,11 +8,17 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from aforesaid.domain.memory import INSTRUCTION, MemoryRecord
+from aforesaid.domain.message import Message
 from aforesaid.facts.candidate import Candidate
+from aforesaid.models.salience import Judgement
 from aforesaid.models.superseding import (
+    RELATED,
     OlderWords,
     StatementWords,
+    SupersedingModel,
+    load_plain_superseding,
     load_superseding,
+    may_change_plainly,
     statement_words,
 )
 
@@ -33,8 +39,13 @@ class _Statement(NamedTuple):
     seq: int
     """The message that says it."""
     said: datetime
-    words: StatementWords
+    text: str
     vector: NDArray[np.float32]
+
+    @property
+    def words(self) -> StatementWords:
+        """The words by which it is compared with others."""
+        return statement_words(self.text)
 
 
 def comparable(known: Sequence[MemoryRecord]) -> list[MemoryRecord]:
@@ -88,14 +99,14 @@ def with_outdated(
     for memory in known:
         seq = max(memory.sources)
         if seq in vectors:
-            older[memory.speaker].add(_Statement(seq, memory.valid_from, statement_words(memory.text), vectors[seq]))
+            older[memory.speaker].add(_Statement(seq, memory.valid_from, memory.text, vectors[seq]))
     found: list[Candidate] = []
     for candidate in sorted(candidates, key=lambda each: each.last):
         seq = candidate.last
         if candidate.request or candidate.category == "reminder" or seq not in vectors:
             found.append(candidate)
             continue
-        new = _Statement(seq, candidate.said, statement_words(candidate.quote or candidate.text), vectors[seq])
+        new = _Statement(seq, candidate.said, candidate.quote or candidate.text, vectors[seq])
         own = older[candidate.speaker.id]
         outdates = own.outdated_by(new)
         found.append(candidate._replace(outdates=outdates))
@@ -103,6 +114,39 @@ def with_outdated(
             own.remove(outdates)
         own.add(new)
     return found
+
+
+def telling_changes(
+    messages: Sequence[Message],
+    judgements: Mapping[int, Judgement],
+    known: Sequence[MemoryRecord],
+    vectors: Mapping[int, NDArray[np.float32]],
+) -> frozenset[int]:
+    """Return the messages that make a plain statement outdated, but seem not worth remembering by themselves.
+
+    "Tom and I broke up" is worth remembering where "My boyfriend is called Tom" is known. `messages` are in the order
+    of their sequence numbers, and `known` are memories to compare with, oldest first.
+    """
+    most = len(known) + len(messages)
+    older: defaultdict[str, _Statements] = defaultdict(lambda: _Statements(most))
+    for memory in known:
+        seq = max(memory.sources)
+        if seq in vectors:
+            older[memory.speaker].add(_Statement(seq, memory.valid_from, memory.text, vectors[seq]))
+    found = set()
+    for message in messages:
+        judgement = judgements.get(message.seq)
+        if judgement is None or message.seq not in vectors:
+            continue
+        new = _Statement(message.seq, message.at, message.text, vectors[message.seq])
+        own = older[message.author]
+        if not judgement.worth_remembering:
+            if (outdated := own.plainly_outdated_by(new)) is None:
+                continue
+            own.remove(outdated)
+            found.add(message.seq)
+        own.add(new)
+    return frozenset(found)
 
 
 class _Statements:
@@ -113,6 +157,7 @@ class _Statements:
         import numpy as np  # noqa: PLC0415 - loaded with the first vector
 
         self._model = load_superseding()
+        self._plain_model = load_plain_superseding()
         self._words = OlderWords()
         self._count = 0
         self._seqs = np.zeros(most, dtype=np.int64)
@@ -120,6 +165,8 @@ class _Statements:
         self._vectors = np.zeros((most, len(self._model.new) - 1), dtype=np.float32)
         self._current = np.zeros(most, dtype=bool)
         """Which statements no later one made outdated."""
+        self._plain = np.zeros(most, dtype=bool)
+        """Which statements are plain ones."""
 
     def add(self, new: _Statement) -> None:
         """Add a statement."""
@@ -129,6 +176,7 @@ class _Statements:
         self._seconds[place] = new.said.timestamp()
         self._vectors[place] = new.vector
         self._current[place] = True
+        self._plain[place] = self._plain_model.are_plain(new.vector[None])[0]
 
     def remove(self, seq: int) -> None:
         """Remove what a message says."""
@@ -136,14 +184,51 @@ class _Statements:
 
     def outdated_by(self, new: _Statement) -> int | None:
         """Return the message of the older statement that a new one makes outdated, or None."""
+        chosen = self._older_than(new)
+        margins = self._margins(self._model, self._model.says_change(new.vector), new, chosen)
+        if may_change_plainly(new.text):
+            plain = self._plain[chosen]
+            margins[plain] = self._plain_margins(new, chosen[plain])
+        return self._likeliest(chosen, margins)
+
+    def plainly_outdated_by(self, new: _Statement) -> int | None:
+        """Return the message of the plain statement that a new one makes outdated, or None."""
+        chosen = self._older_than(new)
+        chosen = chosen[self._plain[chosen]]
+        if not len(chosen) or not may_change_plainly(new.text):
+            return None
+        return self._likeliest(chosen, self._plain_margins(new, chosen))
+
+    def _older_than(self, new: _Statement) -> NDArray[np.int64]:
+        """Return the places of the older statements that are still current."""
         import numpy as np  # noqa: PLC0415
 
-        chosen = np.flatnonzero(self._current[: self._count] & (self._seqs[: self._count] < new.seq))
+        return np.flatnonzero(self._current[: self._count] & (self._seqs[: self._count] < new.seq))
+
+    def _plain_margins(self, new: _Statement, chosen: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return how clearly a new statement makes each of some plain ones outdated."""
+        import numpy as np  # noqa: PLC0415
+
+        model = self._plain_model
+        margins = self._margins(model.model, model.says_change(new.text, new.vector), new, chosen)
+        return np.where(self._vectors[chosen] @ new.vector >= RELATED, margins, np.float32(-np.inf))
+
+    def _margins(
+        self, model: SupersedingModel, says_change: float, new: _Statement, chosen: NDArray[np.int64]
+    ) -> NDArray[np.float32]:
+        """Return how clearly a new statement makes each of some older ones outdated."""
+        import numpy as np  # noqa: PLC0415
+
+        if not len(chosen):
+            return np.zeros(0, dtype=np.float32)
+        vectors = self._vectors[chosen]
+        days = np.maximum(new.said.timestamp() - self._seconds[chosen], 0) / _DAY_SECONDS
+        compared = self._words.compare(vectors @ new.vector, days.astype(np.float32), new.words, chosen)
+        return model.margins(says_change, model.changes_later(vectors), compared)
+
+    def _likeliest(self, chosen: NDArray[np.int64], margins: NDArray[np.float32]) -> int | None:
+        """Return the message of the statement with the largest margin, if it is large enough."""
         if not len(chosen):
             return None
-        vectors = self._vectors[: self._count]
-        days = np.maximum(new.said.timestamp() - self._seconds[chosen], 0) / _DAY_SECONDS
-        similarity = (vectors @ new.vector)[chosen]
-        compared = self._words.compare(similarity, days.astype(np.float32), new.words, chosen)
-        row = self._model.outdated(new.vector, self._model.changes_later(vectors)[chosen], compared)
-        return None if row is None else int(self._seqs[chosen[row]])
+        best = int(margins.argmax())
+        return int(self._seqs[chosen[best]]) if margins[best] >= 0 else None

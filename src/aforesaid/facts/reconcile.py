@@ -109,7 +109,7 @@ def _with_message(
             plan.dropped[admission.dropped] += 1
             continue
         draft = _draft(candidate, given, admission.quarantine)
-        if _planned_before(draft, given, plan):
+        if _planned_before(candidate, draft, given, plan):
             continue
         clash = next((number for number, other in enumerate(plan.drafts) if _replaces(draft, other, candidate)), None)
         if clash is not None:
@@ -152,10 +152,10 @@ def _draft(candidate: Candidate, given: ReconcileInput, quarantine: str | None) 
     )
 
 
-def _planned_before(draft: MemoryDraft, given: ReconcileInput, plan: Plan) -> bool:
+def _planned_before(candidate: Candidate, draft: MemoryDraft, given: ReconcileInput, plan: Plan) -> bool:
     """If a draft of the plan says the same, count this one there and return True."""
     for number, other in enumerate(plan.drafts):
-        if _same(draft, other, given):
+        if _same(draft, other, given, candidate.outdates):
             sources = tuple(sorted({*other.sources, *draft.sources}))[:SOURCES_KEPT]
             plan.drafts[number] = replace(other, times=other.times + 1, sources=sources)
             plan.dropped["known"] += 1
@@ -171,7 +171,7 @@ def _known_before(
         if _was_carried_out(draft, memory):
             plan.dropped["known"] += 1
             return True
-        if not _same(draft, memory, given) or _refines(draft, candidate, memory):
+        if not _same(draft, memory, given, candidate.outdates) or _refines(draft, candidate, memory):
             continue
         if memory.state in {"active", "quarantined"}:
             _count(candidate, memory, given, plan)
@@ -221,7 +221,11 @@ def _count(candidate: Candidate, memory: MemoryRecord, given: ReconcileInput, pl
     )
 
 
-def _same(draft: MemoryDraft, other: MemoryDraft | MemoryRecord, given: ReconcileInput) -> bool:
+def _same(draft: MemoryDraft, other: MemoryDraft | MemoryRecord, given: ReconcileInput, outdates: int | None) -> bool:
+    """Return whether a draft says the same as another or as a memory, in other words or not.
+
+    What makes a message's memory outdated does not mean the same: "the gym is on Thursdays now".
+    """
     if draft.subject is not None and other.subject is not None and draft.subject != other.subject:
         return False
     if other.trust != "stated" and draft.speaker != other.speaker:
@@ -231,7 +235,7 @@ def _same(draft: MemoryDraft, other: MemoryDraft | MemoryRecord, given: Reconcil
     if says_the_same(draft.text, other.text, given.owner.names):
         return True
     near = isinstance(other, MemoryRecord) and other.id in given.near.get(draft.text, ())
-    if not near:
+    if not near or outdates in other.sources:
         return False
     mine, theirs = statement(draft.text), statement(other.text)
     return mine.numbers == theirs.numbers and mine.denies == theirs.denies and not contradicts(draft.text, other.text)

@@ -108,6 +108,10 @@ class Judgement(NamedTuple):
         """Return the judgement of a message that something else found worth remembering."""
         return cls(REPLY_MARGIN, importance, kinds, REPLY_CLARITY)
 
+    def as_plain(self) -> Judgement:
+        """Return this judgement for a message that is worth remembering by itself, whatever the model says."""
+        return self._replace(plain=max(self.plain, 0.0))
+
     @property
     def kind(self) -> Kind:
         """The most likely kind."""
@@ -211,7 +215,7 @@ def load_salience() -> SalienceModel:
 @cache
 def load_plain() -> PlainModel:
     """Load the model of plain statements. Raises ModelError if its weights are not the expected ones."""
-    values = arrays(_read("plain.npz", _PLAIN_HASH))
+    values = arrays(read_weights("plain.npz", _PLAIN_HASH))
     return PlainModel(values["vector"], values["features"], float(values["offset"]))
 
 
@@ -231,10 +235,11 @@ def read_salience(data: bytes) -> SalienceModel:
 
 def weights() -> bytes:
     """Return the file of weights. Raises ModelError if it is not the expected one."""
-    return _read("salience.npz", _WEIGHTS)
+    return read_weights("salience.npz", _WEIGHTS)
 
 
-def _read(name: str, digest: str) -> bytes:
+def read_weights(name: str, digest: str) -> bytes:
+    """Return a file of weights in this package. Raises ModelError if its SHA-256 is not `digest`."""
     data = (files("aforesaid.models") / name).read_bytes()
     if (found := sha256(data).hexdigest()) != digest:
         raise ModelError(f"the weights in {name} are not the ones expected (SHA-256 {found[:16]}…)")

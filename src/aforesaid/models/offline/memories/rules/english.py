@@ -78,10 +78,10 @@ ENGLISH: Final = (
     rule(
         "fact",
         8,
-        rf"{_I}(?:live|reside) (?:in|at|near|on|with|alone|outside|just|right|close)\b",
-        rf"{_AM}(?:living|based) (?:in|at|near|with)\b",
+        rf"{_WE}(?:live|reside) (?:in|at|near|on|with|alone|outside|just|right|close)\b",
+        rf"{_GOING}(?:living|based) (?:in|at|near|with)\b",
         rf"{_AM}moving to\b",
-        rf"{_HAVE}(?:moved|relocated) (?:\w+ )?(?:to|into|in|from|out|back)\b",
+        rf"{_WE}(?:moved|relocated) (?:\w+ )?(?:to|into|in|from|out|back)\b",
         towards="past",
     ),
     rule(
