@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from aforesaid.text.times.coming import lies_ahead
+from aforesaid.text.times.coming import direction_of, lies_ahead
 
 
 @pytest.mark.parametrize(
@@ -52,3 +52,45 @@ def test_what_is_to_come_is_noticed(text: str) -> None:
 )
 def test_what_is_over_is_not(text: str) -> None:
     assert not lies_ahead(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Rex died on Sunday.",
+        "My sister got married on Saturday.",
+        "We visited Gran on Friday.",
+        "The concert on Friday was great.",
+        "Unser Hund ist am Sonntag gestorben.",
+        "Am Samstag habe ich den ganzen Tag gearbeitet.",
+        "Mi abuelo murió el lunes.",
+        "Дедушка умер в понедельник.",
+    ],
+)
+def test_what_happened_lies_in_the_past(text: str) -> None:
+    assert direction_of(text) == "past"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "We fly on Sunday.",
+        "I've got a meeting on Friday.",
+        "I need to see you on Friday.",
+        "I booked a table for Friday.",
+        "The meeting was moved to Friday.",
+        "We bought tickets for Sunday.",
+        "I'm excited about Saturday.",
+        "Am Sonntag ist das Café geschlossen.",
+        "Ich habe für Sonntag einen Tisch reserviert.",
+        "J'ai une réunion lundi.",
+        "El lunes tengo médico.",
+        "",
+    ],
+)
+def test_what_may_be_meant_either_way_has_no_direction(text: str) -> None:
+    assert direction_of(text) == "nearest"
+
+
+def test_what_is_to_come_lies_in_the_future() -> None:
+    assert direction_of("We are moving on Saturday.") == "future"

@@ -29,7 +29,7 @@ from aforesaid.text.pointing import begins_with_pronoun, points_elsewhere
 from aforesaid.text.scripts import UNSPACED_LANGUAGES
 from aforesaid.text.sentences import is_question, length_in_words, split_sentences
 from aforesaid.text.stop_words import stop_words
-from aforesaid.text.times.coming import lies_ahead
+from aforesaid.text.times.coming import direction_of
 from aforesaid.text.times.find import When, find_times
 from aforesaid.text.times.recurring import recurs
 from aforesaid.text.vocabulary import vocabulary
@@ -319,13 +319,13 @@ def _time_in(words: str, said: datetime) -> When | None:
     month or year without its number may be another one if it is far away: "in January", said in June, or "twice in 30
     years". The next one is meant where the words say that it is still to come: "is getting married in January".
     """
-    ahead = lies_ahead(words)
-    times = find_times(words, said, "future" if ahead else "nearest")
+    direction = direction_of(words)
+    times = find_times(words, said, direction)
     if len(times) != 1 or (times[0].timed and times[0].start.date() == said.date()) or recurs(words):
         return None
     found = times[0]
     long = found.end - found.start >= _MONTH and str(found.start.year) not in words
-    return None if long and not ahead and not said - _NEAR <= found.start <= said + _NEAR else found
+    return None if long and direction != "future" and not said - _NEAR <= found.start <= said + _NEAR else found
 
 
 def _kind(judgement: Judgement, words: str, message: Message, when: When | None, *, to_assistant: bool) -> Kind:

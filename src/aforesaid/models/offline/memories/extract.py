@@ -18,6 +18,7 @@ from aforesaid.text.folding import fold, fold_for_patterns
 from aforesaid.text.languages import guess_language
 from aforesaid.text.openers import without_opener
 from aforesaid.text.sentences import is_question, length_in_words, split_sentences
+from aforesaid.text.times.coming import direction_of
 from aforesaid.text.times.find import When, find_times
 from aforesaid.text.times.recurring import recurs
 from aforesaid.text.times.request import read_requested_time
@@ -198,7 +199,8 @@ def _when(rule: Rule, clause: str, turn: Spoken, language: str) -> When | None:
     if rule.category == "reminder":
         requested = read_requested_time(clause, turn.at)
         return None if requested is None else requested.when
-    for when in find_times(clause, turn.at, rule.towards, language):
+    towards = direction_of(clause) if rule.towards == "nearest" else rule.towards
+    for when in find_times(clause, turn.at, towards, language):
         if rule.timed == "future" and when.end <= turn.at:
             continue
         if rule.timed == "past" and when.start > turn.at:
