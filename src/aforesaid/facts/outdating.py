@@ -94,12 +94,7 @@ def with_outdated(
     `known` are memories to compare with, oldest first; `vectors` those of messages, by sequence number. Earlier
     candidates are compared with too. Messages without a vector are left out.
     """
-    most = len(known) + len(candidates)
-    older: defaultdict[str, _Statements] = defaultdict(lambda: _Statements(most))
-    for memory in known:
-        seq = max(memory.sources)
-        if seq in vectors:
-            older[memory.speaker].add(_Statement(seq, memory.valid_from, memory.text, vectors[seq]))
+    older = _statements(known, vectors, len(candidates))
     found: list[Candidate] = []
     for candidate in sorted(candidates, key=lambda each: each.last):
         seq = candidate.last
@@ -127,26 +122,49 @@ def telling_changes(
     "Tom and I broke up" is worth remembering where "My boyfriend is called Tom" is known. `messages` are in the order
     of their sequence numbers, and `known` are memories to compare with, oldest first.
     """
-    most = len(known) + len(messages)
-    older: defaultdict[str, _Statements] = defaultdict(lambda: _Statements(most))
-    for memory in known:
-        seq = max(memory.sources)
-        if seq in vectors:
-            older[memory.speaker].add(_Statement(seq, memory.valid_from, memory.text, vectors[seq]))
+    read = [message for message in messages if message.seq in judgements and message.seq in vectors]
+    if all(judgements[message.seq].worth_remembering or not may_change_plainly(message.text) for message in read):
+        return frozenset()
+    # A person has few plain statements, so all others are left out before words are compared.
+    compared = [memory for memory in known if max(memory.sources) in vectors]
+    plain = load_plain_superseding().are_plain(_rows(vectors, [max(memory.sources) for memory in compared]))
+    older = _statements(
+        [memory for memory, is_plain in zip(compared, plain, strict=True) if is_plain], vectors, len(read)
+    )
     found = set()
-    for message in messages:
-        judgement = judgements.get(message.seq)
-        if judgement is None or message.seq not in vectors:
-            continue
+    for message in read:
         new = _Statement(message.seq, message.at, message.text, vectors[message.seq])
         own = older[message.author]
-        if not judgement.worth_remembering:
+        if not judgements[message.seq].worth_remembering:
             if (outdated := own.plainly_outdated_by(new)) is None:
                 continue
             own.remove(outdated)
             found.add(message.seq)
         own.add(new)
     return frozenset(found)
+
+
+def _rows(vectors: Mapping[int, NDArray[np.float32]], seqs: Sequence[int]) -> NDArray[np.float32]:
+    import numpy as np  # noqa: PLC0415
+
+    return np.stack([vectors[seq] for seq in seqs]) if seqs else np.zeros((0, _dimensions()), dtype=np.float32)
+
+
+def _dimensions() -> int:
+    return len(load_superseding().new) - 1
+
+
+def _statements(
+    known: Sequence[MemoryRecord], vectors: Mapping[int, NDArray[np.float32]], room: int
+) -> defaultdict[str, _Statements]:
+    """Return the statements of memories by their speakers, with room for more."""
+    most = len(known) + room
+    found: defaultdict[str, _Statements] = defaultdict(lambda: _Statements(most))
+    for memory in known:
+        seq = max(memory.sources)
+        if seq in vectors:
+            found[memory.speaker].add(_Statement(seq, memory.valid_from, memory.text, vectors[seq]))
+    return found
 
 
 class _Statements:
@@ -162,7 +180,7 @@ class _Statements:
         self._count = 0
         self._seqs = np.zeros(most, dtype=np.int64)
         self._seconds = np.zeros(most)
-        self._vectors = np.zeros((most, len(self._model.new) - 1), dtype=np.float32)
+        self._vectors = np.zeros((most, _dimensions()), dtype=np.float32)
         self._current = np.zeros(most, dtype=bool)
         """Which statements no later one made outdated."""
         self._plain = np.zeros(most, dtype=bool)
