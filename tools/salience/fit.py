@@ -9,9 +9,6 @@ in five folds, and for the test part with the weights that are written. The vect
 
 from __future__ import annotations
 
-import json
-import re
-import sys
 import zlib
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -22,13 +19,13 @@ from typing import NamedTuple
 
 import numpy as np
 from changes import Statements, fitted, lowest_threshold, pairs_of, superseded
+from common import encoded, write
 from linear import Floats, Inputs, Projection, linear, logistic
 from numpy.typing import NDArray
 
 from aforesaid.domain.literals import Kind
 from aforesaid.domain.memory import KINDS
 from aforesaid.evaluation.memories.transcripts import FactTranscript, load_fact_transcripts
-from aforesaid.models.embed.local import load_encoder
 from aforesaid.models.salience import CHARACTERS, HEADS, RECENT, read_salience, relative_margin, text_features
 
 ROOT = Path(__file__).parents[2]
@@ -60,7 +57,6 @@ EXAMPLE_EVERY = 4
 """One fact in four is an example. With every second one, the average precision on conversations falls by 0.02."""
 MANY = 100
 """Numbers in an array from which half precision is enough."""
-_BATCH = 32
 
 
 class Data(NamedTuple):
@@ -128,17 +124,7 @@ def main() -> None:
         "left out in five folds": measured(data, results, ~is_test),
         "test part": measured(data, results, is_test),
     }
-    write(packed(arrays), figures)
-
-
-def write(weights: bytes, figures: dict[str, dict[str, object]]) -> None:
-    """Write the weights, their hash into the module that loads them, and the figures."""
-    WEIGHTS.write_bytes(weights)
-    digest = sha256(weights).hexdigest()
-    module = re.sub(r'(_WEIGHTS: Final = )"\w+"', rf'\1"{digest}"', MODULE.read_text(encoding="utf-8"))
-    MODULE.write_text(module, encoding="utf-8")
-    FIGURES.write_text(json.dumps(figures, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    json.dump(figures, sys.stdout, indent=1)
+    write(packed(arrays), WEIGHTS, MODULE, "_WEIGHTS", figures, FIGURES)
 
 
 def load() -> Data:
@@ -195,12 +181,10 @@ def vectors_of(texts: Sequence[str]) -> Floats:
         with np.load(VECTORS) as stored:
             if str(stored["key"]) == key:
                 return np.asarray(stored["vectors"], dtype=np.float64)
-    encoder = load_encoder()
-    made = [encoder.encode(list(texts[start : start + _BATCH])) for start in range(0, len(texts), _BATCH)]
-    vectors = np.concatenate(made).astype(np.float16)
+    vectors = encoded(texts)
     VECTORS.parent.mkdir(exist_ok=True)
-    np.savez_compressed(VECTORS, vectors=vectors, key=np.array(key))
-    return vectors.astype(np.float64)
+    np.savez_compressed(VECTORS, vectors=vectors.astype(np.float16), key=np.array(key))
+    return vectors
 
 
 def packed(arrays: dict[str, Floats]) -> bytes:

@@ -10,15 +10,13 @@ which the figures rest. Encoding takes about two minutes, the training seconds. 
 
 from __future__ import annotations
 
-import json
-import re
 import sys
 from collections.abc import Mapping, Sequence
-from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from common import encoded, write
 from linear import Floats, Inputs, Projection, logistic
 from numpy.typing import NDArray
 
@@ -28,7 +26,6 @@ sys.path.insert(0, str(ROOT / "tests"))
 from fit import CONVERSATIONS, MODULE, packed  # noqa: E402
 
 from aforesaid.evaluation.memories.transcripts import load_fact_transcripts  # noqa: E402
-from aforesaid.models.embed.local import load_encoder  # noqa: E402
 from aforesaid.models.salience import PLAIN_WORDS, text_features  # noqa: E402
 from aforesaid.text.sentences import length_in_words  # noqa: E402
 from facts.plain_held_out import FLEETING, PLAIN  # noqa: E402 - found by the path above
@@ -42,7 +39,6 @@ TIMES = 3
 the ridge keep most statements of left out languages, with at most one in a hundred of the messages."""
 FALSE = 0.005
 """Share of the statements not worth remembering, in languages left out, that the threshold lets through."""
-_BATCH = 32
 
 
 class Line(NamedTuple):
@@ -65,7 +61,7 @@ class Data(NamedTuple):
 
 def main() -> None:
     """Train, measure and write."""
-    data = encoded([*listed(), *held_out(), *short_messages()])
+    data = read([*listed(), *held_out(), *short_messages()])
     learned = (data.source == "list") | ((data.source == "conversation") & ~data.worth)
     left_out = np.full(len(data.worth), -np.inf)
     for language in sorted(set(data.language[learned])):
@@ -81,7 +77,8 @@ def main() -> None:
         "held out": shares(data, "held out", final >= threshold),
         "conversations of the test part": shares(data, "test part", final >= threshold),
     }
-    write(packed({"vector": vector, "features": features, "offset": np.array(offset - threshold)}), figures)
+    packed_weights = packed({"vector": vector, "features": features, "offset": np.array(offset - threshold)})
+    write(packed_weights, WEIGHTS, MODULE, "_PLAIN_HASH", figures, FIGURES)
 
 
 def listed() -> list[Line]:
@@ -120,13 +117,12 @@ def short_messages() -> list[Line]:
     return found
 
 
-def encoded(lines: Sequence[Line]) -> Data:
-    """Return lines with the encoder's vectors, in half precision as stores keep them."""
-    texts, encoder = [line.text for line in lines], load_encoder()
-    made = [encoder.encode(texts[start : start + _BATCH]) for start in range(0, len(texts), _BATCH)]
+def read(lines: Sequence[Line]) -> Data:
+    """Return lines with the encoder's vectors and the properties of their texts."""
+    texts = [line.text for line in lines]
     return Data(
         Inputs(
-            np.concatenate(made).astype(np.float16).astype(np.float64),
+            encoded(texts),
             np.array([text_features(text) for text in texts], dtype=np.float64),
         ),
         np.array([line.language for line in lines]),
@@ -160,16 +156,6 @@ def shares(data: Data, source: str, taken: NDArray[np.bool_]) -> dict[str, float
         "not worth remembering": len(wrong),
         "remembered wrongly": round(float(wrong.mean()), 3),
     }
-
-
-def write(weights: bytes, figures: dict[str, dict[str, float]]) -> None:
-    """Write the weights, their hash into the module that loads them, and the figures."""
-    WEIGHTS.write_bytes(weights)
-    digest = sha256(weights).hexdigest()
-    module = re.sub(r'(_PLAIN_HASH: Final = )"\w*"', rf'\1"{digest}"', MODULE.read_text(encoding="utf-8"))
-    MODULE.write_text(module, encoding="utf-8")
-    FIGURES.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
-    json.dump(figures, sys.stdout, indent=1)
 
 
 if __name__ == "__main__":

@@ -6,29 +6,25 @@
 compared with the statement that it may make outdated and with others about other matters. What is taken for a plain
 statement at all is learned from the list, and from the remembered messages in bench/conversations, without its test
 part, which are none. Thresholds are chosen on matters and conversations that were left out. Figures are for those, and
-for tests/facts/changes_held_out.txt, which nothing is trained on. Encoding takes two minutes, the training as long.
-What is drawn at random is the same in each run.
+for tests/facts/changes_held_out.txt, which nothing is trained on. It takes about a minute. What is drawn at random is
+the same in each run.
 """
 
 from __future__ import annotations
 
-import json
-import re
-import sys
 import zlib
 from collections.abc import Iterator, Sequence
-from hashlib import sha256
 from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
 import numpy as np
+from common import encoded, write
 from fit import CONVERSATIONS, ROOT, load, packed
 from linear import Floats, Inputs, Projection, logistic
 from numpy.typing import NDArray
 from plain import listed
 
-from aforesaid.models.embed.local import load_encoder
 from aforesaid.models.salience import load_salience, text_features
 from aforesaid.models.superseding import RELATED, Compared, OlderWords, SupersedingModel, pair_features, statement_words
 
@@ -48,7 +44,6 @@ OTHERS = (0, 2, 4, 7, 12, 20)
 """How many other statements a message is compared with."""
 GAPS = (1.0, 3.0, 10.0, 40.0)
 """Days between statements."""
-_BATCH = 32
 
 
 class Block(NamedTuple):
@@ -99,7 +94,8 @@ def main() -> None:
     """Train, measure and write."""
     blocks, held_out = list(read(CHANGES)), list(read(HELD_OUT))
     texts = {text for block in (*blocks, *held_out) for text in (block.statement, *(text for text, _ in block.later))}
-    vectors = encoded(sorted(texts | {line.text for line in listed()}))
+    every = sorted(texts | {line.text for line in listed()})
+    vectors = dict(zip(every, encoded(every), strict=True))
     learned = episodes(blocks, vectors)
     folds = [zlib.crc32(each.block.matter.encode()) % FOLDS for each in learned]
     results: list[Result] = []
@@ -124,7 +120,8 @@ def main() -> None:
     model = found.model
     arrays = {"new": model.new, "old": model.old, "pair": model.pair, "features": found.features, "plain": plain}
     values = {name: np.asarray(each, dtype=np.float64) for name, each in arrays.items()}
-    write(packed({**values, "threshold": np.array(threshold)}), figures)
+    weights = packed({**values, "threshold": np.array(threshold)})
+    write(weights, WEIGHTS, MODULE, "_PLAIN_HASH", figures, FIGURES)
 
 
 def read(path: Path) -> Iterator[Block]:
@@ -144,13 +141,6 @@ def read(path: Path) -> Iterator[Block]:
             statement, later = "", []
         elif line and mark != "%":
             statement = line
-
-
-def encoded(texts: Sequence[str]) -> dict[str, Floats]:
-    """Return the encoder's vectors, in half precision as stores keep them."""
-    encoder = load_encoder()
-    made = [encoder.encode(list(texts[start : start + _BATCH])) for start in range(0, len(texts), _BATCH)]
-    return dict(zip(texts, np.concatenate(made).astype(np.float16).astype(np.float64), strict=True))
 
 
 def episodes(blocks: Sequence[Block], vectors: dict[str, Floats]) -> list[Episode]:
@@ -288,16 +278,6 @@ def shares(results: Sequence[Result], threshold: float) -> dict[str, float]:
         "superseding something else": round((len(gone) - settled - wrong - misled) / len(unknown), 3),
         "superseded rightly": round(settled / max(len(gone), 1), 3),
     }
-
-
-def write(weights: bytes, figures: dict[str, dict[str, float]]) -> None:
-    """Write the weights, their hash into the module that loads them, and the figures."""
-    WEIGHTS.write_bytes(weights)
-    digest = sha256(weights).hexdigest()
-    module = re.sub(r'(_PLAIN_HASH: Final = )"\w*"', rf'\1"{digest}"', MODULE.read_text(encoding="utf-8"))
-    MODULE.write_text(module, encoding="utf-8")
-    FIGURES.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
-    json.dump(figures, sys.stdout, indent=1)
 
 
 if __name__ == "__main__":

@@ -34,8 +34,8 @@ _NUMBER: Final = re.compile(r"\d+")
 _MOST_WORDS: Final = 14
 """Maximum words of a message that changes a plain statement. Of those trained on, 99 % have no more."""
 RELATED: Final = 0.35
-"""Least cosine of a plain statement with what makes it outdated. Of those below it that were superseded in matters left
-out of training, most had not changed."""
+"""Least cosine of a plain statement with what makes it outdated. In matters left out of training, 59 of the 152
+superseded statements below it had not changed, and 331 of the 1,256 above it."""
 _PUNCTUATION: Final = ".,!?;:\"'()"
 _MOST_CACHED: Final = 4_096
 """Statements whose words are cached: new ones are compared with the last 1,000 of a person again and again."""
