@@ -27,6 +27,7 @@ from aforesaid.store import Progress, Store, questions
 from aforesaid.store.attachments import Attachments, folder_of
 
 VERSION: Final = 1
+_as_json: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +99,7 @@ class LineWriter:
         self._lines([{"kind": "end", "rows": dict(self.rows), "sum": self._sum.hexdigest()}])
 
     def _lines(self, entries: Sequence[dict[str, Any]]) -> None:
-        text = "".join(f"{json.dumps(entry, ensure_ascii=False, separators=(',', ':'))}\n" for entry in entries)
+        text = "".join(f"{_as_json(entry)}\n" for entry in entries)
         block = text.encode()
         self._sum.update(block)
         self._out.write(block)

@@ -38,6 +38,7 @@ BATCH: Final = 1_000
 _VERSIONS: Final = 1_000
 """Maximum messages of one moment that are searched for the versions of one."""
 _DETAILS: Final = ("parts", "reply_to", "kind", "metadata", "tool_calls", "tool_call_id")
+_FIRST_DETAIL: Final = ImportedMessage._fields.index("parts")
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,7 +258,7 @@ class Loader:
         except AforesaidError as error:
             self._report.problem(Problem(item.where, str(error)))
             return None
-        self._report.message(owner, item.name if said_by == owner else None, moment(new.at))
+        self._report.message(owner, item.name if said_by == owner else None, item.at or moment(new.at))
         return AddMessage(new, options.silence)
 
     def _for_user(self, row: Row) -> Row:
@@ -278,10 +279,9 @@ class Loader:
 
 def _details(item: ImportedMessage) -> dict[str, Any]:
     """Return what a message has beside its text; nothing for most messages, which costs nothing then."""
-    given = {
-        name: getattr(item, name) for name in ("parts", "reply_to", "kind", "metadata", "tool_calls", "tool_call_id")
-    }
-    return {name: value for name, value in given.items() if value}
+    if not any(item[_FIRST_DETAIL:]):
+        return {}
+    return {name: value for name in _DETAILS if (value := getattr(item, name))}
 
 
 def _new_version(change: AddMessage, stored: Message) -> AddMessage:

@@ -47,6 +47,8 @@ def from_seconds(value: object, name: str) -> datetime:
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise InvalidInput(f"{name} must be seconds since 1970")
     try:
+        if isinstance(value, int):
+            return moment(value * 1_000_000)
         whole, _, part = (value if isinstance(value, str) else f"{value:.6f}").partition(".")
         return moment(int(whole) * 1_000_000 + int(part[:6].ljust(6, "0") or "0"))
     except (ValueError, OverflowError):
