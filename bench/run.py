@@ -11,6 +11,8 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
+# What the embedder sets in a program that has not loaded numpy yet. With two threads, both spin while they wait.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import adding
 import apsw

@@ -18,12 +18,13 @@ from aforesaid.domain.scope import Scope
 from aforesaid.domain.vector import VectorRow
 from aforesaid.evaluation.synthetic_chat import SyntheticChat
 from aforesaid.memory import UserMemory, connect
-from aforesaid.models.embed import LocalEmbedder
+from aforesaid.models.embed import LocalEmbedder, token_vectors
 from aforesaid.store import open_store, questions
 
 BATCH = 1_000
 TEXTS = 2_000
-"""Number of texts embedded by a real model. The other vectors are spread around theirs, as those of real texts are."""
+"""Number of texts embedded by a real model. The other vectors are spread around theirs, as those of real texts are; the
+vectors of their tokens are theirs."""
 
 Floats = NDArray[np.float32]
 
@@ -39,7 +40,9 @@ def sizes(messages: int) -> dict[str, int]:
 async def fill(path: Path, messages: int, embedder: LocalEmbedder) -> dict[str, Floats]:
     """Store the messages and their vectors; return the vectors of the two measured users."""
     talk, chance = SyntheticChat(seed=4), np.random.default_rng(5)
-    centres = await embedder.embed([talk.text() for _ in range(TEXTS)])
+    texts = [talk.text() for _ in range(TEXTS)]
+    centres = await embedder.embed(texts)
+    tokens = [made.packed() for made in await embedder.tokens(texts)]
     store, kept = await open_store(path), {}
     for user, count in sizes(messages).items():
         scope, mine = Scope.of(user), []
@@ -51,13 +54,16 @@ async def fill(path: Path, messages: int, embedder: LocalEmbedder) -> dict[str, 
             ]
             stored = (await store.apply([AddMessage(each) for each in drafts])).results
             noise = chance.standard_normal((size, centres.shape[1])).astype(np.float32) * 0.03
-            vectors = centres[chance.integers(0, TEXTS, size)] + noise
+            nearest = chance.integers(0, TEXTS, size)
+            vectors = centres[nearest] + noise
             vectors = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float16)
             rows = tuple(
                 VectorRow(result.message.seq, result.message.text, vector.tobytes())  # type: ignore[union-attr]
                 for result, vector in zip(stored, vectors, strict=True)
             )
-            await store.apply([AddVectors(embedder.name, rows, rows[-1].seq)])
+            words = tuple(row._replace(value=tokens[centre]) for row, centre in zip(rows, nearest, strict=True))
+            last = rows[-1].seq
+            await store.apply([AddVectors(embedder.name, rows, last), AddVectors(token_vectors.NAME, words, last)])
             if user in {"large", "usual"}:
                 mine.append(vectors)
         if mine:

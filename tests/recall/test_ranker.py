@@ -11,6 +11,7 @@ import pytest
 import aforesaid
 from aforesaid.models.embed import LocalEmbedder, TokenVectors
 from aforesaid.models.embed.token_vectors import NAME
+from aforesaid.recall.ranker import MOST
 from aforesaid.store import questions
 
 NOON = datetime(2026, 5, 10, 12, 0, tzinfo=UTC)
@@ -76,6 +77,20 @@ async def test_the_ranker_waits_while_many_messages_have_no_token_vectors(memory
     assert not any(await ranked(memory))
     await memory.upkeep()
     assert any(await ranked(memory))
+
+
+async def test_of_many_hits_only_the_first_are_compared_word_by_word(memory: aforesaid.Memory) -> None:
+    """A context of 8,000 tokens shows more than 200 messages. The others keep their order, behind the compared ones."""
+    await say(memory, [f"She said number {number} about {number % 7} days of work." for number in range(MOST + 40)])
+    await memory.upkeep()
+    ann, asked = memory.user("ann"), "Where does she work?"
+    few = await ann.search(asked, limit=10, kinds=("message",), min_score=0)
+    many = await ann.search(asked, limit=MOST + 40, kinds=("message",), min_score=0)
+    ranked = [dict(hit.parts)["ranker"] for hit in many]
+    assert len(many) == MOST + 40
+    assert ranked.count(min(ranked)) >= 40
+    assert len(set(ranked)) > 20
+    assert {hit.text for hit in few} <= {hit.text for hit in many[:20]}
 
 
 async def test_messages_embedded_without_the_ranker_catch_up(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ from aforesaid.recall.ranked import (
     without_repeated_sessions,
     without_repetitions,
 )
-from aforesaid.recall.ranker import DEPTH, TokenRanker
+from aforesaid.recall.ranker import DEPTH, MOST, TokenRanker
 from aforesaid.recall.request import SearchRequest
 from aforesaid.recall.reranking import rerank
 from aforesaid.recall.score import SIMILARITY_SCALE, NoteEvidence, ScoreScale, keyword_score, score_scale
@@ -119,7 +119,8 @@ class Recall:
         sums = totals(fuse(found.candidates, kind_of(found.candidates), textual=False))
         chosen = sorted(order(found.candidates, sums)[:read])
         candidates = (await self._gatherer.read(scope, request, found.candidates, chosen)).candidates
-        return replace(candidates, ranker=await self._ranker.scores(scope, request, candidates, found.asked))
+        everyone = range(len(candidates.rows))
+        return replace(candidates, ranker=await self._ranker.scores(scope, request, candidates, everyone, found.asked))
 
     async def _messages(
         self, scope: Scope, request: SearchRequest, found: FoundCandidates, kind: Kind, notes: NoteEvidence
@@ -140,8 +141,11 @@ class Recall:
         candidates, places, messages = await self._gatherer.read(scope, request, candidates, sorted(best), also)
         parts = {name: values[places] for name, values in parts.items()}
         if ranked_too:
-            added = await self._ranker.scores(scope, request, candidates, found.asked)
-            candidates = replace(candidates, ranker=added)
+            first = set(best[:MOST])
+            scored = [place for place, old in enumerate(places.tolist()) if old in first]
+            candidates = replace(
+                candidates, ranker=await self._ranker.scores(scope, request, candidates, scored, found.asked)
+            )
         if request.arms == "all":
             parts |= fuse(candidates, kind, textual=True)
         sums = totals(parts)

@@ -61,7 +61,7 @@ class TokenVectors(NamedTuple):
 
 
 def products(values: Sequence[bytes], asked: Floats) -> tuple[Floats, NDArray[np.intp]]:
-    """Return the products of the vectors of a question, one row each, with all tokens of stored texts.
+    """Return the products of all tokens of stored texts, one row each, with the vectors of a question.
 
     Beside them: how many tokens each text has. Stored numbers are shifted and scaled; that is undone in the products,
     which are fewer.
@@ -70,8 +70,8 @@ def products(values: Sequence[bytes], asked: Floats) -> tuple[Floats, NDArray[np
 
     counts = np.fromiter(map(len, values), dtype=np.intp, count=len(values)) // DIMENSIONS
     rows = np.frombuffer(b"".join(values), dtype=np.uint8).reshape(-1, DIMENSIONS).astype(np.float32)
-    made: Floats = asked @ rows.T
-    made -= _LARGEST * asked.sum(axis=1, keepdims=True)
+    made: Floats = rows @ asked.T
+    made -= _LARGEST * asked.sum(axis=1)
     made /= _STEPS
     return made, counts
 
