@@ -8,8 +8,8 @@ LLM := .venv-llm
 PEERS := .venv-peers
 INTEGRATIONS := .cache/integrations
 CREWAI := .cache/crewai
-# One more than there are cores: tests wait for disks, servers and browsers a quarter of the time.
-WORKERS := $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
+# Two more than there are cores: tests wait for disks, servers and browsers a third of the time.
+WORKERS := $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 2)')
 # The command that installs packages into an environment: with uv if it is installed, because it is faster.
 install = $(if $(shell command -v uv),uv pip install --quiet --python $(1)/bin/python,$(1)/bin/python -m pip install --quiet --disable-pip-version-check)
 # Where it is set, each of the many processes that tests start would compile all modules again.

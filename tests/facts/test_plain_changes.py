@@ -59,6 +59,20 @@ async def test_a_change_of_what_is_not_known_is_not_remembered_for_that(encoder:
         assert await texts(user, state="superseded") == []
 
 
+async def test_replies_alone_are_read_without_an_error(encoder: LocalEmbedder) -> None:
+    """Background work can come between a question and its reply, which is then the only message to read."""
+    async with connect(embedder=encoder) as memory:
+        user = memory.user("ann")
+        await say(user, "I live in Leeds.")
+        await memory.upkeep()
+        await user.add("assistant", "A lovely town.")
+        report = await memory.upkeep()
+        assert report.error is None
+        await say(user, "We moved to York last month.")
+        await memory.upkeep()
+        assert await texts(user, state="superseded") == ["ann lives in Leeds."]
+
+
 class Block(NamedTuple):
     """A statement, what makes it outdated, and what is only near it."""
 

@@ -195,3 +195,41 @@ async def test_idle_streams_read_nothing_from_the_store(server: Live) -> None:
         read.clear()
         await asyncio.wait_for(looked.wait(), 60)
     assert read == []
+
+
+def test_a_message_is_sent_before_a_change_that_came_after_it(server: Live) -> None:
+    """Messages and changes are two reads, and both can be stored between them."""
+    memory, stored = server.served.memory, False
+
+    async def meanwhile(read: Read, question: questions.AuditRows | questions.MessagesAfter) -> Any:  # noqa: ANN401
+        nonlocal stored
+        found = await read(question)
+        if not stored and question.limit > 1:  # one entry is read to know where the stream begins
+            stored = True
+            await memory.user("ann").add("user", "said in between")
+            await memory.user("ann").note("fact", "learned in between")
+        return found
+
+    for kind in (questions.AuditRows, questions.MessagesAfter):
+        intercept(memory.store, kind, meanwhile)
+    with following(server, server.key()) as events:
+        found = [next(events), next(events)]
+    assert [event and event["event"] for event in found] == ["message", "change"]
+
+
+def test_a_client_that_comes_back_after_many_changes_gets_all_of_them(server: Live) -> None:
+    async def change() -> None:
+        for number in range(230):
+            await server.served.memory.user("ann").note("fact", f"owns {number} stamps")
+
+    server.run(change())
+    headers = {"Authorization": f"Bearer {server.key()}", "Last-Event-ID": "0.0"}
+    address = f"{server.address}/api/events?user=ann"
+    subjects: list[str] = []
+    with httpx2.stream("GET", address, headers=headers, timeout=30) as answer:
+        for line in answer.iter_lines():
+            if line.startswith("data: ") and (found := json.loads(line[6:])).get("action") == "memory.add":
+                subjects.append(found["subject"])
+                if found["subject"] == "memory 230":
+                    break
+    assert subjects == [f"memory {number}" for number in range(1, 231)]

@@ -33,6 +33,8 @@ class MessageVectors:
         """Return one row for each message; no message may be without text. Raises ModelError."""
         import numpy as np  # noqa: PLC0415 - loaded with the first vector
 
+        if not messages:
+            return np.zeros((0, 0), dtype=np.float32)
         found: dict[int, Vectors] = {}
         owned: dict[tuple[str, str], list[int]] = defaultdict(list)
         for message in messages:

@@ -25,6 +25,8 @@ router = APIRouter(tags=["events"])
 _KEEP_ALIVE_SECONDS: Final = 15.0
 """Seconds without an event before a comment is sent, so that proxies keep the connection open."""
 _PAGE: Final = 200
+_MOST_CHANGES: Final = 10_000
+"""Maximum changes that a client is sent when it comes back after a long time."""
 _LOOKS: Final = (".read", ".search")
 """Suffixes of audit actions that change nothing."""
 
@@ -51,7 +53,8 @@ async def events(
 ) -> StreamingResponse:
     """Stream the events of a user's memory: new messages, and changes of memories, facts and summaries.
 
-    This includes changes by workers and other servers. The stream ends when its key is revoked or expires. Only admin
+    This includes changes by workers and other servers. A client that comes back with `Last-Event-ID` receives what it
+    missed: all messages, and up to 10,000 changes. The stream ends when its key is revoked or expires. Only admin
     keys receive who changed and who viewed something.
     """
     await person.record_access("events.read", "events")
@@ -95,13 +98,23 @@ class _Follower:
 
     async def _news(self) -> Sequence[bytes]:
         store, scope = self._state.memory.store, self._person.scope
+        # Changes first: a message that was stored before one of them is among the messages then, and is sent before it.
+        changes = await self._newest_changes()
         messages = await store.read(questions.MessagesAfter(scope, self._seq, _PAGE))
-        changes = await store.read(questions.AuditRows(scope, limit=_PAGE))
         found = []
         for message in messages:
             self._seq = message.seq
             found.append(self._event("message", MessageShape.model_validate(message).model_dump(mode="json")))
         return [*found, *self._changes(changes)]
+
+    async def _newest_changes(self) -> Sequence[AuditEntry]:
+        """Return all changes since the last one that was sent, with some before it; at most the newest 10,000."""
+        limit = _PAGE
+        while True:
+            found = await self._state.memory.store.read(questions.AuditRows(self._person.scope, limit=limit))
+            if len(found) < limit or found[0].id <= self._entry or limit >= _MOST_CHANGES:
+                return found
+            limit = min(limit * 4, _MOST_CHANGES)
 
     def _changes(self, entries: Sequence[AuditEntry]) -> Iterator[bytes]:
         for entry in entries:
