@@ -220,16 +220,22 @@ def test_a_message_is_sent_before_a_change_that_came_after_it(server: Live) -> N
 def test_a_client_that_comes_back_after_many_changes_gets_all_of_them(server: Live) -> None:
     async def change() -> None:
         for number in range(230):
+            await server.served.memory.user("ann").add("user", f"said {number}")
+        for number in range(230):
             await server.served.memory.user("ann").note("fact", f"owns {number} stamps")
 
     server.run(change())
     headers = {"Authorization": f"Bearer {server.key()}", "Last-Event-ID": "0.0"}
     address = f"{server.address}/api/events?user=ann"
     subjects: list[str] = []
+    messages = 0
     with httpx2.stream("GET", address, headers=headers, timeout=30) as answer:
         for line in answer.iter_lines():
+            if line == "event: message":
+                messages += 1
+                assert not subjects, "messages come before the changes that came after them"
             if line.startswith("data: ") and (found := json.loads(line[6:])).get("action") == "memory.add":
                 subjects.append(found["subject"])
                 if found["subject"] == "memory 230":
                     break
-    assert subjects == [f"memory {number}" for number in range(1, 231)]
+    assert (messages, subjects) == (230, [f"memory {number}" for number in range(1, 231)])

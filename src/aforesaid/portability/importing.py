@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import lru_cache
 from hashlib import blake2b
 from itertools import chain, islice
 from pathlib import Path
@@ -37,6 +38,8 @@ BATCH: Final = 1_000
 """Entries read and stored at a time."""
 _VERSIONS: Final = 1_000
 """Maximum messages of one moment that are searched for the versions of one."""
+_SCOPES: Final = 1_024
+"""Scopes of messages that are kept during an import, so that their names are checked once."""
 _DETAILS: Final = ("parts", "reply_to", "kind", "metadata", "tool_calls", "tool_call_id")
 _FIRST_DETAIL: Final = ImportedMessage._fields.index("parts")
 
@@ -78,6 +81,8 @@ class Loader:
         self._options = options
         self._rows = RowImporter(store, self._refused)
         self._report = ImportReport()
+        # Of this import alone: what is kept for all would hold the names of people who were erased since.
+        self._scope_of = lru_cache(_SCOPES)(somebody)
         self._last_at: dict[str, datetime] = {}
         """The time of the last message read of each thread that has one."""
         self._last_person: dict[str, str] = {}
@@ -243,7 +248,7 @@ class Loader:
         owner = spelled(self._owner(item))
         said_by = spelled(item.author)
         try:
-            scope = somebody(owner, options.space, spelled(item.thread))
+            scope = self._scope_of(owner, options.space, spelled(item.thread))
             new = draft(
                 scope,
                 item.role,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime, timedelta
-from functools import lru_cache
 from typing import Any, TypeVar
 
 from aforesaid.domain import checks
@@ -129,7 +128,6 @@ class Fields:
             raise InvalidInput(f"{name} is too long: {number}") from None
 
 
-@lru_cache(maxsize=1_024)
 def somebody(user: str, space: str, thread: str) -> Scope:
     """Return the scope of an imported message. Raises InvalidInput for a reserved user id."""
     if user == EVERYBODY:

@@ -28,7 +28,7 @@ _LAST: Final = datetime.max.replace(tzinfo=UTC)
 
 _Placed = tuple[datetime, int, tuple[Any, ...]]
 """A message after its sort key: its time and its position. No two have the same position, so messages themselves are
-never compared. It is a plain tuple, because named ones take twice the time to write and read back."""
+never compared. It is a plain tuple, because named ones take three times as long to write."""
 
 
 class TimeOrder:

@@ -66,15 +66,14 @@ class TokenRanker:
         """
         import numpy as np  # noqa: PLC0415 - loaded with the first search
 
-        if len(chosen) < len(candidates.rows):
-            texts = [candidates.texts[place] for place in chosen]
-            few = await self._scores(scope, request, candidates.narrowed(np.array(chosen), texts), asked)
-            if few is None:
-                return None
-            whole = np.full(len(candidates.rows), few.min(initial=0.0))
-            whole[chosen] = few
-            return whole
-        return await self._scores(scope, request, candidates, asked)
+        places = np.array(chosen, dtype=np.intp)
+        compared = candidates.narrowed(places, [candidates.texts[place] for place in chosen])
+        found = await self._scores(scope, request, compared, asked)
+        if found is None:
+            return None
+        result = np.full(len(candidates.rows), found.min())
+        result[places] = found
+        return result
 
     async def _scores(self, scope: Scope, request: SearchRequest, candidates: Candidates, asked: str) -> Numbers | None:
         import numpy as np  # noqa: PLC0415

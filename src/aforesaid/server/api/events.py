@@ -105,7 +105,8 @@ class _Follower:
         for message in messages:
             self._seq = message.seq
             found.append(self._event("message", MessageShape.model_validate(message).model_dump(mode="json")))
-        return [*found, *self._changes(changes)]
+        # Of many missed messages this is the first page: the changes wait for the last one.
+        return found if len(messages) == _PAGE else [*found, *self._changes(changes)]
 
     async def _newest_changes(self) -> Sequence[AuditEntry]:
         """Return all changes since the last one that was sent, with some before it; at most the newest 10,000."""
