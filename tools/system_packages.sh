@@ -5,6 +5,7 @@ set -u
 
 PATH="$PATH:/usr/sbin:/sbin"
 missing=""
+browser=chromium-headless-shell
 need() { # need PACKAGE WHAT-FOR PROGRAM…: any one of the programs is enough
     package=$1 use=$2
     shift 2
@@ -18,7 +19,7 @@ need() { # need PACKAGE WHAT-FOR PROGRAM…: any one of the programs is enough
 
 look() {
     missing="" uses=""
-    need chromium "the control panel in a browser (tests/panel)" chromium chromium-browser google-chrome
+    need "$browser" "the control panel in a browser (tests/panel)" chromium-headless-shell chromium chromium-browser google-chrome
     need mumble-server "the Mumble bot against a real server (tests/mumble)" mumble-server murmurd
     need flite "speech for the Mumble bot to hear (tests/mumble)" flite
     need systemd "the unit files of the docs (tests/project)" systemd-analyze
@@ -37,9 +38,11 @@ else
     echo "Installing from Debian:$missing"
     log=$(mktemp)
     export DEBIAN_FRONTEND=noninteractive
+    apt-get update >"$log" 2>&1 || { echo "apt-get failed:"; tail -n 5 "$log"; }
+    # Only Debian has the browser without a window as a package of its own.
+    apt-cache show $browser >/dev/null 2>&1 || { browser=chromium; look; }
     # shellcheck disable=SC2086 # one word for each package
-    { apt-get update && apt-get install --yes --no-install-recommends $missing; } >"$log" 2>&1 ||
-        { echo "apt-get failed:"; tail -n 5 "$log"; }
+    apt-get install --yes --no-install-recommends $missing >"$log" 2>&1 || { echo "apt-get failed:"; tail -n 5 "$log"; }
     rm -f "$log"
     look
     [ -z "$missing" ] && exit 0

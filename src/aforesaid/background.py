@@ -86,8 +86,11 @@ class BackgroundLoop:
         """Start the loop, with its first run after `delay_seconds`. A loop that runs or was stopped is left alone."""
         self._begin(delay_seconds)
 
-    def wake(self) -> None:
-        """Ask for a run soon. Starts the loop if it does not run; does nothing after `stop`."""
+    def wake(self, within_seconds: float = 0.0) -> None:
+        """Ask for a run soon, or for one within some seconds. Starts the loop if needed; does nothing after `stop`."""
+        if within_seconds:
+            self._begin(within_seconds)
+            return
         self._woken.set()
         self._begin(None)
 

@@ -48,7 +48,7 @@ async def test_health_shows_the_state_of_each_provider(tmp_path: Path) -> None:
         }
         async with aforesaid.connect(tmp_path / "memory.db", settings=settings) as memory:
             part = next(part for part in (await memory.health()).components if part.name == "models")
-            assert (part.status, dict(part.facts)) == ("active", {"local": "working"})
+            assert (part.status, dict(part.facts)) == ("active", {"local": "not called yet"})
             model.stop()
             assert memory.models is not None
             with pytest.raises(aforesaid.AforesaidError):

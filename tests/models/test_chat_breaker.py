@@ -63,7 +63,7 @@ async def test_when_the_endpoint_returns_the_first_success_closes_the_breaker_wi
         # Only the breaker stands between the endpoint's return and the next answer, and it is due by then.
         await asyncio.sleep(wait + 0.001)
         assert await trigger(chat) == "answered"
-        assert chat.states()["scripted"] == ("closed", 0, None, None)
+        assert chat.states()["scripted"][:4] == ("closed", 0, None, None)
         assert len(model.requests) == 1
         assert await asyncio.gather(*(trigger(chat) for _ in range(10))) == ["answered"] * 10
         await chat.close()

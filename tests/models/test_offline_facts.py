@@ -41,6 +41,26 @@ def test_a_fuller_statement_takes_the_place_of_the_shorter_one() -> None:
             "Sergey lives in Rome",
             "Sergey likes pizza.\nSergey lives in Rome.",
         ),
+        (
+            "Ann lives at 12 Elm Road, 20095 Hull, England.",
+            "Ann lives at 5 Oak Lane, Leeds",
+            "Ann lives at 5 Oak Lane, Leeds.",
+        ),
+        (
+            "Ann's address is 12 Elm Road, Hull.",
+            "Ann's address is 5 Oak Lane, Leeds",
+            "Ann's address is 5 Oak Lane, Leeds.",
+        ),
+        (
+            "Ann lives at 12 Elm Road, Hull, and likes tea.",
+            "Ann moved to Leeds",
+            "Ann likes tea.\nAnn moved to Leeds.",
+        ),
+        (
+            "Ann's favourite dishes are pizza, pasta and sushi.",
+            "Ann's favourite dishes are curry and rice",
+            "Ann's favourite dishes are curry and rice.",
+        ),
     ],
 )
 def test_the_newer_fact_wins_and_nothing_else_is_lost(facts: str, fact: str, merged: str) -> None:
@@ -122,3 +142,14 @@ def test_nothing_is_made_up(facts: str, fact: str) -> None:
     left = forget_fact(facts, fact)
     assert set(words_of(left.text)) <= set(words_of(facts))
     assert left.found or left.text == facts
+
+
+@pytest.mark.parametrize(
+    ("facts", "forgotten", "left"),
+    [
+        ("Ann lives at 12 Elm Road, Hull, and likes tea.", "Elm Road", "Ann likes tea."),
+        ("Ann's favourite dishes are pizza, pasta and sushi.", "sushi", "Ann's favourite dishes are pizza, pasta."),
+    ],
+)
+def test_what_continues_a_forgotten_fact_is_forgotten_with_it(facts: str, forgotten: str, left: str) -> None:
+    assert forget_fact(facts, forgotten).text == left

@@ -56,7 +56,7 @@ async def test_it_opens_after_so_many_failures_in_a_row(breaker: Breaker) -> Non
     await fail(guarded, 2)
     assert breaker.state()[:2] == ("closed", 2)
     await fail(guarded)
-    assert breaker.state() == ("open", 3, 10.0, "down")
+    assert breaker.state()[:4] == ("open", 3, 10.0, "down")
     with pytest.raises(BreakerOpen, match=r"ann is left alone after 3 failures .* the next try is in 10.0 s.*down"):
         await heard(guarded)
     assert len(inner.calls) == 6
@@ -68,7 +68,7 @@ async def test_a_provider_that_answers_is_not_left_alone(breaker: Breaker, error
     for _ in range(10):
         with pytest.raises(type(error)):
             await heard(guarded)
-    assert breaker.state() == ("closed", 0, None, None)
+    assert breaker.state()[:4] == ("closed", 0, None, None)
 
 
 async def test_one_probe_goes_through_per_interval_however_many_wait(breaker: Breaker, clock: Clock) -> None:
@@ -96,7 +96,7 @@ async def test_the_first_success_closes_it(breaker: Breaker, clock: Clock) -> No
     clock.now = 10.0
     guarded = Guarded(Stub(), breaker)
     assert await heard(guarded) == ["yes"]
-    assert breaker.state() == ("closed", 0, None, None)
+    assert breaker.state()[:4] == ("closed", 0, None, None)
     assert await asyncio.gather(*(heard(guarded) for _ in range(20))) == [["yes"]] * 20
 
 
@@ -123,7 +123,7 @@ async def test_a_call_that_was_given_up_says_nothing_about_the_provider(breaker:
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert breaker.state() == ("open", 3, 10.0, "down")
+    assert breaker.state()[:4] == ("open", 3, 10.0, "down")
 
 
 async def test_a_stream_closes_it_with_its_first_piece(breaker: Breaker, clock: Clock) -> None:

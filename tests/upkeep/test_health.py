@@ -138,7 +138,7 @@ async def test_the_breaker_of_an_embedder_is_shown(tmp_path: Path) -> None:
         embedder = f"tiny@{model.base_url}"
         settings = {"resilience.failures": 1, "resilience.attempts": 1, "models.embed.timeout": 5}
         async with aforesaid.connect(tmp_path / "memory.db", embedder=embedder, settings=settings) as memory:
-            assert dict((await memory.health()).component("embedder").facts)["server"] == "working"
+            assert dict((await memory.health()).component("embedder").facts)["server"] == "not called yet"
             model.stop()
             await memory.user("ann").add("user", "hello")
             await memory.upkeep()

@@ -186,10 +186,13 @@ class Extractor:
             try:
                 judgements = await self._judge.judge(batch, before)
                 judgements = await self._with_changes(self._judge, scope, batch, judgements, known)
+                parts = await self._judge.plain_parts(batch, judgements)
             except ModelError as error:
                 _log.warning("messages of %s are extracted by rules: %s", scope.user, error)
             else:
-                found = await asyncio.to_thread(by_salience, batch, before, judgements, people, owner, zone, others)
+                found = await asyncio.to_thread(
+                    by_salience, batch, before, judgements, people, owner, zone, others, parts
+                )
                 return FoundWithoutModel(found, judgements)
         with_assistant = not among_people([*before, *others, *batch], owner)
         found = await asyncio.to_thread(by_rules, batch, people, owner, zone, with_assistant=with_assistant)

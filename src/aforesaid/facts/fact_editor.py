@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
@@ -26,7 +25,15 @@ from aforesaid.facts.statement import contradicts, says_the_same
 from aforesaid.facts.suspicion import reads_like_an_order, sensitive, suspicion, tampered
 from aforesaid.facts.timing import timing
 from aforesaid.facts.zones import zone_of
-from aforesaid.models.offline import Spoken, extract, forget_fact, merge_fact, standing_request, topic_of
+from aforesaid.models.offline import (
+    Spoken,
+    begins_with_verb,
+    extract,
+    forget_fact,
+    merge_fact,
+    standing_request,
+    topic_of,
+)
 from aforesaid.models.prompts import load_prompt, strip_invisible
 from aforesaid.profiles import Profile
 from aforesaid.store import Store, questions
@@ -43,12 +50,6 @@ _STATED_IMPORTANCE: Final = 8
 """Importance of what a user explicitly asks to remember."""
 _TRIES: Final = 10
 """Attempts when others change the same facts at the same time."""
-_WITHOUT_SUBJECT: Final = re.compile(
-    r"(?!(?:always|sometimes|perhaps|besides|its|his|this|thus|yes)\b)"
-    r"(?:is|isn't|was|has|hasn't|had|does|doesn't|can|can't|will|won't|[a-z]+(?:[^s\W]s|ies|ches|shes|ed))"
-    r"(?! (?:are|were|is|was|have|can|will)\b) "
-)
-"""A statement that begins with its verb, in small letters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,7 +330,7 @@ async def _pause(attempt: int) -> None:
 def complete(words: str, person: Person) -> str:
     """Return a fact as a sentence about the person: "prefers tea" as "Ann prefers tea"."""
     plain = " ".join(words.split())
-    return f"{person.name} {plain}" if _WITHOUT_SUBJECT.match(plain) else plain
+    return f"{person.name} {plain}" if begins_with_verb(plain) else plain
 
 
 def trustworthy(text: str, sources: Sequence[str]) -> bool:

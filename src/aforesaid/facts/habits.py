@@ -24,6 +24,7 @@ from aforesaid.facts.zones import zone_of
 from aforesaid.profiles import Profile
 from aforesaid.store import Store, questions
 from aforesaid.text.languages import guess_language
+from aforesaid.text.politeness import POLITE
 from aforesaid.text.stop_words import stop_words
 from aforesaid.text.vocabulary import vocabulary
 from aforesaid.text.words import words_of
@@ -54,10 +55,6 @@ _MORE: Final = (
     r"\b(?:more detail\w*|in detail|elaborate|explain more|tell me more|mehr details|ausführlicher|más detalles?|"
     r"plus de détails|più dettagli|mais detalhes|подробнее)\b|详细|具体一点|詳しく"
 )
-_POLITE: Final = (
-    r"\b(?:please|kindly|would you|could you|bitte|könnten sie|por favor|s'il (?:vous|te) plaît|per favore|alsjeblieft|"
-    r"пожалуйста)\b|请|お願い|ください"
-)
 _CASUAL: Final = (
     r"\b(?:lol|haha\w*|hey|yo|gonna|wanna|dude|bro|omg|btw|u|ur|pls|alter|jaja\w*|mdr|kkk+|ахах\w*)\b|哈哈|笑"
 )
@@ -66,7 +63,7 @@ _MARKS: Final = {
     for name, pattern in (
         ("exclaims", "[!！]"),
         ("asks", "[?？؟]"),
-        ("polite", _POLITE),
+        ("polite", POLITE.pattern),
         ("casual", _CASUAL),
         ("thanks", _THANKS),
         ("shorter", _TOO_LONG),

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from cachetools import LRUCache
 
 from aforesaid.domain.message import Message
+from aforesaid.facts.candidate import statement_in
+from aforesaid.facts.plain_parts import PlainPart, parts_of
 from aforesaid.models.embed import Embedder
 from aforesaid.models.embed.message_vectors import MessageVectors
 from aforesaid.models.meaning import SameMeaning
@@ -58,6 +60,27 @@ class Judge:
             own = recent.setdefault(message.author, deque(maxlen=RECENT))
             own.append(each.margin)
             found[message.seq] = each._replace(margin=load_salience().relative_to(each.margin, own))
+        return found
+
+    async def plain_parts(
+        self, messages: Sequence[Message], judgements: Mapping[int, Judgement]
+    ) -> dict[int, list[PlainPart]]:
+        """Return the plain statements in messages that are not worth remembering as a whole, by sequence number.
+
+        Raises ModelError if the encoder does not answer.
+        """
+        parts = [
+            (message.seq, part)
+            for message in messages
+            if message.seq in judgements and not judgements[message.seq].worth_remembering
+            for part in parts_of(statement_in(message))
+        ]
+        texts = [part for _, part in parts]
+        judged = await asyncio.to_thread(load_salience().judge, texts, await self.vectors.of_texts(texts))
+        found: dict[int, list[PlainPart]] = {}
+        for (seq, part), judgement in zip(parts, judged, strict=True):
+            if judgement.is_plain:
+                found.setdefault(seq, []).append(PlainPart(part, judgement))
         return found
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta, tzinfo
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from aforesaid.domain.clock import to_zone
@@ -18,11 +19,12 @@ from aforesaid.domain.literals import Category, Kind
 from aforesaid.domain.memory import CATEGORY_OF, KINDS, Event
 from aforesaid.domain.message import Message, in_time_order
 from aforesaid.facts.candidate import Candidate, among_people, by_rules, statement_in
-from aforesaid.facts.people import Person, by_id
+from aforesaid.facts.people import Person, by_id, subject_of
+from aforesaid.facts.plain_parts import PlainPart
 from aforesaid.facts.suspicion import suspicion
 from aforesaid.models.offline import is_joke, may_ask, may_hold_requests, reads_like_an_attack, third_person
 from aforesaid.models.offline.memories.extract import written_time
-from aforesaid.models.salience import Judgement
+from aforesaid.models.salience import PLAIN_WORDS, Judgement
 from aforesaid.text.languages import guess_language
 from aforesaid.text.openers import without_opener
 from aforesaid.text.pointing import begins_with_pronoun, points_elsewhere
@@ -48,7 +50,7 @@ _ENOUGH_WORDS: Final = 4
 _LEAST_WORDS: Final = 2
 """Content words that a statement needs to be remembered at all, without the message that it answers."""
 _COVERED: Final = 0.5
-"""Share of a sentence's words in a rule's finding from which the sentence is not quoted again."""
+"""Share of a sentence's words in what rules found from which the sentence is not quoted again."""
 _SHORT: Final = 40
 """Characters of a message up to which rules look for plain statements even if it does not seem worth remembering."""
 _BY_RULES: Final = frozenset[Category]({"fact", "preference", "schedule", "reminder"})
@@ -78,11 +80,13 @@ def by_salience(
     owner: Person,
     zone: tzinfo,
     others: Sequence[Message] = (),
+    parts: Mapping[int, Sequence[PlainPart]] = MappingProxyType({}),
 ) -> list[Candidate]:
     """Return the candidates in messages of one user.
 
     `before` are earlier messages of the user, and `others` messages of other users in the same channels. Messages may
-    answer both, but only the user's own are quoted.
+    answer both, but only the user's own are quoted. `parts` are plain statements in messages to the assistant that are
+    not worth remembering as a whole, by sequence number.
     """
     by_message: dict[int, list[Candidate]] = {}
     previous = _previous(messages, [*before, *others])
@@ -109,7 +113,13 @@ def by_salience(
             answered = previous.get(message.seq)
             for quoted in _quoted(message, answered, ruled, speaker, judgement):
                 own = with_assistant and message.author == owner.id
-                found.append(_candidate(message, quoted, judgement, people, zone, to_assistant=own))
+                found.append(_candidate(message, quoted, judgement, people, owner, zone, to_assistant=own))
+        elif with_assistant and message.author == owner.id:
+            found += [
+                _candidate(message, _Quoted(part.words, None), part.judgement, people, owner, zone, to_assistant=True)
+                for part in parts.get(message.seq, ())
+                if not _is_covered(part.words, ruled)
+            ]
     return found
 
 
@@ -199,7 +209,7 @@ def _quoted(
     language = guess_language(text)
     sentences = split_sentences(text)
     # What a rule found in the message is not quoted again.
-    wanted = [not is_question(each) and not any(_covers(found, each) for found in ruled) for each in sentences]
+    wanted = [not is_question(each) and not _is_covered(each, ruled) for each in sentences]
     telling = [want and _content(each, language) > 0 for want, each in zip(wanted, sentences, strict=True)]
     if is_joke(text) or True not in telling:
         return []
@@ -266,9 +276,11 @@ def _joined(sentences: Sequence[str], wanted: Sequence[bool]) -> list[str]:
     return parts
 
 
-def _covers(candidate: Candidate, sentence: str) -> bool:
-    quoted, said = set(words_of(candidate.quote)), set(words_of(sentence))
-    return bool(quoted) and quoted <= said and len(quoted) >= _COVERED * len(said)
+def _is_covered(sentence: str, ruled: Sequence[Candidate]) -> bool:
+    """Return whether rules found most of what a sentence says, in one piece or in several."""
+    said = set(words_of(sentence))
+    quoted = {word for each in ruled if (words := set(words_of(each.quote))) <= said for word in words}
+    return bool(quoted) and len(quoted) >= _COVERED * len(said)
 
 
 def _content(text: str, language: str) -> float:
@@ -285,6 +297,7 @@ def _candidate(
     quoted: _Quoted,
     judgement: Judgement,
     people: Mapping[str, Person],
+    owner: Person,
     zone: tzinfo,
     *,
     to_assistant: bool,
@@ -301,7 +314,8 @@ def _candidate(
         importance=judgement.importance,
         sources=(message,) if quoted.answers is None else (quoted.answers, message),
         speaker=speaker,
-        subject=None,
+        # A short statement says one thing. What a longer one is about is not certain.
+        subject=subject_of(quoted.words, speaker, owner) if length_in_words(quoted.words) <= PLAIN_WORDS else None,
         event=None if when is None else Event(when.start, when.end, when.timed),
         replaces=None,
         extractor=SALIENCE,

@@ -47,6 +47,8 @@ if TYPE_CHECKING:
 _log: Final = logging.getLogger("aforesaid")
 _MOST_RECIPES: Final = 10_000
 """Maximum number of users whose last recipe is cached."""
+_RESUME_SECONDS: Final = 3.0
+"""Seconds after which a process that has opened a store does the work that earlier ones left."""
 
 
 class Services:
@@ -186,9 +188,12 @@ class Services:
         await self.habit_counter.preferences(scope)
 
     async def start(self) -> None:
-        """Read what has to be known before the first call. Damaged derived data is made again in the background."""
-        if (await self.store.health()).issues:
-            self.upkeep.nudge()
+        """Read what has to be known before the first call, and go on with the background work that was left.
+
+        Damaged derived data is made again soon. What earlier processes left waits some seconds, so that a short
+        program ends without starting it.
+        """
+        self.upkeep.nudge(0.0 if (await self.store.health()).issues else _RESUME_SECONDS)
         await self.read_known_ids()
 
     async def read_known_ids(self) -> None:

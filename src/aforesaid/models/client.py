@@ -6,11 +6,12 @@ import asyncio
 import sys
 from email.utils import parsedate_to_datetime
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 from aforesaid.domain.clock import now
-from aforesaid.errors import ModelError, ModelRefused, ModelUnavailable
+from aforesaid.errors import ModelError, ModelRefused, ModelUnavailable, NoModel
 from aforesaid.extras import how_to_install
 from aforesaid.models.redact import guard_logs, hide, hide_address, plain_address, redact
 from aforesaid.settings import Provider
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from openai import APIStatusError, AsyncOpenAI
 
+_MISSING: Final = f"calling a model needs the OpenAI client; {how_to_install('models')}"
 _LONGEST_QUOTE: Final = 300
 _TRY_LATER: Final = frozenset({408, 409, 425, 429})
 _TOO_MANY: Final = 429
@@ -31,13 +33,19 @@ _NOT_IMPLEMENTED: Final = 501
 async def load_library() -> None:
     """Import the OpenAI library in a thread: it takes a second, for which the event loop would stand still.
 
-    Callers do it before a deadline begins, so that the first call of a program has as much time as the others.
+    Callers do it before a deadline begins, so that the first call of a program has as much time as the others. Raises
+    NoModel if it is not installed, so that everything is done as without a model.
     """
     if "openai" not in sys.modules:
         try:
             await asyncio.to_thread(import_module, "openai")
         except ImportError as error:
-            raise ModelError(f"calling a model needs the OpenAI client; {how_to_install('models')}") from error
+            raise NoModel(_MISSING) from error
+
+
+def missing_library() -> str | None:
+    """Return what to install before a model can be called; None if nothing is missing."""
+    return _MISSING if "openai" not in sys.modules and find_spec("openai") is None else None
 
 
 class Client:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from aforesaid.domain.report import Component
+from aforesaid.models.client import missing_library
 from aforesaid.models.resilience.breaker import BreakerState
 
 if TYPE_CHECKING:
@@ -14,7 +16,9 @@ if TYPE_CHECKING:
 
 def models_health(chat: Chat | None) -> Component:
     """Return the health of all providers. No provider at all is healthy: everything works without a model."""
-    return component("models", {} if chat is None else chat.states(), "none: everything is done without a model")
+    health = component("models", {} if chat is None else chat.states(), "none: everything is done without a model")
+    missing = None if chat is None or not chat.states() else missing_library()
+    return health if missing is None else replace(health, status="failing", issues=(missing, *health.issues))
 
 
 def component(name: str, states: Mapping[str, BreakerState], without: str) -> Component:
@@ -29,5 +33,6 @@ def component(name: str, states: Mapping[str, BreakerState], without: str) -> Co
 def shown(state: BreakerState) -> str:
     """Return the state of a provider as text."""
     if state.retry_in is None:
-        return "working" if not state.failures else f"{state.failures} failures in a row"
+        working = "working" if state.answered else "not called yet"
+        return working if not state.failures else f"{state.failures} failures in a row"
     return f"{state.state}, tried again in {state.retry_in:.0f} s"

@@ -98,6 +98,10 @@ class HttpConnection:
         """Reset the connection, so that the client sees a reset instead of a regular close."""
         own: socket.socket = self._writer.get_extra_info("socket")
         own.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.abort()
+
+    def abort(self) -> None:
+        """Close the connection at once. One that is closed stays closed."""
         self._writer.transport.abort()
 
     async def close(self) -> None:

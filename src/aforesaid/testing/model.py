@@ -154,21 +154,28 @@ class ScriptedModel:
 
     async def _serve(self, ready: threading.Event) -> None:
         self._loop, self._stopped = asyncio.get_running_loop(), asyncio.Event()
-        conversations: set[asyncio.Task[None]] = set()
+        conversations: dict[asyncio.Task[None], HttpConnection] = {}
 
         async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            own = asyncio.create_task(self._talk(HttpConnection(reader, writer)))
-            conversations.add(own)
-            own.add_done_callback(conversations.discard)
+            wire = HttpConnection(reader, writer)
+            own = asyncio.create_task(self._talk(wire))
+            conversations[own] = wire
+            own.add_done_callback(conversations.pop)
 
         server = await asyncio.start_server(talk, "127.0.0.1", self._port)
         self._port = server.sockets[0].getsockname()[1]
         ready.set()
         await self._stopped.wait()
         server.close()
+        # A connection that was just accepted comes first, and a conversation that had not begun closes nothing itself.
+        await asyncio.sleep(0)
+        wires = list(conversations.values())
         for conversation in list(conversations):
             conversation.cancel()
         await asyncio.gather(*conversations, return_exceptions=True)
+        for wire in wires:
+            wire.abort()
+        await asyncio.sleep(0)
         await server.wait_closed()
 
     async def _talk(self, wire: HttpConnection) -> None:

@@ -84,7 +84,7 @@ class Cleaning:
         (loops or BackgroundLoops()).add(self._loop)
         self._error: str | None = None
 
-    def nudge(self) -> None:
+    def nudge(self, within_seconds: float = 0.0) -> None:  # noqa: ARG002 - as every part
         """Start checking at intervals, if there are rules."""
         if self._has_rules:
             # With a delay: a process that has just started has more urgent work.

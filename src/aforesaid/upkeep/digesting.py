@@ -90,10 +90,10 @@ class Digesting:
         self._failing: dict[tuple[str, str], str] = {}
         """Errors by space and user; the user is empty for the whole space."""
 
-    def nudge(self) -> None:
-        """Announce new messages. They are processed in the background."""
+    def nudge(self, within_seconds: float = 0.0) -> None:
+        """Announce new messages. They are read in the background: soon, or within some seconds."""
         if self._policy != "none":
-            self._loop.wake()
+            self._loop.wake(within_seconds)
 
     async def run(self, progress: Progress | None = None) -> Done:
         """Do all pending work, including retries."""

@@ -60,10 +60,10 @@ class Embedding:
         self._error: str | None = None
         self._last_update: datetime | None = None
 
-    def nudge(self) -> None:
-        """Embed new messages soon, in the background."""
+    def nudge(self, within_seconds: float = 0.0) -> None:
+        """Embed new messages in the background: soon, or within some seconds."""
         if self._embedder is not None:
-            self._loop.wake()
+            self._loop.wake(within_seconds)
 
     async def run(self, progress: Progress | None = None) -> Done:
         """Embed everything that has no vector yet."""

@@ -77,10 +77,10 @@ class Extracting:
         self._counts: Counter[str] = Counter()
         self._overtaken = False
 
-    def nudge(self) -> None:
-        """Announce new messages. They are processed in the background."""
+    def nudge(self, within_seconds: float = 0.0) -> None:
+        """Announce new messages. They are read in the background: soon, or within some seconds."""
         if self._enabled:
-            self._loop.wake()
+            self._loop.wake(within_seconds)
 
     async def run(self, progress: Progress | None = None) -> Done:
         """Extract from all pending messages, including exchanges without a reply, and expire memories."""

@@ -63,8 +63,8 @@ class Part(Protocol):
     def name(self) -> str:
         """Its name in reports: `embedded`, `summarised`."""
 
-    def nudge(self) -> None:
-        """Announce new messages. They are processed in the background."""
+    def nudge(self, within_seconds: float = 0.0) -> None:
+        """Announce new work. It is done in the background: soon, or within some seconds."""
 
     async def run(self, progress: Progress | None = None) -> Done:
         """Do all pending work."""

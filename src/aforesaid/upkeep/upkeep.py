@@ -44,10 +44,10 @@ class Upkeep:
         """The parts of the work."""
         return self._parts
 
-    def nudge(self) -> None:
-        """Tell the parts that there is new work. They start in the background."""
+    def nudge(self, within_seconds: float = 0.0) -> None:
+        """Tell the parts that there is new work. They start in the background: soon, or within some seconds."""
         for part in self._parts if self._background else ():
-            part.nudge()
+            part.nudge(within_seconds)
 
     async def run(self, progress: Progress | None = None) -> UpkeepReport:
         """Do all pending work."""

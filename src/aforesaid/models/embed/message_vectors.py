@@ -43,11 +43,19 @@ class MessageVectors:
             found |= await self.stored(Scope(space, user, direct_thread(user)), seqs)
         missing = [message for message in messages if message.seq not in found]
         if missing:
-            made = await self.embedder.embed([message.text[:MOST_CHARACTERS] for message in missing])
-            # As precise as a stored vector, so that a result does not depend on what was embedded first.
-            rounded = made.astype(np.float16).astype(np.float32)
-            found |= {message.seq: row for message, row in zip(missing, rounded, strict=True)}
+            made = await self.of_texts([message.text for message in missing])
+            found |= {message.seq: row for message, row in zip(missing, made, strict=True)}
         return np.stack([found[message.seq] for message in messages])
+
+    async def of_texts(self, texts: Sequence[str]) -> Vectors:
+        """Return one row for each text; no text may be empty. Raises ModelError."""
+        import numpy as np  # noqa: PLC0415
+
+        if not texts:
+            return np.zeros((0, 0), dtype=np.float32)
+        made = await self.embedder.embed([text[:MOST_CHARACTERS] for text in texts])
+        # As precise as a stored vector, so that a result does not depend on what was embedded first.
+        return made.astype(np.float16).astype(np.float32)
 
     async def stored(self, scope: Scope, seqs: Sequence[int]) -> dict[int, NDArray[np.float32]]:
         """Return the vectors that the store has of a user's messages, by sequence number."""

@@ -22,6 +22,11 @@ from aforesaid.text.words import words_of
 
 _PIECE: Final = re.compile(r",\s+(?:and\s+)?|;\s+|\s+and\s+|\s+und\s+|\s+y\s+|\s+et\s+|\s+и\s+|，|、")
 _THAT: Final = re.compile(r"^(?:that|dass|que|che|dat|что|أن)\b[\s,]*", re.IGNORECASE)
+_VERB_FIRST: Final = re.compile(
+    r"(?!(?:always|sometimes|perhaps|besides|its|his|this|thus|yes)\b)"
+    r"(?:is|isn't|was|has|hasn't|had|does|doesn't|can|can't|will|won't|[a-z]+(?:[^s\W]s|ies|ches|shes|ed))"
+    r"(?! (?:are|were|is|was|have|can|will)\b) "
+)
 _CHOICE: Final = "choice"
 _TASTE: Final = "taste"
 _TASTES: Final = frozenset({"taste", "favourite", _CHOICE})
@@ -87,8 +92,8 @@ def _without(sentence: str, wanted: set[str], what: str) -> list[str]:
     holding = [piece for piece in pieces if wanted <= _content(piece, everything=True)]
     if not holding:
         return [] if _denies(sentence) == _denies(what) else [sentence]
-    rest = [piece for piece in pieces if piece not in holding or not _may_mean(piece, what)]
-    return [sentence] if len(rest) == len(pieces) else _rejoined(sentence, pieces, rest)
+    gone = [piece for piece in holding if _may_mean(piece, what)]
+    return _rejoined(sentence, pieces, gone) if gone else [sentence]
 
 
 def _may_mean(piece: str, what: str) -> bool:
@@ -127,16 +132,36 @@ def _without_contradiction(old: str, claim: Claim | None) -> list[str]:
     pieces = _pieces(old)
     if len(pieces) == 1:
         return [] if _same(claim, claim_of(old)) else [old]
-    rest = [piece for piece in pieces if not _same(claim, claim_of(piece))]
-    return [old] if len(rest) == len(pieces) else _rejoined(old, pieces, rest)
+    gone = [piece for piece in pieces if _same(claim, claim_of(piece))]
+    return _rejoined(old, pieces, gone) if gone else [old]
 
 
 def _pieces(sentence: str) -> list[str]:
     return [piece for piece in _PIECE.split(sentence.rstrip(_STOPS)) if piece.strip()]
 
 
-def _rejoined(sentence: str, pieces: Sequence[str], rest: Sequence[str]) -> list[str]:
-    """Join the remaining pieces, with the subject of the sentence if its first piece was removed."""
+def begins_with_verb(text: str) -> bool:
+    """Return whether an English statement begins with its verb: "prefers tea", "is tall"."""
+    return _VERB_FIRST.match(text) is not None
+
+
+def _remaining(pieces: Sequence[str], gone: Collection[str]) -> list[str]:
+    """Return the pieces that are left. What only continues a removed one ("Hamburg" of an address) goes with it."""
+    rest: list[str] = []
+    continues_removed = False
+    for place, piece in enumerate(pieces):
+        states = place == 0 or claim_of(piece) is not None or begins_with_verb(piece)
+        if piece in gone:
+            continues_removed = continues_removed or states
+        elif states or not continues_removed:
+            rest.append(piece)
+            continues_removed = False
+    return rest
+
+
+def _rejoined(sentence: str, pieces: Sequence[str], gone: Collection[str]) -> list[str]:
+    """Join the pieces that are left, with the subject of the sentence if its first piece was removed."""
+    rest = _remaining(pieces, gone)
     if not rest:
         return []
     joined = ", ".join(rest)

@@ -26,6 +26,8 @@ class BreakerState(NamedTuple):
     """Seconds until the next test call; None if closed."""
     error: str | None
     """The last failure; None after a success."""
+    answered: bool
+    """Whether it ever answered since the process began."""
 
 
 class BreakerOpen(ModelUnavailable):
@@ -45,6 +47,7 @@ class Breaker:
         self._interval = resilience.probe_seconds
         self._clock = clock
         self._failures = 0
+        self._answered = False
         self._error: ModelUnavailable | None = None
         self._next_probe: float | None = None
         """None while closed."""
@@ -76,7 +79,7 @@ class Breaker:
         """Record a success."""
         if self._next_probe is not None:
             _log.warning("%s answers again", self.name)
-        self._failures, self._error, self._next_probe = 0, None, None
+        self._failures, self._error, self._next_probe, self._answered = 0, None, None, True
 
     def failed(self, error: ModelUnavailable) -> None:
         """Record a failure."""
@@ -96,9 +99,9 @@ class Breaker:
         """Return the current state."""
         error = None if self._error is None else str(self._error)
         if self._next_probe is None:
-            return BreakerState("closed", self._failures, None, error)
+            return BreakerState("closed", self._failures, None, error, self._answered)
         state: Literal["open", "half-open"] = "half-open" if self._probes else "open"
-        return BreakerState(state, self._failures, max(0.0, self._next_probe - self._clock()), error)
+        return BreakerState(state, self._failures, max(0.0, self._next_probe - self._clock()), error, self._answered)
 
 
 class Checked(Generic[What, Got]):
