@@ -457,6 +457,17 @@ async def test_the_health_of_each_part_can_be_asked_for(server: Running) -> None
         assert (await local.get("/api/health")).status_code == 403, "it is about all spaces"
 
 
+async def test_a_memory_takes_the_field_names_of_a_message_too(server: Running) -> None:
+    async with server.admin() as admin:
+        made = await admin.post("/api/memories", json={"user": "ann", "category": "fact", "text": "Sails"})
+        assert (made.status_code, made.json()["user_name"], made.json()["content"]) == (201, "ann", "Sails")
+        edited = await admin.put(f"/api/memories/{made.json()['id']}", json={"text": "Sails and rows"})
+        assert edited.json()["content"] == "Sails and rows"
+        both = {"user": "ann", "user_name": "bob", "category": "fact", "text": "Sails", "content": "Rows"}
+        refused = await admin.post("/api/memories", json=both)
+        assert [each["where"] for each in refused.json()["errors"]] == ["body.user", "body.text"]
+
+
 async def test_everything_can_be_taken_out_and_in_again(server: Running) -> None:
     ann = server.memory.user("ann", space="north")
     await ann.add("user", "I moved to Berlin 🙂")
