@@ -1739,8 +1739,12 @@ export interface Routes {
   "GET /api/export": {
     options: {
       query?: {
+        /** Only the data of this user. Not needed with a key for one user. */
+        user?: string;
         /** Include embedding vectors. */
         vectors?: boolean;
+        /** The space of the user. Only for keys for all spaces; other keys have their own. */
+        space?: string;
       };
     };
     result: ReadableStream<Uint8Array>;
