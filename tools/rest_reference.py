@@ -10,7 +10,7 @@ from aforesaid.memory import Memory
 from aforesaid.server import create_app
 
 PAGE: Final = Path(__file__).parent.parent / "docs" / "reference" / "rest.md"
-_OF_ALL: Final = frozenset({"400", "401", "403", "404", "409", "413", "422", "429", "502", "503", "507"})
+_OF_ALL: Final = frozenset({"400", "401", "403", "404", "409", "413", "415", "422", "429", "502", "503", "507"})
 _HEAD: Final = """# REST API
 
 <!-- Written by `make rest`; a test fails when it is not up to date. -->
@@ -21,12 +21,15 @@ server](../how-to/run-the-server.md) shows how to start. Client generators can u
 `/openapi.json`.
 
 **Errors** are problem details (`application/problem+json`) with `type` (such as `urn:aforesaid:problem:conflict`),
-`title`, `status` and `detail`. If a field of the request is invalid, `errors` names it: `where` is its place and
-name, such as `body.importance` or `query.user`, and `what` says what is wrong with it. Every route can return
-these, in addition to those it lists: 400 and 422 invalid input; 401 missing or unknown key; 403 the key's role does
-not allow this; 404 not found, or not visible to this key; 409 conflicting change, or not possible in the present
-state; 413 body too large; 429 too many requests (`Retry-After` says when to try again); 502 and 503 a model or the
-store is unavailable; 507 the disk is full.
+`title`, `status` and `detail`. If fields of the request are invalid, `errors` names them (at most 100): `where` is the
+place and name, such as `body.importance` or `query.user`, and `what` says what is wrong with it. Every route can
+return these, in addition to those it lists: 400 and 422 invalid input; 401 missing or unknown key; 403 the key's role
+does not allow this; 404 not found, or not visible to this key; 409 conflicting change, or not possible in the present
+state; 413 body too large; 415 a JSON body without the header `Content-Type: application/json`; 429 too many requests
+(`Retry-After` says when to try again); 502 and 503 a model or the store is unavailable; 507 the disk is full.
+
+**Unknown input** is refused with 422 by the routes below `/api` on this page: parameters and fields that a route does
+not have (the error lists those it has), a parameter sent twice that is not a list, and a body where it takes none.
 
 **Pagination.** Lists have a field `next`; pass it as `cursor` to get the next page. It is null on the last page.
 

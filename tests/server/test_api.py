@@ -457,6 +457,17 @@ async def test_the_health_of_each_part_can_be_asked_for(server: Running) -> None
         assert (await local.get("/api/health")).status_code == 403, "it is about all spaces"
 
 
+async def test_a_memory_takes_the_field_names_of_a_message_too(server: Running) -> None:
+    async with server.admin() as admin:
+        made = await admin.post("/api/memories", json={"user": "ann", "category": "fact", "text": "Sails"})
+        assert (made.status_code, made.json()["user_name"], made.json()["content"]) == (201, "ann", "Sails")
+        edited = await admin.put(f"/api/memories/{made.json()['id']}", json={"text": "Sails and rows"})
+        assert edited.json()["content"] == "Sails and rows"
+        both = {"user": "ann", "user_name": "bob", "category": "fact", "text": "Sails", "content": "Rows"}
+        refused = await admin.post("/api/memories", json=both)
+        assert [each["where"] for each in refused.json()["errors"]] == ["body.user", "body.text"]
+
+
 async def test_everything_can_be_taken_out_and_in_again(server: Running) -> None:
     ann = server.memory.user("ann", space="north")
     await ann.add("user", "I moved to Berlin 🙂")
@@ -480,6 +491,43 @@ async def test_everything_can_be_taken_out_and_in_again(server: Running) -> None
         assert [memory.text for memory in await there.memories()] == ["plays chess"]
         cut = out.content[: len(out.content) // 2]
         assert (await admin.post("/api/import", content=cut)).json().get("problems", 1) > 0
+
+
+async def test_one_person_can_be_taken_out_alone(server: Running) -> None:
+    await server.memory.user("ann").add("user", "I moved to Berlin")
+    await server.memory.user("ann").note("fact", "plays chess")
+    await server.memory.user("bob").add("user", "I moved to Hamburg")
+    await server.memory.user("ann", space="north").add("user", "I moved to Oslo")
+    async with server.admin() as admin:
+        whole = await admin.get("/api/export")
+        alone = await admin.get("/api/export", params={"user": "ann"})
+        there = await admin.get("/api/export", params={"user": "ann", "space": "north"})
+    assert all(each in whole.text for each in ("Berlin", "chess", "Hamburg", "Oslo"))
+    assert [each in alone.text for each in ("Berlin", "chess", "Hamburg", "Oslo", "bob")] == [True, True, *[False] * 3]
+    assert [each in there.text for each in ("Berlin", "chess", "Hamburg", "Oslo")] == [False, False, False, True]
+    entries = [(each.action, each.subject, each.actor) for each in await server.memory.user("ann").audit()]
+    assert ("export", "everything about the user", "the ready link") in entries
+    async with running() as other, other.admin() as admin:
+        done = (await admin.post("/api/import", content=alone.content)).json()
+        assert (done["problems"], [each["id"] for each in done["users"]]) == (0, ["ann"])
+
+
+async def test_the_export_of_one_person_stays_within_the_key(server: Running) -> None:
+    await server.memory.user("ann").add("user", "I moved to Berlin")
+    await server.memory.user("ann", space="north").add("user", "I moved to Oslo")
+    only_ann = server.key("admin", user="ann")
+    async with server.client(server.key("admin")) as local, server.client(server.key("app")) as app:
+        assert (await app.get("/api/export", params={"user": "ann"})).status_code == 403
+        own = await local.get("/api/export", params={"user": "ann"})
+        assert ("Berlin" in own.text, "Oslo" in own.text) == (True, False)
+        assert (await local.get("/api/export", params={"user": "ann", "space": "north"})).status_code == 404
+        unknown = await local.get("/api/export", params={"user": "zoe"})
+        assert (unknown.status_code, unknown.json()["detail"]) == (404, "there is no user 'zoe' in the space 'default'")
+    async with server.client(only_ann) as ann:
+        assert "Berlin" in (await ann.get("/api/export")).text
+        assert (await ann.get("/api/export", params={"user": "bob"})).status_code == 404
+    async with server.admin() as admin:
+        assert (await admin.get("/api/export", params={"space": "north"})).status_code == 422, "not of a whole space"
 
 
 async def test_somebody_is_erased_only_when_it_is_meant(server: Running) -> None:

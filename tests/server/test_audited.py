@@ -238,9 +238,10 @@ async def test_every_route_leaves_a_row(server: Running) -> None:
             if "requestBody" in operation:
                 content = operation["requestBody"]["content"].get("application/json")
                 body = None if content is None else example(schema, content["schema"], "ann")
-            body = {"/api/memories/{number}": {"importance": 9}, "/api/keys": {"name": "new", "role": "app"}}.get(
-                path, body
-            )
+            body = {
+                ("PUT", "/api/memories/{number}"): {"importance": 9},
+                ("POST", "/api/keys"): {"name": "new", "role": "app"},
+            }.get((method, path), body)
             number = states.get(path.rpartition("/")[2], numbers.get(path.split("/")[2], 1))
             address = path.replace("{number}", str(number)).replace("{user}", "ann")
             address = (
@@ -249,7 +250,7 @@ async def test_every_route_leaves_a_row(server: Running) -> None:
                 .replace("{hash}", sha256(PICTURE).hexdigest())
             )
             query = {"user": "ann", "confirm": "ann", "q": "zanzibar", "message": "picture"}
-            names = {each["name"] for each in operation.get("parameters", ())}
+            names = {each["name"] for each in operation.get("parameters", ()) if each["in"] == "query"}
             before = {row.id for row in await rows(server.memory)}
             sent = {name: value for name, value in query.items() if name in names}
             extra: dict[str, Any] = {"json": body}

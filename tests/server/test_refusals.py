@@ -64,6 +64,25 @@ CASES: dict[str, tuple[str, str, dict[str, Any], int, str]] = {
     "a message id of our own form": (
         "POST", "/api/messages", {"json": {"user": "ann", "role": "user", "text": "a", "id": "#1"}}, 422, "body.id",
     ),
+    "a parameter with a typo": (
+        "GET", "/api/search", {"params": {"user": "ann", "q": "tea", "limt": "1"}}, 422, "query.limt",
+    ),
+    "a parameter of another route": ("GET", "/api/export", {"params": {"usr": "ann"}}, 422, "query.usr"),
+    "a parameter of a route that takes none": ("GET", "/api/keys", {"params": {"limit": "1"}}, 422, "query.limit"),
+    "a parameter twice": (
+        "GET", "/api/messages", {"params": [("user", "ann"), ("user", "bob")]}, 422, "query.user",
+    ),
+    "a body for a route that takes none": (
+        "POST", "/api/memories/1/end", {"json": {"at": "2026-03-01T00:00:00Z"}}, 422, "body",
+    ),
+    "a body of another route": ("GET", "/api/messages", {"params": {"user": "ann"}, "json": {"limit": 1}}, 422, "body"),
+    "a field with a typo": (
+        "POST", "/api/memories", {"json": NOTE | {"importence": 3}}, 422, "body.importence",
+    ),
+    "a field of a message with a typo": (
+        "POST", "/api/messages/batch", {"json": {"user": "ann", "messages": [{"role": "user", "txt": "a"}]}}, 422,
+        "body.messages.0.txt",
+    ),
     "a body that is no JSON": (
         "POST", "/api/remember", {"content": b"{", "headers": {"Content-Type": "application/json"}}, 422, "body",
     ),
@@ -87,6 +106,92 @@ async def test_a_refusal_is_documented_and_names_the_field(server: Running, case
     assert str(status) in SCHEMA["paths"][template][method.lower()]["responses"]
     assert [each.text for each in await ann.memories()] == ["Sails"]
     assert await server.memory.settings() == {}
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "sent", "said"),
+    [
+        ("GET", "/api/users?limt=1", None, "Unknown parameter; use one of cursor, limit, space"),
+        ("GET", "/api/keys?limit=1", None, "Unknown parameter; this route takes none"),
+        ("POST", "/api/context?user=ann", {"text": "a"}, "Unknown parameter; send it in the body"),
+        (
+            "POST",
+            "/api/remember",
+            {"user": "ann", "text": "a", "fact": "b"},
+            "Unknown field; use one of user, thread, fact, name, by",
+        ),
+        ("POST", "/api/remember", {"fact": "b", "space": "a"}, "Unknown field; send it in the query string"),
+        (
+            "PATCH",
+            "/api/messages",
+            {"id": "#1", "tool_calls": [{"id": "a", "name": "b", "arguments": "", "args": ""}]},
+            "Unknown field; use one of id, name, arguments",
+        ),
+    ],
+)
+async def test_the_refusal_of_unknown_input_says_what_there_is(
+    server: Running, method: str, path: str, sent: dict[str, Any] | None, said: str
+) -> None:
+    async with server.admin() as client:
+        answer = await client.request(method, path, json=sent)
+    assert answer.status_code == 422
+    assert [each["what"] for each in answer.json()["errors"]] == [said]
+
+
+async def test_a_parameter_that_is_a_list_can_be_repeated(server: Running) -> None:
+    async with server.admin() as client:
+        kinds = [("kinds", "message"), ("kinds", "memory")]
+        answer = await client.get("/api/search", params=[("user", "ann"), ("q", "tea"), *kinds])
+    assert answer.status_code == 200
+
+
+@pytest.mark.parametrize("body", [b"", b"{}", b" null\n"])
+async def test_an_empty_body_is_sent_in_vain_but_not_refused(server: Running, body: bytes) -> None:
+    note = await server.memory.user("ann").note("fact", "Sails")
+    async with server.admin() as client:
+        answer = await client.post(f"/api/memories/{note.id}/end", content=body)
+    assert answer.status_code == 200
+
+
+async def test_a_batch_of_wrong_messages_is_answered_with_the_first_errors(server: Running) -> None:
+    async with server.admin() as client:
+        wrong = {"user": "ann", "messages": [{"role": "user", "txt": "a"}] * 1_000}
+        answer = (await client.post("/api/messages/batch", json=wrong)).json()
+    assert len(answer["errors"]) == 100
+    assert answer["detail"].endswith("; and 900 more")
+
+
+@pytest.mark.parametrize("sent", [{}, {"Content-Type": "application/x-www-form-urlencoded"}], ids=["none", "curl"])
+async def test_json_without_its_content_type_is_refused_with_the_header_that_is_missing(
+    server: Running, sent: dict[str, str]
+) -> None:
+    async with server.admin() as client:
+        answer = await client.post("/api/remember", content=b'{"user": "ann", "fact": "Sails"}', headers=sent)
+    assert (answer.status_code, answer.json()["type"]) == (415, "urn:aforesaid:problem:unsupported-media-type")
+    assert "`Content-Type: application/json`" in answer.json()["detail"]
+    assert sent.get("Content-Type", "") in answer.json()["detail"]
+    assert "415" in SCHEMA["paths"]["/api/remember"]["post"]["responses"]
+    assert await server.memory.users() == []
+
+
+@pytest.mark.parametrize("path", ["/api/context", "/api/chat"])
+async def test_a_method_that_is_not_supported_is_answered_with_those_that_are(server: Running, path: str) -> None:
+    async with server.admin() as client:
+        answer = await client.get(path)
+    assert (answer.status_code, answer.headers["allow"]) == (405, "POST")
+    assert "use POST" in answer.text
+
+
+async def test_files_of_the_panel_are_only_read(server: Running) -> None:
+    async with server.admin() as client:
+        answer = await client.post("/static/panel.js")
+    assert (answer.status_code, answer.headers["allow"]) == (405, "GET, HEAD")
+
+
+@pytest.mark.parametrize("path", ["/v1/models", "/api/tags", "/healthz"])
+async def test_other_protocols_may_send_parameters_that_nobody_reads(server: Running, path: str) -> None:
+    async with server.admin() as client:
+        assert (await client.get(path, params={"limt": 1})).status_code != 422
 
 
 @pytest.mark.defect("P11")

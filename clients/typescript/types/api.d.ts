@@ -387,6 +387,7 @@ export interface Memory {
 /** Changes of a memory, at least one. Omitted fields stay unchanged. */
 export interface MemoryEdit {
   category?: "schedule" | "fact" | "task" | "preference" | "reminder" | "other" | "event" | "relationship" | "instruction" | null;
+  /** What it says. `text` is another name of this field. */
   content?: string | null;
   importance?: number | null;
   tags?: string[] | null;
@@ -530,10 +531,11 @@ export interface NewKey {
 
 /** A memory to store. */
 export interface NewMemory {
-  /** The user. Not needed with a key for one user. */
+  /** The user. Not needed with a key for one user. `user` is another name of this field. */
   user_name?: string | null;
   /** The category, or the kind of what no category names (an event, a relationship, an instruction). */
   category: "schedule" | "fact" | "task" | "preference" | "reminder" | "other" | "event" | "relationship" | "instruction";
+  /** What it says. `text` is another name of this field. */
   content: string;
   importance?: number;
   tags?: string[];
@@ -1737,8 +1739,12 @@ export interface Routes {
   "GET /api/export": {
     options: {
       query?: {
+        /** Only the data of this user. Not needed with a key for one user. */
+        user?: string;
         /** Include embedding vectors. */
         vectors?: boolean;
+        /** The space of the user. Only for keys for all spaces; other keys have their own. */
+        space?: string;
       };
     };
     result: ReadableStream<Uint8Array>;

@@ -46,14 +46,16 @@ class Exported:
     has them damaged, or the export went to standard output."""
 
 
-class _OfUser:
+class RowsOfUser:
     """Recognises the rows of one user in a dump, which has the messages first."""
 
     def __init__(self, scope: Scope) -> None:
+        """Recognise the rows of a user, in all threads."""
         self._whose = scope.space, scope.user
         self._messages: set[int] = set()
 
     def __call__(self, row: Row) -> bool:
+        """Return whether a row is the user's."""
         match row:
             case VectorOf():
                 return row.space == self._whose[0] and row.seq in self._messages
@@ -120,7 +122,7 @@ async def export(
     The attachments that its messages name are copied to a folder beside the file, which has its name with
     `.attachments`; standard output has none.
     """
-    chosen = None if scope is None else _OfUser(scope)
+    chosen = None if scope is None else RowsOfUser(scope)
     total = (await store.read(questions.Totals())).messages
     stack = ExitStack()
     try:

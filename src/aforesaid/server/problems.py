@@ -24,7 +24,7 @@ from aforesaid.server.error_formats import error_body
 from aforesaid.server.form_again import form_again
 from aforesaid.server.languages import translate_error
 from aforesaid.server.pages import page
-from aforesaid.server.request_fields import field_of_request
+from aforesaid.server.request_fields import UNKNOWN, UnknownFields, field_of_request
 
 MEDIA_TYPE: Final = "application/problem+json"
 _NAMESPACE: Final = "urn:aforesaid:problem:"
@@ -47,10 +47,8 @@ _STATUS: Final[tuple[tuple[type[errors.AforesaidError], int, str], ...]] = (
 
 _METHODS: Final = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 
-_UNROUTED: Final = {
-    404: "There is no such page or route.",
-    405: "This route does not support this method.",
-}
+_MOST_WRONG: Final = 100
+"""Maximum wrong fields that an answer names: a batch can have a hundred thousand."""
 
 
 class Wrong(BaseModel):
@@ -158,12 +156,13 @@ def refusal(request: Request, error: HTTPException) -> Response:
         return RedirectResponse(f"/login?next={quote(after, safe='/')}", 303)
     phrase = HTTPStatus(error.status_code).phrase
     detail = str(error.detail)
-    if detail == phrase:  # The framework raised it: no route matched.
-        detail = _UNROUTED.get(error.status_code, detail)
-    detail = translate_error(detail)
     headers = dict(error.headers or {})
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
         headers["Allow"] = ", ".join(_methods(request))
+        detail = f"This route does not support this method; use {headers['Allow']}."
+    elif detail == HTTPStatus.NOT_FOUND.phrase:  # The framework raised it: no route matched.
+        detail = "There is no such page or route."
+    detail = translate_error(detail)
     return _answer(request, error.status_code, phrase.lower().replace(" ", "-"), detail, headers=headers)
 
 
@@ -175,7 +174,8 @@ def _methods(request: Request) -> list[str]:
         scope = {**request.scope, "method": method}
         return any(route.matches(scope)[0] is Match.FULL for route in routes)
 
-    return [method for method in _METHODS if allowed(method)]
+    # An address without a route is that of a file of the panel.
+    return [method for method in _METHODS if allowed(method)] or ["GET", "HEAD"]
 
 
 def declared(*statuses: int) -> dict[int | str, dict[str, Any]]:
@@ -193,9 +193,11 @@ def install(app: FastAPI) -> None:
 
     async def unfit(request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)  # noqa: S101
-        wrong = [_unfit(each) for each in error.errors()]
-        wrong = [each.model_copy(update={"what": translate_error(each.what)}) for each in wrong]
+        found = error.errors()
+        wrong = _all_unfit(request, found[:_MOST_WRONG])
         detail = "; ".join(f"{each.where}: {each.what}" for each in wrong)
+        if len(found) > len(wrong):
+            detail += f"; and {len(found) - len(wrong):,} more"
         return await _refused(request, 422, "invalid-input", detail, wrong=wrong)
 
     async def refused(request: Request, error: Exception) -> Response:
@@ -225,9 +227,17 @@ def _wants_page(request: Request) -> bool:
     return asked and not request.url.path.startswith(("/api", "/v1", "/mcp"))
 
 
-def _unfit(error: Mapping[str, Any]) -> Wrong:
-    """Describe what the framework found wrong with one field."""
+def _all_unfit(request: Request, found: Sequence[Mapping[str, Any]]) -> list[Wrong]:
+    """Describe what the framework found wrong with a request, in the language of the request."""
+    unknown = UnknownFields(request) if any(each["type"] == UNKNOWN for each in found) else None
+    return [_unfit(each, unknown) for each in found]
+
+
+def _unfit(error: Mapping[str, Any], unknown: UnknownFields | None) -> Wrong:
     place, what = error["loc"], str(error["msg"])
     if error["type"] == "json_invalid":  # The second part is then a position, not a field.
-        return Wrong(where=str(place[0]), what=f"{what} at character {place[1]}")
-    return Wrong(where=".".join(str(part).encode(errors="backslashreplace").decode() for part in place), what=what)
+        return Wrong(where=str(place[0]), what=translate_error(f"{what} at character {place[1]}"))
+    if error["type"] == UNKNOWN and unknown is not None:
+        what = unknown.describe(place) or what
+    where = ".".join(str(part).encode(errors="backslashreplace").decode() for part in place)
+    return Wrong(where=where, what=translate_error(what))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Depends
 
 from aforesaid.server.api import (
     attachments,
@@ -24,9 +24,14 @@ from aforesaid.server.api import (
     transfer,
     users,
 )
+from aforesaid.server.api.request_check import check_request
 from aforesaid.server.problems import declared
 
-router = APIRouter(prefix="/api", responses=declared(400, 401, 403, 404, 409, 413, 422, 429, 502, 503, 507))
+router = APIRouter(
+    prefix="/api",
+    dependencies=[Depends(check_request)],
+    responses=declared(400, 401, 403, 404, 409, 413, 415, 422, 429, 502, 503, 507),
+)
 for _resource in (
     memories,
     users,

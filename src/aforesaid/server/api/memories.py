@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import Annotated, Final
 
 from fastapi import APIRouter, Depends, Header, Query, Response
-from pydantic import ConfigDict, Field
+from pydantic import AliasChoices, ConfigDict, Field
 from pydantic.json_schema import SkipJsonSchema
 
 from aforesaid.domain.literals import Category, CategoryOrKind, Kind, MemoryState
@@ -52,19 +52,24 @@ Content = Annotated[
     # For the description only: `checks.filled_text` refuses NUL characters and blanks.
     Field(min_length=1, examples=["Dentist on Monday at 9am"], json_schema_extra={"pattern": BLANKLESS}),
 ]
+_CONTENT: Final = AliasChoices("content", "text")
+_CONTENT_MEANING: Final = "What it says. `text` is another name of this field."
 
 
 class NewMemory(Body):
     """A memory to store."""
 
     user_name: Identifier | None = Field(
-        default=None, description="The user. Not needed with a key for one user.", examples=["ann"]
+        default=None,
+        validation_alias=AliasChoices("user_name", "user"),
+        description="The user. Not needed with a key for one user. `user` is another name of this field.",
+        examples=["ann"],
     )
     category: CategoryOrKind = Field(
         description="The category, or the kind of what no category names (an event, a relationship, an instruction).",
         examples=["schedule"],
     )
-    content: Content
+    content: Content = Field(validation_alias=_CONTENT, description=_CONTENT_MEANING)
     importance: Importance = USUAL_IMPORTANCE
     tags: list[Identifier] = Field(default=[], max_length=100)
     priority: Priority = USUAL_PRIORITY
@@ -79,7 +84,7 @@ class MemoryEdit(Body):
     model_config = ConfigDict(json_schema_extra={"minProperties": 1})
 
     category: CategoryOrKind | None = None
-    content: Content | None = None
+    content: Content | None = Field(default=None, validation_alias=_CONTENT, description=_CONTENT_MEANING)
     importance: Importance | None = None
     tags: list[Identifier] | None = Field(default=None, max_length=100)
     priority: Priority | None = None

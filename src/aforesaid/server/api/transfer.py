@@ -12,14 +12,16 @@ from fastapi import APIRouter, Path, Query, Request
 from pydantic import BaseModel, Field
 from starlette.responses import StreamingResponse
 
-from aforesaid.errors import InvalidInput
+from aforesaid.domain.scope import Scope
+from aforesaid.errors import InvalidInput, NotFound, quoted
 from aforesaid.memory import Memory
 from aforesaid.portability import READERS
-from aforesaid.portability.exporting import LineWriter
+from aforesaid.portability.exporting import LineWriter, RowsOfUser
 from aforesaid.server.api.params import Identifier, SpaceQuery, named
 from aforesaid.server.dependencies import Admin, MemoryDep, require_all_spaces
 from aforesaid.server.shapes import Shape
 from aforesaid.server.uploads import load_upload
+from aforesaid.store import questions
 
 router = APIRouter(tags=["moving"])
 
@@ -77,17 +79,36 @@ class PurgedShape(Shape):
 async def export(
     who: Admin,
     memory: MemoryDep,
+    user: Annotated[
+        Identifier | None,
+        Query(description="Only the data of this user. Not needed with a key for one user.", examples=["ann"]),
+    ] = None,
     vectors: Annotated[bool, Query(description="Include embedding vectors.")] = False,
+    space: Annotated[
+        Identifier | None,
+        Query(description="The space of the user. Only for keys for all spaces; other keys have their own."),
+    ] = None,
 ) -> StreamingResponse:
-    """Return a consistent export of everything as JSON lines, for `load` and `aforesaid import`.
+    """Return a consistent export of everything, or of one user, as JSON lines, for `load` and `aforesaid import`.
 
-    Needs an admin key for all spaces. The export is streamed. Its last line has a checksum, so an import detects a
-    truncated file. It has no bytes of attachments: get them one by one from `/attachments/{hash}`.
+    Without a user, it needs an admin key for all spaces. The export is streamed. Its last line has a checksum, so an
+    import detects a truncated file. It has no bytes of attachments: get them one by one from `/attachments/{hash}`.
     """
-    require_all_spaces(who)
-    await memory.record_access("export", "everything", actor=who.actor)
+    whose = who.user_of(user)
+    if whose is None:
+        require_all_spaces(who)
+        if space is not None:
+            raise InvalidInput("an export is of everything or of one user; name the user of this space", "user")
+        await memory.record_access("export", "everything", actor=who.actor)
+        scope = None
+    else:
+        person = who.person(memory, whose, space=space)
+        scope = person.scope
+        if not await memory.store.read(questions.UsersPage(scope.space, users=[scope.user])):
+            raise NotFound(f"there is no user {quoted(scope.user)} in the space {quoted(scope.space)}")
+        await person.record_access("export", "everything about the user")
     headers = {"Content-Disposition": 'attachment; filename="aforesaid.jsonl"'}
-    return StreamingResponse(_exported(memory, vectors=vectors), media_type=_LINES, headers=headers)
+    return StreamingResponse(_exported(memory, scope, vectors=vectors), media_type=_LINES, headers=headers)
 
 
 @router.post(
@@ -159,13 +180,14 @@ async def purge(
     return PurgedShape.model_validate(await memory.purge(whose, space=where, actor=who.actor))
 
 
-async def _exported(memory: Memory, *, vectors: bool) -> AsyncIterator[bytes]:
-    """Return the lines of an export, a page at a time."""
+async def _exported(memory: Memory, scope: Scope | None, *, vectors: bool) -> AsyncIterator[bytes]:
+    """Return the lines of an export of everything, or of one user, a page at a time."""
+    chosen = None if scope is None else RowsOfUser(scope)
     pages = _Pages()
     lines = LineWriter(pages)  # type: ignore[arg-type] # all that it does is write
     lines.begin(vectors=vectors)
     async for page in memory.store.dump(vectors=vectors):
-        lines.write(page)
+        lines.write(page if chosen is None else [row for row in page if chosen(row)])
         yield pages.taken()
     lines.end()
     yield pages.taken()
