@@ -160,7 +160,8 @@ $(LLM)/.ready: pyproject.toml constraints.txt
 	@touch $(LLM)/.ready
 
 # The other libraries, as published today, in a separate environment. LangGraph's SQLite store loads an SQLite extension,
-# which some builds of Python do not support: this uses the first Python that does.
+# which some builds of Python do not support: this uses the first Python that does. Hindsight's dependencies contradict those of
+# others, so it has an environment of its own inside this one, named by its key in the benchmark.
 $(PEERS)/.ready: pyproject.toml bench/peers/requirements.txt bench/peers/hindsight-requirements.txt
 	@for python in $(PYTHON) /usr/bin/python3 $(PYTHON); do \
 		$$python -c 'import sqlite3; sqlite3.Connection.enable_load_extension' 2>/dev/null && break; \

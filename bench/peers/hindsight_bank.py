@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import logging
 import os
 import pwd
@@ -75,6 +76,7 @@ class Hindsight(SearchOnly):
         logging.getLogger("hindsight_api").setLevel(logging.ERROR)
         self._database = Pg0(name=folder.name, data_dir=str(folder / "data"))
         self._database.start()
+        atexit.register(self._database.stop)  # it would outlive a failure
         self._engine = MemoryEngine(
             db_url=self._database.uri,
             memory_llm_provider="none",
