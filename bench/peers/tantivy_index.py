@@ -54,10 +54,10 @@ class Tantivy(SearchOnly):
         """Search by words."""
         # In lower case, for AND, OR and NOT are operators.
         words = " ".join(WORD.findall(question.lower()))
-        if not words:
-            return []
+        # The strict parser refuses a question whose words are all too long to be indexed.
+        query, _ = self._index.parse_query_lenient(words, ["text"])
         searcher = self._index.searcher()
-        hits = searcher.search(self._index.parse_query(words, ["text"]), limit).hits
+        hits = searcher.search(query, limit).hits
         return [searcher.doc(place)["id"][0] for _, place in hits]
 
     async def close(self) -> None:
