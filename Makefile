@@ -117,7 +117,7 @@ bench-load: $(READY)  ## benchmark 64 callers at once, an import beside searches
 bench-proxy: $(READY)  ## benchmark the proxy against that of another checkout (about 2 minutes): OLD=folder
 	$(BIN)/python bench/proxy_versions.py $(OLD) $(ARGS)
 
-bench-peers: $(PEERS)/.ready  ## benchmark against mem0, LangGraph, LlamaIndex and others (about 15 minutes): DATA=folder for recall
+bench-peers: $(PEERS)/.ready  ## benchmark against mem0, LangGraph, MemPalace, FTS5, LanceDB, Chroma and others (about an hour): DATA=folder with LoCoMo
 	$(PEERS)/bin/python bench/beside_others.py $(if $(DATA),--data $(DATA)) $(ARGS)
 
 bench-growth: $(READY)  ## benchmark growth, up to a million messages (about 15 minutes)
@@ -160,14 +160,17 @@ $(LLM)/.ready: pyproject.toml constraints.txt
 	@touch $(LLM)/.ready
 
 # The other libraries, as published today, in a separate environment. LangGraph's SQLite store loads an SQLite extension,
-# which some builds of Python do not support: this uses the first Python that does.
-$(PEERS)/.ready: pyproject.toml bench/peers/requirements.txt
+# which some builds of Python do not support: this uses the first Python that does. Hindsight's dependencies contradict those of
+# others, so it has an environment of its own inside this one, named by its key in the benchmark.
+$(PEERS)/.ready: pyproject.toml bench/peers/requirements.txt bench/peers/hindsight-requirements.txt
 	@for python in $(PYTHON) /usr/bin/python3 $(PYTHON); do \
 		$$python -c 'import sqlite3; sqlite3.Connection.enable_load_extension' 2>/dev/null && break; \
 	done; $$python -m venv --clear $(PEERS)
 	@echo '*' > $(PEERS)/.gitignore
 	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
 	$(call install,$(PEERS)) --requirement bench/peers/requirements.txt --editable .
+	$(PEERS)/bin/python -m venv --clear $(PEERS)/hindsight
+	$(call install,$(PEERS)/hindsight) --requirement bench/peers/hindsight-requirements.txt
 	@touch $(PEERS)/.ready
 
 # The frameworks as published today, in a separate environment. Nothing else depends on them.

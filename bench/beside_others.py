@@ -1,4 +1,4 @@
-"""`make bench-peers`: Aforesaid and other memory libraries on this machine, with the same data and vectors."""
+"""`make bench-peers`: Aforesaid, other memories and search engines on this machine, with the same data and vectors."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +22,14 @@ from measuring import heading
 from measuring import row as line
 from peers import prepare
 from peers.contract import About
-from peers.registry import EVERYBODY, about_peer, installed
+from peers.registry import EVERYBODY, about_peer, installed, interpreter
 from reports.machine import machine
 from reports.peers import table, write_page, write_results
 
 from aforesaid.models.embed import Embedder, choose_embedder
 
 DRIVER = Path(__file__).parent / "peers" / "drive.py"
+OWN = Path(__file__).parent / "conversations"
 SYNCED = 50
 Results = dict[str, Any]
 
@@ -37,6 +39,10 @@ def environment() -> dict[str, str]:
     quiet = {
         "MEM0_TELEMETRY": "False",
         "POSTHOG_DISABLED": "1",
+        "ANONYMIZED_TELEMETRY": "False",
+        "DO_NOT_TRACK": "1",
+        "HF_HUB_OFFLINE": "1",
+        "LANCE_LOG": "error",
         "LANGSMITH_TRACING": "false",
         "OPENAI_AGENTS_DISABLE_TRACING": "1",
         "OPENBLAS_NUM_THREADS": "1",
@@ -47,7 +53,7 @@ def environment() -> dict[str, str]:
 
 def drive(task: str, key: str, folder: Path, prepared: Path, *rest: object, prefix: tuple[str, ...] = ()) -> Results:
     """Run one task in a new process, and return its first line of output."""
-    command = [*prefix, sys.executable, str(DRIVER), task, key, str(folder), str(prepared), *map(str, rest)]
+    command = [*prefix, interpreter(key), str(DRIVER), task, key, str(folder), str(prepared), *map(str, rest)]
     ran = subprocess.run(  # noqa: S603 - the project's own program
         command, env=environment(), capture_output=True, text=True, check=False
     )
@@ -61,7 +67,7 @@ def cold_start(key: str, folder: Path, prepared: Path, rounds: int) -> float | N
     """Return the median time from starting a process to its first answer, in milliseconds."""
     taken = []
     for _ in range(rounds):
-        command = [sys.executable, str(DRIVER), "cold", key, str(folder), str(prepared)]
+        command = [interpreter(key), str(DRIVER), "cold", key, str(folder), str(prepared)]
         start = time.perf_counter()
         with subprocess.Popen(  # noqa: S603
             command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
@@ -81,7 +87,8 @@ def import_times(abouts: list[About], rounds: int) -> dict[str, float]:
     for _ in range(rounds):
         for key, program in programs.items():
             start = time.perf_counter()
-            subprocess.run([sys.executable, "-c", program], env=environment(), check=True)  # noqa: S603
+            command = [interpreter(key), "-c", program]
+            subprocess.run(command, env=environment(), check=True, stderr=subprocess.DEVNULL)  # noqa: S603
             taken[key].append((time.perf_counter() - start) * 1000)
     alone = statistics.median(taken.pop(""))
     return {key: statistics.median(times) - alone for key, times in taken.items()}
@@ -92,7 +99,8 @@ def syncs_per_add(key: str, folder: Path, prepared: Path) -> float | None:
     if shutil.which("strace") is None:
         return None
     counts = []
-    for added in (SYNCED, 2 * SYNCED):
+    # The first add may create files. Few adds to subtract: syncs in the background differ from run to run.
+    for added in (1, 1 + SYNCED):
         home, log = folder / str(added), folder / f"{added}.txt"
         home.mkdir(parents=True)
         trace = ("strace", "-f", "-qq", "-e", "trace=fsync,fdatasync,sync_file_range,msync", "-o", str(log))
@@ -106,6 +114,7 @@ def syncs_per_add(key: str, folder: Path, prepared: Path) -> float | None:
 def measure(about: About, folder: Path, options: argparse.Namespace) -> Results:
     """Measure one library at every size."""
     result: Results = {"name": about.name, "how": about.how, "context_is": about.context, "speed": {}}
+    result["memory"] = about.memory
     result |= {name: getattr(about, name) for name in ("no_run", "no_disk", "no_search", "no_context")}
     if about.no_run is not None:
         return result
@@ -125,18 +134,19 @@ def measure(about: About, folder: Path, options: argparse.Namespace) -> Results:
     return result
 
 
-async def prepare_all(folder: Path, options: argparse.Namespace, embedder: Embedder) -> Results:
-    """Prepare the shared data."""
+async def prepare_all(folder: Path, options: argparse.Namespace, embedder: Embedder) -> list[Results]:
+    """Prepare the shared data; return the labelled sets, each with its size or the reason why it is left out."""
     await prepare.talk(folder / "talk", max(options.sizes), embedder, options.embedded)
-    dataset = None if options.data is None else prepare.locomo(options.data)
-    if dataset is None:
-        return {"left_out": "no DATA was given" if options.data is None else f"no LoCoMo in {options.data}"}
-    asked = await prepare.labelled(folder / "labelled", dataset, embedder, options.questions)
-    turns = sum(len(each.turns) for each in dataset.conversations)
-    return {"conversations": len(dataset.conversations), "turns": turns, "questions": asked}
+    described: list[Results] = []
+    for each in prepare.labelled_sets(options.data, options.own):
+        size: Results = {"left_out": each.left_out}
+        if each.dataset is not None:
+            size = dict(await prepare.labelled(folder / each.key, each.dataset, embedder, options.questions))
+        described.append({"key": each.key, "title": each.title, **size})
+    return described
 
 
-def ask_labelled(about: About, folder: Path, seconds: float) -> Results | None:
+def ask_labelled(about: About, folder: Path, labelled: Results, seconds: float) -> Results | None:
     """Measure recall with the text alone and with the speaker before it; the better one counts."""
     if about.no_search is not None:
         return None
@@ -146,8 +156,8 @@ def ask_labelled(about: About, folder: Path, seconds: float) -> Results | None:
     for variant in variants:
         home = folder / f"{about.key}-recall-{variant}"
         home.mkdir()
-        found[variant] = drive("recall", about.key, home, folder / "labelled", variant, seconds)
-        line(f"{about.name}, LoCoMo, {variant}", json.dumps(found[variant]))
+        found[variant] = drive("recall", about.key, home, folder / labelled["key"], variant, seconds)
+        line(f"{about.name}, {labelled['title']}, {variant}", json.dumps(found[variant]))
         shutil.rmtree(home)
     return found
 
@@ -165,7 +175,9 @@ async def run(options: argparse.Namespace) -> Results:
     # On a real disk: a temporary folder may be in memory, where a sync costs nothing.
     with tempfile.TemporaryDirectory(prefix="aforesaid-peers-", dir=options.folder) as place:
         folder = Path(place)
-        data = await prepare_all(folder, options, embedder)
+        # The database server of one of them does not run as root: another user must get into the folder.
+        os.chmod(place, 0o755)  # noqa: PTH101, S103 - nothing in it is secret
+        labelled = await prepare_all(folder, options, embedder)
         await embedder.close()
         found: dict[str, Results] = {}
         results: Results = {
@@ -173,15 +185,17 @@ async def run(options: argparse.Namespace) -> Results:
             "embedder": embedder.name,
             "sizes": options.sizes,
             "seconds": options.seconds,
+            "labelled": labelled,
+            "peers": found,
         }
-        results |= {"locomo": data, "peers": found}
         imports = import_times(there, options.rounds)
         for each in there:
             found[each.key] = measure(each, folder, options)
             found[each.key] |= {"version": versions[each.key], "import_ms": imports[each.key]}
             write_results(options.results, results)
-        for each in there if "left_out" not in data else ():
-            found[each.key]["recall"] = ask_labelled(each, folder, options.seconds)
+        for each, data in product(there, [data for data in labelled if "left_out" not in data]):
+            asked = ask_labelled(each, folder, data, options.recall_seconds)
+            found[each.key].setdefault("recall", {})[data["key"]] = asked
             write_results(options.results, results)
     return results
 
@@ -191,9 +205,13 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sizes", type=int, nargs="+", default=[1_000, 10_000, 100_000])
     parser.add_argument("--seconds", type=float, default=120, help="maximum seconds to fill a memory, and to query it")
+    parser.add_argument(
+        "--recall-seconds", type=float, default=600, help="maximum seconds to store and ask labelled turns"
+    )
     parser.add_argument("--calls", type=int, default=200, help="number of single adds, searches and contexts")
     parser.add_argument("--rounds", type=int, default=5, help="number of imports and cold starts")
-    parser.add_argument("--data", type=Path, help="folder with LoCoMo, to measure recall")
+    parser.add_argument("--data", type=Path, help="folder with LoCoMo, to measure recall on it too")
+    parser.add_argument("--own", type=Path, default=OWN, help="labelled transcripts, to measure recall")
     parser.add_argument("--questions", type=int, help="maximum questions per conversation")
     parser.add_argument("--only", nargs="+", choices=EVERYBODY)
     parser.add_argument("--embedder", default="local")

@@ -23,7 +23,7 @@ class About:
     key: str
     name: str
     package: str
-    """The name of the distribution."""
+    """The name of the distribution; "" if Python itself has it."""
     imports: str
     """The import statement."""
     how: str
@@ -36,6 +36,10 @@ class About:
     """Whether message ids are kept only by single adds."""
     context: str = ""
     """The contents of its context."""
+    memory: bool = True
+    """Whether it is a memory for conversations, not a library for search on which one can be built."""
+    version: str | None = None
+    """The version of what has no distribution."""
 
 
 class Said(NamedTuple):
@@ -74,3 +78,14 @@ class Peer(Protocol):
 
     async def close(self) -> None:
         """Close the files."""
+
+
+class SearchOnly:
+    """The part shared by libraries that find messages at once and build no context."""
+
+    async def settle(self) -> None:
+        """Do nothing: added messages can be found at once."""
+
+    async def context(self, question: str) -> int:
+        """Not supported."""
+        raise NotImplementedError(question)

@@ -144,8 +144,8 @@ async def syncs(key: str, folder: Path, prepared: Path, count: int) -> dict[str,
 
 
 def as_said(turn: dict[str, str], variant: str) -> Said:
-    """Return the text of a turn, with or without the speaker."""
-    text = f"{turn['speaker']}: {turn['text']}" if variant == "speaker" else turn["text"]
+    """Return a turn as a message, with or without the speaker in its text."""
+    text = turn["spoken" if variant == "speaker" else "text"]
     return Said(turn["id"], turn["role"], text, datetime.fromisoformat(turn["at"]), turn["speaker"], turn["session"])
 
 

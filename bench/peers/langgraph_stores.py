@@ -8,13 +8,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from peers.contract import About, Said
+from peers.contract import About, Said, SearchOnly
 from peers.vectors import DIMENSIONS, Vectors
 
 PLACE = ("messages", "ann")
 
 
-class Store:
+class Store(SearchOnly):
     """The shared part of both adapters."""
 
     about: About
@@ -30,16 +30,9 @@ class Store:
 
         self._store.batch([PutOp(PLACE, each.id, {"role": each.role, "text": each.text}) for each in said])
 
-    async def settle(self) -> None:
-        """Do nothing: added messages can be found at once."""
-
     async def search(self, question: str, limit: int, at: datetime | None = None) -> list[str]:  # noqa: ARG002 - it has no time
         """Search by meaning."""
         return [item.key for item in self._store.search(PLACE, query=question, limit=limit)]
-
-    async def context(self, question: str) -> int:
-        """Not supported."""
-        raise NotImplementedError(question)
 
 
 class Sqlite(Store):

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
-from peers.contract import About, Said
+from peers.contract import About, Said, SearchOnly
 from peers.vectors import DIMENSIONS, Vectors
 
 # Disables telemetry, as documented. The client requires a key, which is never used.
@@ -30,7 +30,7 @@ class Given:
         return self._vectors.lists(texts)
 
 
-class Mem0:
+class Mem0(SearchOnly):
     """The synchronous API."""
 
     about = About(
@@ -73,17 +73,10 @@ class Mem0:
         messages = [{"role": each.role, "content": each.text} for each in said]
         self._memory.add(messages, user_id="ann", infer=False, metadata={"turn": said[0].id})
 
-    async def settle(self) -> None:
-        """Do nothing: added messages can be found at once."""
-
     async def search(self, question: str, limit: int, at: datetime | None = None) -> list[str]:  # noqa: ARG002 - it has no time
         """Search by meaning."""
         found = self._memory.search(question, top_k=limit, filters={"user_id": "ann"})
         return [hit["metadata"]["turn"] for hit in found["results"]]
-
-    async def context(self, question: str) -> int:
-        """Not supported."""
-        raise NotImplementedError(question)
 
     async def close(self) -> None:
         """Close the files."""

@@ -6,12 +6,14 @@ import asyncio
 import json
 import random
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from peers.vectors import save
 
+from aforesaid.cli.evaluate_own import read_ids
 from aforesaid.evaluation import Dataset, load_datasets
+from aforesaid.evaluation.own import load_transcripts
 from aforesaid.evaluation.synthetic_chat import SyntheticChat
 from aforesaid.models.embed import Embedder, LocalEmbedder
 
@@ -59,42 +61,54 @@ async def talk(folder: Path, size: int, embedder: Embedder, real: int = REAL) ->
     (folder / "question.json").write_text(json.dumps(question), encoding="utf-8")
 
 
-def locomo(data: Path) -> Dataset | None:
-    """Return LoCoMo's conversations if the folder has them."""
-    return next((found for found in load_datasets(data) if found.format == "LoCoMo"), None)
+class LabelledSet(NamedTuple):
+    """Conversations with questions whose answers are known: a row of the table."""
+
+    key: str
+    title: str
+    dataset: Dataset | None
+    """None if there is none, for the reason given."""
+    left_out: str = ""
 
 
-async def labelled(folder: Path, dataset: Dataset, embedder: Embedder, most: int | None = None) -> int:
-    """Write labelled conversations with their vectors; return the number of questions."""
+def labelled_sets(data: Path | None, own: Path) -> list[LabelledSet]:
+    """Return LoCoMo if the folder has it, and the project's own conversations: the test part where one is listed."""
+    found = None if data is None else next((each for each in load_datasets(data) if each.format == "LoCoMo"), None)
+    part = own / "test-part.txt"
+    transcripts = load_transcripts(own, read_ids(part) if part.exists() else None)
+    return [
+        LabelledSet("locomo", "LoCoMo", found, "no DATA was given" if data is None else f"no LoCoMo in {data}"),
+        LabelledSet("own", "own conversations, test part", transcripts.questions),
+    ]
+
+
+async def labelled(folder: Path, dataset: Dataset, embedder: Embedder, most: int | None = None) -> dict[str, int]:
+    """Write labelled conversations with their vectors; return how many conversations, turns and questions there are."""
     texts: dict[str, None] = {}
-    conversations, questions_asked = [], 0
+    conversations: list[dict[str, Any]] = []
     for conversation in dataset.conversations:
-        asked = [each for each in conversation.questions if each.turns and not each.apart][:most]
-        for turn in conversation.turns:
-            texts[turn.text] = None
-            texts[f"{turn.speaker}: {turn.text}"] = None
-        questions_asked += len(asked)
-        texts |= dict.fromkeys(question.text for question in asked)
-        conversations.append(
+        turns = [
             {
-                "turns": [
-                    {
-                        "id": turn.id,
-                        "role": turn.role,
-                        "text": turn.text,
-                        "at": turn.at.isoformat(),
-                        "speaker": turn.speaker,
-                        "session": turn.session,
-                    }
-                    for turn in conversation.turns
-                ],
-                "questions": [
-                    {"text": each.text, "at": each.asked_at.isoformat(), "turns": each.turns} for each in asked
-                ],
+                "id": turn.id,
+                "role": turn.role,
+                "text": turn.text,
+                "spoken": f"{turn.speaker or turn.role}: {turn.text}",
+                "at": turn.at.isoformat(),
+                "speaker": turn.speaker,
+                "session": turn.session,
             }
-        )
+            for turn in conversation.turns
+        ]
+        questions = [
+            {"text": each.text, "at": each.asked_at.isoformat(), "turns": each.turns}
+            for each in [each for each in conversation.questions if each.turns and not each.apart][:most]
+        ]
+        texts |= dict.fromkeys(turn[form] or "" for turn in turns for form in ("text", "spoken"))
+        texts |= dict.fromkeys(str(question["text"]) for question in questions)
+        conversations.append({"turns": turns, "questions": questions})
     await asyncio.to_thread(save, folder, list(texts), await embedder.embed(list(texts)))
     if embedder.name == LocalEmbedder.name:
         (folder / "local").touch()
     (folder / "conversations.json").write_text(json.dumps(conversations), encoding="utf-8")
-    return questions_asked
+    counts = {name: sum(len(each[name]) for each in conversations) for name in ("turns", "questions")}
+    return {"conversations": len(conversations), **counts}

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 
 from peers.contract import About, Peer
 
@@ -14,6 +16,14 @@ PEERS = {
     "langgraph-memory": "peers.langgraph_stores:InMemory",
     "llama-index": "peers.chat_histories:LlamaIndex",
     "openai-agents": "peers.chat_histories:OpenAISession",
+    "mempalace": "peers.mempalace_drawers:MemPalace",
+    "hindsight": "peers.hindsight_bank:Hindsight",
+    "fts5": "peers.sqlite_search:Fts5",
+    "sqlite-vec": "peers.sqlite_search:Hybrid",
+    "tantivy": "peers.tantivy_index:Tantivy",
+    "lancedb": "peers.lance_table:LanceDB",
+    "chroma": "peers.vector_databases:Chroma",
+    "qdrant": "peers.vector_databases:Qdrant",
 }
 NOT_RUN = {
     "memori": About(
@@ -45,9 +55,18 @@ def about_peer(key: str) -> About:
     return NOT_RUN[key] if key in NOT_RUN else peer(key).about
 
 
+def interpreter(key: str) -> str:
+    """Return the Python that has the library: of an environment of its own inside this one, or this one."""
+    own = Path(sys.prefix) / key / "bin" / "python"
+    return str(own) if own.exists() else sys.executable
+
+
 def installed(about: About) -> str | None:
     """Return the installed version, or None."""
-    try:
-        return version(about.package)
-    except PackageNotFoundError:
-        return None
+    if about.version is not None:
+        return about.version
+    program = f"from importlib.metadata import version; print(version({about.package!r}))"
+    found = subprocess.run(  # noqa: S603 - the name of a package
+        [interpreter(about.key), "-c", program], capture_output=True, text=True, check=False
+    )
+    return found.stdout.strip() or None

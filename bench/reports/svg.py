@@ -84,14 +84,18 @@ def lines(title: str, across: str, up: str, series: Mapping[str, Points]) -> str
             continue
         colour = COLOURS[place % len(COLOURS)]
         path = " ".join(f"{x(a):.1f},{y(b):.1f}" for a, b in given)
-        body.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2.5"/>')
+        # More lines than colours: the second line of a colour is dashed, the third dotted.
+        dashes = ("", ' stroke-dasharray="7 4"', ' stroke-dasharray="2 4"')[place // len(COLOURS) % 3]
+        body.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2.5"{dashes}/>')
         body += [f'<circle cx="{x(a):.1f}" cy="{y(b):.1f}" r="3.5" fill="{colour}"/>' for a, b in given]
         ends.append((y(given[-1][1]), x(given[-1][0]), name, colour))
     last = float("-inf")
+    earlier: dict[float, float] = {}
     for at, end, name, colour in sorted(ends):
         if end < WIDTH - RIGHT - 1:
             # The line ends before the others, so its label is placed there.
-            body.append(_small(end + 10, at + 4, name))
+            earlier[end] = max(at, earlier.get(end, float("-inf")) + _NEAREST)
+            body.append(_small(end + 10, earlier[end] + 4, name))
             continue
         last = max(at, last + _NEAREST)
         from_to = f'x1="{end + 5:.1f}" y1="{at:.1f}" x2="{WIDTH - RIGHT + 14}" y2="{last:.1f}"'

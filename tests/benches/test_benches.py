@@ -21,6 +21,15 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 @pytest.fixture
+def registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
+    """The list of the measured libraries."""
+    monkeypatch.syspath_prepend(str(ROOT / "bench"))
+    yield importlib.import_module("peers.registry")
+    for name in [name for name in sys.modules if name.partition(".")[0] == "peers"]:
+        del sys.modules[name]
+
+
+@pytest.fixture
 def reports(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, ModuleType]]:
     """The writers, which lie beside the benchmarks and not in a package."""
     monkeypatch.syspath_prepend(str(ROOT / "bench"))
@@ -55,22 +64,64 @@ def conversation(path: Path) -> Path:
     return path
 
 
+def transcript(path: Path) -> Path:
+    lines = [
+        "# id: ann-and-bob",
+        "== 2026-05-08 13:56",
+        "Ann: I moved to Berlin last week.",
+        "Bob: The landlord wants the rent by Friday.",
+        "Q single | When does the landlord want the rent? | 2 | by Friday",
+        "Q none | What is the name of Bob's cat? | | never said",
+    ]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
 def test_aforesaid_is_measured_beside_those_that_are_installed(tmp_path: Path) -> None:
     printed = run(
         "beside_others.py",
         *("--sizes", 50, 100, "--calls", 5, "--rounds", 1, "--embedder", "deterministic", "--embedded", 20),
-        *("--only", "aforesaid", "--folder", tmp_path, "--results", tmp_path / "results"),
-        *("--data", conversation(tmp_path / "chat.json"), "--seconds", 60),
+        *("--only", "aforesaid", "fts5", "--folder", tmp_path, "--results", tmp_path / "results"),
+        *("--data", conversation(tmp_path / "chat.json"), "--own", transcript(tmp_path / "own.txt"), "--seconds", 60),
     )
     found = json.loads((tmp_path / "results/comparison.json").read_text(encoding="utf-8"))
-    ours = found["peers"]["aforesaid"]
+    assert {each["key"]: each["questions"] for each in found["labelled"]} == {"locomo": 1, "own": 1}
+    ours, fts5 = found["peers"]["aforesaid"], found["peers"]["fts5"]
     assert ours["speed"]["100"]["stored"] == 100
     assert ours["speed"]["100"]["context_items"] > 10
     assert ours["speed"]["100"]["cold_ms"] > 0
-    assert ours["recall"]["text"]["recall_at_10"] == 1
     assert ours["speed"]["100"]["unknown"] == 0, "a text was embedded that the others were not given"
+    assert fts5["speed"]["100"].keys() >= {"add", "search", "memory_mb", "disk_mb", "cold_ms"}
+    for each in (ours, fts5):
+        assert {key: asked["text"]["recall_at_10"] for key, asked in each["recall"].items()} == {"locomo": 1, "own": 1}
     assert "| search of 100: p50 / p99 ms |" in printed
     ET.parse(tmp_path / "results/comparison-search.svg")  # noqa: S314 - written a moment ago
+
+
+def test_every_library_describes_itself_without_being_installed(registry: ModuleType) -> None:
+    for key in registry.EVERYBODY:
+        about = registry.about_peer(key)
+        assert about.key == key
+        assert all((about.name, about.imports, about.how, about.package or about.version)), key
+        assert bool(about.context) is (about.no_context is None), key
+        assert about.memory or about.no_context == "none", key
+    assert set(registry.NOT_RUN) == {key for key in registry.EVERYBODY if registry.about_peer(key).no_run}
+
+
+async def test_sqlite_alone_finds_words_whatever_a_question_contains(registry: ModuleType, tmp_path: Path) -> None:
+    said = importlib.import_module("peers.contract").Said
+    vectors = importlib.import_module("peers.vectors").Vectors([], [])
+    fts5 = registry.peer("fts5")
+    await fts5.open(tmp_path, vectors)
+    await fts5.add_many([said("a", "user", "We moved to Berlin."), said("b", "assistant", "The cat is called Luna.")])
+    await fts5.add(said("c", "user", "Is Berlin large? Berlin is."))
+    assert await fts5.search('"moving" AND NOT (Berlin*', 10) == ["a", "c"]
+    assert await fts5.search("Berlin", 1) == ["c"]
+    assert await fts5.search("?!", 10) == []
+    await fts5.close()
+    await fts5.open(tmp_path, vectors)
+    assert await fts5.search("cats", 10) == ["b"]
+    await fts5.close()
 
 
 def test_growth_is_measured(tmp_path: Path) -> None:
@@ -101,7 +152,16 @@ def test_the_docs_show_what_was_measured(
 def peer(**changes: Any) -> dict[str, Any]:  # noqa: ANN401 - figures of every kind
     plain = {"name": "Some", "version": "1", "how": "somehow", "context_is": "newest", "import_ms": 5.0, "syncs": 1.0}
     without = dict.fromkeys(("no_run", "no_disk", "no_search", "no_context"))
-    return {**plain, **without, "speed": {}, **changes}
+    return {**plain, **without, "memory": True, "speed": {}, **changes}
+
+
+def cells(table: str) -> dict[tuple[str, str], str]:
+    """Return the cells of tables by row and column."""
+    found: dict[tuple[str, str], str] = {}
+    for part in table.split("\n\n"):
+        rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in part.splitlines() if "|" in line]
+        found |= {(row[0], head): cell for row in rows[2:] for head, cell in zip(rows[0][1:], row[1:], strict=True)}
+    return found
 
 
 def test_the_table_says_what_was_not_measured_and_why(reports: dict[str, ModuleType]) -> None:
@@ -109,19 +169,37 @@ def test_the_table_says_what_was_not_measured_and_why(reports: dict[str, ModuleT
     broken = peer(name="Broken", speed={"10": {"failed": "OSError: no"}}, syncs=None)
     absent = peer(name="Absent", no_run="needs a network", no_search="no", no_context="no", no_disk="no")
     forgetful = peer(name="Forgetful", no_disk="not durable", no_search="no search here", syncs=0.0)
-    peers = {each["name"]: each for each in (slow, broken, absent, forgetful)}
-    table = reports["peers"].table({"sizes": [10, 20], "peers": peers})
-    rows = {line.split(" | ")[0].strip("| "): line.split(" | ")[1:] for line in table.splitlines()}
-    searched = rows["search of 10: p50 / p99 ms"]
-    assert searched[0] == "over 60 s: 7 stored by then"
-    assert searched[1] == "failed: OSError: no"
-    assert searched[2] == "not run"
-    assert searched[3].startswith("no search here")
-    assert rows["search of 20: p50 / p99 ms"][0] == "not tried: too slow at the size before"
-    durable = rows["on the disk when `add` returns (syncs per add)"]
-    assert durable[0] == "yes (1.0)"
-    assert durable[1] == "not looked at: strace is missing"
-    assert durable[3].startswith("not durable")
+    engine = peer(name="Engine", memory=False, no_context="none", recall={"own": {"text": {"recall_at_10": 0.5}}})
+    peers = {each["name"]: each for each in (engine, slow, broken, absent, forgetful)}
+    labelled = [{"key": "own", "title": "own", "questions": 1}, {"key": "locomo", "title": "LoCoMo", "left_out": "no"}]
+    table = reports["peers"].table({"sizes": [10, 20], "labelled": labelled, "peers": peers})
+    found = cells(table)
+    batches, searched = "adds in batches, findable: messages/s, 10", "search of 10: p50 / p99 ms"
+    assert found["Slow", batches] == "over 60 s: 7 stored by then"
+    assert found["Slow", searched] == "over 60 s"
+    assert found["Broken", searched] == "failed: OSError: no"
+    assert found["Forgetful", searched] == "no search here"
+    assert found["Slow", "search of 20: p50 / p99 ms"] == "not tried: too slow at the size before"
+    durable = "on the disk when `add` returns (syncs per add)"
+    assert found["Slow", durable] == "yes (1.0)"
+    assert found["Broken", durable] == "not looked at: strace is missing"
+    assert found["Forgetful", durable] == "not durable"
+    assert found["Engine", "own: recall@10"] == "50.0%"
+    assert found["Slow", "own: recall@10"] == "left out"
+    assert not any("LoCoMo" in head or row == "Absent" for row, head in found)
+    assert ("Engine", "context from 10: p50 / p99 ms") not in found
+    assert [row for row, head in found if head == durable] == [
+        *("Slow", "Broken", "Forgetful"),
+        *("**search engines**", "Engine"),
+    ]
+
+
+def test_lines_that_share_a_colour_are_told_apart(reports: dict[str, ModuleType]) -> None:
+    svg = reports["svg"]
+    series = {f"line {number}": [(10, number), (100, number)] for number in range(1, len(svg.COLOURS) + 3)}
+    root = ET.fromstring(svg.lines("Many", "n", "ms", series))  # noqa: S314
+    drawn = [(each.attrib["stroke"], each.attrib.get("stroke-dasharray")) for each in root.iter(f"{SVG}polyline")]
+    assert len(set(drawn)) == len(series)
 
 
 def test_a_slope_is_how_cost_grows(reports: dict[str, ModuleType]) -> None:
