@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from peers.contract import BUDGET, About, Said
-from peers.vectors import Vectors
+from peers.vectors import Vectors, really
 
 import aforesaid
 from aforesaid import NewMessage
@@ -52,7 +52,9 @@ class Aforesaid:
 
     async def open(self, folder: Path, vectors: Vectors) -> None:
         """Open the file."""
-        self._memory = await aforesaid.connect(folder / "memory.db", profile=PROFILE, embedder=Given(vectors))
+        # Where the vectors are those of its own encoder, it is used as it comes: its ranker reads the encoder's tokens.
+        embedder = "local" if vectors.otherwise is really else Given(vectors)
+        self._memory = await aforesaid.connect(folder / "memory.db", profile=PROFILE, embedder=embedder)
         self._ann = self._memory.user("ann")
 
     async def add(self, said: Said) -> None:
