@@ -21,8 +21,8 @@ import pytest
 
 from aforesaid.errors import InvalidInput, NotFound, StoreDamaged
 from aforesaid.server import ServerOptions
-from aforesaid.server.auth import Keys, Sessions, keys_path
-from aforesaid.settings import Serving, Settings
+from aforesaid.server.auth import Keys, Sessions
+from aforesaid.settings import Serving
 from server.serving import ADDRESS, Running, running
 
 pytestmark = pytest.mark.anyio
@@ -366,15 +366,6 @@ async def test_other_requests_are_answered_while_another_process_changes_the_key
     holder.join()
     assert in_time == [True], "the event loop waited for the lock"
     assert removed.status_code == 200
-
-
-def test_keys_lie_beside_the_store(tmp_path: Path) -> None:
-    settings = Settings()
-    assert keys_path(settings, tmp_path / "memory.db") == tmp_path / "memory.db.keys.json"
-    assert keys_path(settings, f"json:{tmp_path}/memory.json") == tmp_path / "memory.json.keys.json"
-    assert keys_path(settings, ":memory:") is None
-    named = Settings(server=Serving(keys=str(tmp_path / "own.json")))
-    assert keys_path(named, ":memory:") == tmp_path / "own.json"
 
 
 def test_two_processes_that_add_keys_lose_none(tmp_path: Path) -> None:

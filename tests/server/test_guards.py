@@ -20,12 +20,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 import aforesaid
 from aforesaid.errors import InvalidInput, NotFound, StoreDamaged
-from aforesaid.server.auth import Keys, Sessions, keys_path
+from aforesaid.server.auth import Keys, Sessions
 from aforesaid.server.auth import sessions as sessions_room
 from aforesaid.server.auth.credential import Credential
 from aforesaid.server.guard import Access, Bodies, Headers, Hosts, Rates
 from aforesaid.server.guard import rate as rate_room
-from aforesaid.settings import Settings
 
 pytestmark = pytest.mark.anyio
 LINK = Credential("link", "the link", "admin")
@@ -202,14 +201,6 @@ def test_keys_that_are_added_at_the_same_moment_are_all_there(tmp_path: Path) ->
     assert sorted(key.name for key in Keys(path).all()) == [
         f"{name} {number}" for name in "abcd" for number in range(5)
     ]
-
-
-def test_keys_of_folders_and_databases_have_a_place_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
-    assert keys_path(Settings(), f"files:{tmp_path}/memory") == tmp_path / "memory.keys.json"
-    for address in ("postgresql://db/x", "postgres://db/x"):
-        assert keys_path(Settings(), address) == tmp_path / "aforesaid" / "keys.json"
-    assert keys_path(Settings(store=f"json:{tmp_path}/m.json"), None) == tmp_path / "m.json.keys.json"
 
 
 def test_each_role_may_do_what_those_before_it_may() -> None:

@@ -1,4 +1,4 @@
-"""Keys: created and shown once, stored as hashes in a file next to the store.
+"""Keys: created and shown once, stored as hashes in a file of each store (see `key_files`).
 
 They are no part of the store: a backup or an export of memories hands nobody access, and a key can be added or taken
 away while a server runs, also where the store lets only one process in.
@@ -21,9 +21,7 @@ from typing import Any, Final
 from aforesaid.domain import checks
 from aforesaid.errors import InvalidInput, NotFound, StoreDamaged, quoted
 from aforesaid.server.auth.credential import ROLES, Credential, Role
-from aforesaid.settings import Secret, Settings
-from aforesaid.settings.config_file import usual_place
-from aforesaid.store import sqlite_path
+from aforesaid.settings import Secret
 
 try:
     import fcntl
@@ -166,21 +164,6 @@ class Keys:
 def hash_of(token: str) -> str:
     """Return the hash of a token, which is stored instead of the token."""
     return hashlib.sha256(token.encode(errors="surrogatepass")).hexdigest()
-
-
-def keys_path(settings: Settings, location: str | os.PathLike[str] | None) -> Path | None:
-    """Return where the keys for a store are kept: where the settings say, or beside it. None for a store in memory."""
-    if settings.server.keys is not None:
-        return Path(settings.server.keys).expanduser()
-    where = settings.store if location is None else os.fspath(location)
-    if where is not None and where.startswith(("postgresql:", "postgres:")):
-        return usual_place(os.environ).with_name("keys.json")
-    for scheme in ("json:", "files:"):
-        if where is not None and where.startswith(scheme):
-            path = Path(where.removeprefix(scheme)).expanduser()
-            return path.with_name(f"{path.name}.keys.json")
-    file = sqlite_path(where)
-    return None if file is None else file.expanduser().with_name(f"{file.name}.keys.json")
 
 
 def _read(path: Path) -> tuple[Key, ...]:
