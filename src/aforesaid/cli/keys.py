@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -13,8 +14,9 @@ from rich.text import Text
 from aforesaid.cli.options import AsJson, Store, must_exist, store_path
 from aforesaid.cli.output import console, harmless, inform, local_time, print_json, say
 from aforesaid.cli.serve import needs_server
+from aforesaid.domain.counting import counted
 from aforesaid.domain.scope import DEFAULT_SPACE
-from aforesaid.errors import InvalidInput, NotFound, quoted
+from aforesaid.errors import InvalidInput, NotFound, StoreDamaged, quoted
 from aforesaid.settings import load_settings
 
 if TYPE_CHECKING:
@@ -126,6 +128,30 @@ def remove_key(
         print_json(_shown(removed))
     else:
         say(f"revoked the key {harmless(removed.name)}")
+
+
+def note_keys_left_behind(sources: Sequence[str | None], target: str | None) -> None:
+    """Say on standard error which keys of a server were not copied with a store, and how to copy them.
+
+    The first source that has keys counts. Clients that use them would be refused without a hint why.
+    """
+    from aforesaid.server.auth import Keys, copy_command, keys_path, shared_keys  # noqa: PLC0415 - for few commands
+
+    settings = load_settings()
+    found = [path for source in sources for path in (keys_path(settings, source), shared_keys(settings, source))]
+    there = keys_path(settings, target)
+    here = next((path for path in found if path is not None and path.exists()), None)
+    if here is None or there is None or here.absolute() == there.absolute():
+        return
+    try:
+        old, new = ({key.id for key in Keys(path).all()} for path in (here, there))
+    except StoreDamaged as error:
+        inform(str(error))
+        return
+    if old and not new:
+        inform(f"the server's keys were not copied; to keep them, run: {copy_command(here, there)}")
+    elif old - new:
+        inform(f"{counted(len(old - new), 'key')} of {here} {'is' if len(old - new) == 1 else 'are'} not in {there}")
 
 
 def _keys(store: str | None) -> tuple[Keys, Path]:

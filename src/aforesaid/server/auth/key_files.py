@@ -49,11 +49,8 @@ def check_shared_keys(settings: Settings, location: str | os.PathLike[str] | Non
 
     To read that file would let its keys into every database. To ignore it would lock out all clients without a word.
     """
-    where = settings.store if location is None else os.fspath(location)
-    if settings.server.keys is not None or postgres_dsn(where) is None:
-        return
-    path, shared = keys_path(settings, where), _folder() / "keys.json"
-    if path is None or path.exists() or not Keys(shared).all():
+    path, shared = keys_path(settings, location), shared_keys(settings, location)
+    if path is None or shared is None or path.exists() or not Keys(shared).all():
         return
     away = shared.with_name("keys.json.old")
     raise InvalidInput(
@@ -61,6 +58,14 @@ def check_shared_keys(settings: Settings, location: str | os.PathLike[str] | Non
         f"keys are for this database, run: {copy_command(shared, path)}. When each database has the keys that are "
         f"meant for it, run: {_command('move' if sys.platform == 'win32' else 'mv', shared, away)}"
     )
+
+
+def shared_keys(settings: Settings, location: str | os.PathLike[str] | None) -> Path | None:
+    """Return the file that older versions had for all databases; None for stores that it was not for."""
+    where = settings.store if location is None else os.fspath(location)
+    if settings.server.keys is not None or postgres_dsn(where) is None:
+        return None
+    return _folder() / "keys.json"
 
 
 def copy_command(source: Path, target: Path) -> str:
