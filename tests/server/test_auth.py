@@ -217,6 +217,60 @@ async def test_requests_are_counted_by_route(server: Running) -> None:
         text = (await client.get("/metrics")).text
     assert 'aforesaid_http_requests_total{method="GET",route="/healthz",status="200"} 1.0' in text
     assert "no-such-page" not in text
+    assert 'route="other"' in text
+
+
+async def test_routes_are_named_with_the_prefix_of_their_router(
+    server: Running, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO, "aforesaid.server.access"):
+        async with server.admin() as client:
+            for path in ("/search", "/api/search?user=ann&q=tea", "/api/threads", "/static/style.css", "/v1/models"):
+                await client.get(path)
+            await client.delete("/api/keys/unknown")
+            await client.put("/api/search")
+            text = (await client.get("/metrics")).text
+    lines = [" ".join(record.getMessage().split()[:2]) for record in caplog.records]
+    assert lines == [
+        "GET /search",
+        "GET /api/search",
+        "GET /api/threads",
+        "GET /static",
+        "GET /v1/models",
+        "DELETE /api/keys/{key_id}",
+        "PUT /api/search",
+        "GET /metrics",
+    ]
+    assert 'aforesaid_http_requests_total{method="GET",route="/search",status="200"} 1.0' in text
+    assert 'aforesaid_http_requests_total{method="GET",route="/api/search",status="200"} 1.0' in text
+
+
+async def test_the_log_names_the_route_of_refused_requests_and_a_key_that_was_valid(
+    server: Running, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    keys = Keys(tmp_path / "keys.json")
+    server.here.keys = keys
+    (old, revoked), (short, expired) = keys.add("old", "app"), keys.add("short", "app")
+    keys.remove(old.id)
+    text = (
+        (tmp_path / "keys.json")
+        .read_text(encoding="utf-8")
+        .replace('"expires_at": null', '"expires_at": "2020-01-01T00:00:00+00:00"')
+    )
+    (tmp_path / "keys.json").write_text(text, encoding="utf-8")
+    with caplog.at_level(logging.INFO, "aforesaid.server.access"):
+        for token in (revoked, expired, "ak_never-made"):
+            async with server.client(str.__str__(token)) as client:
+                assert (await client.get("/api/search")).status_code == 401
+        async with server.client() as client:
+            await client.delete("/api/keys/ann-s-own")
+    lines = [re.sub(r"[\d.]+ ms", "# ms", record.getMessage()) for record in caplog.records]
+    assert lines == [
+        f"GET /api/search 401 # ms key:{old.id} (revoked)",
+        f"GET /api/search 401 # ms key:{short.id} (expired)",
+        "GET /api/search 401 # ms -",
+        "DELETE /api/keys/{key_id} 401 # ms -",
+    ]
 
 
 async def test_a_key_that_asks_too_much_is_made_to_wait() -> None:
