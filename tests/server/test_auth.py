@@ -21,8 +21,9 @@ import pytest
 
 from aforesaid.errors import InvalidInput, NotFound, StoreDamaged
 from aforesaid.server import ServerOptions
+from aforesaid.server import app as app_room
 from aforesaid.server.auth import Keys, Sessions
-from aforesaid.settings import Serving
+from aforesaid.settings import Receipts, Serving, Settings
 from server.serving import ADDRESS, Running, running
 
 pytestmark = pytest.mark.anyio
@@ -271,6 +272,16 @@ async def test_the_log_names_the_route_of_refused_requests_and_a_key_that_was_va
         "GET /api/search 401 # ms -",
         "DELETE /api/keys/{key_id} 401 # ms -",
     ]
+
+
+async def test_the_warm_up_of_a_server_is_no_request(caplog: pytest.LogCaptureFixture) -> None:
+    async with running(settings=Settings(receipts=Receipts(contexts=True))) as server:
+        server.memory.metrics.slow_seconds = 0.0
+        with caplog.at_level(logging.INFO):
+            await app_room._warm_up(server.memory)
+        assert server.memory.metrics.snapshot() == {}
+        assert not [record for record in caplog.records if record.name == "aforesaid.performance"]
+        assert await server.memory.user("nobody").receipts() == []
 
 
 async def test_a_key_that_asks_too_much_is_made_to_wait() -> None:

@@ -33,6 +33,7 @@ from aforesaid.server.route_templates import RouteTemplates
 from aforesaid.server.state import AppState
 from aforesaid.settings import Serving
 from aforesaid.tasks import beside
+from aforesaid.telemetry import unmeasured
 
 _log: Final = logging.getLogger("aforesaid.server")
 
@@ -67,7 +68,8 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
 
 async def _warm_up(memory: Memory) -> None:
     try:
-        await memory.user("nobody").context("hello")
+        with unmeasured():
+            await memory.user("nobody").context("hello", sent=False)
     except Exception as error:  # an embedder of the operator's own may raise anything
         _log.warning("the first context failed: %s", error)
 
