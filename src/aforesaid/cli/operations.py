@@ -155,7 +155,7 @@ def backup(
     store: Store = None,
     as_json: AsJson = False,
 ) -> None:
-    """Back up the store to a new file and verify the copy. The store can be in use.
+    """Back up the store to a new file and verify the copy. An SQLite store can be in use; one in files cannot.
 
     Example:
         aforesaid backup backups/2026-03-01.db
