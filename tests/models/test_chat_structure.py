@@ -106,7 +106,7 @@ async def test_what_does_not_fit_goes_back_once_with_the_reason(model: ScriptedM
 )
 async def test_nothing_is_guessed(model: ScriptedModel, chat: RoutedChat, written: str) -> None:
     model.say([written, written])
-    with pytest.raises(ModelGarbled, match="did not write a Person, also after it was told why: "):
+    with pytest.raises(ModelGarbled, match=r"did not answer with the JSON that was asked for \(Person\), also after "):
         await chat.structure("extract", HELLO, Person)
     assert len(model.requests) == 2
 

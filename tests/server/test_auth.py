@@ -21,8 +21,9 @@ import pytest
 
 from aforesaid.errors import InvalidInput, NotFound, StoreDamaged
 from aforesaid.server import ServerOptions
-from aforesaid.server.auth import Keys, Sessions, keys_path
-from aforesaid.settings import Serving, Settings
+from aforesaid.server import app as app_room
+from aforesaid.server.auth import Keys, Sessions
+from aforesaid.settings import Receipts, Serving, Settings
 from server.serving import ADDRESS, Running, running
 
 pytestmark = pytest.mark.anyio
@@ -217,6 +218,70 @@ async def test_requests_are_counted_by_route(server: Running) -> None:
         text = (await client.get("/metrics")).text
     assert 'aforesaid_http_requests_total{method="GET",route="/healthz",status="200"} 1.0' in text
     assert "no-such-page" not in text
+    assert 'route="other"' in text
+
+
+async def test_routes_are_named_with_the_prefix_of_their_router(
+    server: Running, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO, "aforesaid.server.access"):
+        async with server.admin() as client:
+            for path in ("/search", "/api/search?user=ann&q=tea", "/api/threads", "/static/style.css", "/v1/models"):
+                await client.get(path)
+            await client.delete("/api/keys/unknown")
+            await client.put("/api/search")
+            text = (await client.get("/metrics")).text
+    lines = [" ".join(record.getMessage().split()[:2]) for record in caplog.records]
+    assert lines == [
+        "GET /search",
+        "GET /api/search",
+        "GET /api/threads",
+        "GET /static",
+        "GET /v1/models",
+        "DELETE /api/keys/{key_id}",
+        "PUT /api/search",
+        "GET /metrics",
+    ]
+    assert 'aforesaid_http_requests_total{method="GET",route="/search",status="200"} 1.0' in text
+    assert 'aforesaid_http_requests_total{method="GET",route="/api/search",status="200"} 1.0' in text
+
+
+async def test_the_log_names_the_route_of_refused_requests_and_a_key_that_was_valid(
+    server: Running, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    keys = Keys(tmp_path / "keys.json")
+    server.here.keys = keys
+    (old, revoked), (short, expired) = keys.add("old", "app"), keys.add("short", "app")
+    keys.remove(old.id)
+    text = (
+        (tmp_path / "keys.json")
+        .read_text(encoding="utf-8")
+        .replace('"expires_at": null', '"expires_at": "2020-01-01T00:00:00+00:00"')
+    )
+    (tmp_path / "keys.json").write_text(text, encoding="utf-8")
+    with caplog.at_level(logging.INFO, "aforesaid.server.access"):
+        for token in (revoked, expired, "ak_never-made"):
+            async with server.client(str.__str__(token)) as client:
+                assert (await client.get("/api/search")).status_code == 401
+        async with server.client() as client:
+            await client.delete("/api/keys/ann-s-own")
+    lines = [re.sub(r"[\d.]+ ms", "# ms", record.getMessage()) for record in caplog.records]
+    assert lines == [
+        f"GET /api/search 401 # ms key:{old.id} (revoked)",
+        f"GET /api/search 401 # ms key:{short.id} (expired)",
+        "GET /api/search 401 # ms -",
+        "DELETE /api/keys/{key_id} 401 # ms -",
+    ]
+
+
+async def test_the_warm_up_of_a_server_is_no_request(caplog: pytest.LogCaptureFixture) -> None:
+    async with running(settings=Settings(receipts=Receipts(contexts=True))) as server:
+        server.memory.metrics.slow_seconds = 0.0
+        with caplog.at_level(logging.INFO):
+            await app_room._warm_up(server.memory)
+        assert server.memory.metrics.snapshot() == {}
+        assert not [record for record in caplog.records if record.name == "aforesaid.performance"]
+        assert await server.memory.user("nobody").receipts() == []
 
 
 async def test_a_key_that_asks_too_much_is_made_to_wait() -> None:
@@ -366,15 +431,6 @@ async def test_other_requests_are_answered_while_another_process_changes_the_key
     holder.join()
     assert in_time == [True], "the event loop waited for the lock"
     assert removed.status_code == 200
-
-
-def test_keys_lie_beside_the_store(tmp_path: Path) -> None:
-    settings = Settings()
-    assert keys_path(settings, tmp_path / "memory.db") == tmp_path / "memory.db.keys.json"
-    assert keys_path(settings, f"json:{tmp_path}/memory.json") == tmp_path / "memory.json.keys.json"
-    assert keys_path(settings, ":memory:") is None
-    named = Settings(server=Serving(keys=str(tmp_path / "own.json")))
-    assert keys_path(named, ":memory:") == tmp_path / "own.json"
 
 
 def test_two_processes_that_add_keys_lose_none(tmp_path: Path) -> None:

@@ -20,12 +20,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 import aforesaid
 from aforesaid.errors import InvalidInput, NotFound, StoreDamaged
-from aforesaid.server.auth import Keys, Sessions, keys_path
+from aforesaid.server.auth import Keys, Sessions
+from aforesaid.server.auth import keys as keys_room
 from aforesaid.server.auth import sessions as sessions_room
 from aforesaid.server.auth.credential import Credential
 from aforesaid.server.guard import Access, Bodies, Headers, Hosts, Rates
 from aforesaid.server.guard import rate as rate_room
-from aforesaid.settings import Settings
+from aforesaid.server.route_templates import RouteTemplates
 
 pytestmark = pytest.mark.anyio
 LINK = Credential("link", "the link", "admin")
@@ -204,12 +205,17 @@ def test_keys_that_are_added_at_the_same_moment_are_all_there(tmp_path: Path) ->
     ]
 
 
-def test_keys_of_folders_and_databases_have_a_place_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
-    assert keys_path(Settings(), f"files:{tmp_path}/memory") == tmp_path / "memory.keys.json"
-    for address in ("postgresql://db/x", "postgres://db/x"):
-        assert keys_path(Settings(), address) == tmp_path / "aforesaid" / "keys.json"
-    assert keys_path(Settings(store=f"json:{tmp_path}/m.json"), None) == tmp_path / "m.json.keys.json"
+def test_only_the_newest_revoked_keys_are_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(keys_room, "_MOST_REVOKED", 2)
+    keys = Keys(tmp_path / "keys.json")
+    made = [keys.add(str(number), "app") for number in range(3)]
+    for key, _ in made:
+        keys.remove(key.id)
+    again = Keys(tmp_path / "keys.json")
+    assert [again.describe_refused(token) for _, token in made] == [
+        None,
+        *(f"key:{key.id} (revoked)" for key, _ in made[1:]),
+    ]
 
 
 def test_each_role_may_do_what_those_before_it_may() -> None:
@@ -298,7 +304,7 @@ class Seen:
         Headers,
         lambda app: Bodies(app, 1),
         lambda app: Hosts(app, frozenset()),
-        lambda app: Access(app, Seen()),  # type: ignore[arg-type]
+        lambda app: Access(app, Seen(), RouteTemplates([])),  # type: ignore[arg-type]
     ],
 )
 async def test_what_is_no_request_passes_every_guard(guard: Callable[[Any], ASGIApp]) -> None:
@@ -352,8 +358,8 @@ async def test_a_request_that_fails_is_counted_as_failed_and_logged(caplog: pyte
     seen = Seen()
     with caplog.at_level(logging.INFO, "aforesaid.server.access"):
         with pytest.raises(RuntimeError, match="inside"):
-            await answered(Access(fails, seen))  # type: ignore[arg-type]
-        await answered(Access(inner(), seen))  # type: ignore[arg-type]
+            await answered(Access(fails, seen, RouteTemplates([])))  # type: ignore[arg-type]
+        await answered(Access(inner(), seen, RouteTemplates([])))  # type: ignore[arg-type]
     assert seen.requests == [("POST", "other", 500), ("POST", "other", 200)]
     lines = [record.getMessage() for record in caplog.records]
     assert [re.sub(r"[\d.]+ ms", "# ms", line) for line in lines] == ["POST other 500 # ms -", "POST other 200 # ms -"]
@@ -363,6 +369,6 @@ async def test_a_request_takes_no_longer_than_whoever_waits_for_it() -> None:
     seen = Seen()
     began = time.perf_counter()
     for _ in range(3):
-        await answered(Access(inner(), seen))  # type: ignore[arg-type]
+        await answered(Access(inner(), seen, RouteTemplates([])))  # type: ignore[arg-type]
     assert all(took > 0 for took in seen.seconds)
     assert sum(seen.seconds) < time.perf_counter() - began

@@ -34,6 +34,11 @@ from settings.place import KEY, Place
             "[models.chat]\nchain = 'box:x'",
             "models.chat.chain: there is no provider 'box'; ollama, openai, anthropic, gemini",
         ),
+        (
+            "[models]\ndefault = 'scripted@http://127.0.0.1:9/v1'",
+            'set providers.local.base_url = "http://127.0.0.1:9/v1", and write "local:scripted" here',
+        ),
+        ("[models.chat]\nchain = 'qwen:7b@http://me:pa55@h/v1'", '"http://me:…@h/v1", and write "local:qwen:7b" here'),
         ("[models.embed]\nchain = ['ollama:a', 'ollama:b']", "only one model can embed"),
         ("models = 3", "models is a table: write [models]"),
         ("store = 3", "store must be a text, not 3"),

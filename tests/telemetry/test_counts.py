@@ -16,7 +16,7 @@ from aforesaid.errors import InvalidInput, NotFound, StoreFull
 from aforesaid.memory import Memory, UserMemory
 from aforesaid.models.embed import DeterministicEmbedder
 from aforesaid.store import questions
-from aforesaid.telemetry import OWN, SECONDS, Key, Metrics, OperationMetrics
+from aforesaid.telemetry import OWN, SECONDS, Key, Metrics, OperationMetrics, unmeasured
 from aforesaid.telemetry.metrics import between
 from aforesaid.telemetry.throttled_log import ThrottledLog
 from intercepting import intercept
@@ -138,6 +138,28 @@ async def test_slow_operations_are_told(tmp_path: Path, caplog: pytest.LogCaptur
     told = [record.getMessage() for record in caplog.records if record.name == "aforesaid.performance"]
     assert len(told) == 1
     assert told[0].startswith("stats took ")
+
+
+async def test_what_nobody_asked_for_is_not_measured(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async with aforesaid.connect(tmp_path / "memory.db") as memory:
+        memory.metrics.slow_seconds = 0.0
+        go_on = asyncio.Event()
+
+        async def later() -> None:
+            await go_on.wait()
+            await memory.activity()
+
+        with caplog.at_level(logging.WARNING, "aforesaid.performance"):
+            with unmeasured():
+                await memory.stats()
+                memory.metrics.cache_hit("search")
+                task = asyncio.create_task(later())
+            before = memory.metrics.snapshot()
+            go_on.set()
+            await task
+        assert before == {}
+        assert set(memory.metrics.snapshot()) == {Key("activity", OWN)}, "a task that outlives the block counts again"
+    assert [record.getMessage().split()[0] for record in caplog.records] == ["activity"]
 
 
 async def test_a_caller_that_gives_up_is_counted_as_such(tmp_path: Path) -> None:

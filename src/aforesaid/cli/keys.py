@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 from rich.table import Column, Table
 from rich.text import Text
 
-from aforesaid.cli.options import AsJson, Store
-from aforesaid.cli.output import console, harmless, local_time, print_json, say
+from aforesaid.cli.options import AsJson, Store, must_exist, store_path
+from aforesaid.cli.output import console, harmless, inform, local_time, print_json, say
 from aforesaid.cli.serve import needs_server
+from aforesaid.domain.counting import counted
 from aforesaid.domain.scope import DEFAULT_SPACE
-from aforesaid.errors import InvalidInput, NotFound, quoted
+from aforesaid.errors import InvalidInput, NotFound, StoreDamaged, quoted
 from aforesaid.settings import load_settings
 
 if TYPE_CHECKING:
@@ -55,9 +58,10 @@ def add_key(
     store: Store = None,
     as_json: AsJson = False,
 ) -> None:
-    """Create a key and print it. It is shown only once: the store keeps a hash. Running servers accept it immediately.
+    """Create a key and print it. It is shown only once: its file has a hash. Running servers accept it immediately.
 
-    Example:
+    Its id and its file are printed to standard error. Example:
+
         aforesaid key add my-app --role app --space default
         aforesaid key add my-laptop --people one
     """
@@ -68,7 +72,14 @@ def add_key(
     if people == "one":
         user, space = user or name, space or DEFAULT_SPACE
     expires = None if days is None else datetime.now(UTC) + timedelta(days=days)
-    key, token = _keys(store).add(name, role, space=space, user=user, expires_at=expires)
+    keys, path = _keys(store)
+    same_name = [each.id for each in keys.all() if each.name == name]
+    key, token = keys.add(name, role, space=space, user=user, expires_at=expires)
+    inform(f"added the key {key.id} to {path}")
+    if same_name:
+        inform(f"there are other keys named {name} ({', '.join(same_name)}); to revoke one: aforesaid key remove ID")
+    if (missing := _missing_store(store)) is not None:
+        inform(f"there is no store at {missing} yet; check --store and AFORESAID_STORE")
     if as_json:
         print_json({"id": key.id, "token": str.__str__(token)})
     else:
@@ -82,9 +93,11 @@ def list_keys(store: Store = None, as_json: AsJson = False) -> None:
     Example:
         aforesaid key list
     """
-    keys = _keys(store).all()
-    used = _last_uses(store)
-    found = [_shown(key) | {"last_used": used.get(key.id)} for key in keys]
+    keys, path = _keys(store)
+    if not path.exists():
+        must_exist(store, "check --store and AFORESAID_STORE")
+    used = _last_uses(path)
+    found = [_shown(key) | {"last_used": used.get(key.id)} for key in keys.all()]
     if as_json:
         print_json(found)
         return
@@ -107,31 +120,64 @@ def remove_key(
     Example:
         aforesaid key remove 1f2e3d4c
     """
-    removed = _keys(store, must_exist=True).remove(key)
+    keys, path = _keys(store)
+    if not path.exists():
+        raise NotFound(f"there are no keys in {path}; check --store")
+    removed = keys.remove(key)
     if as_json:
         print_json(_shown(removed))
     else:
         say(f"revoked the key {harmless(removed.name)}")
 
 
-def _keys(store: str | None, *, must_exist: bool = False) -> Keys:
-    needs_server()
-    from aforesaid.server.auth import Keys, keys_path  # noqa: PLC0415 - an extra
+def note_keys_left_behind(sources: Sequence[str | None], target: str | None) -> None:
+    """Say on standard error which keys of a server were not copied with a store, and how to copy them.
 
-    path = keys_path(load_settings(), store)
+    The first source that has keys counts. Clients that use them would be refused without a hint why.
+    """
+    from aforesaid.server.auth import Keys, copy_command, keys_path, shared_keys  # noqa: PLC0415 - for few commands
+
+    settings = load_settings()
+    found = [path for source in sources for path in (keys_path(settings, source), shared_keys(settings, source))]
+    there = keys_path(settings, target)
+    here = next((path for path in found if path is not None and path.exists()), None)
+    if here is None or there is None or here.absolute() == there.absolute():
+        return
+    try:
+        old, new = ({key.id for key in Keys(path).all()} for path in (here, there))
+    except StoreDamaged as error:
+        inform(str(error))
+        return
+    if old and not new:
+        inform(f"the server's keys were not copied; to keep them, run: {copy_command(here, there)}")
+    elif old - new:
+        inform(f"{counted(len(old - new), 'key')} of {here} {'is' if len(old - new) == 1 else 'are'} not in {there}")
+
+
+def _keys(store: str | None) -> tuple[Keys, Path]:
+    """Return the keys of a store, and the file that they are in."""
+    needs_server()
+    from aforesaid.server.auth import Keys, check_shared_keys, keys_path  # noqa: PLC0415 - an extra
+
+    settings = load_settings()
+    check_shared_keys(settings, store)
+    path = keys_path(settings, store)
     if path is None:
         raise InvalidInput("a store in memory has no keys; pass a file with --store")
-    if must_exist and not path.exists():
-        raise NotFound(f"there are no keys in {path}; check --store")
-    return Keys(path)
+    return Keys(path), path
 
 
-def _last_uses(store: str | None) -> dict[str, str]:
+def _missing_store(store: str | None) -> Path | None:
+    """Return the path of a store that does not exist."""
+    path = store_path(store)
+    return None if path is None or path.exists() else path
+
+
+def _last_uses(path: Path) -> dict[str, str]:
     """Return when each key was last used, by its id."""
-    from aforesaid.server.auth import KeyUse, keys_path  # noqa: PLC0415 - an extra
+    from aforesaid.server.auth import KeyUse  # noqa: PLC0415 - an extra
 
-    found = KeyUse(keys_path(load_settings(), store)).all()
-    return {key: at.isoformat(timespec="seconds") for key, at in found.items()}
+    return {key: at.isoformat(timespec="seconds") for key, at in KeyUse(path).all().items()}
 
 
 def _shown(key: Key) -> dict[str, str | None]:

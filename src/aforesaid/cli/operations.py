@@ -12,6 +12,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 import aforesaid
+from aforesaid.cli.keys import note_keys_left_behind
 from aforesaid.cli.options import AsJson, Store, announce_new_folder, must_exist
 from aforesaid.cli.output import complain, console, harmless, local_time, print_json, progress_bar, say
 from aforesaid.domain.counting import counted
@@ -154,7 +155,7 @@ def backup(
     store: Store = None,
     as_json: AsJson = False,
 ) -> None:
-    """Back up the store to a new file and verify the copy. The store can be in use.
+    """Back up the store to a new file and verify the copy. An SQLite store can be in use; one in files cannot.
 
     Example:
         aforesaid backup backups/2026-03-01.db
@@ -167,6 +168,7 @@ def backup(
         print_json({"backup": str(target.absolute()), "bytes": target.stat().st_size, "messages": stats.messages})
     else:
         say(f"backed up to {target} ({target.stat().st_size / 1_000_000:,.1f} MB), verified")
+    note_keys_left_behind([store], str(target))
 
 
 def restore(
@@ -185,8 +187,9 @@ def restore(
         aforesaid restore backups/2026-03-01.db --replace
     """
     announce_new_folder(store)
-    aside = restore_store(source, store, replace=replace)
-    target = locate(store).path
+    where = load_settings().store if store is None else store
+    aside = restore_store(source, where, replace=replace)
+    target = locate(where).path
     with aforesaid.open(store, embedder="none") as memory, progress_bar("verifying", hidden=as_json) as progress:
         report = memory.verify(progress)
     wrong = [check for check in report.checks if not check.ok]
@@ -198,5 +201,6 @@ def restore(
             say(f"the previous store is now {aside}")
     for check in () if as_json else wrong:
         say(Text("WRONG  ", style="bold red"), harmless(f"{check.name}: {check.detail}"))
+    note_keys_left_behind([str(source), None], where)
     if wrong:
         raise typer.Exit(1)

@@ -49,12 +49,13 @@ def serve(
     """
     needs_server()
     from aforesaid.server import ServerOptions  # noqa: PLC0415 - an extra
-    from aforesaid.server.auth import keys_path  # noqa: PLC0415
+    from aforesaid.server.auth import check_shared_keys, keys_path  # noqa: PLC0415
     from aforesaid.server.serve import run  # noqa: PLC0415
 
     write_log(log_level)
     announce_new_folder(store)
     settings = load_settings()
+    check_shared_keys(settings, store)
     serving = replace(
         settings.server,
         host=settings.server.host if host is None else host,

@@ -14,6 +14,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 import aforesaid
+from aforesaid.cli.keys import note_keys_left_behind
 from aforesaid.cli.options import AsJson, Space, Store, announce_new_folder, must_exist, store_path
 from aforesaid.cli.output import console, harmless, inform, print_json, progress_bar, say
 from aforesaid.domain.counting import counted
@@ -196,6 +197,7 @@ def migrate_command(
     announce_new_folder(target)
     with progress_bar("migrating", hidden=as_json) as progress:
         done = asyncio.run(_migrate(source, target, progress))
+    note_keys_left_behind([source], target)
     if as_json:
         print_json(done)
         return

@@ -29,9 +29,11 @@ from aforesaid.server.pages import STATIC
 from aforesaid.server.proxy import pass_through
 from aforesaid.server.proxy.routes import CHATS
 from aforesaid.server.request_spans import RequestSpans
+from aforesaid.server.route_templates import RouteTemplates
 from aforesaid.server.state import AppState
 from aforesaid.settings import Serving
 from aforesaid.tasks import beside
+from aforesaid.telemetry import unmeasured
 
 _log: Final = logging.getLogger("aforesaid.server")
 
@@ -66,7 +68,8 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
 
 async def _warm_up(memory: Memory) -> None:
     try:
-        await memory.user("nobody").context("hello")
+        with unmeasured():
+            await memory.user("nobody").context("hello", sent=False)
     except Exception as error:  # an embedder of the operator's own may raise anything
         _log.warning("the first context failed: %s", error)
 
@@ -121,7 +124,8 @@ def create_app(memory: Memory, options: ServerOptions | None = None) -> FastAPI:
         app.add_middleware(CORSMiddleware, **cors(chosen.serving.origins))
     app.add_middleware(Hosts, names=chosen.names, origins=chosen.serving.origins)
     app.add_middleware(Languages, offered=app.state.languages)
-    app.add_middleware(RequestSpans, state=app.state.served)
+    templates = RouteTemplates(app.router.routes)
+    app.add_middleware(RequestSpans, state=app.state.served, templates=templates)
     app.add_middleware(Headers)
-    app.add_middleware(Access, metrics=http)
+    app.add_middleware(Access, metrics=http, templates=templates)
     return app

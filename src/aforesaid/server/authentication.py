@@ -72,6 +72,9 @@ def authenticate(request: Request, state: AppState) -> Credential:
     if not state.options.auth:
         return _LOCAL  # Clients of the proxy always send some key; without authentication it means nothing.
     if token:
+        # For the access log: which key a client still sends, never the key itself.
+        if (refused := state.keys.describe_refused(token)) is not None:
+            request.scope["caller"] = refused
         count_failure(request, state, token)
         raise _unauthorized(request, "The key is unknown or has expired.", error="invalid_token")
     raise _unauthorized(request, "A key is needed: Authorization: Bearer …, or x-api-key: …")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -14,11 +15,13 @@ from aforesaid.settings.keys import Key, nearest
 from aforesaid.settings.known_providers import KNOWN_PROVIDERS
 from aforesaid.settings.layered_values import DEFAULT, LayeredValues
 from aforesaid.settings.layers import FILE_RANK, KNOWN_PROVIDER_RANK, GivenValue
-from aforesaid.settings.secrets import as_key, open_to_others, read_key
+from aforesaid.settings.secrets import as_key, mask_url, open_to_others, read_key
 from aforesaid.settings.values import Operation, Provider, Reranking, Route, Speech
 
 _WAYS: Final = ("api_key", "api_key_env", "api_key_file")
 _PLAIN: Final = Provider("", "")
+_ADDRESS: Final = re.compile(r"(.+)@(https?://.+)")
+"""A model and the address of its server, as the setting `embedder` takes them."""
 
 
 def read_providers(
@@ -26,6 +29,7 @@ def read_providers(
 ) -> dict[str, Provider]:
     """Return every configured provider, and the known providers that a model refers to. Raises InvalidInput."""
     used = {choice.provider: _asked(sources, name) for name, route in routes.items() for choice in route.chain}
+    choices = {choice.provider: choice for route in routes.values() for choice in route.chain}
     writes = set(used)
     used |= {choice.provider: ("speech", "speak") for choice in speech.speak if choice.provider not in used}
     used |= {choice.provider: ("speech", "hear") for choice in speech.hear}
@@ -37,6 +41,8 @@ def read_providers(
     providers = {name: _provider(sources, name) for name in sorted(names)}
     for name, key in used.items():
         if name not in providers:
+            if (address := _ADDRESS.fullmatch(str(choices.get(name, "")))) is not None:
+                raise InvalidInput(_address_as_model(sources, key, *address.groups()))
             raise InvalidInput(_no_such_provider(sources, key, name, [*providers, *KNOWN_PROVIDERS]))
         _check_api(sources, providers[name], key, writes=name in writes)
         known = KNOWN_PROVIDERS.get(name)
@@ -91,6 +97,13 @@ def _no_such_provider(sources: LayeredValues, key: Key, name: str, known: list[s
     return (
         f"{where}: there is no provider {name!r}{hint} {', '.join(KNOWN_PROVIDERS)} are known by name; "
         f"any other provider needs [providers.{name}] with its base_url"
+    )
+
+
+def _address_as_model(sources: LayeredValues, key: Key, model: str, base_url: str) -> str:
+    return (
+        f"{sources.where(*key)}: MODEL@BASE_URL works for embedder only; give the server a name, such as local: set "
+        f'providers.local.base_url = "{mask_url(base_url)}", and write "local:{model}" here'
     )
 
 

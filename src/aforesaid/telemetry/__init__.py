@@ -12,6 +12,7 @@ from aforesaid.telemetry.metrics import (
     Key,
     Metrics,
     OperationMetrics,
+    unmeasured,
 )
 
 __all__ = [
@@ -27,4 +28,5 @@ __all__ = [
     "Metrics",
     "OperationMetrics",
     "kind_of",
+    "unmeasured",
 ]

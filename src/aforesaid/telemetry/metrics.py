@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from threading import Lock
 from types import MappingProxyType
@@ -121,6 +123,36 @@ class _Counts:
     cache_hits: int = 0
 
 
+@dataclass(slots=True)
+class _Pause:
+    is_over: bool = False
+
+
+_pause: Final[ContextVar[_Pause | None]] = ContextVar("metrics_pause", default=None)
+
+
+@contextmanager
+def unmeasured() -> Iterator[None]:
+    """Leave what the block does out of metrics and of warnings about slow operations: nobody asked for it.
+
+    The same is true of tasks that it starts, until the block ends.
+    """
+    pause = _Pause()
+    token = _pause.set(pause)
+    try:
+        yield
+    finally:
+        # A task that goes on has a copy of the context variable, so resetting that is not enough.
+        pause.is_over = True
+        _pause.reset(token)
+
+
+def is_measured() -> bool:
+    """Return whether the caller is outside of all `unmeasured` blocks."""
+    pause = _pause.get()
+    return pause is None or pause.is_over
+
+
 class Metrics:
     """Counts per operation and model. Safe to use from several threads."""
 
@@ -144,6 +176,8 @@ class Metrics:
         failure: str | None = None,
     ) -> None:
         """Count a call. `failure` is the kind of its failure, None if it succeeded."""
+        if not is_measured():
+            return
         place = bisect_left(SECONDS, seconds)
         with self._lock:
             counts = self._of(operation, model)
@@ -157,6 +191,8 @@ class Metrics:
 
     def cache_hit(self, operation: str, model: str = OWN, count: int = 1) -> None:
         """Count cache hits."""
+        if not is_measured():
+            return
         with self._lock:
             self._of(operation, model).cache_hits += count
 

@@ -6,7 +6,7 @@ import logging
 from typing import Final
 
 from aforesaid.telemetry.failure_kinds import CALLERS, kind_of
-from aforesaid.telemetry.metrics import OWN, Metrics
+from aforesaid.telemetry.metrics import OWN, Metrics, is_measured
 
 _errors: Final = logging.getLogger("aforesaid.errors")
 _performance: Final = logging.getLogger("aforesaid.performance")
@@ -17,7 +17,7 @@ _performance.addHandler(logging.NullHandler())
 def done(metrics: Metrics, operation: str, seconds: float, *, unbounded: bool) -> None:
     """Count a successful operation. One whose duration depends on the amount of data is never logged as slow."""
     metrics.called(operation, OWN, seconds)
-    if seconds >= metrics.slow_seconds and not unbounded:
+    if seconds >= metrics.slow_seconds and not unbounded and is_measured():
         _performance.warning("%s took %.2f s", operation, seconds)
     else:
         _performance.debug("%s took %.4f s", operation, seconds)

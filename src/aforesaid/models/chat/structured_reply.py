@@ -44,7 +44,10 @@ class StructuredCall(Generic[Shape]):
             replies.append(await only(self._inner, replace(ask, what=again)))
             value, problem = read(replies[-1], self._shape)
         if value is None:
-            raise ModelGarbled(f"{first.model} did not write a {schema.name}, also after it was told why: {problem}")
+            raise ModelGarbled(
+                f"{first.model} did not answer with the JSON that was asked for ({schema.name}), also after it was "
+                f"told what was wrong: {problem}"
+            )
         prompt_tokens = sum(reply.prompt_tokens for reply in replies)
         reply_tokens = sum(reply.reply_tokens for reply in replies)
         yield Answer(value, replies[-1].model, prompt_tokens, reply_tokens)

@@ -1,4 +1,4 @@
-"""Keys: created and shown once, stored as hashes in a file next to the store.
+"""Keys: created and shown once, stored as hashes in a file of each store (see `key_files`).
 
 They are no part of the store: a backup or an export of memories hands nobody access, and a key can be added or taken
 away while a server runs, also where the store lets only one process in.
@@ -21,9 +21,7 @@ from typing import Any, Final
 from aforesaid.domain import checks
 from aforesaid.errors import InvalidInput, NotFound, StoreDamaged, quoted
 from aforesaid.server.auth.credential import ROLES, Credential, Role
-from aforesaid.settings import Secret, Settings
-from aforesaid.settings.config_file import usual_place
-from aforesaid.store import sqlite_path
+from aforesaid.settings import Secret
 
 try:
     import fcntl
@@ -33,6 +31,8 @@ except ImportError:  # Windows: two processes that change keys in the same momen
 PREFIX: Final = "ak_"
 _ID_BYTES: Final = 4
 _KEY_BYTES: Final = 32
+_MOST_REVOKED: Final = 1_000
+"""Maximum revoked keys whose ids are kept, so that a log can say which of them is still in use. The oldest go first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +64,7 @@ class Keys:
     def __init__(self, path: Path | None = None) -> None:
         self._path = path
         self._keys: tuple[Key, ...] = ()
+        self._revoked: dict[str, str] = {}
         self._seen: tuple[int, int, int] | None = None
 
     def all(self) -> tuple[Key, ...]:
@@ -76,6 +77,15 @@ class Keys:
         # Tokens are long and random, so a plain hash cannot be reversed, and comparing hashes reveals nothing.
         hashed = hash_of(token)
         return self._valid(key for key in self.all() if key.hash == hashed)
+
+    def describe_refused(self, token: str) -> str | None:
+        """Return the id of a token that is not valid any more, and why; None for one that never was, or long ago."""
+        hashed = hash_of(token)
+        expired = next((key.id for key in self.all() if key.hash == hashed), None)
+        if expired is not None:
+            return f"key:{expired} (expired)"
+        revoked = self._revoked.get(hashed)
+        return None if revoked is None else f"key:{revoked} (revoked)"
 
     def get(self, key_id: str) -> Key | None:
         """Return a key by its id, if its time is not over."""
@@ -120,6 +130,8 @@ class Keys:
             found = next((key for key in self._keys if key.id == key_id), None)
             if found is None:
                 raise NotFound(f"there is no key {quoted(key_id)}")
+            revoked = {**self._revoked, found.hash: found.id}
+            self._revoked = dict(list(revoked.items())[-_MOST_REVOKED:])
             self._write(tuple(key for key in self._keys if key.id != key_id))
         return found
 
@@ -133,11 +145,11 @@ class Keys:
         try:
             found = self._path.stat()
         except FileNotFoundError:
-            self._keys, self._seen = (), None
+            self._keys, self._revoked, self._seen = (), {}, None
             return
         seen = found.st_mtime_ns, found.st_size, found.st_ino
         if seen != self._seen:
-            self._keys = _read(self._path)
+            self._keys, self._revoked = _read(self._path)
             self._seen = seen
 
     @contextmanager
@@ -158,7 +170,9 @@ class Keys:
 
     def _write(self, keys: tuple[Key, ...]) -> None:
         if self._path is not None:
-            replace_file(self._path, json.dumps({"keys": [asdict(key) for key in keys]}, ensure_ascii=False, indent=2))
+            revoked = [{"id": key_id, "hash": hashed} for hashed, key_id in self._revoked.items()]
+            content = {"keys": [asdict(key) for key in keys], **({"revoked": revoked} if revoked else {})}
+            replace_file(self._path, json.dumps(content, ensure_ascii=False, indent=2))
             self._seen = None
         self._keys = keys
 
@@ -168,32 +182,19 @@ def hash_of(token: str) -> str:
     return hashlib.sha256(token.encode(errors="surrogatepass")).hexdigest()
 
 
-def keys_path(settings: Settings, location: str | os.PathLike[str] | None) -> Path | None:
-    """Return where the keys for a store are kept: where the settings say, or beside it. None for a store in memory."""
-    if settings.server.keys is not None:
-        return Path(settings.server.keys).expanduser()
-    where = settings.store if location is None else os.fspath(location)
-    if where is not None and where.startswith(("postgresql:", "postgres:")):
-        return usual_place(os.environ).with_name("keys.json")
-    for scheme in ("json:", "files:"):
-        if where is not None and where.startswith(scheme):
-            path = Path(where.removeprefix(scheme)).expanduser()
-            return path.with_name(f"{path.name}.keys.json")
-    file = sqlite_path(where)
-    return None if file is None else file.expanduser().with_name(f"{file.name}.keys.json")
-
-
-def _read(path: Path) -> tuple[Key, ...]:
+def _read(path: Path) -> tuple[tuple[Key, ...], dict[str, str]]:
+    """Return the keys of a file, and the ids of revoked ones by their hash."""
     try:
         content: Any = json.loads(path.read_text(encoding="utf-8"))
         keys = tuple(Key(**key) for key in content["keys"])
+        revoked = {each["hash"]: each["id"] for each in content.get("revoked", ())}
         unknown = [key.id for key in keys if key.role not in ROLES or (key.space is None and key.user is not None)]
-    except (OSError, ValueError, TypeError, KeyError) as error:
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
         # An unreadable file grants no access.
         raise StoreDamaged(f"the keys in {path} cannot be read ({error}); mend the file, or move it away") from error
     if unknown:
         raise StoreDamaged(f"the keys {', '.join(unknown)} in {path} are for nobody; mend the file, or move it away")
-    return keys
+    return keys, revoked
 
 
 def replace_file(path: Path, text: str) -> None:
