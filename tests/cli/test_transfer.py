@@ -43,6 +43,48 @@ def test_export_and_import(run: Run) -> None:
     assert (again.exit_code, "exists already" in again.output) == (2, True)
 
 
+def test_one_users_data_is_exported_to_load_or_to_read(run: Run, tmp_path: Path) -> None:
+    with aforesaid.open(tmp_path / "memory.db", embedder="none") as memory:
+        memory.user("ann", space="guild").add("user", "elsewhere")
+        memory.user("ann").add("user", "look", parts=[aforesaid.Part.of(b"a cat", name="cat.png")])
+    assert "2 messages" in ok(run("export", "ann.jsonl", "--user", "ann"))
+    assert "so do I" not in (tmp_path / "ann.jsonl").read_text("utf-8")
+    assert "2 messages and 1 attachment" in ok(run("export", "ann.md", "--user", "ann"))
+    text = (tmp_path / "ann.md").read_text("utf-8")
+    assert "**ann**: I live in Berlin\n" in text
+    assert "elsewhere" not in text
+    assert (tmp_path / "ann.md.attachments/cat.png").read_bytes() == b"a cat"
+    ok(run("export", "away.txt", "-u", "ann", "--space", "guild", "--format", "markdown"))
+    assert "**ann**: elsewhere\n" in (tmp_path / "away.txt").read_text("utf-8")
+
+
+def test_an_export_names_what_is_missing_in_the_command(run: Run, tmp_path: Path) -> None:
+    with aforesaid.open(tmp_path / "memory.db", embedder="none") as memory:
+        memory.user("cid", space="guild").add("user", "hello")
+    everybody = run("export", "all.md")
+    assert (everybody.exit_code, "is of one user" in everybody.stderr) == (2, True)
+    nobody = run("export", "x.md", "--user", "nobody")
+    assert (nobody.exit_code, "there is no user 'nobody'; run: aforesaid users" in nobody.stderr) == (1, True)
+    elsewhere = run("export", "x.md", "--user", "cid")
+    assert (elsewhere.exit_code, "has data in the space guild: pass --space" in elsewhere.stderr) == (1, True)
+    assert run("export", "x.jsonl", "--space", "guild").exit_code == 2
+    assert not (tmp_path / "x.md").exists()
+
+
+def test_the_counts_of_an_export_read_right(run: Run, tmp_path: Path) -> None:
+    with aforesaid.open(tmp_path / "memory.db", embedder="none") as memory:
+        ann = memory.user("ann", actor="ann")
+        ann.remember("I like tea")
+        ann.remember("I live in Bern")
+        ann.forget("tea")
+        ann.forget("Bern")
+    told = ok(run("export", "all.jsonl"))
+    assert "versions of the facts" in told
+    assert "forgotten statements" in told
+    assert "audit rows" in told
+    assert not any(wrong in told for wrong in ("factss", "forgottens", "audits"))
+
+
 def test_two_stores_connected_by_a_pipe(run: Run, tmp_path: Path) -> None:
     del run
     command = str(Path(sys.executable).with_name("aforesaid"))

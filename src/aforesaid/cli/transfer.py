@@ -7,19 +7,21 @@ import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, cast
 
 import typer
 from rich.table import Column, Table
 from rich.text import Text
 
 import aforesaid
+from aforesaid.cli.known_users import must_know
 from aforesaid.cli.options import AsJson, Space, Store, announce_new_folder, must_exist, store_path
 from aforesaid.cli.output import console, harmless, inform, print_json, progress_bar, say
 from aforesaid.domain.counting import counted
+from aforesaid.domain.literals import ExportFormat
 from aforesaid.domain.scope import DEFAULT_SPACE
 from aforesaid.errors import InvalidInput
-from aforesaid.portability import READERS, AttachmentCopy, Loaded, Migrated, migrate
+from aforesaid.portability import READERS, AttachmentCopy, Loaded, Migrated, list_counts, migrate
 from aforesaid.settings import load_settings
 from aforesaid.store import Progress, locate, open_store
 from aforesaid.store.locate import MEMORY, attachments_of
@@ -34,8 +36,28 @@ _NOT_COUNTED = frozenset({"session", "user"})
 
 
 def export(
-    target: Annotated[str, typer.Argument(help="The new file; .gz compresses it, - writes to standard output.")],
+    target: Annotated[
+        str,
+        typer.Argument(help="The new file; .md writes a copy to read, .gz compresses it, - writes to standard output."),
+    ],
     store: Store = None,
+    user: Annotated[
+        str | None,
+        typer.Option("--user", "-u", help="Export the data of this user only. Default: everything. Example: -u ann"),
+    ] = None,
+    space: Annotated[
+        str | None,
+        typer.Option("--space", help=f"The space of the user. Default: {DEFAULT_SPACE}. Example: --space my-guild"),
+    ] = None,
+    format_: Annotated[
+        str,
+        typer.Option(
+            "--format",
+            "-f",
+            help="jsonl, which `aforesaid import` reads, or markdown, for people to read (of one user). "
+            "Default: auto, by the ending of the file's name.",
+        ),
+    ] = "auto",
     vectors: Annotated[
         bool, typer.Option("--vectors", help="Include embedding vectors, so that they need not be computed again.")
     ] = False,
@@ -48,16 +70,32 @@ def export(
     ] = True,
     as_json: AsJson = False,
 ) -> None:
-    """Export everything to a JSON Lines file, and attachments to a folder beside it. The store can be in use.
+    """Export everything, or one user's data, to a file, and attachments to a folder beside it.
 
-    The folder has the file's name with `.attachments`. `aforesaid import` loads both into any kind of store. Example:
+    The folder has the file's name with `.attachments`. The store can be in use. `aforesaid import` loads a JSON Lines
+    file into any kind of store; Markdown is for the person whose data it is. Examples:
 
         aforesaid export everything.jsonl.gz
+
+        aforesaid export ann.md --user ann
     """
     must_exist(store)
+    if space is not None and user is None:
+        raise InvalidInput("--space needs --user: without a user, all spaces are exported")
+    where = DEFAULT_SPACE if space is None else space
     to_stream = target == _STREAM
     with aforesaid.open(store, embedder="none") as memory, progress_bar("exporting", hidden=as_json) as progress:
-        done = memory.export(target, vectors=vectors, attachments=attachments, progress=progress)
+        if user is not None:
+            must_know(memory, user, where)
+        done = memory.export(
+            target,
+            user=user,
+            space=where,
+            format=cast("ExportFormat", format_),
+            vectors=vectors,
+            attachments=attachments,
+            progress=progress,
+        )
     if to_stream:
         _name_missing("could not be exported", done.missing_attachments)
         return
@@ -73,7 +111,7 @@ def export(
         )
         return
     files = f" and {counted(done.attachments, 'attachment')}" if done.attachments else ""
-    say(f"wrote {harmless(target)}: {_list_counts(done.rows)}{files}")
+    say(f"wrote {harmless(target)}: {list_counts(done.rows)}{files}")
     _name_missing("could not be exported", done.missing_attachments)
 
 
@@ -201,7 +239,7 @@ def migrate_command(
         return
     checked = "counts and message hashes match" if done.compared else "counts match"
     files = f" and {counted(done.attachments, 'attachment')}" if done.attachments else ""
-    say(f"copied {_list_counts(done.rows)}{files}; {checked}")
+    say(f"copied {list_counts(done.rows)}{files}; {checked}")
     _name_missing("could not be read from FROM", done.lost)
 
 
@@ -298,7 +336,3 @@ def _next_commands(loaded: Loaded, source: str, given: list[str], space: str) ->
     first = loaded.users[0]
     shows = "aforesaid history" if first.messages else "aforesaid memories"
     return [" ".join([shows, f"--user {shlex.quote(first.id)}", *where]), " ".join(["aforesaid upkeep", *given])]
-
-
-def _list_counts(rows: dict[str, int]) -> str:
-    return ", ".join(counted(count, kind) for kind, count in rows.items()) or "nothing"
