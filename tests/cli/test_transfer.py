@@ -180,6 +180,49 @@ def test_purge_asks_first(run: Run) -> None:
     assert as_json(run("purge", "bob", "--yes", "--json"))["purged"]["messages"] == 1
 
 
+def test_purge_names_the_other_spaces_of_a_user_and_deletes_in_all_if_asked(run: Run, tmp_path: Path) -> None:
+    with aforesaid.open(tmp_path / "memory.db", embedder="none") as memory:
+        for space in ("guild", "my club"):
+            memory.user("ann", space=space).add("user", f"hello {space}")
+        memory.user("bob", space="guild").add("user", "hello")
+    one = run("purge", "ann", "--yes")
+    assert "deleted ann: 1 message" in ok(one)
+    assert (
+        "ann also has 1 message in the space guild; to delete them, run: aforesaid purge ann --space guild"
+        in one.stderr
+    )
+    assert "run: aforesaid purge ann --space 'my club'" in one.stderr
+    gone = run("purge", "ann", "--yes")
+    assert (gone.exit_code, "has data in the spaces guild, my club: pass --space" in gone.stderr) == (1, True)
+    both = run("purge", "ann", "--space", "guild", "--every-space", "--yes")
+    assert (both.exit_code, "either --space or --every-space" in both.stderr) == (2, True)
+    told = ok(run("purge", "ann", "--every-space", "--yes"))
+    assert "deleted ann in the space guild: 1 message" in told
+    assert "deleted ann in the space my club: 1 message" in told
+    assert [(user["space"], user["id"]) for user in as_json(run("users", "--json"))] == [
+        ("default", "bob"),
+        ("guild", "bob"),
+    ]
+    assert run("purge", "ann", "--every-space", "--yes").exit_code == 1
+    done = as_json(run("purge", "bob", "--yes", "--json"))
+    assert (done["space"], done["purged"]["messages"], done["other_spaces"]) == ("default", 1, ["guild"])
+
+
+def test_the_terminal_chat_writes_the_copy_to_a_new_file_and_prints_its_path(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "my-data.json").write_text("mine")
+    shown = ok(run("chat", "--user", "ann", stdin="/export\n/quit\n"))
+    written = tmp_path / "my-data-2.json"
+    assert f"wrote {written}" in shown
+    assert json.loads(written.read_text("utf-8"))["messages"][0]["text"] == "I live in Berlin"
+    assert written.stat().st_mode & 0o777 == 0o600
+    assert (tmp_path / "my-data.json").read_text() == "mine"
+
+
+def test_the_terminal_chat_erases_after_a_yes(run: Run) -> None:
+    assert "Everything is erased: 1 message" in ok(run("chat", "--user", "ann", stdin="/forget_me\nyes\n/quit\n"))
+    assert [user["id"] for user in as_json(run("users", "--json"))] == ["bob"]
+
+
 def test_what_is_restored_is_verified(run: Run, tmp_path: Path) -> None:
     ok(run("backup", "copy.db"))
     assert as_json(run("restore", "copy.db", "--store", "back.db", "--json"))["verified"] is True

@@ -14,7 +14,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 import aforesaid
-from aforesaid.cli.known_users import must_know
+from aforesaid.cli.known_users import data_of, must_know
 from aforesaid.cli.options import AsJson, Space, Store, announce_new_folder, must_exist, store_path
 from aforesaid.cli.output import console, harmless, inform, print_json, progress_bar, say
 from aforesaid.domain.counting import counted
@@ -170,29 +170,52 @@ def load(
 def purge(
     user: Annotated[str, typer.Argument(help="The id of the user to delete.")],
     store: Store = None,
-    space: Space = DEFAULT_SPACE,
+    space: Annotated[
+        str | None,
+        typer.Option("--space", help=f"The space of the user. Default: {DEFAULT_SPACE}. Example: --space my-guild"),
+    ] = None,
+    every_space: Annotated[
+        bool, typer.Option("--every-space", help="Delete the user in all spaces. Default: in one space.")
+    ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Delete a user permanently: messages, summaries, memories, facts and index entries, from every byte of the store.
 
-    This cannot be undone, except from an older backup. Example:
+    This cannot be undone, except from an older backup. Other spaces in which the user has data are named. Example:
 
-        aforesaid purge ann
+        aforesaid purge ann --every-space
     """
     must_exist(store)
+    if every_space and space is not None:
+        raise InvalidInput("pass either --space or --every-space")
+    here = DEFAULT_SPACE if space is None else space
     with aforesaid.open(store, embedder="none") as memory:
+        found = data_of(memory, user)
+        if not every_space or not found:
+            must_know(memory, user, here)
+        wanted = [each for each in found if every_space or each == memory.known_ids.spelled(here)]
         if not yes:
-            _ask(user, space, next((each.messages for each in memory.users(space) if each.id == user), 0))
-        done = memory.purge(user, space=space, actor="command line")
+            _ask(user, {each: found[each].messages for each in wanted})
+        done = {each: memory.purge(user, space=each, actor="command line") for each in wanted}
+    others = [each for each in found if each not in done]
     if as_json:
-        print_json({"user": user, "space": space, "purged": done})
+        of_one = {} if every_space else {"space": here, "purged": done[wanted[0]]}
+        print_json({"user": user, **of_one, "purged_by_space": done, "other_spaces": others})
         return
-    say(
-        f"deleted {harmless(user)}: {counted(done.messages, 'message')}, {counted(done.summaries, 'summary')}, "
-        f"{counted(done.memories, 'memory')} ({done.of_others:,} of other users, made from these messages)"
-    )
+    for each, purged in done.items():
+        where = "" if each == DEFAULT_SPACE else f" in the space {harmless(each)}"
+        say(
+            f"deleted {harmless(user)}{where}: {counted(purged.messages, 'message')}, "
+            f"{counted(purged.summaries, 'summary')}, {counted(purged.memories, 'memory')} "
+            f"({purged.of_others:,} of other users, made from these messages)"
+        )
     say("older backups and exports still contain the deleted data")
+    for each in others:
+        inform(
+            f"{user} also has {counted(found[each].messages, 'message')} in the space {each}; to delete them, run: "
+            f"aforesaid purge {shlex.quote(user)} --space {shlex.quote(each)}"
+        )
 
 
 def migrate_command(
@@ -278,13 +301,15 @@ async def _migrate(source: str, target: str, progress: Progress) -> Migrated:
         await old.close()
 
 
-def _ask(user: str, space: str, messages: int) -> None:
+def _ask(user: str, messages: dict[str, int]) -> None:
+    """Have the user id typed again, after the number of messages in each space."""
     if not sys.stdin.isatty():
         raise InvalidInput("nothing was deleted: pass --yes to confirm, since there is no terminal to ask on")
-    where = "" if space == DEFAULT_SPACE else f" in {space}"
-    typed = typer.prompt(
-        f"This permanently deletes {counted(messages, 'message')} of {user}{where}. Type the user id to confirm"
+    spaces = ", ".join(
+        counted(count, "message") + ("" if space == DEFAULT_SPACE else f" in the space {space}")
+        for space, count in messages.items()
     )
+    typed = typer.prompt(f"This permanently deletes {user}: {spaces}. Type the user id to confirm")
     if typed != user:
         raise InvalidInput("nothing was deleted: the typed id does not match")
 
