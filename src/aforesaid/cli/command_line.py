@@ -59,7 +59,7 @@ def _advice(error: Any) -> str:  # noqa: ANN401 - as typer has it
     if error.ctx is None:
         return ""
     missing = getattr(error, "param", None)
-    if missing is not None and (missing.metavar or "").startswith("ID"):
+    if missing is not None and missing.name in {"message", "messages"}:
         return "In a shell, # starts a comment: write '#2' in quotes, or 2."
     if not (extra := _EXTRA.search(error.message or "")):
         return ""
