@@ -226,6 +226,19 @@ def test_what_people_wrote_is_shown_literally_and_stays_in_its_entry(tmp_path: P
     assert "\u202e" not in html
 
 
+def test_the_name_of_an_attachment_cannot_lead_elsewhere(tmp_path: Path) -> None:
+    with aforesaid.open(tmp_path / "memory.db", embedder="none") as memory:
+        name = "a](https://example.org) ![b](c"
+        part = aforesaid.Part.of(b"a cat", "image/png", name=name, text="[x](https://example.org)\n# fake")
+        memory.user("ann").add("user", "look", parts=[part], at=NINE)
+        memory.export(tmp_path / "ann.md", user="ann")
+    html = parsed((tmp_path / "ann.md").read_text("utf-8"))
+    assert html.count("<a ") == 1
+    assert '<a href="ann.md.attachments/' in html
+    assert html.count("<h3>") == 1
+    assert "<img" not in html
+
+
 @given(st.text(alphabet=st.sampled_from("a1 \t\n\r#>+-=*_`~[]()<>!&;:|\\.\u2028\x0b\x85"), max_size=40))
 def test_no_text_becomes_anything_but_a_paragraph(text: str) -> None:
     html = parsed(f"- **ann**: {markdown_text.lines(text, '  ')}\n- **bob**: end\n")

@@ -8,7 +8,7 @@ from typing import Final
 _INLINE: Final = re.compile(
     r"""
     \\(?=[!-/:-@\[-`{-~]|$)         # a backslash that would escape something, or break the line
-    | [`*\[~]                       # code, emphasis, links and images, struck-out text
+    | [`*\[\]~]                     # code, emphasis, links and images, struck-out text
     | (?<![^\W_])_ | _(?![^\W_])    # emphasis, but not the underscore of snake_case
     | <(?=[A-Za-z/!?])              # HTML
     | &(?=\#?\w+;)                  # entities

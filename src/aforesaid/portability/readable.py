@@ -54,7 +54,7 @@ _SUMMARIES: Final = "Summaries"
 _SETTINGS: Final = "Settings"
 _WRITTEN: Final = frozenset({"message", "memory", "facts", "forgotten", "summary", "setting"})
 """The kinds of rows that the file has; the others are counted."""
-_PAGE: Final = 1_000
+_PAGE: Final = 200
 """Messages written at a time."""
 _IN_MEMORY: Final = 1_000_000
 """Bytes of a section that are kept in memory; more go to a temporary file."""
@@ -119,16 +119,12 @@ async def _write_messages(
 ) -> None:
     """Write messages by day, and their attachments to files."""
     messages = collected.messages()
-    done, day = 0, ""
+    done = 0
     while page := await asyncio.to_thread(lambda: list(islice(messages, _PAGE))):
-        entries: list[str] = []
-        for message in page:
-            if (new_day := collected.day(message.at)) != day:
-                day = new_day
-                entries.append(f"\n### {day}\n\n")
-            links = [await _attached(part, files, folder) for part in message.parts if part.type != "text"]
-            entries.append(collected.message_entry(message, links))
-        await asyncio.to_thread(out.write, "".join(entries))
+        links = [
+            [await _attached(part, files, folder) for part in message.parts if part.type != "text"] for message in page
+        ]
+        await asyncio.to_thread(collected.write_messages, out, page, links)
         done += len(page)
         if progress is not None:
             progress("messages", done, collected.rows["message"])
@@ -174,6 +170,8 @@ class _Collected:
         self._sorted = TimeSort()
         self._facts: Facts | None = None
         """The newest version."""
+        self._written_day = ""
+        """The day of the last message that was written."""
         self._sections: dict[str, IO[bytes]] = {}
 
     def close(self) -> None:
@@ -230,8 +228,16 @@ class _Collected:
         """Return the messages by time."""
         return (message for (message,) in self._sorted)
 
-    def message_entry(self, message: Message, attached: Sequence[str]) -> str:
-        """Return a message as an item of a list, with lines that name its attachments."""
+    def write_messages(self, out: _Output, page: Sequence[Message], attached: Sequence[Sequence[str]]) -> None:
+        """Write messages below the headings of their days, each with lines that name its attachments."""
+        for message, links in zip(page, attached, strict=True):
+            if (day := self.day(message.at)) != self._written_day:
+                self._written_day = day
+                out.write(f"\n### {day}\n\n")
+            out.write(self._entry(message, links))
+
+    def _entry(self, message: Message, attached: Sequence[str]) -> str:
+        """Return a message as an item of a list."""
         at = to_zone(message.at, self._zone)
         who = f"{at:%H:%M} **{inline(message.name or message.author)}**"
         if message.thread != direct_thread(message.user):
