@@ -12,6 +12,7 @@ import typer.testing
 from hypothesis import settings
 from typer.main import get_command
 
+from aforesaid.front import services
 from aforesaid.store import Store, open_store
 from citus import clean_distributed_database, reason_to_leave_out, refuse_several_shards
 from ordering import place
@@ -31,6 +32,8 @@ def pytest_configure(config: pytest.Config) -> None:
     for name in [name for name in os.environ if name.startswith(("OPENAI_", "GEMINI_", "OLLAMA_", "AFORESAID_MODEL"))]:
         del os.environ[name]
     os.environ["XDG_CONFIG_HOME"] = str(Path(__file__).parent / "no-configuration-here")
+    # A test on a busy machine can take seconds; work that begins by itself meanwhile would change what it sees.
+    setattr(services, "_RESUME_SECONDS", 3_600.0)  # noqa: B010 - a constant
     # Typer builds all commands anew for each one that a test runs, which takes five times as long as most commands.
     setattr(typer.testing, "_get_command", cache(get_command))  # noqa: B010 - the module does not export it
     # No deadlines: on a busy machine any example may take long. pytest-timeout ends a test that hangs.

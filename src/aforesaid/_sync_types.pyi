@@ -14,7 +14,17 @@ from aforesaid.domain.context_receipt import ContextReceipt, SentKind, SentSourc
 from aforesaid.domain.details import Part, ToolCall
 from aforesaid.domain.hit import Hit
 from aforesaid.domain.known_ids import KnownIds
-from aforesaid.domain.literals import Category, CategoryOrKind, HitKind, Kind, MemoryState, Role, SettingValue, Within
+from aforesaid.domain.literals import (
+    Category,
+    CategoryOrKind,
+    ExportFormat,
+    HitKind,
+    Kind,
+    MemoryState,
+    Role,
+    SettingValue,
+    Within,
+)
 from aforesaid.domain.memory import Facts, MemoryRecord, MemoryVersion
 from aforesaid.domain.message import Message
 from aforesaid.domain.new_message import NewMessage
@@ -219,6 +229,7 @@ class SyncMemory:
         *,
         user: str | int | None = None,
         space: str | int = ...,
+        format: ExportFormat = "auto",
         vectors: bool = False,
         attachments: bool = True,
         progress: Progress | None = None,
@@ -227,10 +238,12 @@ class SyncMemory:
         """Export everything to a new JSON Lines file. The store can be in use; the export is a snapshot.
 
         With `user`, only the data of one user of `space` is exported: what the user owns, and the audit rows about it.
-        A name that ends in `.gz` compresses the file, `-` is standard output. `vectors` includes the embedding vectors;
-        otherwise they are computed again after an import. The bytes of attachments are copied to a folder beside the
-        file, which has its name with `.attachments`; not to standard output, and not with `attachments=False`. The
-        result names those that are missing. The audit log of every exported space names the `actor`.
+        For one user, the `format` can also be `markdown`: a copy to read, which `load` does not read. By default the
+        name decides: `.md` is Markdown. A name that ends in `.gz` compresses the file, `-` is standard output.
+        `vectors` includes the embedding vectors; otherwise they are computed again after an import. The bytes of
+        attachments are copied to a folder beside the file, which has its name with `.attachments`; in Markdown under
+        their own names. They are not copied to standard output, and not with `attachments=False`. The result names
+        those that are missing. The audit log of every exported space names the `actor`.
         """
 
     def load(

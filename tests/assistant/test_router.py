@@ -232,6 +232,55 @@ async def test_whoever_asks_is_erased_after_a_confirmation(memory: aforesaid.Mem
     assert len(await bob.history()) == 1
 
 
+@pytest.mark.parametrize("said", ["yes", "Ja!", "ERASE EVERYTHING", '"erase everything"', "Lösche alles."])
+async def test_a_plain_yes_to_the_bot_alone_erases(memory: aforesaid.Memory, said: str) -> None:
+    ann, router = memory.user("ann"), Router(memory)
+    await ann.add("user", "The code is zebra42.")
+    await router.answer(ann, "/forget_me")
+    done = await router.answer(ann, said)
+    assert done is not None
+    assert done.text.startswith("Everything is erased: 1 message,")
+    assert await ann.history() == []
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("nein", "Everything is kept."),
+        ("keep everything", "Everything is kept."),
+        ("yes but later", '/forget_me and then type "erase everything"'),
+        ("I moved to Bern", "is not stored"),
+    ],
+)
+async def test_any_other_answer_says_that_nothing_was_erased(memory: aforesaid.Memory, said: str, told: str) -> None:
+    ann, router = memory.user("ann"), Router(memory)
+    await ann.add("user", "The code is zebra42.")
+    await router.answer(ann, "/forget_me")
+    answer = await router.answer(ann, said)
+    assert answer is not None
+    assert answer.text.startswith("Nothing was erased.")
+    assert told in answer.text
+    assert await router.answer(ann, "yes") is None
+    assert len(await ann.history()) == 1
+
+
+async def test_in_a_group_a_plain_yes_may_be_said_to_somebody_else(memory: aforesaid.Memory) -> None:
+    ann, router = memory.user("ann", thread="general"), Router(memory)
+    await ann.add("user", "The code is zebra42.")
+    await router.answer(ann, "/forget_me")
+    answer = await router.answer(ann, "yes")
+    assert answer is not None
+    assert answer.text == 'Nothing was erased. To erase everything, send /forget_me and then type "erase everything".'
+    await router.answer(ann, "/forget_me")
+    assert await router.answer(ann, "see you at eight") is None, "it is a message like any other"
+    assert not await router.is_open(ann)
+    await router.answer(ann, "/forget_me")
+    assert await router.step(ann, "sqlite", stay=True) is None
+    assert await router.is_open(ann)
+    assert await router.answer(ann, "erase everything") is not None
+    assert await ann.history() == []
+
+
 BERLIN = ZoneInfo("Europe/Berlin")
 
 

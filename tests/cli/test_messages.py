@@ -138,3 +138,63 @@ def test_a_thread_is_cleared(run: Run) -> None:
     assert "took back 3 messages in boats" in ok(run("clear", "--thread", "boats", "--yes"))
     assert as_json(run("clear", "--thread", "boats", "--erase", "--yes", "--json")) == {"count": 0}
     assert [each["text"] for each in as_json(run("history", "--json"))] == ["hi"]
+
+
+def test_ids_are_shown_and_taken_with_and_without_the_hash(run: Run) -> None:
+    ok(run("add", "the sun is out", "--at", "2026-03-01T09:00"))
+    ok(run("add", "the moon is out", "--at", "2026-03-01T09:01", "--id", "m-2"))
+    assert ok(run("history")).splitlines() == [
+        "#1   2026-03-01 09:00  ann: the sun is out",
+        "m-2  2026-03-01 09:01  ann: the moon is out",
+    ]
+    assert "  #1  2026-03-01 09:00  ann: the sun is out" in ok(run("search", "sun"))
+    ok(run("edit", "1", "the sun is gone"))
+    assert "the sun is gone" in ok(run("history", "--before", "m-2"))
+    ok(run("add", "wrong", "--at", "2026-03-01T09:02"))
+    assert "wrong" not in ok(run("history", "--before", "4"))
+    ok(run("take-back", "4"))
+    ok(run("erase", "#4", "1", "--yes"))
+    assert ok(run("history")).splitlines() == ["m-2  2026-03-01 09:01  ann: the moon is out"]
+
+
+def test_the_id_of_a_platform_comes_before_a_number(run: Run) -> None:
+    ok(run("add", "first"))
+    ok(run("add", "second", "--id", "1"))
+    ok(run("edit", "1", "changed"))
+    shown = ok(run("history"))
+    assert "first" in shown
+    assert "second" not in shown
+
+
+def test_an_id_that_is_missing_or_unknown_says_how_to_write_it(run: Run) -> None:
+    ok(run("add", "hello"))
+    for words in (["edit"], ["take-back"], ["erase"]):
+        missing = run(*words)
+        assert missing.exit_code == 2
+        assert "write '#2' in quotes, or 2" in " ".join(missing.stderr.split())
+    for words in (["edit", "9", "x"], ["take-back", "#9"], ["erase", "9", "--yes"], ["history", "--before", "#9"]):
+        unknown = run(*words)
+        assert unknown.exit_code == 1
+        assert "'ann' has no message '" in unknown.stderr
+        assert "write '#2' in quotes, or 2" in unknown.stderr
+
+
+def test_a_user_nobody_knows_is_named(run: Run) -> None:
+    ok(run("add", "hello"))
+    assert "there is no user 'nobody'; run: aforesaid users" in ok(run("search", "hello", "--user", "nobody"))
+    assert "there is no user 'nobody'; run: aforesaid users" in ok(run("history", "--user", "nobody"))
+    assert "has data in the space default" in ok(run("search", "hello", "--space", "guild"))
+    assert "nothing found; --min-score 0" in ok(run("search", "zebra"))
+
+
+@pytest.mark.parametrize("command", ["history", "portrait", "memories", "summaries"])
+def test_a_user_as_an_argument_is_told_to_be_an_option(run: Run, command: str) -> None:
+    refused = run(command, "bob")
+    assert refused.exit_code == 2
+    assert "use --user bob" in " ".join(refused.stderr.split())
+
+
+def test_words_without_quotes_are_told_to_be_quoted(run: Run) -> None:
+    refused = run("search", "berlin", "flat")
+    assert refused.exit_code == 2
+    assert "Put a text of several words in quotes" in " ".join(refused.stderr.split())

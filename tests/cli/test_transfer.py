@@ -43,6 +43,48 @@ def test_export_and_import(run: Run) -> None:
     assert (again.exit_code, "exists already" in again.output) == (2, True)
 
 
+def test_one_users_data_is_exported_to_load_or_to_read(run: Run, tmp_path: Path) -> None:
+    with aforesaid.open(tmp_path / "memory.db", embedder="none") as memory:
+        memory.user("ann", space="guild").add("user", "elsewhere")
+        memory.user("ann").add("user", "look", parts=[aforesaid.Part.of(b"a cat", name="cat.png")])
+    assert "2 messages" in ok(run("export", "ann.jsonl", "--user", "ann"))
+    assert "so do I" not in (tmp_path / "ann.jsonl").read_text("utf-8")
+    assert "2 messages and 1 attachment" in ok(run("export", "ann.md", "--user", "ann"))
+    text = (tmp_path / "ann.md").read_text("utf-8")
+    assert "**ann**: I live in Berlin\n" in text
+    assert "elsewhere" not in text
+    assert (tmp_path / "ann.md.attachments/cat.png").read_bytes() == b"a cat"
+    ok(run("export", "away.txt", "-u", "ann", "--space", "guild", "--format", "markdown"))
+    assert "**ann**: elsewhere\n" in (tmp_path / "away.txt").read_text("utf-8")
+
+
+def test_an_export_names_what_is_missing_in_the_command(run: Run, tmp_path: Path) -> None:
+    with aforesaid.open(tmp_path / "memory.db", embedder="none") as memory:
+        memory.user("cid", space="guild").add("user", "hello")
+    everybody = run("export", "all.md")
+    assert (everybody.exit_code, "is of one user" in everybody.stderr) == (2, True)
+    nobody = run("export", "x.md", "--user", "nobody")
+    assert (nobody.exit_code, "there is no user 'nobody'; run: aforesaid users" in nobody.stderr) == (1, True)
+    elsewhere = run("export", "x.md", "--user", "cid")
+    assert (elsewhere.exit_code, "has data in the space guild: pass --space" in elsewhere.stderr) == (1, True)
+    assert run("export", "x.jsonl", "--space", "guild").exit_code == 2
+    assert not (tmp_path / "x.md").exists()
+
+
+def test_the_counts_of_an_export_read_right(run: Run, tmp_path: Path) -> None:
+    with aforesaid.open(tmp_path / "memory.db", embedder="none") as memory:
+        ann = memory.user("ann", actor="ann")
+        ann.remember("I like tea")
+        ann.remember("I live in Bern")
+        ann.forget("tea")
+        ann.forget("Bern")
+    told = ok(run("export", "all.jsonl"))
+    assert "versions of the facts" in told
+    assert "forgotten statements" in told
+    assert "audit rows" in told
+    assert not any(wrong in told for wrong in ("factss", "forgottens", "audits"))
+
+
 def test_two_stores_connected_by_a_pipe(run: Run, tmp_path: Path) -> None:
     del run
     command = str(Path(sys.executable).with_name("aforesaid"))
@@ -136,6 +178,49 @@ def test_purge_asks_first(run: Run) -> None:
     unknown = run("purge", "carol", "--yes")
     assert (unknown.exit_code, "there is no user 'carol'" in unknown.output) == (1, True)
     assert as_json(run("purge", "bob", "--yes", "--json"))["purged"]["messages"] == 1
+
+
+def test_purge_names_the_other_spaces_of_a_user_and_deletes_in_all_if_asked(run: Run, tmp_path: Path) -> None:
+    with aforesaid.open(tmp_path / "memory.db", embedder="none") as memory:
+        for space in ("guild", "my club"):
+            memory.user("ann", space=space).add("user", f"hello {space}")
+        memory.user("bob", space="guild").add("user", "hello")
+    one = run("purge", "ann", "--yes")
+    assert "deleted ann: 1 message" in ok(one)
+    assert (
+        "ann also has 1 message in the space guild; to delete them, run: aforesaid purge ann --space guild"
+        in one.stderr
+    )
+    assert "run: aforesaid purge ann --space 'my club'" in one.stderr
+    gone = run("purge", "ann", "--yes")
+    assert (gone.exit_code, "has data in the spaces guild, my club: pass --space" in gone.stderr) == (1, True)
+    both = run("purge", "ann", "--space", "guild", "--every-space", "--yes")
+    assert (both.exit_code, "either --space or --every-space" in both.stderr) == (2, True)
+    told = ok(run("purge", "ann", "--every-space", "--yes"))
+    assert "deleted ann in the space guild: 1 message" in told
+    assert "deleted ann in the space my club: 1 message" in told
+    assert [(user["space"], user["id"]) for user in as_json(run("users", "--json"))] == [
+        ("default", "bob"),
+        ("guild", "bob"),
+    ]
+    assert run("purge", "ann", "--every-space", "--yes").exit_code == 1
+    done = as_json(run("purge", "bob", "--yes", "--json"))
+    assert (done["space"], done["purged"]["messages"], done["other_spaces"]) == ("default", 1, ["guild"])
+
+
+def test_the_terminal_chat_writes_the_copy_to_a_new_file_and_prints_its_path(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "my-data.json").write_text("mine")
+    shown = ok(run("chat", "--user", "ann", stdin="/export\n/quit\n"))
+    written = tmp_path / "my-data-2.json"
+    assert f"wrote {written}" in shown
+    assert json.loads(written.read_text("utf-8"))["messages"][0]["text"] == "I live in Berlin"
+    assert written.stat().st_mode & 0o777 == 0o600
+    assert (tmp_path / "my-data.json").read_text() == "mine"
+
+
+def test_the_terminal_chat_erases_after_a_yes(run: Run) -> None:
+    assert "Everything is erased: 1 message" in ok(run("chat", "--user", "ann", stdin="/forget_me\nyes\n/quit\n"))
+    assert [user["id"] for user in as_json(run("users", "--json"))] == ["bob"]
 
 
 def test_what_is_restored_is_verified(run: Run, tmp_path: Path) -> None:

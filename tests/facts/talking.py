@@ -105,7 +105,7 @@ class paused:  # noqa: N801 - reads as a word
 
     async def __aenter__(self) -> None:
         self._nudge = self._memory._services.upkeep.nudge
-        self._memory._services.upkeep.nudge = lambda: None  # type: ignore[method-assign]
+        self._memory._services.upkeep.nudge = lambda within_seconds=0.0: None  # type: ignore[method-assign]  # noqa: ARG005 - as the method
 
     async def __aexit__(self, *_: object) -> None:
         self._memory._services.upkeep.nudge = self._nudge  # type: ignore[method-assign]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 from datetime import UTC, date, datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from aforesaid.assistant.answer import Answer, Button, File
 from aforesaid.domain.counting import counted
@@ -15,7 +15,16 @@ if TYPE_CHECKING:
 
 ERASE: Final = "erase everything"
 KEEP: Final = "keep everything"
+_YES: Final = frozenset({"yes", "y", "yes please", "ja", "ja bitte", "oui", "si", "sí", "sì", "sim", "erase", "delete"})
+_NO: Final = frozenset({"no", "n", "nein", "non", "não", "keep", "cancel"})
+_ERASE_IN_WORDS: Final = frozenset(
+    {ERASE, "delete everything", "yes, erase everything", "alles löschen", "lösche alles"}
+)
+_AROUND: Final = " \t.!\"'“”„«»"
+"""Characters around an answer that do not change it."""
 _PAGE: Final = 1000
+
+Reply: TypeAlias = Literal["erase", "keep", "unclear"]
 
 
 async def copy(user: UserMemory) -> Answer:
@@ -47,6 +56,27 @@ def question() -> Answer:
         f'Type "{ERASE}" if you are sure; anything else keeps it.',
         (Button("Erase everything", ERASE), Button("Keep everything", KEEP)),
     )
+
+
+def read_reply(text: str, *, direct: bool) -> Reply | None:
+    """Return what a text says to the question; None if it is no answer to it.
+
+    A plain "yes" erases in a direct chat only: in a group, it may be said to somebody else.
+    """
+    said = text.casefold().strip(_AROUND)
+    if said in _ERASE_IN_WORDS or (said in _YES and direct):
+        return "erase"
+    if said == KEEP or said in _NO:
+        return "keep"
+    return "unclear" if direct or said in _YES else None
+
+
+def not_erased(reply: Literal["keep", "unclear"], *, direct: bool) -> Answer:
+    """Say that nothing was erased, and how it would be."""
+    if reply == "keep":
+        return Answer("Nothing was erased. Everything is kept.")
+    lost = " What you wrote just now was taken as the answer, and is not stored." if direct else ""
+    return Answer(f'Nothing was erased.{lost} To erase everything, send /forget_me and then type "{ERASE}".')
 
 
 async def erase(memory: Memory | None, user: UserMemory) -> Answer:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from aforesaid.assistant import chat_texts, privacy, reminders
 from aforesaid.assistant.answer import Answer
 from aforesaid.assistant.summary_setup import SummarySetup
+from aforesaid.domain.scope import is_direct
 from aforesaid.errors import AforesaidError, ModelError
 
 if TYPE_CHECKING:
@@ -84,18 +85,21 @@ class Router:
         if step is None:
             return await reminders.answer_when(user, text)
         if step == _ERASE:
-            answer = await self._erase(user, text.strip())
-        else:
-            answer = await self._setup.step(user, str(step), text.strip())
+            return await self._erase(user, text, stay=stay)
+        answer = await self._setup.step(user, str(step), text.strip())
         if answer is None and not stay:
             await self.leave(user)
         return answer
 
-    async def _erase(self, user: UserMemory, text: str) -> Answer | None:
-        if text.casefold() == privacy.KEEP:
+    async def _erase(self, user: UserMemory, text: str, *, stay: bool) -> Answer | None:
+        direct = is_direct(user.scope.thread)
+        # A button says exactly what it means; one of another question is no answer to this one.
+        reply = privacy.read_reply(text, direct=direct and not stay)
+        if reply == "erase":
+            return await privacy.erase(self._memory, user)
+        if reply is not None or not stay:
             await self.leave(user)
-            return Answer("Everything is kept.")
-        return await privacy.erase(self._memory, user) if text.casefold() == privacy.ERASE else None
+        return None if reply is None else privacy.not_erased(reply, direct=direct)
 
     @staticmethod
     async def is_open(user: UserMemory) -> bool:

@@ -7,13 +7,15 @@ from typing import Annotated
 import typer
 
 import aforesaid
-from aforesaid.cli.options import ME, AsJson, Space, Store, Thread, User, json_object, must_exist
+from aforesaid.cli.options import ME, AsJson, Space, Store, Thread, User, by_id, json_object, must_exist
 from aforesaid.cli.output import harmless, message_line, print_json, say
 from aforesaid.domain.counting import counted
 from aforesaid.domain.scope import DEFAULT_SPACE
 from aforesaid.errors import InvalidInput
 
-MessageId = Annotated[str, typer.Argument(metavar="ID", help="The id of the message. Example: '#12'")]
+MessageId = Annotated[
+    str, typer.Argument(metavar="ID", help="The id of the message, as `aforesaid history` shows it. Example: 12")
+]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation. Default: ask.")]
 
 
@@ -37,14 +39,15 @@ def edit(
     """Store a new version of a message; the old one is kept in the log.
 
     Example:
-        aforesaid edit '#12' "I moved to Hamburg." --user ann
+        aforesaid edit 12 "I moved to Hamburg." --user ann
     """
     must_exist(store)
     if text is None and metadata is None:
         raise InvalidInput("nothing to change; pass a text or --metadata")
     with aforesaid.open(store) as memory:
         handle = memory.user(user, space=space, thread=thread)
-        receipt = handle.edit(message, text, metadata=json_object(metadata, "--metadata"))
+        changed = json_object(metadata, "--metadata")
+        receipt = by_id(lambda known: handle.edit(known, text, metadata=changed), message)
     if as_json:
         print_json(receipt.message)
     else:
@@ -62,11 +65,11 @@ def take_back(
     """Take a message back: it is not found, shown or used any more. Its versions stay in the log.
 
     Example:
-        aforesaid take-back '#12' --user ann
+        aforesaid take-back 12 --user ann
     """
     must_exist(store)
     with aforesaid.open(store) as memory:
-        receipt = memory.user(user, space=space, thread=thread).take_back(message)
+        receipt = by_id(memory.user(user, space=space, thread=thread).take_back, message)
     if as_json:
         print_json({"taken_back": message, "before": receipt.duplicate})
     else:
@@ -74,7 +77,10 @@ def take_back(
 
 
 def erase(
-    messages: Annotated[list[str], typer.Argument(metavar="ID...", help="The ids of the messages. Example: '#12'")],
+    messages: Annotated[
+        list[str],
+        typer.Argument(metavar="ID...", help="The ids of the messages, as `aforesaid history` shows them. Example: 12"),
+    ],
     store: Store = None,
     user: User = ME,
     space: Space = DEFAULT_SPACE,
@@ -86,12 +92,13 @@ def erase(
 
     This cannot be undone. Example:
 
-        aforesaid erase '#12' '#13' --user ann
+        aforesaid erase 12 13 --user ann
     """
     must_exist(store)
     _confirm(f"erase {counted(len(messages), 'message')} for good?", yes=yes)
     with aforesaid.open(store) as memory:
-        done = memory.user(user, space=space, thread=thread).erase(messages)
+        handle = memory.user(user, space=space, thread=thread)
+        done = handle.erase([by_id(lambda known: handle.message(known, versions=True), each).id for each in messages])
     if as_json:
         print_json(done)
     else:

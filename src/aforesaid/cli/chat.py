@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated
 
 import anyio
@@ -12,7 +14,7 @@ import typer
 from rich.text import Text
 
 import aforesaid
-from aforesaid.assistant import Assistant
+from aforesaid.assistant import Assistant, File
 from aforesaid.assistant.brain import SYSTEM
 from aforesaid.cli.options import ME, Profile, Session, Space, Store, Thread, User, announce_new_folder
 from aforesaid.cli.output import complain, console, harmless, message_line, say
@@ -77,6 +79,8 @@ async def _answer(assistant: Assistant, user: aforesaid.UserMemory, text: str) -
     answer = await assistant.command(user, text)
     if answer is not None:
         say(harmless(answer.text))
+        if answer.file is not None:
+            say(f"wrote {harmless(str(await anyio.to_thread.run_sync(_save, answer.file)))}")
         if answer.buttons:
             say(Text("  ".join(f"[{button.word}] {button.label}" for button in answer.buttons), style="cyan"))
         return
@@ -85,6 +89,23 @@ async def _answer(assistant: Assistant, user: aforesaid.UserMemory, text: str) -
         out.print(harmless(piece), end="")
         out.file.flush()
     out.print()
+
+
+def _save(file: File) -> Path:
+    """Write a file to the current folder, under a name that is free; return its path."""
+    wanted, number = Path(file.name), 1
+    path = Path.cwd() / wanted.name
+    while path.exists():
+        number += 1
+        path = path.with_name(f"{wanted.stem}-{number}{wanted.suffix}")
+    try:
+        # Readable by its owner only, because it contains messages.
+        handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+        with os.fdopen(handle, "wb") as out:
+            out.write(file.content)
+    except OSError as error:
+        raise InvalidInput(f"the file {path} could not be written: {error.strerror}") from None
+    return path
 
 
 def _recall_lines(said: Sequence[Message]) -> None:

@@ -6,6 +6,7 @@ import importlib
 import io
 import logging
 import os
+import re
 import sys
 from collections.abc import Iterable
 from functools import cache
@@ -26,6 +27,11 @@ wrong, so running the same command again will not help. 130: stopped with Ctrl+C
 logging.getLogger("aforesaid.errors").addHandler(logging.NullHandler())
 
 
+_UsageError: Any = typer.BadParameter.__base__
+"""The error for a wrong command line, which typer has no public name for."""
+_EXTRA: Final = re.compile(r"unexpected extra argument(?:s|\(s\))? \((\S+).*\)")
+
+
 class Commands(TyperGroup):
     """Commands that report expected failures in one line on standard error, without a traceback."""
 
@@ -33,6 +39,9 @@ class Commands(TyperGroup):
         """Run a command; exit with WRONG_USE after `InvalidInput` and with FAILED after every other expected error."""
         try:
             return super().invoke(ctx)
+        except _UsageError as error:
+            error.message = ". ".join(filter(None, (error.message, _advice(error))))
+            raise
         except AforesaidError as error:
             complain(str(error))
             raise typer.Exit(WRONG_USE if isinstance(error, InvalidInput) else FAILED) from None
@@ -43,6 +52,22 @@ class Commands(TyperGroup):
             # The reader closed the pipe, as `head` does. Python would fail again when it flushes at exit.
             sys.stdout = None
             raise typer.Exit(0) from None
+
+
+def _advice(error: Any) -> str:  # noqa: ANN401 - as typer has it
+    """Return what to type instead, for mistakes that are made often."""
+    if error.ctx is None:
+        return ""
+    missing = getattr(error, "param", None)
+    if missing is not None and missing.name in {"message", "messages"}:
+        return "In a shell, # starts a comment: write '#2' in quotes, or 2."
+    if not (extra := _EXTRA.search(error.message or "")):
+        return ""
+    parameters = error.ctx.command.params
+    if any(each.param_type_name == "argument" for each in parameters):
+        return "Put a text of several words in quotes."
+    takes_user = any("--user" in each.opts for each in parameters)
+    return f"For a user, use --user {extra[1]}." if takes_user else ""
 
 
 def _print_version(wanted: bool) -> None:

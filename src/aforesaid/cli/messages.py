@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from mimetypes import guess_type
 from pathlib import Path
 from typing import Annotated, cast
@@ -11,6 +12,7 @@ import typer
 from rich.text import Text
 
 import aforesaid
+from aforesaid.cli.known_users import unknown_user
 from aforesaid.cli.options import (
     ME,
     AsJson,
@@ -26,6 +28,7 @@ from aforesaid.cli.options import (
     Within,
     WithMetadata,
     announce_new_folder,
+    by_id,
     json_object,
     moment,
     must_exist,
@@ -182,7 +185,7 @@ def history(
     metadata: WithMetadata = None,
     as_json: AsJson = False,
 ) -> None:
-    """Print messages, oldest first.
+    """Print messages with their ids, oldest first.
 
     To page back, pass the id of the first message as --before. Example:
 
@@ -191,9 +194,9 @@ def history(
     must_exist(store)
     with aforesaid.open(store) as memory:
         handle = memory.user(user, space=space, thread=thread, session=session)
-        messages = handle.history(
+        read = partial(
+            handle.history,
             limit,
-            before=before,
             archived=archived,
             within=cast("WithinWord", within),
             role=cast("Role | None", role),
@@ -202,12 +205,15 @@ def history(
             until=moment(until),
             metadata=json_object(metadata, "--metadata"),
         )
+        messages = read() if before is None else by_id(lambda known: read(before=known), before)
+        unknown = None if messages or as_json else unknown_user(memory, user, space)
     if as_json:
         print_json(messages)
     elif not messages:
-        say(f"there are no messages for {harmless(user)}")
+        say(harmless(unknown or f"there are no messages for {user}"))
+    width = max((len(harmless(message.id)) for message in messages), default=0)
     for message in () if as_json else messages:
-        say(message_line(message))
+        say(message_line(message, id_width=width))
 
 
 def search(
@@ -275,15 +281,17 @@ def search(
             until=moment(until),
             metadata=json_object(metadata, "--metadata"),
         )
+        unknown = None if hits or as_json else unknown_user(memory, user, space)
     if as_json:
         print_json(hits)
     elif not hits:
         cut = arms == "all" and min_score is None
-        say("nothing found; --min-score 0 shows weak matches too" if cut else "nothing found")
+        nothing = "nothing found; --min-score 0 shows weak matches too" if cut else "nothing found"
+        say(harmless(unknown or nothing))
     for hit in () if as_json else hits:
-        say(Text(f"{hit.score:6.2f}  ", style="yellow"), hit_line(hit))
+        say(Text(f"{hit.score:6.2f}  ", style="yellow"), hit_line(hit, with_id=True))
         for message in hit.around:
-            say("        ", message_line(message))
+            say("        ", message_line(message, id_width=1))
         if explain:
             say(explained(hit))
 

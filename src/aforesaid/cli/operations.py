@@ -16,6 +16,7 @@ from aforesaid.cli.keys import note_keys_left_behind
 from aforesaid.cli.options import AsJson, Store, announce_new_folder, must_exist
 from aforesaid.cli.output import complain, console, harmless, local_time, print_json, progress_bar, say
 from aforesaid.domain.counting import counted
+from aforesaid.portability import list_counts
 from aforesaid.portability.repairing import repair
 from aforesaid.settings import load_settings
 from aforesaid.store import locate, restore_store
@@ -141,8 +142,7 @@ def _repair(store: str | None, *, as_json: bool) -> None:
     if not done.needed:
         say("nothing is damaged; nothing was changed")
         return
-    recovered = ", ".join(counted(count, kind) for kind, count in done.recovered.items() if count)
-    say(f"recovered: {recovered or 'nothing'}")
+    say(f"recovered: {list_counts({kind: count for kind, count in done.recovered.items() if count})}")
     for line in done.lost:
         say(Text(f"not recovered: {harmless(line)}", style="red"))
     if not done.lost:

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
 from aforesaid.cli.output import inform
-from aforesaid.errors import InvalidInput, quoted
+from aforesaid.errors import InvalidInput, NotFound, quoted
 from aforesaid.settings import load_settings
 from aforesaid.store import locate
 
 if TYPE_CHECKING:
     from aforesaid import SyncMemory
+
+T = TypeVar("T")
 
 Store = Annotated[
     str | None,
@@ -110,6 +114,17 @@ def store_path(store: str | None) -> Path | None:
     """Return the file or folder of a store; None when it has none (PostgreSQL, :memory:)."""
     path = locate(load_settings().store if store is None else store).path
     return None if path is None else path.expanduser()
+
+
+def by_id(call: Callable[[str], T], given: str) -> T:
+    """Call a function with the id of a message; where there is none with the id 12, with `#12`. Raises NotFound."""
+    try:
+        return call(given)
+    except NotFound as error:
+        if given.isascii() and given.isdecimal():
+            with suppress(NotFound):
+                return call(f"#{given}")
+        raise NotFound(f"{error}; `aforesaid history` shows the ids. In a shell, write '#2' in quotes, or 2") from None
 
 
 def json_object(text: str | None, option: str) -> dict[str, Any] | None:

@@ -75,20 +75,20 @@ def local_time(at: datetime) -> str:
         return at.strftime("%Y-%m-%d %H:%M")
 
 
-def message_line(message: Message) -> Text:
-    """Format a message as a line: time, author, text."""
+def message_line(message: Message, *, id_width: int = 0) -> Text:
+    """Format a message as a line: time, author, text; with a width, its id comes first."""
+    shown_id = f"{harmless(message.id):<{id_width}}  " if id_width else ""
     when = local_time(message.at)
     who = harmless(message.name or message.author)
     style = "cyan" if message.role == "user" else "green"
-    return Text.assemble(
-        (f"{when}  ", "dim"), (who, style), ": ", (harmless(message.shown_text), "" if message.active else "dim")
-    )
+    text = harmless(message.shown_text), "" if message.active else "dim"
+    return Text.assemble((shown_id, "magenta"), (f"{when}  ", "dim"), (who, style), ": ", text)
 
 
-def hit_line(hit: Hit) -> Text:
-    """Format a search hit as a line."""
+def hit_line(hit: Hit, *, with_id: bool = False) -> Text:
+    """Format a search hit as a line; the id of a message comes first if wanted."""
     if hit.message is not None:
-        line = message_line(hit.message)
+        line = message_line(hit.message, id_width=1 if with_id and hit.kind == "message" else 0)
         return line if hit.kind == "message" else Text.assemble((f"session {harmless(hit.id)}  ", "magenta"), line)
     return Text.assemble(
         (f"{local_time(hit.at)}  ", "dim"), (f"{hit.kind} {hit.id}", "magenta"), ": ", harmless(hit.text)

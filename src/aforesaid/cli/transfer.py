@@ -7,7 +7,7 @@ import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, cast
 
 import typer
 from rich.table import Column, Table
@@ -15,12 +15,14 @@ from rich.text import Text
 
 import aforesaid
 from aforesaid.cli.keys import note_keys_left_behind
+from aforesaid.cli.known_users import data_of, must_know
 from aforesaid.cli.options import AsJson, Space, Store, announce_new_folder, must_exist, store_path
 from aforesaid.cli.output import console, harmless, inform, print_json, progress_bar, say
 from aforesaid.domain.counting import counted
+from aforesaid.domain.literals import ExportFormat
 from aforesaid.domain.scope import DEFAULT_SPACE
 from aforesaid.errors import InvalidInput
-from aforesaid.portability import READERS, AttachmentCopy, Loaded, Migrated, migrate
+from aforesaid.portability import READERS, AttachmentCopy, Loaded, Migrated, list_counts, migrate
 from aforesaid.settings import load_settings
 from aforesaid.store import Progress, locate, open_store
 from aforesaid.store.locate import MEMORY, attachments_of
@@ -35,8 +37,28 @@ _NOT_COUNTED = frozenset({"session", "user"})
 
 
 def export(
-    target: Annotated[str, typer.Argument(help="The new file; .gz compresses it, - writes to standard output.")],
+    target: Annotated[
+        str,
+        typer.Argument(help="The new file; .md writes a copy to read, .gz compresses it, - writes to standard output."),
+    ],
     store: Store = None,
+    user: Annotated[
+        str | None,
+        typer.Option("--user", "-u", help="Export the data of this user only. Default: everything. Example: -u ann"),
+    ] = None,
+    space: Annotated[
+        str | None,
+        typer.Option("--space", help=f"The space of the user. Default: {DEFAULT_SPACE}. Example: --space my-guild"),
+    ] = None,
+    format_: Annotated[
+        str,
+        typer.Option(
+            "--format",
+            "-f",
+            help="jsonl, which `aforesaid import` reads, or markdown, for people to read (of one user). "
+            "Default: auto, by the ending of the file's name.",
+        ),
+    ] = "auto",
     vectors: Annotated[
         bool, typer.Option("--vectors", help="Include embedding vectors, so that they need not be computed again.")
     ] = False,
@@ -49,16 +71,32 @@ def export(
     ] = True,
     as_json: AsJson = False,
 ) -> None:
-    """Export everything to a JSON Lines file, and attachments to a folder beside it. The store can be in use.
+    """Export everything, or one user's data, to a file, and attachments to a folder beside it.
 
-    The folder has the file's name with `.attachments`. `aforesaid import` loads both into any kind of store. Example:
+    The folder has the file's name with `.attachments`. The store can be in use. `aforesaid import` loads a JSON Lines
+    file into any kind of store; Markdown is for the person whose data it is. Examples:
 
         aforesaid export everything.jsonl.gz
+
+        aforesaid export ann.md --user ann
     """
     must_exist(store)
+    if space is not None and user is None:
+        raise InvalidInput("--space needs --user: without a user, all spaces are exported")
+    where = DEFAULT_SPACE if space is None else space
     to_stream = target == _STREAM
     with aforesaid.open(store, embedder="none") as memory, progress_bar("exporting", hidden=as_json) as progress:
-        done = memory.export(target, vectors=vectors, attachments=attachments, progress=progress)
+        if user is not None:
+            must_know(memory, user, where)
+        done = memory.export(
+            target,
+            user=user,
+            space=where,
+            format=cast("ExportFormat", format_),
+            vectors=vectors,
+            attachments=attachments,
+            progress=progress,
+        )
     if to_stream:
         _name_missing("could not be exported", done.missing_attachments)
         return
@@ -74,7 +112,7 @@ def export(
         )
         return
     files = f" and {counted(done.attachments, 'attachment')}" if done.attachments else ""
-    say(f"wrote {harmless(target)}: {_list_counts(done.rows)}{files}")
+    say(f"wrote {harmless(target)}: {list_counts(done.rows)}{files}")
     _name_missing("could not be exported", done.missing_attachments)
 
 
@@ -133,29 +171,52 @@ def load(
 def purge(
     user: Annotated[str, typer.Argument(help="The id of the user to delete.")],
     store: Store = None,
-    space: Space = DEFAULT_SPACE,
+    space: Annotated[
+        str | None,
+        typer.Option("--space", help=f"The space of the user. Default: {DEFAULT_SPACE}. Example: --space my-guild"),
+    ] = None,
+    every_space: Annotated[
+        bool, typer.Option("--every-space", help="Delete the user in all spaces. Default: in one space.")
+    ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Delete a user permanently: messages, summaries, memories, facts and index entries, from every byte of the store.
 
-    This cannot be undone, except from an older backup. Example:
+    This cannot be undone, except from an older backup. Other spaces in which the user has data are named. Example:
 
-        aforesaid purge ann
+        aforesaid purge ann --every-space
     """
     must_exist(store)
+    if every_space and space is not None:
+        raise InvalidInput("pass either --space or --every-space")
+    here = DEFAULT_SPACE if space is None else space
     with aforesaid.open(store, embedder="none") as memory:
+        found = data_of(memory, user)
+        if not every_space or not found:
+            must_know(memory, user, here)
+        wanted = [each for each in found if every_space or each == memory.known_ids.spelled(here)]
         if not yes:
-            _ask(user, space, next((each.messages for each in memory.users(space) if each.id == user), 0))
-        done = memory.purge(user, space=space, actor="command line")
+            _ask(user, {each: found[each].messages for each in wanted})
+        done = {each: memory.purge(user, space=each, actor="command line") for each in wanted}
+    others = [each for each in found if each not in done]
     if as_json:
-        print_json({"user": user, "space": space, "purged": done})
+        of_one = {} if every_space else {"space": here, "purged": done[wanted[0]]}
+        print_json({"user": user, **of_one, "purged_by_space": done, "other_spaces": others})
         return
-    say(
-        f"deleted {harmless(user)}: {counted(done.messages, 'message')}, {counted(done.summaries, 'summary')}, "
-        f"{counted(done.memories, 'memory')} ({done.of_others:,} of other users, made from these messages)"
-    )
+    for each, purged in done.items():
+        where = "" if each == DEFAULT_SPACE else f" in the space {harmless(each)}"
+        say(
+            f"deleted {harmless(user)}{where}: {counted(purged.messages, 'message')}, "
+            f"{counted(purged.summaries, 'summary')}, {counted(purged.memories, 'memory')} "
+            f"({purged.of_others:,} of other users, made from these messages)"
+        )
     say("older backups and exports still contain the deleted data")
+    for each in others:
+        inform(
+            f"{user} also has {counted(found[each].messages, 'message')} in the space {each}; to delete them, run: "
+            f"aforesaid purge {shlex.quote(user)} --space {shlex.quote(each)}"
+        )
 
 
 def migrate_command(
@@ -203,7 +264,7 @@ def migrate_command(
         return
     checked = "counts and message hashes match" if done.compared else "counts match"
     files = f" and {counted(done.attachments, 'attachment')}" if done.attachments else ""
-    say(f"copied {_list_counts(done.rows)}{files}; {checked}")
+    say(f"copied {list_counts(done.rows)}{files}; {checked}")
     _name_missing("could not be read from FROM", done.lost)
 
 
@@ -242,13 +303,15 @@ async def _migrate(source: str, target: str, progress: Progress) -> Migrated:
         await old.close()
 
 
-def _ask(user: str, space: str, messages: int) -> None:
+def _ask(user: str, messages: dict[str, int]) -> None:
+    """Have the user id typed again, after the number of messages in each space."""
     if not sys.stdin.isatty():
         raise InvalidInput("nothing was deleted: pass --yes to confirm, since there is no terminal to ask on")
-    where = "" if space == DEFAULT_SPACE else f" in {space}"
-    typed = typer.prompt(
-        f"This permanently deletes {counted(messages, 'message')} of {user}{where}. Type the user id to confirm"
+    spaces = ", ".join(
+        counted(count, "message") + ("" if space == DEFAULT_SPACE else f" in the space {space}")
+        for space, count in messages.items()
     )
+    typed = typer.prompt(f"This permanently deletes {user}: {spaces}. Type the user id to confirm")
     if typed != user:
         raise InvalidInput("nothing was deleted: the typed id does not match")
 
@@ -300,7 +363,3 @@ def _next_commands(loaded: Loaded, source: str, given: list[str], space: str) ->
     first = loaded.users[0]
     shows = "aforesaid history" if first.messages else "aforesaid memories"
     return [" ".join([shows, f"--user {shlex.quote(first.id)}", *where]), " ".join(["aforesaid upkeep", *given])]
-
-
-def _list_counts(rows: dict[str, int]) -> str:
-    return ", ".join(counted(count, kind) for kind, count in rows.items()) or "nothing"

@@ -41,3 +41,6 @@ HitKind = Literal["message", "summary", "memory", "session"]
 
 SettingValue: TypeAlias = str | int | float | bool | None
 """The type of a setting's value."""
+
+ExportFormat = Literal["auto", "jsonl", "markdown"]
+"""How an export is written. `auto`: Markdown if the file's name ends in `.md`, otherwise JSON Lines."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from aforesaid.domain import checks
+from aforesaid.domain.literals import ExportFormat
 from aforesaid.domain.memory_change import AuditAccess
 from aforesaid.domain.scope import DEFAULT_SPACE, Scope
 from aforesaid.domain.setting import EVERYBODY
@@ -30,6 +31,7 @@ class MemoryTransfer(MemoryHandle):
         *,
         user: str | int | None = None,
         space: str | int = DEFAULT_SPACE,
+        format: ExportFormat = "auto",  # noqa: A002 - the public name of the file's format
         vectors: bool = False,
         attachments: bool = True,
         progress: Progress | None = None,
@@ -38,21 +40,34 @@ class MemoryTransfer(MemoryHandle):
         """Export everything to a new JSON Lines file. The store can be in use; the export is a snapshot.
 
         With `user`, only the data of one user of `space` is exported: what the user owns, and the audit rows about it.
-        A name that ends in `.gz` compresses the file, `-` is standard output. `vectors` includes the embedding vectors;
-        otherwise they are computed again after an import. The bytes of attachments are copied to a folder beside the
-        file, which has its name with `.attachments`; not to standard output, and not with `attachments=False`. The
-        result names those that are missing. The audit log of every exported space names the `actor`.
+        For one user, the `format` can also be `markdown`: a copy to read, which `load` does not read. By default the
+        name decides: `.md` is Markdown. A name that ends in `.gz` compresses the file, `-` is standard output.
+        `vectors` includes the embedding vectors; otherwise they are computed again after an import. The bytes of
+        attachments are copied to a folder beside the file, which has its name with `.attachments`; in Markdown under
+        their own names. They are not copied to standard output, and not with `attachments=False`. The result names
+        those that are missing. The audit log of every exported space names the `actor`.
         """
-        from aforesaid.portability.exporting import export  # noqa: PLC0415 - loaded on first use
+        from aforesaid.portability.exporting import export, is_markdown  # noqa: PLC0415 - loaded on first use
 
         target = checks.file_path(path, "the export's path")
         scope = None if user is None else Scope.of(user, space)
+        readable = format == "markdown" or (format == "auto" and is_markdown(target))
+        if readable and scope is None:
+            raise InvalidInput("a copy in Markdown is of one user; name the user, or choose the format jsonl", "format")
+        if readable and vectors:
+            raise InvalidInput("a copy in Markdown has no vectors; choose the format jsonl", "vectors")
         if scope is None:
             await self.record_access("export", "everything", actor=actor)
         elif actor is not None:
             seen = AuditAccess(scope, checks.identifier(actor, "the actor"), "export", "everything about the user")
             await self._services.store.apply([seen])
         bytes_from = self._services.attachments if attachments else None
+        if readable and scope is not None:
+            from aforesaid.facts import zone_of  # noqa: PLC0415
+            from aforesaid.portability.readable import export_readable  # noqa: PLC0415
+
+            zone = await zone_of(self._services.store, self._services.profile, scope)
+            return await export_readable(self._services.store, target, bytes_from, scope, zone, progress)
         return await export(self._services.store, target, bytes_from, scope=scope, vectors=vectors, progress=progress)
 
     @public(audit=IN_METHOD, unbounded=True)

@@ -46,19 +46,24 @@ class Exported:
     has them damaged, or the export went to standard output."""
 
 
+def is_markdown(path: Path) -> bool:
+    """Return whether a file's name asks for Markdown: `ann.md`, `ann.md.gz`."""
+    return path.name.lower().removesuffix(".gz").endswith(".md")
+
+
 class RowsOfUser:
     """Recognises the rows of one user in a dump, which has the messages first."""
 
-    def __init__(self, scope: Scope) -> None:
-        """Recognise the rows of a user, in all threads."""
+    def __init__(self, scope: Scope, *, vectors: bool = False) -> None:
+        """With `vectors`, the numbers of the messages are kept, to recognise the vectors of them."""
         self._whose = scope.space, scope.user
-        self._messages: set[int] = set()
+        self._messages: set[int] | None = set() if vectors else None
 
     def __call__(self, row: Row) -> bool:
-        """Return whether a row is the user's."""
+        """Return whether a row belongs to the user."""
         match row:
             case VectorOf():
-                return row.space == self._whose[0] and row.seq in self._messages
+                return row.space == self._whose[0] and row.seq in (self._messages or ())
             case SessionRow():
                 return (row.session.space, row.session.user) == self._whose
             case SummaryRow():
@@ -69,7 +74,7 @@ class RowsOfUser:
                 return False
             case _:
                 own = (row.space, row.user) == self._whose
-                if own and isinstance(row, Message):
+                if own and self._messages is not None and isinstance(row, Message):
                     self._messages.add(row.seq)
                 return own
 
@@ -122,7 +127,7 @@ async def export(
     The attachments that its messages name are copied to a folder beside the file, which has its name with
     `.attachments`; standard output has none.
     """
-    chosen = None if scope is None else RowsOfUser(scope)
+    chosen = None if scope is None else RowsOfUser(scope, vectors=vectors)
     total = (await store.read(questions.Totals())).messages
     stack = ExitStack()
     try:

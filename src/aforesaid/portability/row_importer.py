@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 from aforesaid.domain.change import Withdraw
 from aforesaid.domain.context_receipt import ContextReceipt
+from aforesaid.domain.counting import counted
 from aforesaid.domain.memory import Facts
 from aforesaid.domain.message import Message
 from aforesaid.domain.report import AuditEntry
@@ -51,6 +52,19 @@ NAMES: Final[dict[type, str]] = {
     VectorOf: "vector",
 }
 """The names of the kinds of rows."""
+_NOUNS: Final[Mapping[str, tuple[str, str]]] = {
+    "facts": ("version of the facts", "versions of the facts"),
+    "forgotten": ("forgotten statement", "forgotten statements"),
+    "day": ("summarised day", "summarised days"),
+    "spending": ("day of spending", "days of spending"),
+    "audit": ("audit row", "audit rows"),
+}
+"""The kinds whose names are not regular nouns, in the singular and the plural."""
+
+
+def list_counts(rows: Mapping[str, int]) -> str:
+    """Return numbers of rows by kind as people read them: `2 messages, 1 memory`."""
+    return ", ".join(counted(count, *_NOUNS.get(kind, (kind,))) for kind, count in rows.items()) or "nothing"
 
 
 class RowImporter:

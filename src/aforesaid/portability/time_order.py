@@ -1,4 +1,4 @@
-"""Sort the messages of a file by time in bounded memory.
+"""Sort messages by time in bounded memory.
 
 Files are in any order: ChatGPT writes the newest conversation first, Facebook the newest message, an archive one
 channel after the other. Sorted runs that do not fit in memory go to an unnamed temporary file and are merged.
@@ -19,7 +19,7 @@ from aforesaid.portability.import_items import ImportedMessage
 RUN_MESSAGES: Final = 50_000
 """Maximum messages of a run, which is sorted in memory: about 50 MB of chat messages."""
 RUN_CHARACTERS: Final = 32_000_000
-"""Maximum characters of text in a run, for files of very long messages."""
+"""Maximum characters of text in a run, for very long messages."""
 BLOCK: Final = 100
 """Messages read back at a time from each run while they are merged."""
 
@@ -31,16 +31,13 @@ _Placed = tuple[datetime, int, tuple[Any, ...]]
 never compared. It is a plain tuple, because named ones take three times as long to write."""
 
 
-class TimeOrder:
-    """Collects messages and returns them by time; of the same time, in the order of the file.
-
-    Messages without a time come last.
-    """
+class TimeSort:
+    """Collects tuples and returns them by time; of the same time, in the order in which they came."""
 
     def __init__(self, run_messages: int = RUN_MESSAGES) -> None:
-        """Sort up to `run_messages` messages in memory."""
+        """Sort up to `run_messages` tuples in memory."""
         self.total = 0
-        """Number of messages collected."""
+        """Number of tuples collected."""
         self._run_messages = run_messages
         self._run: list[_Placed] = []
         self._characters = 0
@@ -48,19 +45,19 @@ class TimeOrder:
         self._runs: list[list[int]] = []
         """The positions of the blocks of each run in the file."""
 
-    def add(self, message: ImportedMessage) -> None:
-        """Collect a message."""
+    def add(self, at: datetime, fields: tuple[Any, ...], characters: int) -> None:
+        """Collect a tuple with its time and the length of its texts."""
         self.total += 1
-        self._run.append((_LAST if message.at is None else message.at, self.total, tuple(message)))
-        self._characters += len(message.text) + sum(len(part.text or "") for part in message.parts)
+        self._run.append((at, self.total, fields))
+        self._characters += characters
         if len(self._run) >= self._run_messages or self._characters >= RUN_CHARACTERS:
             self._write_run()
 
-    def __iter__(self) -> Iterator[ImportedMessage]:
-        """Yield the collected messages in order, once."""
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+        """Yield the collected tuples in order, once."""
         self._run.sort()
         for _, _, fields in heapq.merge(*map(self._read_run, self._runs), self._run):
-            yield ImportedMessage._make(fields)
+            yield fields
 
     def close(self) -> None:
         """Delete the temporary file."""
@@ -69,7 +66,7 @@ class TimeOrder:
 
     def _write_run(self) -> None:
         if self._file is None:
-            self._file = tempfile.TemporaryFile(prefix="aforesaid-import-")  # noqa: SIM115 - closed by `close`
+            self._file = tempfile.TemporaryFile(prefix="aforesaid-sort-")  # noqa: SIM115 - closed by `close`
         self._run.sort()
         entries = iter(self._run)
         blocks: list[int] = []
@@ -90,3 +87,32 @@ class TimeOrder:
         self._file.seek(position)
         block: list[_Placed] = pickle.load(self._file)  # noqa: S301 - written above, to a file without a name
         return block
+
+
+class TimeOrder:
+    """Collects messages of a file and returns them by time; of the same time, in the order of the file.
+
+    Messages without a time come last.
+    """
+
+    def __init__(self, run_messages: int = RUN_MESSAGES) -> None:
+        """Sort up to `run_messages` messages in memory."""
+        self._sort = TimeSort(run_messages)
+
+    @property
+    def total(self) -> int:
+        """Number of messages collected."""
+        return self._sort.total
+
+    def add(self, message: ImportedMessage) -> None:
+        """Collect a message."""
+        characters = len(message.text) + sum(len(part.text or "") for part in message.parts)
+        self._sort.add(_LAST if message.at is None else message.at, tuple(message), characters)
+
+    def __iter__(self) -> Iterator[ImportedMessage]:
+        """Yield the collected messages in order, once."""
+        return map(ImportedMessage._make, self._sort)
+
+    def close(self) -> None:
+        """Delete the temporary file."""
+        self._sort.close()

@@ -182,7 +182,7 @@ async def purge(
 
 async def _exported(memory: Memory, scope: Scope | None, *, vectors: bool) -> AsyncIterator[bytes]:
     """Return the lines of an export of everything, or of one user, a page at a time."""
-    chosen = None if scope is None else RowsOfUser(scope)
+    chosen = None if scope is None else RowsOfUser(scope, vectors=vectors)
     pages = _Pages()
     lines = LineWriter(pages)  # type: ignore[arg-type] # all that it does is write
     lines.begin(vectors=vectors)
