@@ -36,11 +36,14 @@ def test_add_history_and_search(run: Run) -> None:
     assert "stored as #1 in direct:ann, session s-1" in ok(run("add", "I moved to Berlin", "--user", "ann"))
     ok(run("add", "How is it?", "--user", "ann", "--role", "assistant"))
     lines = ok(run("history", "--user", "ann")).splitlines()
-    assert [line.split("  ", 1)[1] for line in lines] == ["ann: I moved to Berlin", "assistant: How is it?"]
+    assert [line.split("  ", 2)[::2] for line in lines] == [
+        ["#1", "ann: I moved to Berlin"],
+        ["#2", "assistant: How is it?"],
+    ]
     assert "I moved to Berlin" in ok(run("search", "berlin", "--user", "ann"))
     assert re.search(r"\+\d\.\d\d +its words match", ok(run("search", "berlin", "--user", "ann", "--explain")))
     assert ok(run("search", "paris", "--user", "ann", "--arms", "keyword")).strip() == "nothing found"
-    assert "there are no messages for bob" in ok(run("history", "--user", "bob"))
+    assert "there are no messages for ann" in ok(run("history", "--user", "ann", "--role", "tool"))
 
 
 READS = (
