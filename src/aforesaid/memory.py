@@ -37,7 +37,7 @@ from aforesaid.settings import Settings, as_settings
 from aforesaid.store import Store
 from aforesaid.store.announcing import Announcements
 from aforesaid.store.failover import open_with_failover
-from aforesaid.store.locations import attachments_of
+from aforesaid.store.locations import attachments_of, default_location
 from aforesaid.telemetry import Metrics
 from aforesaid.telemetry.tracing import open_tracing
 
@@ -137,7 +137,8 @@ async def _open(
         profile_name=profile_name,
     )
     await services.start()
-    return Memory(services)
+    named = default_location() if location is None else location
+    return Memory(services, None if isinstance(named, Store) else str(named))
 
 
 def _chat(settings: Settings, store: Store, metrics: Metrics) -> Chat | None:
@@ -152,6 +153,16 @@ def _chat(settings: Settings, store: Store, metrics: Metrics) -> Chat | None:
 
 class Memory(AllMemories, MemoryOperations, MemoryTransfer):
     """The memory of all users."""
+
+    def __init__(self, services: Services, location: str | None = None) -> None:
+        """Use `connect` or `open`."""
+        super().__init__(services)
+        self._location = location
+
+    @property
+    def location(self) -> str | None:
+        """The location of the store; None for a store that was given as an object."""
+        return self._location
 
     @public(unaudited="reads nothing", untimed="reads nothing")
     def user(
