@@ -16,7 +16,7 @@ from aforesaid.digest.executor import Executor
 from aforesaid.digest.steps import steps_of
 from aforesaid.digest.writing import Writer
 from aforesaid.domain.scope import Scope
-from aforesaid.domain.summary import SummaryKind
+from aforesaid.domain.summary import SummaryKind, ViewKind
 from aforesaid.front.services import Services
 from aforesaid.memory import Memory
 from aforesaid.profiles import Policy, load_profile
@@ -32,6 +32,7 @@ def test_every_policy_is_described_and_makes_kinds_that_exist() -> None:
     assert set(POLICIES) == set(get_args(Policy))
     made = [kind for policy in POLICIES.values() for kind in policy.kinds]
     assert sorted(made) == sorted(get_args(SummaryKind))
+    assert {*get_args(ViewKind), "tree"} == set(get_args(SummaryKind))
 
 
 @pytest.mark.parametrize("policy", get_args(Policy))
