@@ -206,9 +206,7 @@ async def test_a_second_view_of_the_same_days_says_what_to_give(store: Store) ->
     first = await view(store, week)
     with pytest.raises(SourcesChanged, match=f"read summary {first.id} again.*as `previous`, or the `day`"):
         await view(store, week)
-    with pytest.raises(
-        SourcesChanged, match=r"99 is no active day summary of 2026-03-01; leave out `previous`"
-    ):
+    with pytest.raises(SourcesChanged, match=r"99 is no active day summary of 2026-03-01; leave out `previous`"):
         await view(store, replace(week, kind="day", day=date(2026, 3, 1), previous=99))
     assert (await view(store, replace(week, previous=first.id))).version == 2
     assert (await view(store, replace(week, day=date(2026, 3, 1)))).version == 1
