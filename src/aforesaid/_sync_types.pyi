@@ -52,6 +52,10 @@ from aforesaid.upkeep import UpkeepReport
 class SyncMemory:
     """The memory of all users."""
 
+    @property
+    def location(self) -> str | None:
+        """The location of the store; None for a store that was given as an object."""
+
     def user(
         self,
         user: str | int,

@@ -26,6 +26,7 @@ from aforesaid.errors import StoreClosed
 from aforesaid.memory import Memory, UserMemory, connect
 from aforesaid.models.embed import Embedder
 from aforesaid.settings import Settings
+from aforesaid.store import Store
 
 if TYPE_CHECKING:
     from aforesaid import _sync_types as types
@@ -34,7 +35,7 @@ T = TypeVar("T")
 
 
 def open(  # noqa: A001 - reads as aforesaid.open
-    location: str | os.PathLike[str] | None = None,
+    location: str | os.PathLike[str] | Store | None = None,
     *,
     profile: str | os.PathLike[str] | Mapping[str, Any] | None = None,
     embedder: str | Embedder | None = None,

@@ -37,7 +37,7 @@ from aforesaid.settings import Settings, as_settings
 from aforesaid.store import Store
 from aforesaid.store.announcing import Announcements
 from aforesaid.store.failover import open_with_failover
-from aforesaid.store.locate import attachments_of
+from aforesaid.store.locations import attachments_of, default_location
 from aforesaid.telemetry import Metrics
 from aforesaid.telemetry.tracing import open_tracing
 
@@ -48,7 +48,7 @@ _log: Final = logging.getLogger("aforesaid")
 
 
 def connect(
-    location: str | os.PathLike[str] | None = None,
+    location: str | os.PathLike[str] | Store | None = None,
     *,
     profile: str | os.PathLike[str] | Mapping[str, Any] | None = None,
     embedder: str | Embedder | None = None,
@@ -61,7 +61,8 @@ def connect(
 
     `location` is a path or `sqlite:PATH` (a SQLite file, created if it does not exist), `json:PATH` (one JSON file),
     `files:PATH` (a folder of account folders), `postgresql://…`, or `:memory:`. Default: AFORESAID_STORE, or `store` in
-    `aforesaid.toml`, or `memory.db` in the platform's data folder.
+    `aforesaid.toml`, or `memory.db` in the platform's data folder. It may also be an open `Store` of your own, which
+    has no fallback, and is closed with the memory.
 
     `embedder` makes search by meaning possible: `local` (the default, offline), `process` (the same in a separate
     process, for servers), `PROVIDER:MODEL` or `MODEL@BASE_URL` for any OpenAI-compatible server, or `none` for keyword
@@ -117,14 +118,14 @@ class Connecting:
 
 
 async def _open(
-    location: str | os.PathLike[str] | None,
+    location: str | os.PathLike[str] | Store | None,
     profile: Profile,
     embedder: Embedder | None,
     settings: Settings,
     metrics: Metrics,
     profile_name: str,
 ) -> Memory:
-    store = await open_with_failover(location, settings.fallback)
+    store = location if isinstance(location, Store) else await open_with_failover(location, settings.fallback)
     services = Services(
         store,
         profile,
@@ -136,7 +137,8 @@ async def _open(
         profile_name=profile_name,
     )
     await services.start()
-    return Memory(services)
+    named = default_location() if location is None else location
+    return Memory(services, None if isinstance(named, Store) else str(named))
 
 
 def _chat(settings: Settings, store: Store, metrics: Metrics) -> Chat | None:
@@ -151,6 +153,16 @@ def _chat(settings: Settings, store: Store, metrics: Metrics) -> Chat | None:
 
 class Memory(AllMemories, MemoryOperations, MemoryTransfer):
     """The memory of all users."""
+
+    def __init__(self, services: Services, location: str | None = None) -> None:
+        """Use `connect` or `open`."""
+        super().__init__(services)
+        self._location = location
+
+    @property
+    def location(self) -> str | None:
+        """The location of the store; None for a store that was given as an object."""
+        return self._location
 
     @public(unaudited="reads nothing", untimed="reads nothing")
     def user(

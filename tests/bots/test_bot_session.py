@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -14,9 +15,10 @@ import pytest
 
 import aforesaid
 from aforesaid.bots import Address, BotSession, Deleted, Edited, Pressed
+from aforesaid.bots.sending import TRIES
 from aforesaid.domain.change import AddMessage
 from aforesaid.domain.receipt import Receipt
-from aforesaid.errors import StoreFull
+from aforesaid.errors import PlatformUnavailable, StoreDamaged, StoreError, StoreFull
 from aforesaid.testing import ScriptedModel, faults
 from bots.remembering import QUIET, Waits, texts, with_model
 from bots.room import NOON, Room, incoming
@@ -187,6 +189,60 @@ async def test_a_disk_that_is_full_is_told_and_so_is_that_it_works_again(memory:
         await session.idle()
     assert sum("I can store messages again" in text for text in room.texts) == 1
     assert "Noted." in room.texts[-1]
+
+
+async def test_an_adapter_learns_whether_a_message_is_to_be_delivered_again(
+    memory: aforesaid.Memory, room: Room
+) -> None:
+    async with BotSession(memory, room) as session:
+        with failing(memory, StoreFull("no room is left on the device")):
+            assert not await session.hear(incoming("one", id="1"), redelivers=True)
+            assert not await session.hear(incoming("one", id="1"), redelivers=True)
+            assert await session.hear(incoming("/help", id="2"), redelivers=True)
+            assert await session.hear(incoming("   "))
+        with failing(memory, StoreDamaged("a page is damaged")):
+            assert await session.hear(incoming("never", "bob"), redelivers=True)
+        assert await session.hear(incoming("x" * 70_000, "cem"))
+        for _ in range(2):
+            assert await session.hear(incoming("one", id="1"), redelivers=True)
+        await session.idle()
+    to_ann = [text for to, text in room.sent if to.user == "ann"]
+    assert sum("I could not store that, and try again until I can" in text for text in to_ann) == 1
+    assert sum(text == "(I can store messages again.)" for text in to_ann) == 1
+    assert "Noted." in to_ann[-1]
+    assert "so I will not remember it" in next(text for to, text in room.sent if to.user == "bob")
+    assert [text for role, text in await texts(memory) if role == "user"] == ["one"]
+
+
+async def test_an_answer_to_a_message_that_was_delivered_again_survives_a_platform_that_is_away(
+    tmp_path: Path, room: Room
+) -> None:
+    with ScriptedModel(["First."]) as model:
+        async with with_model(model, tmp_path / "memory.db") as memory, BotSession(memory, room) as session:
+            with failing(memory, StoreFull("no room is left on the device")):
+                await session.hear(incoming("Hi", id="1"), redelivers=True)
+                await session.idle()
+            away = PlatformUnavailable("away", retry_after=0)
+            room.failures.extend([away] * 2 * TRIES)  # the notice and the answer
+            assert await session.hear(incoming("Hi", id="1"), redelivers=True)
+            await session.idle()
+            await session.resume()
+            await session.idle()
+    assert room.texts[-1] == "First."
+
+
+@contextmanager
+def failing(memory: aforesaid.Memory, error: StoreError) -> Iterator[None]:
+    """Let every write fail until the end of the block."""
+    apply = memory.store.apply
+
+    async def fail(changes: object, *_: object) -> object:
+        del changes
+        raise error
+
+    memory.store.apply = fail  # type: ignore[assignment,method-assign]
+    yield
+    memory.store.apply = apply  # type: ignore[method-assign]
 
 
 @pytest.mark.defect("B12")

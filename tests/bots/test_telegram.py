@@ -17,7 +17,8 @@ import aforesaid
 from aforesaid.bots import BotSession, run
 from aforesaid.bots.telegram import Telegram
 from aforesaid.bots.telegram.formatting import formatted
-from aforesaid.errors import InvalidInput, PlatformRefused
+from aforesaid.domain.change import AddMessage
+from aforesaid.errors import InvalidInput, PlatformRefused, StoreBusy, StoreFull
 from aforesaid.memory import Connecting
 from aforesaid.settings import Secret, TelegramSettings
 from aforesaid.testing import ScriptedModel
@@ -37,7 +38,7 @@ async def telegram() -> AsyncIterator[FakeTelegram]:
 
 def platform(telegram: FakeTelegram, **more: str) -> Telegram:
     settings = TelegramSettings(Secret(telegram.token), api=telegram.base_url, **more)  # type: ignore[arg-type]
-    return Telegram(settings, poll_seconds=1)
+    return Telegram(settings, poll_seconds=1, retry_seconds=0.02)
 
 
 def opened(path: Path) -> Connecting:
@@ -212,6 +213,65 @@ async def test_what_is_written_while_the_bot_is_away_is_answered_when_it_is_back
             await telegram.wait_for(lambda: session.health().status == "active")
         said = [m.text for m in await memory.user("1001", space="telegram").history() if m.role == "user"]
         assert said == ["one", "two", "three"]
+
+
+@pytest.mark.parametrize("through_webhook", [False, True])
+async def test_a_message_that_cannot_be_stored_is_confirmed_when_it_can(
+    telegram: FakeTelegram, tmp_path: Path, *, through_webhook: bool
+) -> None:
+    port = free_port()
+    hook = {"webhook": f"http://127.0.0.1:{port}/hook", "listen": f"127.0.0.1:{port}"} if through_webhook else {}
+    async with opened(tmp_path) as memory, running(telegram, memory, **hook) as session:
+        apply, tries = memory.store.apply, 0
+
+        async def full(changes: object, *_: object) -> object:
+            nonlocal tries
+            tries += isinstance(changes[0], AddMessage)  # type: ignore[index]
+            raise StoreFull("no room is left on the device")
+
+        memory.store.apply = full  # type: ignore[assignment,method-assign]
+        telegram.say(ANN, "one")
+        telegram.say(ANN, "two")
+        await telegram.wait_for(lambda: tries > 2)
+        assert session.stats.stored == 0
+        memory.store.apply = apply  # type: ignore[method-assign]
+        await telegram.confirmed()
+        await telegram.wait_for(lambda: sum("Noted." in sent.text for sent in telegram.sent) > 0)
+        said = [m.text for m in await memory.user("1001", space="telegram").history() if m.role == "user"]
+    assert said == ["one", "two"]
+    assert sum("I could not store that" in sent.text for sent in telegram.sent) == 1
+    assert "lost to me" not in str(telegram.sent)
+
+
+@pytest.mark.parametrize("through_webhook", [False, True])
+async def test_a_message_that_no_store_accepts_is_confirmed(
+    telegram: FakeTelegram, tmp_path: Path, *, through_webhook: bool
+) -> None:
+    port = free_port()
+    hook = {"webhook": f"http://127.0.0.1:{port}/hook", "listen": f"127.0.0.1:{port}"} if through_webhook else {}
+    async with opened(tmp_path) as memory, running(telegram, memory, **hook):
+        telegram.say(ANN, "x" * 70_000)
+        assert "at most 65,536" in (await telegram.next_sent(0)).text
+        await telegram.confirmed()
+
+
+async def test_an_edit_that_cannot_be_stored_is_confirmed_when_it_can(telegram: FakeTelegram, tmp_path: Path) -> None:
+    async with opened(tmp_path) as memory, running(telegram, memory) as session:
+        number = telegram.say(ANN, "I live in Bern")
+        await telegram.next_sent(0)
+        apply, tried = memory.store.apply, asyncio.Event()
+
+        async def busy(changes: object, *_: object) -> object:
+            del changes
+            tried.set()
+            raise StoreBusy("another process holds the store")
+
+        memory.store.apply = busy  # type: ignore[assignment,method-assign]
+        telegram.edit(ANN, number, "I live in Bonn")
+        await tried.wait()
+        memory.store.apply = apply  # type: ignore[method-assign]
+        await telegram.confirmed()
+        assert session.stats.edits == 1
 
 
 async def test_a_wrong_token_is_told_at_once(telegram: FakeTelegram, tmp_path: Path) -> None:

@@ -243,6 +243,8 @@ def test_what_was_cleared_leaves_the_window_and_can_still_be_found(tmp_path: Pat
         ({"similarity": 2}, "between 0 and 1"),
         ({"budget": 10}, "256"),
         ({"tokens": {"recent": -1}}, "tokens"),
+        ({"kinds": ["rollin"]}, "there are tree, rolling, day, week, history; did you mean 'rolling'"),
+        ({"kinds": [["day"]]}, "unknown kind of summary"),
         (5, "must be a table"),
     ],
 )

@@ -12,8 +12,9 @@ import pytest
 
 from aforesaid import errors
 from aforesaid.cli import app
+from aforesaid.domain.summary import SUMMARY_KINDS
 from aforesaid.memory import Memory, UserMemory
-from aforesaid.profiles import BUILT_IN, Profile
+from aforesaid.profiles import BUILT_IN, Profile, load_profile
 from project.programs import Programs, programs
 
 ROOT = Path(__file__).parent.parent.parent
@@ -93,6 +94,14 @@ def test_every_key_of_a_profile_is_documented() -> None:
     page = reference("profiles.md")
     for name in [field.name for field in fields(Profile)] + list(BUILT_IN):
         assert f"`{name}`" in page, name
+
+
+def test_the_kinds_of_summaries_that_a_context_shows_are_documented() -> None:
+    (row,) = [line for line in reference("profiles.md").splitlines() if line.startswith("| `kinds` |")]
+    assert all(f"`{kind}`" in row for kind in SUMMARY_KINDS)
+    for name in BUILT_IN:
+        kinds = load_profile(name).context.kinds
+        assert (f"`{name}`: `{', '.join(kinds)}`" in row) == bool(kinds), name
 
 
 def test_every_recipe_explains_itself() -> None:

@@ -8,11 +8,15 @@ import re
 import shutil
 import subprocess
 import sys
+from importlib import import_module
+from inspect import ismodule
 from pathlib import Path
+from pkgutil import iter_modules
 
 import aforesaid
 import ordering
 from aforesaid import errors
+from aforesaid import store as stores
 
 ROOT = Path(__file__).parent.parent.parent
 MIGRATIONS = {
@@ -49,6 +53,12 @@ POSTGRES_MIGRATIONS = {
     "0011_kinds.sql": "449df0a2322930b7",
     "0012_receipts.sql": "d0e5d002c347833a",
 }
+
+
+def test_no_name_of_the_stores_hides_a_module() -> None:
+    for module in iter_modules(stores.__path__):
+        assert ismodule(import_module(f"aforesaid.store.{module.name}"))
+        assert ismodule(getattr(stores, module.name)), module.name
 
 
 def test_the_public_face_is_small_and_whole() -> None:

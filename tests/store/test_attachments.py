@@ -16,7 +16,7 @@ from aforesaid.memory import Connecting, Memory
 from aforesaid.portability.importing import ImportOptions, Loader
 from aforesaid.store import open_store, questions
 from aforesaid.store.attachments import Attachments
-from aforesaid.store.locate import attachments_of, restore_store
+from aforesaid.store.locations import attachments_of, restore_store
 from making import archive
 
 CAT, DOG = b"\x89PNG a cat", b"\x89PNG a dog"

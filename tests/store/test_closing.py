@@ -15,7 +15,7 @@ from aforesaid.store import open_store, questions
 from aforesaid.store.failover import Failover
 from aforesaid.store.failover.fallback import FIRST, Fallback
 from aforesaid.store.journalled import JournalledStore
-from aforesaid.store.locate import Location, open_layout
+from aforesaid.store.locations import Location, open_layout
 from making import add, archive
 
 ANN = Scope.of("ann")

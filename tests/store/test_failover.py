@@ -26,7 +26,7 @@ from aforesaid.store import Store, open_store, questions
 from aforesaid.store.failover import Failover, open_with_failover
 from aforesaid.store.failover.failover import IN_MEMORY, ON_DISK
 from aforesaid.store.failover.fallback import FIRST, Fallback, PendingMessages
-from aforesaid.store.locate import Location, open_layout
+from aforesaid.store.locations import Location, open_layout
 from aforesaid.store.sqlite import Options, SqliteStore
 from making import add, adding
 from torture.disk import FailingDisk

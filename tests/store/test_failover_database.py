@@ -17,7 +17,7 @@ from aforesaid.store import open_store, questions
 from aforesaid.store.contract import Store
 from aforesaid.store.failover.failover import Failover
 from aforesaid.store.failover.fallback import FIRST, Fallback
-from aforesaid.store.locate import Location, open_layout
+from aforesaid.store.locations import Location, open_layout
 from aforesaid.store.postgres import Options, PostgresStore
 from making import adding
 from pg import Server, shared_server

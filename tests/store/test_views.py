@@ -183,13 +183,33 @@ async def test_a_view_cannot_be_folded_into_the_tree(store: Store) -> None:
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"text": " "}, {"first": 0}, {"messages": 0}, {"last": 1, "first": 2}, {"summaries": (1, 1)}],
-    ids=["empty", "no first", "no messages", "backwards", "twice"],
+    [
+        {"text": " "},
+        {"first": 0},
+        {"messages": 0},
+        {"last": 1, "first": 2},
+        {"summaries": (1, 1)},
+        {"kind": "month"},
+        {"kind": "tree"},
+    ],
+    ids=["empty", "no first", "no messages", "backwards", "twice", "unknown kind", "no view"],
 )
 def test_a_view_that_covers_nothing_is_refused(wrong: dict[str, Any]) -> None:
     fields: dict[str, Any] = {"scope": ANN, "kind": "day", "text": "x", "first": 1, "last": 2, "messages": 2}
     with pytest.raises(InvalidInput):
         ViewDraft(**{**fields, **wrong})
+
+
+async def test_a_second_view_of_the_same_days_says_what_to_give(store: Store) -> None:
+    await add(store, ANN, "one")
+    week = ViewDraft(ANN, "week", "x", 1, 1, 1)
+    first = await view(store, week)
+    with pytest.raises(SourcesChanged, match=f"read summary {first.id} again.*as `previous`, or the `day`"):
+        await view(store, week)
+    with pytest.raises(SourcesChanged, match=r"99 is no active day summary of 2026-03-01; leave out `previous`"):
+        await view(store, replace(week, kind="day", day=date(2026, 3, 1), previous=99))
+    assert (await view(store, replace(week, previous=first.id))).version == 2
+    assert (await view(store, replace(week, day=date(2026, 3, 1)))).version == 1
 
 
 async def test_what_no_model_wrote_is_found_again(store: Store) -> None:

@@ -20,6 +20,7 @@ from aforesaid.errors import (
     SourcesChanged,
     SpendingLimit,
 )
+from aforesaid.profiles.policies import POLICIES
 
 if TYPE_CHECKING:
     from aforesaid.facts import ForgetResult, RememberResult
@@ -62,13 +63,7 @@ def storage(backend: str) -> str:
 
 def rhythm(found: MemoryStatus) -> str:
     """Describe when the policy of the profile makes summaries."""
-    return {
-        "tree": f"one after every {found.threshold} of your messages",
-        "rolling": f"one after {found.threshold} messages of this chat",
-        "tiers": f"the whole history is analysed after every {found.threshold} messages, or once a day",
-        "calendar": "one for each day, and one for the week",
-        "none": "none in this profile; every message is stored and can be found",
-    }[found.policy]
+    return POLICIES[found.policy].rhythm.format(threshold=found.threshold)
 
 
 def status(found: MemoryStatus) -> str:

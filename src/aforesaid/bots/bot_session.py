@@ -46,9 +46,9 @@ _SHORT: Final = 20
 class BotSession:
     """Stores the messages of a platform and sends the answers. Use it with `async with`.
 
-    When `hear` returns, the message is stored. A message that is delivered again, for example after a crash, is
-    recognised by its id, so it is stored once and answered once. Messages that were not answered before the bot
-    stopped are answered when it runs again.
+    When `hear` returns True, the message is stored or refused for good, and an adapter may acknowledge it; see there. A
+    message that is delivered again, for example after a crash, is recognised by its id, so it is stored once and
+    answered once. Messages that were not answered before the bot stopped are answered when it runs again.
     """
 
     def __init__(
@@ -100,23 +100,34 @@ class BotSession:
         if left:
             _log.warning("the bot stopped; %d stored messages will be answered when it runs again", left)
 
-    async def hear(self, incoming: IncomingMessage) -> None:
-        """Store a message. It is stored when this returns; the answer follows if the message is for the bot."""
+    async def hear(self, incoming: IncomingMessage, *, redelivers: bool = False) -> bool:
+        """Store a message, and return whether it is done with. The answer follows if the message is for the bot.
+
+        Returns False if the message is not stored because the store fails, for example because the disk is full. A
+        platform that `redelivers` what is not acknowledged then leaves it unacknowledged, and passes the message again
+        before later ones of its thread; on others it is lost. The person is told which of the two it is.
+
+        Returns True for everything else: the message is stored now or was before, is a command, is empty, or can never
+        be stored, for example because it is too long. Delivering it again would change nothing.
+        """
         self.stats.received += 1
         thread = incoming.address.thread_key
         text = _whole(incoming)
         if not text.strip():
-            return
+            return True
         async with self._turn(thread):
             user = self._user(incoming.address)
             try:
                 if await self._route(user, incoming, text):
-                    return
+                    return True
                 if await found(user, incoming.id, versions=True) is not None:
-                    return  # delivered again
+                    return True  # delivered again
                 await self._store(user, incoming, text)
             except AforesaidError as error:
-                self._not_stored(incoming, error)
+                done = not self._may_succeed_later(incoming, error)
+                self._not_stored(incoming, error, lost=done or not redelivers)
+                return done
+            return True
 
     async def resume(self) -> None:
         """Answer stored messages that are not answered yet, because the bot was stopped or could not send."""
@@ -357,17 +368,28 @@ class BotSession:
             sent=lambda parts: self._pending.sent(pending, parts),
         )
 
-    def _not_stored(self, incoming: IncomingMessage, error: AforesaidError) -> None:
+    def _may_succeed_later(self, incoming: IncomingMessage, error: AforesaidError) -> bool:
+        """Return whether a message that could not be stored may be stored when it is delivered again."""
+        if not isinstance(error, StoreError) or error.consequence == "refuse":
+            return False
+        # A command that was begun is not repeated: it may have been carried out in part.
+        return not self._pending.knows(PendingReply(incoming.address, incoming.id, time()))
+
+    def _not_stored(self, incoming: IncomingMessage, error: AforesaidError, *, lost: bool) -> None:
         self.stats.failed(f"a message could not be stored: {error}")
         if isinstance(error, StoreError):
             _log.error(
                 "a message of %s in %s could not be stored: %s", incoming.address.user, incoming.address.space, error
             )
-        if incoming.wanted:
-            if isinstance(error, StoreError):
-                self._notices.store_failed(incoming.address)
-            told = f"(I could not store that, so I will not remember it. {failure(error)})"
-            self._say(incoming.address, Answer(told), incoming.id)
+        if not incoming.wanted:
+            return
+        # What is delivered again fails every few seconds: the person is told once.
+        known = not lost and self._notices.knows_failure(incoming.address)
+        if isinstance(error, StoreError):
+            self._notices.store_failed(incoming.address, lost=lost)
+        if not known:
+            what = "so I will not remember it" if lost else "and try again until I can"
+            self._say(incoming.address, Answer(f"(I could not store that, {what}. {failure(error)})"), incoming.id)
 
 
 def _whole(incoming: IncomingMessage) -> str:

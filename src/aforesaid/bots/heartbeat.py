@@ -38,12 +38,15 @@ def folder_and_name(location: str | None) -> tuple[Path, str] | None:
 
 
 class Heartbeat:
-    """Writes the file of one bot every few seconds, and deletes it when the bot stops."""
+    """Writes the file of one bot every few seconds, and deletes it when the bot stops.
+
+    There is no file for a store without a location, or in memory.
+    """
 
     def __init__(
         self, location: str | None, platform: str, health: Callable[[], Component], loops: BackgroundLoops
     ) -> None:
-        place = folder_and_name(location)
+        place = None if location is None else folder_and_name(location)
         self._path = None if place is None else place[0] / f"{place[1]}.{platform}{_SUFFIX}"
         self._health = health
         self._loop = loops.add(BackgroundLoop(f"{platform} heartbeat", self._beat, retry_seconds=EVERY, log=_log))

@@ -80,6 +80,8 @@ class PendingReplies:
         """Store that an answer is pending."""
         if pending.command is not None:
             self._commands.add(pending.key)
+        # It was settled before if its message could not be stored, and is delivered again.
+        self._settled.pop(pending.key, None)
         await self._put([PutMark(self._prefix + pending.key, json.dumps(asdict(pending)))])
 
     async def sent(self, pending: PendingReply, parts: int) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from aforesaid.bots.bot_session import BotSession
 from aforesaid.bots.contract import Platform
+from aforesaid.bots.heartbeat import Heartbeat
 from aforesaid.errors import PlatformUnavailable
 from aforesaid.tasks import end
 
@@ -36,10 +37,13 @@ async def run(
 ) -> None:
     """Run a bot until this is cancelled, or until the process receives SIGINT or SIGTERM.
 
+    While it runs, its health is in a file beside the store, which `aforesaid status` reads.
+
     Raises PlatformRefused when the platform rejects the bot, for example because of a wrong token. While the platform
     cannot be reached, the bot retries with exponential backoff. `ready` is called with the bot's name after each login.
     """
-    async with session or BotSession(memory, platform) as taking:
+    taking = session or BotSession(memory, platform)
+    async with taking, Heartbeat(memory.location, platform.name, taking.health, memory.loops):
         listening = asyncio.create_task(_listen(platform, taking, ready, first_pause), name="aforesaid-listening")
         undo = _stop_on_signals(listening)
         try:

@@ -22,8 +22,9 @@ class StorageNotices:
         self._say = say
         self._sent: LRUCache[tuple[str, str], frozenset[str]] = LRUCache(_MOST_PEOPLE)
         """The notices of each person's last receipt."""
-        self._failed: LRUCache[Address, None] = LRUCache(_MOST_PEOPLE)
-        """Addresses that got a notice about a failed write, and no notice yet that writing works again."""
+        self._failed: LRUCache[Address, bool] = LRUCache(_MOST_PEOPLE)
+        """Addresses that got a notice about a failed write, and no notice yet that writing works again; True if a
+        message was lost."""
 
     @property
     def failing(self) -> bool:
@@ -43,12 +44,17 @@ class StorageNotices:
         if NOT_DURABLE in before - notices:
             self._say(to, Answer("(What you say is stored durably again, and so is what you said in between.)"))
 
-    def store_failed(self, to: Address) -> None:
-        """Note that a message of somebody could not be stored."""
-        self._failed[to] = None
+    def knows_failure(self, to: Address) -> bool:
+        """Return whether somebody was told that a message could not be stored, and not yet that storing works again."""
+        return to in self._failed
+
+    def store_failed(self, to: Address, *, lost: bool) -> None:
+        """Note that a message of somebody could not be stored. It is `lost` if it is not delivered again."""
+        self._failed[to] = lost or self._failed.get(to, False)
 
     def store_works(self) -> None:
         """Tell everybody whose message could not be stored that storing works again."""
         while self._failed:
-            to, _ = self._failed.popitem()
-            self._say(to, Answer("(I can store messages again. What I could not store is lost to me: send it again.)"))
+            to, lost = self._failed.popitem()
+            again = " What I could not store is lost to me: send it again." if lost else ""
+            self._say(to, Answer(f"(I can store messages again.{again})"))

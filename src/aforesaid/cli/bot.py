@@ -94,18 +94,15 @@ def called(settings: Settings) -> tuple[str, ...]:
 
 async def _run(make: Callable[[Settings], Platform], store: str | None, profile: str | None) -> None:
     from aforesaid.bots import BotSession, run  # noqa: PLC0415 - only bots need it
-    from aforesaid.bots.heartbeat import Heartbeat  # noqa: PLC0415
 
     settings = load_settings()
     platform = make(settings)
-    location = settings.store if store is None else store
     try:
         async with aforesaid.connect(store, profile=profile, settings=settings) as memory:
             session = BotSession(memory, platform, assistant=Assistant(memory, system=settings.bots.system or SYSTEM))
             if memory.models is None or not memory.models.has("chat"):
                 say("no model is configured: the bot stores, finds and reminds, but does not write replies of its own")
-            async with Heartbeat(location, platform.name, session.health, memory.loops):
-                await run(memory, platform, session=session, ready=_print_ready)
+            await run(memory, platform, session=session, ready=_print_ready)
     finally:
         await platform.close()
     say("stopped; every message is stored")

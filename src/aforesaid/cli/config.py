@@ -35,7 +35,7 @@ from aforesaid.settings import (
 from aforesaid.settings.config_file import find_file, usual_place
 from aforesaid.settings.effective_values import EffectiveValue, Shown, chain_of, effective
 from aforesaid.settings.known_providers import KNOWN_PROVIDERS
-from aforesaid.store.locate import default_location
+from aforesaid.store.locations import default_location
 
 _NOTHING: Final = "–"
 _ONCE: Final = Resilience(attempts=1)

@@ -25,7 +25,7 @@ from aforesaid.errors import InvalidInput
 from aforesaid.portability import READERS, AttachmentCopy, Loaded, Migrated, list_counts, migrate
 from aforesaid.settings import load_settings
 from aforesaid.store import Progress, locate, open_store
-from aforesaid.store.locate import MEMORY, attachments_of
+from aforesaid.store.locations import MEMORY, attachments_of
 
 _STREAM = "-"
 _USERS_SHOWN = 20

@@ -1,4 +1,4 @@
-"""Maps new messages to the agenda entries of a summary policy."""
+"""The entries of the agenda that a summary policy makes for messages and for users."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from datetime import tzinfo
 
 from aforesaid.digest.calendar import day_of
 from aforesaid.domain.agenda import Passed, Subject, Touch
+from aforesaid.profiles.policies import POLICIES
 
 
 def affected_subjects(
@@ -15,7 +16,7 @@ def affected_subjects(
     """Return the subjects that these messages affect: a user, a user in a thread, or a day of a space."""
     found: dict[Subject, Touch] = {}
     for message in passed:
-        subject = _subject(policy, message, zone)
+        subject = _of_message(policy, message, zone)
         before = found.get(subject)
         found[subject] = Touch(
             subject,
@@ -27,8 +28,16 @@ def affected_subjects(
     return tuple(found.values())
 
 
-def _subject(policy: str, message: Passed, zone: Callable[[str], tzinfo]) -> Subject:
-    if policy == "calendar":
+def subject_of_user(policy: str, space: str, user: str, thread: str) -> Subject | None:
+    """Return the subject that a user's summaries depend on; None if they depend on the days of the space."""
+    about = POLICIES[policy].subject
+    if about == "day":
+        return None
+    return Subject(policy, space, user, thread if about == "thread" else "")
+
+
+def _of_message(policy: str, message: Passed, zone: Callable[[str], tzinfo]) -> Subject:
+    found = subject_of_user(policy, message.space, message.user, message.thread)
+    if found is None:
         return Subject(policy, message.space, day=day_of(message.at, zone(message.space)).isoformat())
-    thread = message.thread if policy == "rolling" else ""
-    return Subject(policy, message.space, message.user, thread)
+    return found

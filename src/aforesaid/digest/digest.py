@@ -16,6 +16,7 @@ from aforesaid.errors import NotFound, SourcesChanged
 from aforesaid.models.embed import Embedder
 from aforesaid.profiles import Profile
 from aforesaid.profiles.effective import settings_of
+from aforesaid.profiles.policies import POLICIES
 from aforesaid.settings import Settings
 from aforesaid.store import questions
 from aforesaid.telemetry import Metrics
@@ -96,6 +97,6 @@ class Digest:
 
     async def _wanted(self, entry: Entry) -> bool:
         """Return whether summaries are on for the user. A day of a whole space is always summarised."""
-        if self.policy == "calendar":
+        if POLICIES[self.policy].subject == "day":
             return True
         return wants_memory(await settings_of(self._store, entry.subject.scope))

@@ -2,25 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from aforesaid.digest.digest import Digest
 from aforesaid.digest.writing import WITHOUT_MODEL, Written
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary import Summary
 from aforesaid.domain.summary_change import Revise
 from aforesaid.errors import SourcesChanged
-from aforesaid.profiles import Policy
+from aforesaid.profiles.policies import POLICIES
 from aforesaid.store import questions
-
-KINDS: Final[dict[Policy, tuple[str, ...]]] = {
-    "tree": ("tree",),
-    "rolling": ("rolling",),
-    "calendar": ("day", "week"),
-    "tiers": ("history",),
-    "none": (),
-}
-"""The kinds of summaries that each policy makes."""
 
 
 async def to_redo(digest: Digest, limit: int, after: int = 0) -> list[Summary]:
@@ -28,7 +17,7 @@ async def to_redo(digest: Digest, limit: int, after: int = 0) -> list[Summary]:
     if not digest.redo or not digest.executor.writer.has_model():
         return []
     found: list[Summary] = []
-    for kind in KINDS[digest.policy]:
+    for kind in POLICIES[digest.policy].kinds:
         found += await digest.executor.store.read(
             questions.SummariesWithoutModel(kind, WITHOUT_MODEL, after, limit - len(found))
         )

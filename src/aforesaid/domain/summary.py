@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias, get_args
 
 from aforesaid.domain import checks
 from aforesaid.domain.scope import Scope
-from aforesaid.errors import InvalidInput
+from aforesaid.errors import InvalidInput, quoted
 
 SummaryKind: TypeAlias = Literal["tree", "rolling", "day", "week", "history"]
 """A `tree` summary archives its sources. The others are views that archive nothing."""
+SUMMARY_KINDS: Final[tuple[SummaryKind, ...]] = get_args(SummaryKind)
+ViewKind: TypeAlias = Literal["rolling", "day", "week", "history"]
 
 Reach: TypeAlias = Literal["chunks", "thread", "user", "sources"]
 """What lies below a summary: archives, a stretch of what the owner has in a thread or in all, or what sources have."""
@@ -73,7 +75,7 @@ class ViewDraft:
     """A summary of a range of a user's messages, which archives nothing."""
 
     scope: Scope
-    kind: Literal["rolling", "day", "week", "history"]
+    kind: ViewKind
     text: str
     first: int
     """The first message that the previous summary does not cover."""
@@ -98,7 +100,9 @@ class ViewDraft:
     """Sequence numbers of the messages whose texts were read for it; none may have been replaced when it is stored."""
 
     def __post_init__(self) -> None:
-        """Raise InvalidInput for an empty summary, or one that covers nothing."""
+        """Raise InvalidInput for an unknown kind, for an empty summary, or for one that covers nothing."""
+        if self.kind not in (known := get_args(ViewKind)):
+            raise InvalidInput(f"the kind of a view must be one of {', '.join(known)}, not {quoted(self.kind)}", "kind")
         summary_text(self.text)
         check_origin(self.model, self.prompt)
         checks.at_least(self.first, 1, "the first message")

@@ -21,6 +21,7 @@ from aforesaid.domain.summary import Summary
 from aforesaid.front.handle import IN_METHOD, UserHandle, public
 from aforesaid.profiles import load_profile
 from aforesaid.profiles.effective import tuned, zone_from
+from aforesaid.profiles.policies import POLICIES
 from aforesaid.profiles.recipe import LEAST_BUDGET, MOST_TOKENS
 from aforesaid.profiles.runtime_settings import BUDGET
 from aforesaid.store import questions
@@ -28,14 +29,8 @@ from aforesaid.store import questions
 if TYPE_CHECKING:
     from aforesaid.context import AccountContext, Context
 
-_KINDS: Final[Mapping[str, tuple[str, ...]]] = {
-    "tree": ("tree",),
-    "rolling": ("rolling",),
-    "calendar": ("day", "week"),
-    "tiers": ("history",),
-    "none": ("tree",),
-}
-"""The kinds of summaries that each policy makes; without one, those that people ask for."""
+_ON_REQUEST: Final = ("tree",)
+"""The kinds of summaries that people ask for where none is made automatically."""
 _MOST_COUNTED: Final = 1_000
 """Messages since a rolling summary are counted up to here."""
 _LONGEST: Final = 64 * 1024 * 1024
@@ -175,7 +170,7 @@ class UserContexts(UserHandle):
         settings = await self._services.effective.of(self.scope)
         ledger = await store.read(questions.UserLedger(self.scope, here=here))
         found = await store.read(questions.Summaries(self.scope, here=here))
-        active = [each for each in found if each.kind in _KINDS[profile.summaries]]
+        active = [each for each in found if each.kind in (POLICIES[profile.summaries].kinds or _ON_REQUEST)]
         threshold, since_last = await self._progress(settings, ledger.open_turns, ledger.messages, active)
         return MemoryStatus(
             enabled=wants_memory(settings),

@@ -11,19 +11,19 @@ from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias, get_args
+from typing import Any, Final, get_args
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from aforesaid.domain import checks
 from aforesaid.domain.memory import CATEGORIES
 from aforesaid.errors import InvalidInput, quoted
+from aforesaid.profiles.policies import Policy
 from aforesaid.profiles.recipe import Recipe, read_recipe
+
+__all__ = ["BUILT_IN", "DEFAULT", "Policy", "Profile", "load_profile"]
 
 DEFAULT: Final = "default"
 BUILT_IN: Final = (DEFAULT, "archive", "community", "account", "companion", "session")
-
-Policy: TypeAlias = Literal["tree", "rolling", "calendar", "tiers", "none"]
-"""The policy of automatic summaries."""
 
 _MOST_MESSAGES: Final = 10_000
 _MOST_CHARACTERS: Final = 4_000

@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 from aforesaid.domain import checks
+from aforesaid.domain.summary import SUMMARY_KINDS, SummaryKind
 from aforesaid.errors import InvalidInput, quoted
 
 SectionName: TypeAlias = Literal[
@@ -88,7 +89,7 @@ class Recipe:
     """Number of best hits whose next messages may be shown too; not used with `around`."""
     memories: int
     """Maximum number of memories."""
-    kinds: tuple[str, ...]
+    kinds: tuple[SummaryKind, ...]
     """The kinds of summaries that are shown; empty for all kinds."""
     layout: Layout
     """How the text is laid out: messages or portrait."""
@@ -178,8 +179,16 @@ def _checked(key: str, value: object, what: str, start: Recipe | None) -> Any:  
     return value
 
 
-def _kinds(value: object, what: str) -> tuple[str, ...]:
-    return tuple(checks.identifier(kind, what) for kind in _list(value, what))
+def _kinds(value: object, what: str) -> tuple[SummaryKind, ...]:
+    kinds = _list(value, what)
+    for kind in kinds:
+        if kind not in SUMMARY_KINDS:
+            close = get_close_matches(str(kind), SUMMARY_KINDS, n=1)
+            raise InvalidInput(
+                f"{what} names the unknown kind of summary {quoted(kind)}; there are {', '.join(SUMMARY_KINDS)}"
+                + (f"; did you mean {close[0]!r}?" if close else "")
+            )
+    return tuple(kinds)
 
 
 def _similarity(value: object, what: str) -> float:

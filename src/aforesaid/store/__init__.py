@@ -1,7 +1,7 @@
 """Where the log and what is derived from it are kept."""
 
 from aforesaid.store.contract import Progress, Store
-from aforesaid.store.locate import (
+from aforesaid.store.locations import (
     Location,
     default_location,
     hides_damage,

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeVar, runtime_checkable
 
 from aforesaid.domain.change import Change
 from aforesaid.domain.receipt import Receipt
@@ -33,6 +33,7 @@ Progress = Callable[[str, int, int], None]
 """Called with what is being done, how much of it is done, and how much there is."""
 
 
+@runtime_checkable
 class Store(Protocol):
     """A place where the log and what is derived from it are kept."""
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from aforesaid.digest.agenda_subjects import subject_of_user
 from aforesaid.digest.tiers import TiersRules, windows
 from aforesaid.domain.agenda import Subject
 from aforesaid.domain.checks import moment
@@ -126,11 +127,7 @@ async def _history_context(store: Store, scope: Scope, at: datetime) -> Componen
 
 
 async def _failures(store: Store, scope: Scope, profile: Profile) -> tuple[str, ...]:
-    subjects = {
-        "tree": Subject("tree", scope.space, scope.user),
-        "rolling": Subject("rolling", scope.space, scope.user, scope.thread),
-    }
-    subject = subjects.get(profile.summaries)
+    subject = subject_of_user(profile.summaries, scope.space, scope.user, scope.thread)
     planned = None if subject is None else await store.read(questions.PlannedEntry(subject))
     return () if planned is None or planned.error is None else (planned.error,)
 

@@ -194,6 +194,8 @@ class Discord:
     async def _hear(self, message: discord.Message, *, answer: bool) -> None:
         incoming = read_message(message, self._me, (*self._called, self._me.name, self._me.display_name), self._people)
         if incoming is not None:
+            # Discord wants no acknowledgement and delivers nothing again: what cannot be stored is lost, and the
+            # session says so to whoever wrote it.
             await self._taking.hear(incoming if answer else replace(incoming, wanted=False))
 
     async def _follow_up(self, interaction: discord.Interaction, answer: Answer) -> None:

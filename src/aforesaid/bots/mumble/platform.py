@@ -211,6 +211,7 @@ class Mumble:
         address = Address(self.name, self._id(person))
         if channel is not None:
             address = Address(self.space, self._id(person), str(channel))
+        # Mumble delivers nothing again: what cannot be stored is lost, and the session says so to whoever wrote it.
         await self._bot_session.hear(
             IncomingMessage(
                 address,

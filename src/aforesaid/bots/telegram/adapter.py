@@ -57,6 +57,8 @@ if TYPE_CHECKING:
 _log: Final = logging.getLogger("aforesaid.bots")
 
 POLL_SECONDS: Final = 30
+RETRY_SECONDS: Final = 5.0
+"""Seconds until an update is asked for again that could not be stored."""
 _UPDATES: Final = ["message", "edited_message", "callback_query"]
 _TIMEOUT: Final = 30.0
 _TYPING_SECONDS: Final = 4.5
@@ -74,7 +76,12 @@ class Telegram:
     longest = 4096
 
     def __init__(
-        self, settings: TelegramSettings, *, called: tuple[str, ...] = (), poll_seconds: int = POLL_SECONDS
+        self,
+        settings: TelegramSettings,
+        *,
+        called: tuple[str, ...] = (),
+        poll_seconds: int = POLL_SECONDS,
+        retry_seconds: float = RETRY_SECONDS,
     ) -> None:
         if settings.token is None:
             raise InvalidInput(
@@ -90,6 +97,7 @@ class Telegram:
         self._settings = settings
         self._called = (*called, *CALLED)
         self._poll_seconds = poll_seconds
+        self._retry_seconds = retry_seconds
         self._me: User | None = None
         self._in_order = asyncio.Lock()
         self._send_turn = asyncio.Lock()
@@ -171,7 +179,11 @@ class Telegram:
         await self._bot.session.close()
 
     async def _poll(self, session: BotSession) -> None:
-        """Poll for updates. The next poll confirms an update, after it was stored, so none is lost."""
+        """Poll for updates. The next poll confirms an update, after it was stored, so none is lost.
+
+        While the store fails, the same update is asked for again, and the later ones wait behind it: Telegram confirms
+        updates in order only, and keeps them for a day.
+        """
         with translated_errors():
             await self._bot.delete_webhook(drop_pending_updates=False)
         offset: int | None = None
@@ -185,46 +197,54 @@ class Telegram:
                 )
             session.stats.mark_ok()
             for update in updates:
-                await self._take(update, session)
+                if not await self._take(update, session):
+                    await asyncio.sleep(self._retry_seconds)
+                    break
                 offset = update.update_id + 1
 
     async def _be_called(self, address: str, session: BotSession) -> None:
         secret = self._settings.webhook_secret or secrets.token_urlsafe(32)
 
-        async def take(raw: dict[str, Any]) -> None:
+        async def take(raw: dict[str, Any]) -> bool:
             try:
                 update = Update.model_validate(raw, context={"bot": self._bot})
             except ValidationError as error:
                 # Acknowledged all the same: Telegram would deliver it again forever.
                 _log.error("an update of Telegram cannot be read: %s", error)
-                return
+                return True
             async with self._in_order:
-                await self._take(update, session)
-            session.stats.mark_ok()
+                done = await self._take(update, session)
+            if done:
+                session.stats.mark_ok()
+            return done
 
         async with webhook(self._settings.listen, urlsplit(address).path or "/", secret, take) as self.port:
             with translated_errors():
                 await self._bot.set_webhook(address, secret_token=secret, allowed_updates=_UPDATES)
             await asyncio.Event().wait()
 
-    async def _take(self, update: Update, session: BotSession) -> None:
-        """Handle one update. One that fails is logged and skipped: Telegram must not deliver it again forever."""
+    async def _take(self, update: Update, session: BotSession) -> bool:
+        """Handle one update. Return False if it cannot be stored now, and Telegram is to deliver it again.
+
+        One that fails otherwise is logged and skipped: Telegram must not deliver it again forever.
+        """
         try:
             if update.message is not None and self._me is not None:
                 if (numbers := moved(update.message)) is not None:
                     await self._move(*numbers)
                 incoming = read_message(update.message, self._me, self._called, self._moves)
-                if incoming is not None:
-                    await session.hear(incoming)
-            elif update.edited_message is not None:
+                return incoming is None or await session.hear(incoming, redelivers=True)
+            if update.edited_message is not None:
                 edit = read_edit(update.edited_message, self._moves)
                 if edit is not None:
                     await session.edited(edit)
             elif update.callback_query is not None:
                 await self._take_press(update.callback_query, session)
-        except Exception:
+        except Exception as error:
             _log.exception("the update %d of Telegram could not be handled", update.update_id)
             session.stats.failed(f"the update {update.update_id} could not be handled")
+            return not isinstance(error, StoreError) or error.consequence == "refuse"
+        return True
 
     async def _take_press(self, query: CallbackQuery, session: BotSession) -> None:
         try:

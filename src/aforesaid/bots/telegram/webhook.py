@@ -18,14 +18,14 @@ _log: Final = logging.getLogger("aforesaid.bots")
 _HEADER: Final = "X-Telegram-Bot-Api-Secret-Token"
 _MOST_BYTES: Final = 1024 * 1024
 
-Take = Callable[[dict[str, Any]], Awaitable[None]]
+Take = Callable[[dict[str, Any]], Awaitable[bool]]
 
 
 @asynccontextmanager
 async def webhook(listen: str, path: str, secret: str, take: Take) -> AsyncIterator[int]:
     """Listen until the end of the block and pass every update to `take`; yield the port.
 
-    The update is acknowledged when `take` returns. If it raises, Telegram delivers the update again.
+    The update is acknowledged when `take` returns True. If it returns False or raises, Telegram delivers it again.
     """
     host, _, port = listen.rpartition(":")
     if not host or not port.isdecimal():
@@ -41,8 +41,7 @@ async def webhook(listen: str, path: str, secret: str, take: Take) -> AsyncItera
             return web.Response(status=400)
         if not isinstance(update, dict):
             return web.Response(status=400)
-        await take(update)
-        return web.Response()
+        return web.Response(status=200 if await take(update) else 503)
 
     app = web.Application(client_max_size=_MOST_BYTES)
     app.router.add_post(path, handle)

@@ -18,7 +18,7 @@ from aforesaid.server.auth.keys import Keys
 from aforesaid.settings import Settings
 from aforesaid.settings.config_file import usual_place
 from aforesaid.store import sqlite_path
-from aforesaid.store.locate import postgres_dsn
+from aforesaid.store.locations import postgres_dsn
 
 _USER_INFO: Final = re.compile(r"([^@/]*)@")
 _PORT: Final = re.compile(r":(\d*)$")

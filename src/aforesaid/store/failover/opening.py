@@ -12,7 +12,7 @@ from aforesaid.errors import InvalidInput, StoreError, StoreUnavailable, quoted
 from aforesaid.store.contract import Store
 from aforesaid.store.failover.failover import Failover
 from aforesaid.store.failover.fallback import FIRST, Fallback
-from aforesaid.store.locate import Location, data_folder, locate, open_layout, open_store, postgres_dsn
+from aforesaid.store.locations import Location, data_folder, locate, open_layout, open_store, postgres_dsn
 
 AUTO: Final = "auto"
 NONE: Final = "none"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -253,10 +254,23 @@ def _expected_previous(draft: ViewDraft) -> Rule[Summary | None]:
     scope = draft.scope
     current = yield from ask(Summaries(scope, kind=draft.kind, day=draft.day, here=draft.reach == "thread"))
     if [summary.id for summary in current] != ([] if draft.previous is None else [draft.previous]):
-        raise SourcesChanged(f"another {draft.kind} summary was stored first by another process")
+        raise SourcesChanged(_not_the_newest(draft, current))
     if draft.summaries and len((yield from ask(SummariesByNumber(scope, draft.summaries)))) != len(draft.summaries):
         raise NotFound("a summary that it was made of is not one of this user's")
     return current[0] if current else None
+
+
+def _not_the_newest(draft: ViewDraft, current: Sequence[Summary]) -> str:
+    """Say why a view cannot be stored, and what to give instead."""
+    of_day = "" if draft.day is None else f" of {draft.day}"
+    if not current:
+        return f"summary {draft.previous} is no active {draft.kind} summary{of_day}; leave out `previous`"
+    found = ", ".join(str(summary.id) for summary in current)
+    other = ", or the `day` that it is about" if draft.kind in ("day", "week") and draft.day is None else ""
+    return (
+        f"another {draft.kind} summary{of_day} was stored first: read summary {found} again, and give its id as "
+        f"`previous`{other}"
+    )
 
 
 def _covered(draft: ViewDraft) -> Rule[Coverage]:

@@ -58,7 +58,7 @@ def locate(location: str | os.PathLike[str] | None) -> Location:  # noqa: C901 -
     if location is None:
         location = default_location()
     if not isinstance(location, str | Path):
-        raise InvalidInput(f"the location must be a path or a string, not {type(location).__name__}")
+        raise InvalidInput(f"the location must be a path, a string or a store, not {type(location).__name__}")
     checks.storable(str(location), "the location")
     if isinstance(location, Path):
         return Location("sqlite", location)
@@ -127,20 +127,19 @@ async def open_layout(location: Location, first: int = 0) -> Store:
     return await JournalledStore.open(_layout(kind, path), first=first)
 
 
-def attachments_of(location: str | os.PathLike[str] | None, folder: str | None = None) -> Attachments:
+def attachments_of(location: str | os.PathLike[str] | Store | None, folder: str | None = None) -> Attachments:
     """Return the attachments of a store: in `folder`, beside the store, or in memory like the store."""
     from aforesaid.store.attachments import Attachments, folder_of  # noqa: PLC0415 - only who stores messages needs it
 
-    kind, path = locate(location)
     if os.environ.get("AFORESAID_KEY") or os.environ.get("AFORESAID_KEY_FILE"):
         return Attachments(None, refusal="a key is configured, and attachments would be files that are not encrypted")
     if folder is not None:
         return Attachments(checks.file_path(folder, "the folder of attachments").expanduser().absolute())
-    if kind == "postgres":
-        return Attachments(
-            None,
-            refusal="there is no folder for attachments beside a database; name one with the setting `attachments`",
-        )
+    kind, path = (None, None) if isinstance(location, Store) else locate(location)
+    if kind in ("postgres", None):
+        where = "this store" if kind is None else "a database"
+        refusal = f"there is no folder for attachments beside {where}; name one with the setting `attachments`"
+        return Attachments(None, refusal=refusal)
     return Attachments(None if path is None else folder_of(path))
 
 
