@@ -52,6 +52,16 @@ def test_a_fuller_statement_takes_the_place_of_the_shorter_one() -> None:
             "Ann's address is 5 Oak Lane, Leeds.",
         ),
         (
+            "Ann lives at 12 Elm Road, Hull.",
+            "Ann's new address is 5 Oak Lane, Leeds",
+            "Ann's new address is 5 Oak Lane, Leeds.",
+        ),
+        (
+            "Ann's address is 12 Elm Road, Hull, and likes tea.",
+            "Ann moved to Leeds",
+            "Ann likes tea.\nAnn moved to Leeds.",
+        ),
+        (
             "Ann lives at 12 Elm Road, Hull, and likes tea.",
             "Ann moved to Leeds",
             "Ann likes tea.\nAnn moved to Leeds.",
@@ -74,6 +84,8 @@ def test_the_newer_fact_wins_and_nothing_else_is_lost(facts: str, fact: str, mer
         ("Ann likes pizza.", "Ann likes sushi"),
         ("Ann used to live in Rome.", "Ann lives in Berlin"),
         ("Ann works at Siemens.", "Ann works as a nurse"),
+        ("Ann's address is 5 Oak Lane, Leeds.", "Ann lives in Leeds"),
+        ("Ann lives in Hull.", "Ann's e-mail address is ann@example.org"),
     ],
 )
 def test_what_can_both_be_true_stays(facts: str, fact: str) -> None:

@@ -28,6 +28,7 @@ from aforesaid.facts.known_memories import KnownMemories
 from aforesaid.facts.people import Person, whom
 from aforesaid.facts.statement import contradicts, says_the_same, single, statement
 from aforesaid.facts.timing import timing
+from aforesaid.models.offline.memories.keys import says_less
 from aforesaid.text.languages import guess_language
 
 REJECTED: Final = "rejected"
@@ -253,7 +254,9 @@ def _replaces(draft: MemoryDraft, other: MemoryDraft | MemoryRecord, candidate: 
         return False
     mine, theirs = statement(draft.text).claim, statement(other.text).claim
     liked = None if mine is None else mine.liked
-    return liked is None or theirs is None or liked != theirs.liked
+    if liked is None or theirs is None:
+        return not says_less(draft.text, other.text)
+    return liked != theirs.liked
 
 
 def _add(draft: MemoryDraft, candidate: Candidate, plan: Plan, known: KnownMemories) -> None:

@@ -9,7 +9,7 @@ from math import ceil
 from typing import Final, NamedTuple
 
 from aforesaid.domain.text_caches import holds_texts
-from aforesaid.models.offline.memories.keys import Claim, claim_of
+from aforesaid.models.offline.memories.keys import Claim, claim_of, says_less
 from aforesaid.text.folding import fold
 from aforesaid.text.languages import guess_language
 from aforesaid.text.stemming import stems
@@ -105,7 +105,7 @@ def contradicts(new: str, old: str) -> bool:
     mine, others = statement(new).claim, statement(old).claim
     if mine is None or others is None or mine.key != others.key or not single(mine.key):
         return False
-    return mine.liked is None or mine.liked != others.liked
+    return not says_less(new, old) if mine.liked is None else mine.liked != others.liked
 
 
 def single(key: str) -> bool:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Sequence
 from typing import Final, NamedTuple
 
-from aforesaid.models.offline.memories.keys import Claim, claim_of
+from aforesaid.models.offline.memories.keys import Claim, claim_of, says_less
 from aforesaid.models.offline.memories.third_person import third_person
 from aforesaid.text.folding import fold
 from aforesaid.text.languages import guess_language
@@ -27,6 +27,7 @@ _VERB_FIRST: Final = re.compile(
     r"(?:is|isn't|was|has|hasn't|had|does|doesn't|can|can't|will|won't|[a-z]+(?:[^s\W]s|ies|ches|shes|ed))"
     r"(?! (?:are|were|is|was|have|can|will)\b) "
 )
+_POSSESSIVE: Final = re.compile(r"['’]s\b")
 _CHOICE: Final = "choice"
 _TASTE: Final = "taste"
 _TASTES: Final = frozenset({"taste", "favourite", _CHOICE})
@@ -64,7 +65,7 @@ def _merge(facts: str, new: str) -> str:
         if _says_more(old, new):
             return facts
         if not _says_more(new, old):
-            kept += _without_contradiction(old, claim)
+            kept += [old] if says_less(new, old) else _without_contradiction(old, claim)
     return "\n".join([*kept, new])
 
 
@@ -168,7 +169,8 @@ def _rejoined(sentence: str, pieces: Sequence[str], gone: Collection[str]) -> li
     first = pieces[0]
     if first not in rest:
         claim = claim_of(first)
-        subject = first[: claim.start].strip() if claim is not None else ""
+        # "Ann's favourite" names Ann.
+        subject = _POSSESSIVE.split(first[: claim.start].strip())[0] if claim is not None else ""
         if subject and len(subject.split()) <= 2:  # noqa: PLR2004 - a name, or a first name and a family name
             joined = f"{subject} {joined}"
     stop = sentence[-1] if sentence[-1] in _STOPS else "."

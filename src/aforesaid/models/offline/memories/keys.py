@@ -45,6 +45,7 @@ RELATIONS: Final = alternatives("""
 _ANIMALS: Final = alternatives("dog cat puppy kitten hamster rabbit parrot bird horse fish turtle snake")
 _STARRED: Final = {"taste": 2, "allergy": 2}
 """How many content words become part of a key; otherwise one."""
+_PUNCTUATION: Final = ".,;:!?\"'()…"
 _CHOICES: Final = (
     re.compile(r"\bprefers? (?P<one>.+?) (?:over|than|rather than|instead of) (?P<other>.+)"),
     re.compile(r"\bprefers? (?P<one>\w+(?: \w+)?) to (?P<other>\w+(?: \w+)?)\W*$"),
@@ -62,6 +63,7 @@ _ENGLISH: Final = (
         ("birthday", r"\bbirthday(?: is|:| falls)|\bborn on\b"),
         ("age", r"\b(?:am|m|is|s|turned|turning) \d{1,3}(?: years? old\b|\s*$|\.)"),
         ("home", rf"\b{_ADVERBS}(?:lives?|living|moved|moving|relocated|based|resides?) (?:in|to|at|near|back to)\b"),
+        ("home", r"(?<!mail )(?<!\bip )(?<!\bweb )\baddress is\b"),
         ("origin", r"\b(?:am|m|is|s|comes?) (?:originally )?from\b|\bborn in\b|\bgrew up in\b"),
         ("work at", r"\b(?:works?|working|employed|job|started|interns?) (?:at|for|with)\b"),
         (
@@ -181,6 +183,19 @@ def claim_of(text: str) -> Claim | None:
         return None
     relation = _RELATION.search(folded, 0, max(found.start, 1)) if language == "english" else None
     return found._replace(key=f"{relation['relation']}: {found.key}") if relation else found
+
+
+def says_less(new: str, old: str) -> bool:
+    """Return whether a home is named that an older statement names too: "lives in Hull" after a whole address."""
+    claim = claim_of(new)
+    named = _named(new) if claim is not None and claim.key.rpartition(": ")[2] == "home" else set()
+    return bool(named) and named <= _named(old)
+
+
+def _named(text: str) -> set[str]:
+    """Return the names and numbers in a text. Its first word may be a name or not, and does not count."""
+    words = (word.strip(_PUNCTUATION) for word in text.split()[1:])
+    return {word.casefold() for word in words if word[:1].isupper() or word[:1].isdecimal()}
 
 
 def _find(text: str, folded: str, language: str) -> Claim | None:
