@@ -30,6 +30,7 @@ async def encoder() -> LocalEmbedder:
     [
         ("I am allergic to wool, please no wool products.", "Ann is allergic to wool."),
         ("Hi, I live in Vienna. Where is my parcel?", "Ann lives in Vienna."),
+        ("Hi, I live at 9 Elm Road, Hull. Where is my parcel?", "Ann lives at 9 Elm Road, Hull."),
         ("I use a wheelchair, so please no stairs.", "Ann uses a wheelchair."),
         ("I have diabetes. What should I eat for breakfast?", "Ann has diabetes."),
         ("I'm vegetarian, what can I cook tonight?", "Ann is vegetarian."),

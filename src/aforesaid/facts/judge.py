@@ -79,7 +79,7 @@ class Judge:
         judged = await asyncio.to_thread(load_salience().judge, texts, await self.vectors.of_texts(texts))
         found: dict[int, list[PlainPart]] = {}
         for (seq, part), judgement in zip(parts, judged, strict=True):
-            if judgement.is_plain:
+            if judgement.worth_remembering and judgement.stands_alone:
                 found.setdefault(seq, []).append(PlainPart(part, judgement))
         return found
 
