@@ -79,8 +79,8 @@ class Aforesaid:
         await self._memory.upkeep()
 
     async def search(self, question: str, limit: int, at: datetime | None = None) -> list[str]:
-        """Search by words and meaning."""
-        return [hit.id for hit in await self._ann.search(question, limit, at=at)]
+        """Search messages by words and meaning. As from the others, all wanted hits are asked for, also weak ones."""
+        return [hit.id for hit in await self._ann.search(question, limit, at=at, kinds=("message",), min_score=0)]
 
     async def context(self, question: str) -> int:
         """Build a context."""
