@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from pathlib import Path
 
 import pytest
@@ -84,3 +85,24 @@ async def test_a_setting_acts_at_once_though_the_old_ones_were_being_read(tmp_pa
         changed.set()
         assert await old == {}
         assert await memory.settings() == {"context_budget": 4_000}
+
+
+async def test_without_the_client_for_models_rules_do_the_work_and_health_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(name: str) -> None:
+        raise ImportError(name)
+
+    monkeypatch.delitem(sys.modules, "openai", raising=False)
+    monkeypatch.setattr("aforesaid.models.client.import_module", refuse)
+    monkeypatch.setattr("aforesaid.models.client.find_spec", lambda _: None)
+    settings = {"providers.local.base_url": "http://127.0.0.1:9/v1", "models.default": "local:tiny"}
+    async with aforesaid.connect(tmp_path / "memory.db", settings=settings) as memory:
+        ann = memory.user("ann")
+        await ann.add("user", "I live in Leeds.")
+        await ann.add("assistant", "A fine town.")
+        assert (await memory.upkeep()).error is None
+        assert [each.text for each in await ann.memories()] == ["ann lives in Leeds."]
+        models = (await memory.health()).component("models")
+    assert models.status == "failing"
+    assert models.issues[0].startswith("calling a model needs the OpenAI client; ")
