@@ -103,9 +103,10 @@ class BotSession:
     async def hear(self, incoming: IncomingMessage, *, redelivers: bool = False) -> bool:
         """Store a message, and return whether it is done with. The answer follows if the message is for the bot.
 
-        Returns False if the message is not stored because the store fails, for example because the disk is full. A
-        platform that `redelivers` what is not acknowledged then leaves it unacknowledged, and passes the message again
-        before later ones of its thread; on others it is lost. The person is told which of the two it is.
+        Returns False if the message is not stored because the store fails, for example because the disk is full. Set
+        `redelivers` on a platform that delivers unacknowledged messages again: its adapter then does not acknowledge
+        this one, and passes it again before later messages of the thread. On other platforms the message is lost. The
+        author is told whether the message is lost or will be tried again.
 
         Returns True for everything else: the message is stored now or was before, is a command, is empty, or can never
         be stored, for example because it is too long. Delivering it again would change nothing.
@@ -383,7 +384,7 @@ class BotSession:
             )
         if not incoming.wanted:
             return
-        # What is delivered again fails every few seconds: the person is told once.
+        # A platform delivers the message again every few seconds. The author gets one notice, not one for each attempt.
         known = not lost and self._notices.knows_failure(incoming.address)
         if isinstance(error, StoreError):
             self._notices.store_failed(incoming.address, lost=lost)

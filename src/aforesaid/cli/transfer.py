@@ -73,8 +73,9 @@ def export(
 ) -> None:
     """Export everything, or one user's data, to a file, and attachments to a folder beside it.
 
-    The folder has the file's name with `.attachments`. The store can be in use. `aforesaid import` loads a JSON Lines
-    file into any kind of store; Markdown is for the person whose data it is. Examples:
+    The folder has the file's name with `.attachments`. An SQLite or PostgreSQL store can be in use; one in files
+    cannot. `aforesaid import` loads a JSON Lines file into any kind of store; Markdown is for the person whose data it
+    is. Examples:
 
         aforesaid export everything.jsonl.gz
 

@@ -182,11 +182,13 @@ class Extractor:
     ) -> FoundWithoutModel:
         """Find candidates with the salience model; by rules, where there is no encoder or it fails."""
         others = await between_others(self._store, scope, batch)
+        with_assistant = not among_people([*before, *others, *batch], owner)
         if self._judge is not None:
             try:
                 judgements = await self._judge.judge(batch, before)
                 judgements = await self._with_changes(self._judge, scope, batch, judgements, known)
-                parts = await self._judge.plain_parts(batch, judgements)
+                own = [message for message in batch if with_assistant and message.author == owner.id]
+                parts = await self._judge.plain_parts(own, judgements)
             except ModelError as error:
                 _log.warning("messages of %s are extracted by rules: %s", scope.user, error)
             else:
@@ -194,7 +196,6 @@ class Extractor:
                     by_salience, batch, before, judgements, people, owner, zone, others, parts
                 )
                 return FoundWithoutModel(found, judgements)
-        with_assistant = not among_people([*before, *others, *batch], owner)
         found = await asyncio.to_thread(by_rules, batch, people, owner, zone, with_assistant=with_assistant)
         return FoundWithoutModel(found, {})
 

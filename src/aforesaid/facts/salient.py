@@ -114,7 +114,7 @@ def by_salience(
             for quoted in _quoted(message, answered, ruled, speaker, judgement):
                 own = with_assistant and message.author == owner.id
                 found.append(_candidate(message, quoted, judgement, people, owner, zone, to_assistant=own))
-        elif with_assistant and message.author == owner.id:
+        else:
             found += [
                 _candidate(message, _Quoted(part.words, None), part.judgement, people, owner, zone, to_assistant=True)
                 for part in parts.get(message.seq, ())

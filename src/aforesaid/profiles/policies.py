@@ -21,7 +21,7 @@ class SummaryPolicy:
     subject: Literal["user", "thread", "day"]
     """What an entry of the agenda is about: a user, a user in one thread, or a day of a whole space."""
     rhythm: str
-    """When it makes a summary, as a person is told; `{threshold}` is the number of messages in `MemoryStatus`."""
+    """When it makes a summary, in words for `/summary_status`. `{threshold}` is replaced by that of `MemoryStatus`."""
 
 
 POLICIES: Final[Mapping[str, SummaryPolicy]] = {
