@@ -16,7 +16,7 @@ install = $(if $(shell command -v uv),uv pip install --quiet --python $(1)/bin/p
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test programs test-citus test-llm test-integrations test-client check pyright format stubs tables rest clients store-errors requirements prove mutants docs bench bench-postgres bench-citus torture eval build clean bench-server bench-load bench-proxy bench-peers bench-growth pictures
+.PHONY: help demo test lint types programs test-citus test-llm test-integrations test-client check pyright format stubs tables rest clients store-errors requirements prove mutants docs bench bench-postgres bench-citus torture eval build clean bench-server bench-load bench-proxy bench-peers bench-growth pictures
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -24,8 +24,12 @@ help:  ## list the targets
 demo: $(READY)  ## run a demonstration: store, search and summarise eight weeks of conversation
 	$(BIN)/aforesaid demo $(ARGS)
 
-test: $(READY) programs check  ## run lint, type and import checks, then all tests
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder --max-worker-restart=0
+# Types and imports are checked beside the tests, which leave a part of the cores idle.
+test: $(READY) programs lint  ## run lint, type and import checks, and all tests
+	@mkdir -p .cache
+	@$(MAKE) --no-print-directory types >.cache/types.log 2>&1 & types=$$!; \
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder --max-worker-restart=0; ended=$$?; \
+	wait $$types || ended=$$?; cat .cache/types.log; exit $$ended
 
 programs:  ## install the Debian packages that some tests need (as root), or list the missing ones
 	@sh tools/system_packages.sh
@@ -51,9 +55,13 @@ test-integrations: $(INTEGRATIONS)/.ready $(CREWAI)/.ready  ## test the adapters
 			&& npx --yes pyright@1 --pythonpath $$python/bin/python || exit 1; \
 	done
 
-check: $(READY)  ## run lint, type and import checks only
+check: lint types  ## run lint, type and import checks only
+
+lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+types: $(READY)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
@@ -97,7 +105,8 @@ docs: $(READY)  ## build the documentation site in site/
 	@echo "To view it: $(BIN)/python -m http.server -d site"
 
 bench-postgres: $(READY)  ## benchmark the PostgreSQL store against raw inserts (slow: a million messages)
-	$(BIN)/python bench/on_postgres.py
+	$(BIN)/python bench/on_postgres.py $(ARGS)
+	$(BIN)/python bench/extremes_postgres.py
 
 bench-citus: $(READY)  ## benchmark adds on a Citus cluster with one and with two workers (as root, on arm64 or with Citus installed)
 	$(BIN)/python bench/on_citus.py $(ARGS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 from typing import cast
@@ -29,6 +29,8 @@ BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
 AT_ONCE = 3
 CENTRES = 1_000
 """Number of texts embedded by a real model. The other vectors are spread around theirs, as those of real texts are."""
+NOISE = 0.03
+"""Standard deviation of what is added to each number of a vector."""
 A_SESSION = 10
 """Number of messages one minute apart; after them comes a pause of a day."""
 
@@ -69,21 +71,30 @@ def changes(people: Population, first: int, last: int) -> Iterator[AddMessage]:
             yield AddMessage(draft(mine[who], "user" if turn % 2 == 0 else "assistant", texts.text(), at=said))
 
 
-async def fill(store: PostgresStore, people: Population, messages: int, embedder: LocalEmbedder) -> float | None:
-    """Fill the store up to a number of messages; return messages per second, or None if none was missing."""
+async def fill(
+    store: PostgresStore,
+    people: Population,
+    messages: int,
+    embedder: LocalEmbedder,
+    real_texts: Sequence[str] = (),
+) -> float | None:
+    """Fill the store up to a number of messages; return messages per second, or None if none was missing.
+
+    The vectors are spread around those of some texts of their own kind, or around those of real texts.
+    """
     stored = (await store.read(questions.Totals())).messages
     # Earlier measurements left messages of their own; a smaller difference is not worth a round.
     if messages - stored < messages // 2:
         return None
     chance = np.random.default_rng(9)
-    centres = await embedder.embed([people.talk.text() for _ in range(CENTRES)])
+    centres = await embedder.embed(real_texts or [people.talk.text() for _ in range(CENTRES)])
     missing = changes(people, stored - stored % people.users, messages)
 
     async def work() -> None:
         while batch := list(islice(missing, BATCH)):
             added = [cast("Stored", result).message for result in (await store.apply(batch)).results]
-            noise = chance.standard_normal((len(added), centres.shape[1])).astype(np.float32) * 0.03
-            vectors = centres[chance.integers(0, CENTRES, len(added))] + noise
+            noise = chance.standard_normal((len(added), centres.shape[1])).astype(np.float32) * NOISE
+            vectors = centres[chance.integers(0, len(centres), len(added))] + noise
             halves = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float16)
             rows = tuple(
                 VectorRow(message.seq, message.text, vector.tobytes(), message.space)

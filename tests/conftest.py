@@ -13,6 +13,7 @@ from hypothesis import settings
 from typer.main import get_command
 
 from aforesaid.front import services
+from aforesaid.models.embed import local
 from aforesaid.store import Store, open_store
 from citus import clean_distributed_database, reason_to_leave_out, refuse_several_shards
 from ordering import place
@@ -36,6 +37,8 @@ def pytest_configure(config: pytest.Config) -> None:
     setattr(services, "_RESUME_SECONDS", 3_600.0)  # noqa: B010 - a constant
     # Typer builds all commands anew for each one that a test runs, which takes five times as long as most commands.
     setattr(typer.testing, "_get_command", cache(get_command))  # noqa: B010 - the module does not export it
+    # Whoever asks for the built-in encoder would load it again, in two seconds: no test keeps it for the next one.
+    setattr(local, "_loaded", {})  # noqa: B010
     # No deadlines: on a busy machine any example may take long. pytest-timeout ends a test that hangs.
     most = round(500 * config.getoption("--torture-scale"))
     settings.register_profile("thorough", max_examples=most, deadline=None)

@@ -67,8 +67,8 @@ async def test_any_of_the_newest_messages_comes_back_when_it_is_quoted(tmp_path:
     async with remembered(tmp_path, kind, profile) as memory:
         ann = memory.user("ann")
         newest = (await ann.history(NEWEST + 1))[:-1]
-        for budget in BUDGETS:
-            for message in newest:
+        for number, budget in enumerate(BUDGETS):
+            for message in newest[number % 2 :: 2]:
                 context = await ann.context(message.text, budget)
                 assert message.seq in shown(context), (budget, message.seq)
                 assert context.tokens <= budget

@@ -27,7 +27,7 @@ def server() -> Iterator[Live]:
 
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_every_answer_is_as_described(operation: str, server: Live) -> None:
-    @so_many(8)
+    @so_many(4)
     @given(case=requests(operation))
     def ask(case: Any) -> None:  # noqa: ANN401 - it has no name of its own that is public
         answer = case.call(base_url=server.address, headers={"Authorization": f"Bearer {server.link}"})
@@ -64,7 +64,7 @@ def test_a_method_that_is_not_allowed_is_answered_with_all_that_are(server: Live
 @pytest.mark.defect("P11")
 @pytest.mark.parametrize("operation", [each for each in OPERATIONS if "/import" not in each])
 def test_no_id_that_fits_the_description_is_refused_for_its_characters(operation: str, server: Live) -> None:
-    @so_many(8)
+    @so_many(4)
     @given(case=requests(operation, GenerationMode.POSITIVE))
     def ask(case: Any) -> None:  # noqa: ANN401
         answer = case.call(base_url=server.address, headers={"Authorization": f"Bearer {server.link}"})
@@ -81,7 +81,7 @@ def test_every_refusal_of_invalid_input_names_a_field_that_is_described(operatio
     path, method = OPERATIONS[operation]
     described = fields(SCHEMA["paths"][path][method])
 
-    @so_many(8)
+    @so_many(4)
     @given(case=requests(operation))
     def ask(case: Any) -> None:  # noqa: ANN401
         answer = case.call(base_url=server.address, headers={"Authorization": f"Bearer {server.link}"})
@@ -123,7 +123,7 @@ NOT_DESCRIBABLE = {
 def test_no_request_that_fits_the_description_is_refused_for_a_rule_that_could_be_in_it(
     operation: str, server: Live
 ) -> None:
-    @so_many(8)
+    @so_many(4)
     @given(case=requests(operation, GenerationMode.POSITIVE))
     def ask(case: Any) -> None:  # noqa: ANN401
         answer = case.call(base_url=server.address, headers={"Authorization": f"Bearer {server.link}"})

@@ -19,8 +19,8 @@ ANSWERED: dict[str, set[type[Question[Any]]]] = {
     "memory": {*IN_MEMORY},
     # The change token is read from the file system, without a connection.
     "sqlite": {*IN_SQLITE, *CACHED_ANSWERS, questions.ChangeToken},
-    # Searches by words belong to each open store, which keeps columns in memory.
-    "postgres": {*IN_POSTGRES, questions.SearchText, questions.MatchText},
+    # Searches belong to each open store, which keeps columns and signs in memory.
+    "postgres": {*IN_POSTGRES, questions.SearchText, questions.MatchText, questions.SearchVector},
 }
 
 

@@ -11,6 +11,7 @@ from aforesaid.domain.scope import Scope
 from aforesaid.domain.vector import VectorRow
 from aforesaid.store import Store, matrix, questions
 from aforesaid.store.matrix import Matrix
+from aforesaid.store.signs import signs_of
 from making import add, adding, minutes
 
 ANN = Scope.of("ann")
@@ -150,4 +151,4 @@ async def test_token_vectors_come_back_as_they_were_stored(store: Store) -> None
 def test_a_shortlist_takes_the_signs_of_half_precision_numbers_for_those_of_the_numbers() -> None:
     every = np.arange(2**16, dtype=np.uint16).view(np.float16)
     halves = every[np.isfinite(every)].reshape(-1, 64)
-    assert np.array_equal(matrix._signs(halves), matrix._signs(halves.astype(np.float32)))
+    assert np.array_equal(signs_of(halves), signs_of(halves.astype(np.float32)))

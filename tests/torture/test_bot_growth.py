@@ -26,6 +26,8 @@ def zygote() -> Iterator[Zygote]:
 
 
 async def test_a_bot_that_runs_for_long_does_not_grow(arena: Path, size: Size, zygote: Zygote) -> None:
+    if not size.full:
+        pytest.skip("growth shows in thousands of messages alone")
     messages, parts = size.of(small=100, full=20_000), size.of(small=5, full=10)
     with ScriptedModel(answer) as model:
         async with FakeTelegram() as telegram:

@@ -24,6 +24,8 @@ def zygote() -> Iterator[Zygote]:
 
 
 async def test_an_hour_of_traffic_with_kills_stops_and_failures(arena: Path, size: Size, zygote: Zygote) -> None:
+    if not size.full:
+        pytest.skip("a drill of a minute; tests/bots/test_killed.py kills a bot at each step of an answer")
     chance = random.Random(815)
     messages = size.of(small=100, full=8_000)
     ends = sorted(chance.sample(range(20, messages - 20), size.of(small=3, full=40)))

@@ -202,3 +202,11 @@ def sorted_unique(values: NDArray[Any]) -> NDArray[Any]:
     different = np.ones(len(ordered), dtype=np.bool_)
     different[1:] = ordered[1:] != ordered[:-1]
     return ordered[different]
+
+
+def places_of(wanted: NDArray[np.int64], seqs: NDArray[np.int64]) -> Rows:
+    """Return the places of those wanted sequence numbers that are among these, which are in order."""
+    import numpy as np  # noqa: PLC0415
+
+    places = np.minimum(np.searchsorted(seqs, wanted), len(seqs) - 1)
+    return sorted_unique(places[seqs[places] == wanted])

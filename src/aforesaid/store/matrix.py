@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from aforesaid.domain.vector import Similar
-from aforesaid.store.columns import Growing, sorted_unique
+from aforesaid.store.columns import Growing, places_of
+from aforesaid.store.signs import Signs, signs_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -18,9 +19,7 @@ if TYPE_CHECKING:
 
 EXACT: Final = 4_000
 """Maximum vectors that are all compared with a question."""
-_SHORTLIST: Final = 1_500
-"""Vectors that are compared if there are more than `EXACT`. The signs of their numbers select them."""
-_SAMPLE: Final = 1_000
+SAMPLE: Final = 1_000
 """Vectors in the sample that tells how similar vectors usually are."""
 
 
@@ -51,8 +50,7 @@ class Matrix:
         self._expected = expected
         self._seqs: Growing | None = None
         self._values: Growing | None = None
-        self._signs: list[Growing] = []
-        """Whether each number is positive, as bits: a column for every 64 of them, which is what numpy counts fast."""
+        self._signs = Signs()
         self._exact: Floats | None = None
         self._sample: Floats | None = None
         """Some of the vectors, from the first to the last, as long as no others come in."""
@@ -64,7 +62,7 @@ class Matrix:
     @property
     def size(self) -> int:
         """How much memory they take."""
-        held = (self._seqs, self._values, *self._signs, self._exact, self._sample)
+        held = (self._seqs, self._values, self._signs, self._exact, self._sample)
         return sum(array.nbytes for array in held if array is not None)
 
     def extend(self, rows: Sequence[tuple[int, bytes]]) -> None:
@@ -118,11 +116,11 @@ class Matrix:
             return None
         seqs = self._seqs.rows
         inside = np.arange(len(seqs)) if only is None else np.flatnonzero(np.isin(seqs, only, assume_unique=True))
-        places = self._shortlist(vector, inside, max(_SHORTLIST, 4 * limit))
+        places = self._signs_of_all().nearest(vector, limit, inside)
         scores, whole = self._compare(vector, places), self._usual(vector, inside)
         best = len(scores) - 1 - np.argsort(-scores[::-1], kind="stable")
         chosen, given = places[best], scores[best]
-        named = self._places(np.array(also, dtype=np.int64), seqs)
+        named = places_of(np.array(also, dtype=np.int64), seqs)
         named = named[~np.isin(named, chosen)]
         if only is not None:
             named = np.intersect1d(named, inside, assume_unique=True)
@@ -144,7 +142,7 @@ class Matrix:
         """Return the cosine of some vectors out of all that are inside."""
         import numpy as np  # noqa: PLC0415
 
-        places = inside[:: max(len(inside) // _SAMPLE, 1)]
+        places = inside[:: max(len(inside) // SAMPLE, 1)]
         if len(inside) < len(self) or self._values is None:
             return self._compare(vector, places)
         if self._sample is None:
@@ -152,32 +150,12 @@ class Matrix:
         scores: Floats = self._sample @ vector
         return scores
 
-    def _shortlist(self, vector: Floats, inside: NDArray[np.intp], size: int) -> NDArray[np.intp]:
-        """Return the places whose signs agree most with the vector's, in order: `size` of them, and all equals."""
-        import numpy as np  # noqa: PLC0415
-
-        if size >= len(inside):
-            return inside
-        mine = _signs(vector[np.newaxis, :])[0]
-        differing = np.zeros(len(inside), dtype=np.uint16)
-        for column, bits in zip(self._signs_of_all(), mine, strict=True):
-            rows = column.rows if len(inside) == len(column) else column.rows[inside]
-            differing += np.bitwise_count(rows ^ bits)
-        # There are few different numbers, so counting them is quicker than sorting.
-        most = np.searchsorted(np.cumsum(np.bincount(differing)), size)
-        return inside[differing <= most]
-
-    def _signs_of_all(self) -> list[Growing]:
+    def _signs_of_all(self) -> Signs:
         if self._values is None:
             raise ValueError("there is nothing to choose from")
         values = self._values.rows
-        known = len(self._signs[0]) if self._signs else 0
-        if known < len(values):
-            fresh = _signs(values[known:])
-            if not self._signs:
-                self._signs = [Growing(column[:0].copy()) for column in fresh.T]
-            for column, more in zip(self._signs, fresh.T, strict=True):
-                column.extend(more)
+        if len(self._signs) < len(values):
+            self._signs.extend(signs_of(values[len(self._signs) :]))
         return self._signs
 
     def _merge(self, seqs: Numbers, values: NDArray[np.float16]) -> None:
@@ -189,24 +167,4 @@ class Matrix:
         every, first = np.unique(np.concatenate([self._seqs.rows, seqs]), return_index=True)
         self._values = Growing(np.concatenate([self._values.rows, values])[first])
         self._seqs = Growing(every)
-        self._signs = []
-
-    @staticmethod
-    def _places(wanted: Numbers, seqs: Numbers) -> NDArray[np.intp]:
-        import numpy as np  # noqa: PLC0415
-
-        places = np.minimum(np.searchsorted(seqs, wanted), len(seqs) - 1)
-        return sorted_unique(places[seqs[places] == wanted])
-
-
-def _signs(values: NDArray[np.floating]) -> NDArray[np.uint64]:
-    """Return which numbers of each vector are positive, as bits."""
-    import numpy as np  # noqa: PLC0415
-
-    # Half-precision numbers have the order of the integers with the same bits, which numpy compares 25 times as fast.
-    positive = values.view(np.int16) > 0 if values.dtype == np.float16 else values > 0
-    packed = np.packbits(positive, axis=1)
-    padded: NDArray[np.uint64] = np.ascontiguousarray(np.pad(packed, ((0, 0), (0, -packed.shape[1] % 8)))).view(
-        np.uint64
-    )
-    return padded
+        self._signs = Signs()

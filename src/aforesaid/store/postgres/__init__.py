@@ -22,10 +22,12 @@ from aforesaid.store.postgres.answers import ANSWERS
 from aforesaid.store.postgres.change_sets import Discarding, locate, prepared, run_alone
 from aforesaid.store.postgres.connection import Options, shown, translated
 from aforesaid.store.postgres.database import Database
+from aforesaid.store.postgres.gathered_settings import GatheredSettings
 from aforesaid.store.postgres.migrate import migrate
 from aforesaid.store.postgres.queries import Queries
 from aforesaid.store.postgres.rows import answered
 from aforesaid.store.postgres.search import Search
+from aforesaid.store.postgres.vector_search import VectorSearch
 from aforesaid.store.postgres.vectors import halves
 from aforesaid.store.postgres.writer import Writer
 from aforesaid.store.questions import Question
@@ -52,7 +54,9 @@ class PostgresStore:
             **ANSWERS,
             questions.SearchText: search.search,
             questions.MatchText: search.match,
+            questions.SearchVector: VectorSearch().similar,
         }
+        self._settings = GatheredSettings(lambda work: self._read(None, work))
         self._purging = asyncio.Lock()
         self._closed = False
 
@@ -83,6 +87,8 @@ class PostgresStore:
 
     async def read(self, question: Question[T]) -> T:
         """Answer a question, on a connection that sees its space alone if it names one."""
+        if isinstance(question, questions.Settings):
+            return cast("T", await self._settings.read(question))
         answer = self._answers[type(question)]
         return cast("T", await self._read(question.within_space, lambda queries: answer(queries, question)))
 

@@ -63,7 +63,7 @@ ANSWERS: Final[Mapping[type, Callable[[Queries, Any], Awaitable[Any]]]] = {
     questions.Totals: _totals,
     questions.ChangeToken: _change_token,
 }
-"""All but the searches by words, which keep columns in memory (`Search`)."""
+"""All but the searches, which keep something in memory (`Search`, `VectorSearch`)."""
 LOOKUPS: Final[Mapping[type, Callable[[Queries, Any], Awaitable[Any]]]] = {
     **answering(lookups.LOOKUPS),
     PlannedEntries: _planned,

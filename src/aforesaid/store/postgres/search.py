@@ -65,6 +65,12 @@ class Place(NamedTuple):
         return _NEW.format(limit="thread" if self.shared else "owner", shared="AND shared" if self.shared else "")
 
 
+def place_of(scope: Scope, within: Within) -> Place:
+    """Return the place that holds the whole scope."""
+    shared = within != "user" and not is_direct(scope.thread)
+    return Place(shared, scope.space, scope.thread if shared else scope.user)
+
+
 @dataclass(slots=True)
 class _Kept:
     """What is kept of a place. Whoever changes it holds the lock."""
@@ -115,8 +121,7 @@ class Search:
 
     async def match(self, queries: Queries, question: questions.MatchText) -> TextMatches:
         """Return which messages have which words."""
-        shared = question.within != "user" and not is_direct(question.scope.thread)
-        place = Place(shared, question.scope.space, question.scope.thread if shared else question.scope.user)
+        place = place_of(question.scope, question.within)
         kept = self._kept.get(place, _Kept)
         async with kept.lock:
             counts, notes = await self._bring_up_to_date(queries, place, kept, question.scope)

@@ -1,23 +1,19 @@
-"""Vectors of messages: stored, and compared by the database itself."""
+"""Vectors of messages as the database stores them."""
 
 from __future__ import annotations
 
 from typing import Final
 
 from aforesaid.domain.change import AddVectors
-from aforesaid.domain.message_filter import EVERY_MESSAGE
-from aforesaid.domain.vector import Similar, Unembedded
+from aforesaid.domain.vector import Unembedded
 from aforesaid.store import questions
 from aforesaid.store.dialects import for_postgres
 from aforesaid.store.hashed import content_hash
-from aforesaid.store.postgres.packages import HalfVector, Vector
+from aforesaid.store.postgres.packages import HalfVector
 from aforesaid.store.postgres.queries import Queries, insert_rows, over_rows
 from aforesaid.store.postgres.rows import answered
 from aforesaid.store.postgres.write_transaction import WriteTransaction
-from aforesaid.store.sql.messages import add_filter, inside
-
-_MANY: Final = 4_000
-"""Similarities that are returned, best first, unless a question asks for more."""
+from aforesaid.store.sql.messages import inside
 
 _SEEN: Final = insert_rows(
     "embedder",
@@ -52,22 +48,6 @@ _OF_MESSAGES: Final = """
 SELECT seq, halfvec_send(value) FROM meaning WHERE space = $1 AND owner = $2 AND embedder = $3 AND seq = ANY($4::bigint[])
 """
 _JOIN_LOG: Final = "JOIN log ON log.space = v.space AND log.seq = v.seq"
-# The stored numbers are compared at full precision with the vector that was asked for. A product is the cosine, because
-# all vectors have the length one.
-_SCORES: Final = """
-SELECT v.seq, -(v.value::vector <#> {vector}::vector) AS score
-  FROM meaning v {join} WHERE {limit} AND v.embedder = {embedder}
-"""
-_NEWEST_OF_USER: Final = """
-v.seq != ALL(ARRAY(SELECT log.seq FROM log WHERE log.space = $1 AND log.owner = $2 AND log.replaced))
-"""
-_BEST: Final = """
-WITH scored AS MATERIALIZED ({scores}), best AS (SELECT * FROM scored ORDER BY score DESC, seq DESC LIMIT {limit})
-SELECT 0, seq, score FROM best
-UNION ALL SELECT 1, seq, score FROM scored WHERE seq = ANY({also}::bigint[]) AND seq NOT IN (SELECT seq FROM best)
-UNION ALL SELECT 2, count(*), avg(score) FROM scored
-UNION ALL SELECT 3, count(*), stddev_pop(score) FROM scored
-"""
 
 
 def add(transaction: WriteTransaction, step: AddVectors) -> None:
@@ -116,35 +96,6 @@ async def of_tokens(queries: Queries, question: questions.TokenVectors) -> dict[
         join, where = "", where.replace("log.", "v.")
     query = for_postgres(f"SELECT v.seq, halfvec_send(v.value) FROM meaning v {join} WHERE {where}")
     return {seq: halves(value) for seq, value in await queries.rows(query, *limits.values)}
-
-
-async def similar(queries: Queries, question: questions.SearchVector) -> Similar | None:
-    """Return the messages of the scope that are most similar to a vector."""
-    import numpy as np  # noqa: PLC0415
-
-    limits = await answered(queries, inside(question.scope, question.within))
-    add_filter(limits, question.where)
-    join, where = _JOIN_LOG, f"{limits} AND NOT log.replaced"
-    if question.within == "user" and question.where == EVERY_MESSAGE:
-        join, where = "", f"{str(limits).replace('log.', 'v.')} AND {_NEWEST_OF_USER}"
-    vector, embedder = limits.bind(Vector(question.vector)), limits.bind(question.embedder)
-    scores = _SCORES.format(vector=vector, embedder=embedder, join=join, limit=where)
-    most, also = limits.bind(max(_MANY, question.limit)), limits.bind(list(question.also))
-    found = await queries.rows(for_postgres(_BEST.format(scores=scores, limit=most, also=also)), *limits.values)
-    by_kind: dict[int, list[tuple[int, float]]] = {}
-    for kind, seq, score in found:
-        by_kind.setdefault(kind, []).append((seq, score))
-    [(total, mean)], [(_, deviation)] = by_kind[2], by_kind[3]
-    if not total:
-        return None
-    # Ties go to the newer message, so that the answer is always the same.
-    best = sorted(by_kind.get(0, ()), key=lambda row: (-row[1], -row[0])) + sorted(by_kind.get(1, ()))
-    return Similar(
-        np.array([row[0] for row in best], dtype=np.int64),
-        np.array([row[1] for row in best], dtype=np.float32),
-        float(mean),
-        float(deviation),
-    )
 
 
 def halves(sent: bytes) -> bytes:
