@@ -1,7 +1,8 @@
 """`make bench-growth`: the cost of each operation with a thousand, ten thousand, … up to millions of messages stored.
 
-Two kinds of growth: one user with more and more messages, and more and more users with a thousand each. Each is
-measured with summaries and memories, and with the log alone, which can be filled fast enough for millions.
+Kinds of growth: one user with more and more messages, and more and more users with a thousand each, with summaries and
+memories, and with the log alone, which can be filled fast enough for millions; and, with the log alone, more and more
+users with ten messages each, and more and more spaces. The floor is SQLite's own full-text search over the same texts.
 """
 
 from __future__ import annotations
@@ -9,19 +10,23 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import re
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import apsw
 import numpy as np
 from measuring import heading, latencies
 from measuring import row as line
@@ -32,15 +37,13 @@ from reports.machine import machine
 from searching import memory_used
 
 from aforesaid.domain.change import AddMessage
-from aforesaid.domain.message import draft
+from aforesaid.domain.message import Draft, draft
 from aforesaid.domain.scope import Scope
 from aforesaid.evaluation.synthetic_chat import SyntheticChat
 from aforesaid.memory import Memory, UserMemory, connect
 from aforesaid.store import open_store
 
 BATCH = 1_000
-EACH = 1_000
-"""Messages per user, if there are many users."""
 SESSION = 50
 WARM = 20
 """Maximum calls before those that are measured."""
@@ -56,20 +59,33 @@ Figures = dict[str, Any]
 class Way:
     """A kind of growth."""
 
-    alone: bool
-    """One user, or many."""
+    each: int | None
+    """Messages per user. None: one user has all of them."""
     plain: bool
     """The log alone, or with everything derived from it."""
     meaning: bool
     """Whether there are vectors."""
     sizes: tuple[int, ...]
+    apart: bool = False
+    """Whether each user is in a space of their own."""
+
+    def people(self, size: int) -> int:
+        """Return how many users have this many messages."""
+        return 1 if self.each is None else max(size // self.each, 1)
+
+    def scope(self, user: int) -> Scope:
+        """Return the scope of a user."""
+        return Scope.of(f"user{user}", space=f"space{user}") if self.apart else Scope.of(f"user{user}")
 
 
+MILLION = (1_000, 10_000, 100_000, 1_000_000)
 WAYS = {
-    "one": Way(alone=True, plain=False, meaning=True, sizes=(1_000, 10_000, 30_000)),
-    "many": Way(alone=False, plain=False, meaning=True, sizes=(1_000, 10_000, 30_000)),
-    "log-one": Way(alone=True, plain=True, meaning=True, sizes=(1_000, 10_000, 100_000, 1_000_000)),
-    "log-many": Way(alone=False, plain=True, meaning=False, sizes=(1_000, 10_000, 100_000, 1_000_000)),
+    "one": Way(each=None, plain=False, meaning=True, sizes=(1_000, 10_000, 30_000)),
+    "many": Way(each=1_000, plain=False, meaning=True, sizes=(1_000, 10_000, 30_000)),
+    "log-one": Way(each=None, plain=True, meaning=True, sizes=MILLION),
+    "log-many": Way(each=1_000, plain=True, meaning=False, sizes=MILLION),
+    "people": Way(each=10, plain=True, meaning=False, sizes=MILLION),
+    "spaces": Way(each=100, plain=True, meaning=False, sizes=MILLION, apart=True),
 }
 MOST_VERIFIED = 1_000_000
 
@@ -99,21 +115,50 @@ def moment(number: int) -> datetime:
     return BEGIN + timedelta(minutes=number, hours=number // SESSION)
 
 
+def messages(size: int, way: Way) -> Iterator[tuple[int, Draft]]:
+    """Yield all messages, user by user, each with the number of its user."""
+    talk, each = SyntheticChat(seed=2), way.each or size
+    for number in range(size):
+        user, own = divmod(number, each)
+        role = "user" if own % 2 == 0 else "assistant"
+        yield user, draft(way.scope(user), role, talk.text(), at=moment(own))
+
+
 async def fill(path: Path, size: int, way: Way) -> float:
     """Store messages in change sets of a thousand; return the seconds."""
-    talk, store = SyntheticChat(seed=2), await open_store(path)
+    store, waiting = await open_store(path), messages(size, way)
     start = time.perf_counter()
-    for first in range(0, size, BATCH):
-        scope = Scope.of("user0" if way.alone else f"user{first // EACH}")
-        begin = first if way.alone else 0
-        drafts = [
-            draft(scope, "user" if number % 2 == 0 else "assistant", talk.text(), at=moment(begin + number))
-            for number in range(min(BATCH, size - first))
-        ]
-        await store.apply([AddMessage(each) for each in drafts])
+    while batch := [AddMessage(new) for _, new in islice(waiting, BATCH)]:
+        await store.apply(batch)
     taken = time.perf_counter() - start
     await store.close()
     return taken
+
+
+def floor(path: Path, size: int, way: Way, calls: int) -> Figures:
+    """Measure SQLite's own full-text search over the same texts: synced adds, and searches of one user."""
+    chosen, texts = questions(calls + WARM), list(SyntheticChat(seed=9).texts(calls))
+    with closing(apsw.Connection(str(path))) as database:
+        database.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL")
+        database.execute("CREATE VIRTUAL TABLE message USING fts5(text, user UNINDEXED)")
+        with database:
+            insert = "INSERT INTO message (user, text) VALUES (?, ?)"
+            database.executemany(insert, ((user, new.text) for user, new in messages(size, way)))
+        people, search = (
+            way.people(size),
+            "SELECT rowid FROM message WHERE message MATCH ? AND user = ? ORDER BY rank LIMIT 10",
+        )
+        adds, searches = [], []
+        for number, text in enumerate(texts):
+            start = time.perf_counter()
+            database.execute(insert, (number * 7919 % people, text))
+            adds.append((time.perf_counter() - start) * 1_000)
+        for number, question in enumerate(chosen):
+            words = " OR ".join(f'"{word}"' for word in re.findall(r"\w+", question))
+            start = time.perf_counter()
+            list(database.execute(search, (words, number * 7919 % people)))
+            searches.append((time.perf_counter() - start) * 1_000)
+    return {"floor_add": _spread(adds), "floor_search": _spread(searches[WARM:])}
 
 
 async def once(call: Callable[[], Awaitable[object]]) -> float:
@@ -123,13 +168,13 @@ async def once(call: Callable[[], Awaitable[object]]) -> float:
     return (time.perf_counter() - start) * 1000
 
 
-async def opening(path: Path, rounds: int = 7) -> float:
+async def opening(path: Path, way: Way, rounds: int = 7) -> float:
     """Return the median time to open and read the newest message, in milliseconds."""
     taken = []
     for _ in range(rounds):
         start = time.perf_counter()
         memory = await connect(path, embedder="none")
-        await memory.user("user0").history(1)
+        await memory.user(way.scope(0).user, space=way.scope(0).space).history(1)
         taken.append((time.perf_counter() - start) * 1000)
         await memory.close()
     return statistics.median(taken)
@@ -144,14 +189,15 @@ async def upkeep(memory: Memory, user: UserMemory, texts: list[str]) -> float:
 
 async def ask(path: Path, size: int, way: Way, calls: int) -> Figures:
     """Measure everything on a file that is filled."""
-    found: Figures = {"open": await opening(path)}
+    found: Figures = {"open": await opening(path, way)}
     warm = min(WARM, calls)
     talk, asked = SyntheticChat(seed=9), questions(calls + warm)
-    people = 1 if way.alone else max(size // EACH, 1)
+    people = way.people(size)
     embedder, profile = Scattered() if way.meaning else "none", PLAIN if way.plain else None
     # Upkeep is called explicitly, so that no background work runs during a measurement.
     async with connect(path, embedder=embedder, profile=profile, settings={"background": False}) as memory:
-        users = [memory.user(f"user{number * 7919 % people}") for number in range(calls + warm)]
+        scopes = [way.scope(number * 7919 % people) for number in range(calls + warm)]
+        users = [memory.user(scope.user, space=scope.space) for scope in scopes]
         start = time.perf_counter()
         await memory.upkeep()
         found["first_upkeep"] = (time.perf_counter() - start) * 1000 / size
@@ -180,7 +226,7 @@ def one(path: Path, size: int, way: Way, calls: int) -> Figures:
     """Measure one size; an existing file is not filled again."""
     found: Figures = {} if path.exists() else {"fill": asyncio.run(fill(path, size, way)) * 1000 / size}
     found |= asyncio.run(ask(path, size, way, calls))
-    return found | {"bytes": path.stat().st_size / size}
+    return found | {"bytes": path.stat().st_size / size} | floor(path.with_suffix(".floor"), size, way, calls)
 
 
 def run(options: argparse.Namespace) -> Figures:

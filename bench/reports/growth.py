@@ -16,11 +16,15 @@ WAYS = {
     "many": "many people of 1,000 messages each, default profile",
     "log-one": "one person, the log alone",
     "log-many": "many people of 1,000 messages each, the log alone, found by words",
+    "people": "many people of 10 messages each, the log alone, found by words",
+    "spaces": "many spaces of 100 messages each, the log alone, found by words",
 }
 NAMES = {
     "fill": "store, in change sets of 1,000: ms per message",
     "add": "one add, synced: ms",
+    "floor_add": "FTS5 alone, one insert, synced: ms",
     "search": "search: ms",
+    "floor_search": "FTS5 alone, search: ms",
     "first_search": "first search after opening: ms",
     "context": "context of 8,000 tokens: ms",
     "first_upkeep": "upkeep of everything: ms per message",
@@ -59,7 +63,7 @@ def _figure(found: Figures, key: str) -> str:
     given = value(found, key)
     if given is None:
         return "–"
-    if key in {"add", "search", "context"}:
+    if key in {"add", "search", "context", "floor_add", "floor_search"}:
         return f"{_short(given)} / {_short(found[key]['p99'])}"
     return _short(given)
 
