@@ -55,6 +55,7 @@ class Room:
     only: str
 
 
+_PROXY_TESTS = sorted((ROOT / "tests/server").glob("test_proxy*.py"))
 ROOMS = {
     "sqlite": Room(
         ("aforesaid/store/sqlite/*.py", "aforesaid/store/sql/*.py", "aforesaid/store/records.py"),
@@ -65,6 +66,17 @@ ROOMS = {
         ("aforesaid/context/*.py", "aforesaid/front/contexts.py"),
         ("tests/context", "tests/api/test_settings.py", "tests/api/test_user_settings.py"),
         "not postgres",
+    ),
+    "recall": Room(
+        ("aforesaid/recall/*.py", "aforesaid/recall/features/*.py"),
+        ("tests/recall", "tests/context/test_ordinary_questions.py"),
+        "not postgres",
+    ),
+    "facts": Room(("aforesaid/facts/*.py",), ("tests/facts",), "not postgres"),
+    "proxy": Room(
+        ("aforesaid/server/proxy/*.py", "aforesaid/server/proxy/protocols/*.py"),
+        ("tests/server/test_turns.py", *(f"tests/server/{path.name}" for path in _PROXY_TESTS)),
+        "not postgres and not node and not embedder",
     ),
     "auth": Room(
         ("aforesaid/server/auth/*.py", "aforesaid/server/guard/*.py", "aforesaid/server/signin.py"),

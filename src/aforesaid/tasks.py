@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Hashable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
 
@@ -37,6 +37,20 @@ async def end(task: asyncio.Task[Any] | None) -> None:
     await asyncio.wait((task,))
     if not task.cancelled():
         task.result()
+
+
+async def to_the_end(function: Callable[..., T], *values: Any) -> T:  # noqa: ANN401 - what the function takes
+    """Call a function in another thread, and wait for its end also if the caller is cancelled meanwhile.
+
+    For changes that the caller protects with a lock: otherwise the lock would be free before they are complete.
+    """
+    working = asyncio.ensure_future(asyncio.to_thread(function, *values))
+    try:
+        return await asyncio.shield(working)
+    finally:
+        while not working.done():
+            with suppress(asyncio.CancelledError):
+                await asyncio.wait((working,))
 
 
 @asynccontextmanager

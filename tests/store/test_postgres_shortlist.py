@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
+import time
 from collections.abc import AsyncIterator, Sequence
-from typing import Final
+from types import ModuleType
+from typing import Any, Final
 
 import numpy as np
 import pytest
@@ -16,7 +20,7 @@ from aforesaid.domain.receipt import Stored
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.vector import Similar, VectorRow
 from aforesaid.store import questions, signs
-from aforesaid.store.postgres import PostgresStore, vector_search
+from aforesaid.store.postgres import PostgresStore, search, vector_search
 from making import adding, minutes
 from pg import clean_database
 
@@ -124,3 +128,34 @@ async def test_an_embedder_that_has_seen_nothing_finds_nothing_among_many(
     rows = tuple(VectorRow(each.seq, each.text, b"", each.space) for each in messages)
     await store.apply([AddVectors("m", rows, rows[-1].seq)])
     assert await store.read(asked) is None
+
+
+@pytest.mark.parametrize("kind", [search, vector_search])
+async def test_a_search_that_is_cancelled_leaves_nothing_half_read(
+    store: PostgresStore, kind: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    values = vectors(50)
+    await fill(store, ANN, values)
+    monkeypatch.setattr(vector_search, "EXACT", 10)
+    monkeypatch.setattr(search, "_IN_A_THREAD", 1)
+    begun, extend = threading.Event(), kind._Kept.extend
+
+    def slowly(kept: object, *rows: object) -> None:
+        begun.set()
+        time.sleep(0.2)
+        extend(kept, *rows)
+
+    asked: dict[ModuleType, questions.Question[Any]] = {
+        search: questions.MatchText(ANN, "ann"),
+        vector_search: questions.SearchVector(ANN, "m", values[7], limit=10),
+    }
+    with monkeypatch.context() as slow:
+        slow.setattr(kind._Kept, "extend", slowly)
+        cancelled = asyncio.create_task(store.read(asked[kind]))
+        await asyncio.to_thread(begun.wait)
+        cancelled.cancel()
+        matches, similar = await asyncio.gather(*[store.read(each) for each in asked.values()])
+        with pytest.raises(asyncio.CancelledError):
+            await cancelled
+    assert matches.columns.seq.tolist() == list(range(1, 51))
+    assert sorted(similar.seqs.tolist()) == list(range(1, 51))

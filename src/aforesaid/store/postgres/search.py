@@ -25,6 +25,7 @@ from aforesaid.store.postgres.rows import answered
 from aforesaid.store.ranking import Posting, TextMatches, best_hits, hit, posting, telling
 from aforesaid.store.sized_cache import SizedCache
 from aforesaid.store.sql.messages import add_filter, inside, pick
+from aforesaid.tasks import to_the_end
 from aforesaid.text.terms import query_words
 
 if TYPE_CHECKING:
@@ -160,7 +161,7 @@ class Search:
             new = await queries.rows(place.new, *here, 0)
         while new:
             if len(new) >= _IN_A_THREAD:
-                await asyncio.to_thread(kept.extend, new)
+                await to_the_end(kept.extend, new)
             else:
                 kept.extend(new)
             new = [] if len(new) < _PAGE else await queries.rows(place.new, *here, kept.roll.last)

@@ -26,6 +26,7 @@ from aforesaid.store.postgres.vectors import halves
 from aforesaid.store.signs import Signs, in_words
 from aforesaid.store.sized_cache import SizedCache
 from aforesaid.store.sql.messages import add_filter, inside
+from aforesaid.tasks import to_the_end
 
 if TYPE_CHECKING:
     import numpy as np
@@ -99,9 +100,12 @@ class _Kept:
         self.signs, self.seqs, self.seen, self.revision = Signs(), None, 0, revision
         self.sample, self.step = None, 0
 
-    def extend(self, rows: list[Row]) -> None:
+    def extend(self, rows: list[Row], seen: int) -> None:
         import numpy as np  # noqa: PLC0415
 
+        self.seen = seen
+        if not rows:
+            return
         seqs = np.array([seq for seq, _ in rows], dtype=np.int64)
         if self.seqs is None:
             self.seqs = Growing(seqs[:0])
@@ -130,12 +134,13 @@ class VectorSearch:
             return await _compared(queries, question)
         here = place.space, place.name
         counts, seen = await queries.together((place.counts, here), (_SEEN, (place.space, question.embedder)))
+        key = _Key(place, question.embedder)
         if not counts or not seen:
+            self._kept.drop(key)
             return None
         [(messages, _, revision)], [(up_to,)] = counts, seen
         if messages <= EXACT:
             return await _compared(queries, question)
-        key = _Key(place, question.embedder)
         kept = self._kept.get(key, _Kept)
         async with kept.lock:
             if kept.revision != revision:
@@ -157,13 +162,12 @@ async def _bring_up_to_date(queries: Queries, key: _Key, kept: _Kept, up_to: int
     query = _SIGNS_OF_THREAD if key.place.shared else _SIGNS_OF_USER
     while kept.seen < up_to:
         new = await queries.rows(query, key.place.space, key.place.name, key.embedder, kept.seen, up_to, _PAGE_OF_SIGNS)
-        if new:
-            await asyncio.to_thread(kept.extend, new)
-        kept.seen = new[-1][0] if len(new) == _PAGE_OF_SIGNS else up_to
+        whole = len(new) < _PAGE_OF_SIGNS
+        await to_the_end(kept.extend, new, up_to if whole else new[-1][0])
     if kept.seqs is not None and kept.step != (step := max(len(kept.seqs) // SAMPLE, 1)):
         chosen = kept.seqs.rows[::step].tolist()
         found = [halves(value) for _, value in await queries.rows(_VALUES_OF, key.place.space, key.embedder, chosen)]
-        rows = np.frombuffer(b"".join(found), dtype=np.float16).reshape(len(found), -1)
+        rows = np.frombuffer(b"".join(found), dtype=np.float16).reshape(len(chosen), -1)
         kept.sample, kept.step = rows.astype(np.float32), step
 
 
