@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from hashlib import sha256
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 import aforesaid
 from aforesaid import Part
 from aforesaid.domain.checks import LATEST
+from aforesaid.domain.receipt import Receipt
 from aforesaid.domain.retention import Discard
 from aforesaid.errors import InvalidInput, NotFound, StoreDamaged, StoreRefused
 from aforesaid.memory import Connecting, Memory
@@ -90,6 +92,28 @@ async def test_bytes_that_were_not_stored_with_their_message_are_removed(tmp_pat
         with pytest.raises(NotFound):
             await ann.add("user", parts=[Part.of(CAT)], replaces="unknown")
         assert files(tmp_path / "memory.db.attachments") == []
+
+
+@pytest.mark.parametrize("where", ["same memory", "another process"])
+async def test_bytes_that_another_message_names_stay_when_the_first_one_fails(tmp_path: Path, where: str) -> None:
+    path = tmp_path / "memory.db"
+    first, failed = asyncio.Event(), asyncio.Event()
+    async with opened(str(path), tmp_path) as memory, opened(str(path), tmp_path) as other:
+        attachments = memory._services.attachments
+
+        async def fails(_: tuple[Part, ...]) -> Receipt:
+            first.set()
+            await failed.wait()
+            raise StoreRefused("not today")
+
+        refused = asyncio.create_task(attachments.store_with([Part.of(CAT, "image/png")], fails))
+        await first.wait()
+        retried = memory if where == "same memory" else other
+        await retried.user("ann").add("user", "look", parts=[Part.of(CAT, "image/png")])
+        failed.set()
+        with pytest.raises(StoreRefused):
+            await refused
+        assert await memory.attachment(CAT_HASH) == CAT
 
 
 async def test_bytes_of_a_duplicate_are_not_left_behind(tmp_path: Path) -> None:

@@ -55,30 +55,33 @@ class Attachments:
         self._memory: dict[str, bytes] = {}
         self._arriving: Counter[str] = Counter()
         """Hashes of parts whose messages are being stored."""
+        self._unused: dict[str, float] = {}
+        """New bytes that no stored message names yet, with the time at which they were written."""
 
     async def store_with(
         self, parts: Sequence[Part], store_message: Callable[[tuple[Part, ...]], Awaitable[Receipt]]
     ) -> Receipt:
         """Store the bytes of parts, then the message, by a call with the parts without bytes; return its receipt.
 
-        If that fails, or the message is a duplicate that does not name them, new bytes are removed again.
+        If that fails, or the message is a duplicate that does not name them, new bytes are removed again, unless
+        another message has come to name them in the meantime.
         """
         found = {part.hash: part.data for part in parts if part.data is not None and part.hash is not None}
         if found:
             self.refuse()
         self._arriving.update(found.keys())
-        unused: set[str] = set()
         try:
             for name, data in found.items():
                 if await asyncio.to_thread(self._put, name, data):
-                    unused.add(name)
+                    self._unused[name] = self._came_at(name)
             receipt = await store_message(tuple(replace(part, data=None) for part in parts))
-            named = (part.hash for part in receipt.message.parts if part.hash is not None)
-            unused.difference_update(named if receipt.duplicate else found)
+            named = [part.hash for part in receipt.message.parts if part.hash is not None]
+            for name in named if receipt.duplicate else found:
+                self._unused.pop(name, None)
             return receipt
         finally:
             self._arriving.subtract(found.keys())
-            self._remove(name for name in unused if not self._arriving[name])
+            self._remove_unused(name for name in found if not self._arriving[name])
 
     def refuse(self) -> None:
         """Raise StoreRefused if no attachments can be stored."""
@@ -140,7 +143,8 @@ class Attachments:
             self._memory[name] = data
             return new
         if path.exists() and path.stat().st_size == len(data):
-            os.utime(path)
+            now = time.time_ns()  # the system's own time of a change is some milliseconds coarse
+            os.utime(path, ns=(now, now))
             return False
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         handle, arriving = tempfile.mkstemp(dir=path.parent)
@@ -173,6 +177,11 @@ class Attachments:
             return 0.0 if path is None else path.stat().st_mtime
         except FileNotFoundError:
             return 0.0
+
+    def _remove_unused(self, names: Iterable[str]) -> None:
+        """Remove bytes that no message came to name, unless another process has stored the same bytes since."""
+        unused = {name: self._unused.pop(name) for name in names if name in self._unused}
+        self._remove(name for name, came_at in unused.items() if self._came_at(name) == came_at)
 
     def _remove(self, names: Iterable[str]) -> None:
         for name in list(names):
