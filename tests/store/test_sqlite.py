@@ -6,9 +6,11 @@ import asyncio
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import apsw
 import numpy as np
@@ -95,6 +97,32 @@ async def test_a_cancelled_caller_does_not_take_its_message_back(path: Path) -> 
         await task
     await add(store, ANN, "next")
     assert [message.text for message in await store.read(questions.Messages(ANN))] == ["sent and left", "next"]
+    await store.close()
+
+
+async def test_a_cancelled_dump_ends_when_its_page_was_read(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = await SqliteStore.open(path)
+    await add(store, ANN, "one", "two")
+    begun, read = threading.Event(), SqliteStore._page
+
+    def slowly(store: SqliteStore, reader: apsw.Connection, *values: Any) -> object:  # noqa: ANN401
+        begun.set()
+        reader.execute(
+            "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n LIMIT 3000000) SELECT sum(x) FROM n"
+        )
+        return read(store, reader, *values)
+
+    monkeypatch.setattr(SqliteStore, "_page", slowly)
+
+    async def dump() -> None:
+        async for _ in store.dump():
+            pass
+
+    dumping = asyncio.create_task(dump())
+    await asyncio.to_thread(begun.wait)
+    dumping.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await dumping
     await store.close()
 
 

@@ -34,6 +34,7 @@ from aforesaid.store.sqlite.connection import Options, connect_reader, translate
 from aforesaid.store.sqlite.engine import Engine
 from aforesaid.store.sqlite.rows import answered
 from aforesaid.store.sqlite.sharing import acquire, release
+from aforesaid.tasks import to_the_end
 
 __all__ = ["Options", "SqliteStore"]
 
@@ -135,7 +136,7 @@ class SqliteStore:
             for section in dumping.sections(bytes if vectors else None):
                 after: dumping.Key | None = section.start
                 while after is not None:
-                    page, after = await asyncio.to_thread(self._page, reader, section, after)
+                    page, after = await to_the_end(self._page, reader, section, after)
                     if page:
                         yield page
         finally:
