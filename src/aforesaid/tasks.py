@@ -7,11 +7,12 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Hashable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, ParamSpec, TypeVar
 
 _log: Final = logging.getLogger("aforesaid")
 
 T = TypeVar("T")
+P = ParamSpec("P")
 
 
 def begin(work: Coroutine[Any, Any, T]) -> asyncio.Future[T]:
@@ -39,12 +40,12 @@ async def end(task: asyncio.Task[Any] | None) -> None:
         task.result()
 
 
-async def to_the_end(function: Callable[..., T], *values: Any) -> T:  # noqa: ANN401 - what the function takes
+async def to_the_end(function: Callable[P, T], *values: P.args, **named: P.kwargs) -> T:
     """Call a function in another thread, and wait for its end also if the caller is cancelled meanwhile.
 
     For changes that the caller protects with a lock: otherwise the lock would be free before they are complete.
     """
-    working = asyncio.ensure_future(asyncio.to_thread(function, *values))
+    working = asyncio.ensure_future(asyncio.to_thread(function, *values, **named))
     try:
         return await asyncio.shield(working)
     finally:

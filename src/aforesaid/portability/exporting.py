@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import shutil
 import sys
@@ -25,6 +24,7 @@ from aforesaid.portability.row_codec import encode
 from aforesaid.portability.row_importer import NAMES
 from aforesaid.store import Progress, Store, questions
 from aforesaid.store.attachments import Attachments, folder_of
+from aforesaid.tasks import to_the_end
 
 VERSION: Final = 1
 _as_json: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
@@ -131,10 +131,10 @@ async def export(
     total = (await store.read(questions.Totals())).messages
     stack = ExitStack()
     try:
-        lines = LineWriter(await asyncio.to_thread(stack.enter_context, writing(path)))
+        lines = LineWriter(await to_the_end(stack.enter_context, writing(path)))
         lines.begin(vectors=vectors)
         async for page in store.dump(vectors=vectors):
-            await asyncio.to_thread(lines.write, page if chosen is None else [row for row in page if chosen(row)])
+            await to_the_end(lines.write, page if chosen is None else [row for row in page if chosen(row)])
             if progress is not None:
                 done = lines.rows["message"]
                 progress("messages", done, max(total, done))
@@ -143,7 +143,7 @@ async def export(
     except BaseException:
         stack.__exit__(*sys.exc_info())
         raise
-    await asyncio.to_thread(stack.close)
+    await to_the_end(stack.close)
     return Exported(path, dict(lines.rows), lines.bytes, copied, missing)
 
 
@@ -159,6 +159,6 @@ async def _copy_attachments(source: Attachments | None, path: Path, hashes: set[
         _, missing = await AttachmentCopy([source], Attachments(folder)).copy(hashes)
     except BaseException:
         if is_new:
-            await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+            await to_the_end(shutil.rmtree, folder, ignore_errors=True)
         raise
     return len(hashes) - len(missing), missing

@@ -5,7 +5,6 @@ It has the rows of the user that an export has, in words: what is known, summari
 
 from __future__ import annotations
 
-import asyncio
 import json
 import shutil
 import sys
@@ -35,6 +34,7 @@ from aforesaid.portability.row_importer import NAMES, list_counts
 from aforesaid.portability.time_order import TimeSort
 from aforesaid.store import Progress, Store, questions
 from aforesaid.store.attachments import Attachments, folder_of
+from aforesaid.tasks import to_the_end
 
 _KINDS: Final[Mapping[Kind, str]] = {
     "fact": "Facts",
@@ -81,7 +81,7 @@ async def export_readable(
     try:
         size = await _write(collected, store, path, files, progress)
     except BaseException:
-        await asyncio.to_thread(files.discard)
+        await to_the_end(files.discard)
         raise
     finally:
         collected.close()
@@ -93,22 +93,22 @@ async def _write(collected: _Collected, store: Store, path: Path, files: NamedFi
     """Write the file, and the folder beside it; return the size of the file before compression."""
     stack = ExitStack()
     try:
-        out = _Output(await asyncio.to_thread(stack.enter_context, writing(path)))
+        out = _Output(await to_the_end(stack.enter_context, writing(path)))
         await _collect(collected, store, progress)
-        await asyncio.to_thread(collected.write_head, out)
+        await to_the_end(collected.write_head, out)
         await _write_messages(collected, out, files, folder_of(path).name, progress)
-        await asyncio.to_thread(files.finish)
+        await to_the_end(files.finish)
     except BaseException:
         stack.__exit__(*sys.exc_info())
         raise
-    await asyncio.to_thread(stack.close)
+    await to_the_end(stack.close)
     return out.bytes
 
 
 async def _collect(collected: _Collected, store: Store, progress: Progress | None) -> None:
     total = (await store.read(questions.Totals())).messages
     async for page in store.dump():
-        await asyncio.to_thread(collected.add, page)
+        await to_the_end(collected.add, page)
         if progress is not None:
             done = collected.rows["message"]
             progress("reading messages", done, max(total, done))
@@ -120,11 +120,11 @@ async def _write_messages(
     """Write messages by day, and their attachments to files."""
     messages = collected.messages()
     done = 0
-    while page := await asyncio.to_thread(lambda: list(islice(messages, _PAGE))):
+    while page := await to_the_end(lambda: list(islice(messages, _PAGE))):
         links = [
             [await _attached(part, files, folder) for part in message.parts if part.type != "text"] for message in page
         ]
-        await asyncio.to_thread(collected.write_messages, out, page, links)
+        await to_the_end(collected.write_messages, out, page, links)
         done += len(page)
         if progress is not None:
             progress("messages", done, collected.rows["message"])

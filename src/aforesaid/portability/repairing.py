@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import glob
 import os
 import shutil
@@ -18,6 +17,7 @@ from aforesaid.domain.transfer import Row
 from aforesaid.errors import AforesaidError, InvalidInput, StoreBusy, StoreClosed, StoreDamaged, StoreError
 from aforesaid.portability.row_importer import NAMES, RowImporter
 from aforesaid.store import Progress, Store, hides_damage, locate, open_store, restore_store, salvage_store
+from aforesaid.tasks import to_the_end
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +46,13 @@ async def repair(location: str | os.PathLike[str] | None, progress: Progress | N
     if not place.parent.is_dir() or not any(place.parent.glob(f"{glob.escape(place.name)}*")):
         raise InvalidInput(f"there is no store at {path}")
     # Opening the store would remove data that its write-ahead log still has.
-    broken_log = await asyncio.to_thread(hides_damage, location)
-    kept = await asyncio.to_thread(_copy_as_it_is, place)
+    broken_log = await to_the_end(hides_damage, location)
+    kept = await to_the_end(_copy_as_it_is, place)
     found = None if broken_log else await _check(location, progress)
     if found is not None and found.ok:
-        await asyncio.to_thread(_remove, kept)
+        await to_the_end(_remove, kept)
         return Repair(needed=False, recovered={}, lost=(), set_aside=None, verification=found)
-    salvaged = await asyncio.to_thread(salvage_store, location)
+    salvaged = await to_the_end(salvage_store, location)
     lost = [*salvaged.lost]
     folder = place.with_name(f"{place.name}.repair-{uuid4().hex[:8]}")
     folder.mkdir(mode=0o700)
@@ -67,12 +67,12 @@ async def repair(location: str | os.PathLike[str] | None, progress: Progress | N
             await made.backup(folder / "copy")
         finally:
             await made.close()
-        aside = await asyncio.to_thread(restore_store, folder / "copy", f"{kind}:{place}", replace=True)
+        aside = await to_the_end(restore_store, folder / "copy", f"{kind}:{place}", replace=True)
     finally:
-        await asyncio.to_thread(shutil.rmtree, folder)
+        await to_the_end(shutil.rmtree, folder)
     if aside is not None:
         # The copies were made before the store was opened, so they equal it byte for byte.
-        await asyncio.to_thread(_remove, list(aside.parent.glob(f"{glob.escape(aside.name)}*")))
+        await to_the_end(_remove, list(aside.parent.glob(f"{glob.escape(aside.name)}*")))
     return Repair(needed=True, recovered=recovered, lost=tuple(lost), set_aside=kept[0], verification=report)
 
 
