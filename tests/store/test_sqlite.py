@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Sequence
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +17,13 @@ import apsw
 import numpy as np
 import pytest
 
-from aforesaid.domain.change import PutSetting
+from aforesaid.domain.change import AddVectors, PutSetting
+from aforesaid.domain.message_filter import MessageFilter
 from aforesaid.domain.receipt import Receipt
 from aforesaid.domain.scope import Scope
+from aforesaid.domain.vector import VectorRow
 from aforesaid.errors import NotFound, StoreDamaged
-from aforesaid.store import Store, open_store, questions
+from aforesaid.store import Store, matrix, open_store, questions
 from aforesaid.store.sqlite import SqliteStore, caches
 from aforesaid.store.sqlite.answers import ANSWERS
 from aforesaid.store.sqlite.change_sets import ChangeSet
@@ -312,6 +315,41 @@ async def test_a_message_is_found_by_its_id_without_reading_the_other_messages_o
         with pytest.raises(NotFound):
             ANSWERS[questions.MessageById](connection, questions.MessageById(ANN, "unknown"))
     assert steps < 20  # a hundred instructions each; two thousand messages need thousands
+    await store.close()
+
+
+async def test_vectors_that_are_not_held_in_memory_are_read_from_the_file(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    values = np.random.default_rng(1).standard_normal((60, 64)).astype(np.float32)
+    values /= np.linalg.norm(values, axis=1, keepdims=True)
+    store = await open_store(path)
+    messages = await add(store, ANN, *[f"text {number}" for number in range(60)])
+    rows = [VectorRow(each.seq, each.text, values[at].astype(np.float16).tobytes()) for at, each in enumerate(messages)]
+    # Two come late.
+    await store.apply([AddVectors("m", (*rows[:7], *rows[8:39], *rows[40:]), rows[-1].seq)])
+    asked = [questions.SearchVector(ANN, "m", values[at], limit=5, also=[3]) for at in (7, 20, 39, 59)]
+    filtered = [replace(each, where=MessageFilter(role="user")) for each in asked]
+
+    async def answers() -> list[tuple[list[int], list[float]]]:
+        found = [await store.read(each) for each in (*asked, *filtered)]
+        return [(each.seqs.tolist(), each.scores.round(4).tolist()) for each in found if each is not None]
+
+    before = await answers()
+    await store.apply([AddVectors("m", (rows[7], rows[39]), rows[-1].seq)])
+    after = await answers()
+    assert [seqs[0] for seqs, _ in after[:4]] == [8, 21, 40, 60]
+    await store.close()
+    for name, number in (("EXACT", 10), ("SAMPLE", 20)):
+        monkeypatch.setattr(matrix, name, number)
+    monkeypatch.setattr(caches, "_HELD", 20)
+    monkeypatch.setattr(caches, "_BLOCK", 8)
+    store = await open_store(path)
+    for (seqs, scores), (_, exact) in zip(await answers(), after, strict=True):
+        assert scores[:5] == exact[:5], seqs
+    await store.erase(ANN, [8])
+    assert all(8 not in seqs for seqs, _ in await answers())
+    assert before != after
     await store.close()
 
 

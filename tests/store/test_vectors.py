@@ -135,6 +135,41 @@ def test_a_large_matrix_finds_what_an_exact_comparison_finds(monkeypatch: pytest
     assert large.similar(query, 10, ()) is not None
 
 
+@pytest.mark.parametrize("expected", [0, 6_000])
+def test_a_matrix_that_holds_signs_alone_finds_the_same(expected: int) -> None:
+    chance = np.random.default_rng(2)
+    rows = chance.standard_normal((6_000, 128))
+    rows = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float16)
+    whole, signs = Matrix(), Matrix(expected, held=4_500)
+    # The last thousand of the first half come late, and some come twice.
+    for first, last in ((0, 2_000), (3_000, 4_000), (2_000, 3_000), (3_990, 5_000), (5_000, 6_000)):
+        page = [(number, rows[number].tobytes()) for number in range(first, last)]
+        whole.extend(page)
+        signs.extend(page)
+    assert len(whole) == len(signs) == 6_000
+    assert signs.size < whole.size / 6
+    asked: list[int] = []
+
+    def read(seqs: np.ndarray[tuple[int], np.dtype[np.int64]]) -> np.ndarray[tuple[int, int], np.dtype[np.float16]]:
+        asked.append(len(seqs))
+        found: np.ndarray[tuple[int, int], np.dtype[np.float16]] = rows[seqs]
+        return found
+
+    for only in (None, np.arange(500, 5_500), np.arange(100, 3_000)):
+        for _ in range(3):
+            vector = direction(*chance.standard_normal(128))
+            expected_, found = (
+                each.similar(vector, 10, [7, 501, 5_999], only, reader)
+                for each, reader in ((whole, None), (signs, read))
+            )
+            assert expected_ is not None
+            assert found is not None
+            assert found.seqs.tolist() == expected_.seqs.tolist()
+            assert found.scores == pytest.approx(expected_.scores, abs=1e-6)
+            assert (found.mean, found.deviation) == pytest.approx((expected_.mean, expected_.deviation), abs=1e-6)
+    assert max(asked) < 4_000
+
+
 async def test_token_vectors_come_back_as_they_were_stored(store: Store) -> None:
     ann, bob = Scope.of("ann", thread="general"), Scope.of("bob", thread="general")
     (mine,) = await add(store, ann, "ann speaks")

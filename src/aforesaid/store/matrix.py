@@ -1,8 +1,12 @@
-"""Many vectors in memory, compared with one: all of them where there are few, a shortlist where there are many."""
+"""Many vectors, compared with one: all of them where there are few, a shortlist where there are many.
+
+They are in memory. Of very many, only their signs are, and a shortlist is read from the store.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -16,6 +20,9 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float32]
     Numbers = NDArray[np.int64]
+    Halves = NDArray[np.float16]
+    Reader = Callable[[Numbers], Halves]
+    """Reads the vectors of sequence numbers, a row for each."""
 
 EXACT: Final = 4_000
 """Maximum vectors that are all compared with a question."""
@@ -45,9 +52,13 @@ class Few:
 class Matrix:
     """Vectors of one scope and one embedder, in the order of the log. A row that comes twice counts once."""
 
-    def __init__(self, expected: int = 0) -> None:
-        """Make room for as many vectors as are expected, so that adding them copies nothing."""
+    def __init__(self, expected: int = 0, held: int = sys.maxsize) -> None:
+        """Make room for as many vectors as are expected, so that adding them copies nothing.
+
+        If there are more than `held`, only their signs are held, and whoever compares them brings a reader.
+        """
         self._expected = expected
+        self._held = max(held, EXACT)
         self._seqs: Growing | None = None
         self._values: Growing | None = None
         self._signs = Signs()
@@ -73,35 +84,48 @@ class Matrix:
             return
         seqs = np.array([seq for seq, _ in rows], dtype=np.int64)
         values = np.frombuffer(b"".join(value for _, value in rows), dtype=np.float16).reshape(len(rows), -1)
-        if self._seqs is None or self._values is None:
-            self._seqs, self._values = Growing(seqs[:0]), Growing(values[:0])
+        if self._seqs is None:
+            self._seqs = Growing(seqs[:0])
             self._seqs.reserve(self._expected)
-            self._values.reserve(self._expected)
+            if self._expected <= self._held:
+                self._values = Growing(values[:0])
+                self._values.reserve(self._expected)
         if (len(self) and seqs[0] <= self._seqs.rows[-1]) or (np.diff(seqs) <= 0).any():
-            self._merge(seqs, values)
+            self._merge(self._seqs.rows, seqs, values)
         else:
             self._seqs.extend(seqs)
-            self._values.extend(values)
+            if self._values is None:
+                self._signs.extend(signs_of(values))
+            else:
+                self._values.extend(values)
+        if self._values is not None and len(self) > self._held:
+            self._signs_of_all()
+            self._values = None
         self._exact = self._sample = None
 
-    def few(self, only: Numbers | None = None) -> Few | None:
+    def few(self, only: Numbers | None = None, read: Reader | None = None) -> Few | None:
         """Return all vectors, or those of these sequence numbers, which are in order; None where they are too many."""
         import numpy as np  # noqa: PLC0415
 
-        if self._seqs is None or self._values is None:
+        if self._seqs is None:
             return Few(np.empty(0, dtype=np.int64), np.empty((0, 0), dtype=np.float32))
         seqs = self._seqs.rows
         if only is not None:
             inside = np.flatnonzero(np.isin(seqs, only, assume_unique=True))
-            return Few(seqs[inside], self._values.rows[inside].astype(np.float32)) if len(inside) <= EXACT else None
-        if len(seqs) > EXACT:
+            return Few(seqs[inside], self._vectors(inside, read)) if len(inside) <= EXACT else None
+        if len(seqs) > EXACT or self._values is None:
             return None
         if self._exact is None or len(self._exact) != len(seqs):
             self._exact = self._values.rows.astype(np.float32)
         return Few(seqs, self._exact)
 
     def similar(
-        self, vector: Floats, limit: int, also: Sequence[int] = (), only: Numbers | None = None
+        self,
+        vector: Floats,
+        limit: int,
+        also: Sequence[int] = (),
+        only: Numbers | None = None,
+        read: Reader | None = None,
     ) -> Similar | None:
         """Return what was compared, best first, then those asked for by name, and how similar all are on the whole.
 
@@ -109,7 +133,7 @@ class Matrix:
         """
         import numpy as np  # noqa: PLC0415
 
-        few = self.few(only)
+        few = self.few(only, read)
         if few is not None:
             return few.similar(vector)
         if self._seqs is None:
@@ -117,7 +141,7 @@ class Matrix:
         seqs = self._seqs.rows
         inside = np.arange(len(seqs)) if only is None else np.flatnonzero(np.isin(seqs, only, assume_unique=True))
         places = self._signs_of_all().nearest(vector, limit, inside)
-        scores, whole = self._compare(vector, places), self._usual(vector, inside)
+        scores, whole = self._vectors(places, read) @ vector, self._usual(inside, read) @ vector
         best = len(scores) - 1 - np.argsort(-scores[::-1], kind="stable")
         chosen, given = places[best], scores[best]
         named = places_of(np.array(also, dtype=np.int64), seqs)
@@ -126,45 +150,41 @@ class Matrix:
             named = np.intersect1d(named, inside, assume_unique=True)
         if len(named):
             chosen = np.concatenate([chosen, named])
-            given = np.concatenate([given, self._compare(vector, named)])
+            given = np.concatenate([given, self._vectors(named, read) @ vector])
         return Similar(seqs[chosen], given, float(whole.mean()), float(whole.std()))
 
-    def _compare(self, vector: Floats, places: NDArray[np.intp]) -> Floats:
-        """Return the cosine of the vectors at these places."""
+    def _vectors(self, places: NDArray[np.intp], read: Reader | None) -> Floats:
+        """Return the vectors at these places."""
         import numpy as np  # noqa: PLC0415
 
-        if self._values is None:
-            raise ValueError("there is nothing to compare with")
-        scores: Floats = self._values.rows[places].astype(np.float32) @ vector
-        return scores
+        if self._values is not None:
+            return self._values.rows[places].astype(np.float32)
+        if self._seqs is None or read is None:
+            raise ValueError("the vectors are not in memory")
+        return read(self._seqs.rows[places]).astype(np.float32)
 
-    def _usual(self, vector: Floats, inside: NDArray[np.intp]) -> Floats:
-        """Return the cosine of some vectors out of all that are inside."""
-        import numpy as np  # noqa: PLC0415
-
+    def _usual(self, inside: NDArray[np.intp], read: Reader | None) -> Floats:
+        """Return some vectors out of all that are inside."""
         places = inside[:: max(len(inside) // SAMPLE, 1)]
-        if len(inside) < len(self) or self._values is None:
-            return self._compare(vector, places)
+        if len(inside) < len(self):
+            return self._vectors(places, read)
         if self._sample is None:
-            self._sample = self._values.rows[places].astype(np.float32)
-        scores: Floats = self._sample @ vector
-        return scores
+            self._sample = self._vectors(places, read)
+        return self._sample
 
     def _signs_of_all(self) -> Signs:
-        if self._values is None:
-            raise ValueError("there is nothing to choose from")
-        values = self._values.rows
-        if len(self._signs) < len(values):
-            self._signs.extend(signs_of(values[len(self._signs) :]))
+        if self._values is not None and len(self._signs) < len(self._values):
+            self._signs.extend(signs_of(self._values.rows[len(self._signs) :]))
         return self._signs
 
-    def _merge(self, seqs: Numbers, values: NDArray[np.float16]) -> None:
+    def _merge(self, known: Numbers, seqs: Numbers, values: Halves) -> None:
         """Put late vectors where they belong; of two for one message, the first stays."""
         import numpy as np  # noqa: PLC0415
 
-        if self._seqs is None or self._values is None:
-            raise ValueError("there is nothing to merge with")
-        every, first = np.unique(np.concatenate([self._seqs.rows, seqs]), return_index=True)
-        self._values = Growing(np.concatenate([self._values.rows, values])[first])
-        self._seqs = Growing(every)
-        self._signs = Signs()
+        every, first = np.unique(np.concatenate([known, seqs]), return_index=True)
+        signs, self._seqs, self._signs = self._signs, Growing(every), Signs()
+        if self._values is None:
+            new = signs_of(values)
+            self._signs.extend((np.concatenate([signs.rows, new]) if len(signs) else new)[first])
+        else:
+            self._values = Growing(np.concatenate([self._values.rows, values])[first])

@@ -35,6 +35,13 @@ class Signs:
         """How much memory they take."""
         return sum(column.nbytes for column in self._columns)
 
+    @property
+    def rows(self) -> Bits:
+        """All of them, a row for each vector, as `extend` takes them."""
+        import numpy as np  # noqa: PLC0415
+
+        return np.stack([column.rows for column in self._columns], axis=1)
+
     def extend(self, rows: Bits) -> None:
         """Add vectors, as `signs_of` or `in_words` returned them."""
         if not self._columns:

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
 _BLOCK: Final = 4_096
 _SCOPES: Final = 10_000
 _MANY: Final = 10_000
+_HELD: Final = 150_000
+"""Maximum vectors of one place that are in memory: 150 MB. Of more, their signs are, a sixteenth of that."""
 
 # One text for each column: handing over rows one by one takes several times as long. The inner limit keeps the order.
 _COLUMNS: Final = """
@@ -52,6 +55,10 @@ SELECT count(*), group_concat(seq), group_concat(at), group_concat(thread), grou
 _OF_OWNER: Final = """
 SELECT n, seq, value FROM vector WHERE embedder = ?1 AND n > ?2 AND owner = ?3
    AND seq NOT IN (SELECT log.seq FROM log WHERE log.owner = ?3 AND log.replaced = 1) ORDER BY n
+"""
+_BY_NUMBER: Final = """
+SELECT seq, value FROM vector
+ WHERE embedder = (SELECT id FROM embedder WHERE name = ?) AND seq IN (SELECT value FROM json_each(?))
 """
 _OF_THREAD: Final = """
 SELECT v.n, v.seq, v.value FROM log JOIN vector v ON v.seq = log.seq AND v.embedder = ? AND v.n > ?
@@ -135,15 +142,16 @@ class Caches:
         found = self.find(connection, question.scope, question.within, question.where)
         if found is None:
             return None
+        read = partial(_read_vectors, connection, question.embedder)
         with self._vectors(connection, found, question.embedder) as matrix:
-            return (
-                None if matrix is None else matrix.similar(question.vector, question.limit, question.also, _only(found))
-            )
+            if matrix is None:
+                return None
+            return matrix.similar(question.vector, question.limit, question.also, _only(found), read)
 
     def few(self, connection: apsw.Connection, found: Found, embedder: str) -> Few | None:
         """Return all vectors of a scope, where they are few."""
         with self._vectors(connection, found, embedder) as matrix:
-            return None if matrix is None else matrix.few(_only(found))
+            return None if matrix is None else matrix.few(_only(found), partial(_read_vectors, connection, embedder))
 
     @contextmanager
     def _vectors(self, connection: apsw.Connection, found: Found, embedder: str) -> Iterator[Matrix | None]:
@@ -156,7 +164,7 @@ class Caches:
         with kept.lock:
             if kept.revision != found.revision:
                 # Messages were erased, replaced or regrouped. All are rare, so everything is read again.
-                kept.matrix, kept.seen, kept.revision = Matrix(found.documents), 0, found.revision
+                kept.matrix, kept.seen, kept.revision = Matrix(found.documents, _HELD), 0, found.revision
             self._bring_up_to_date(connection, kept, found.place, number)
             self._kept.resized((found.place, embedder))
             yield kept.matrix
@@ -193,6 +201,16 @@ def _extend_roll(connection: apsw.Connection, roll: Roll, place: Place) -> int:
             seq, at, thread, assistant, length, sessions=session.tolist(), speakers=json.loads(speakers)
         )
     return int(count)
+
+
+def _read_vectors(connection: apsw.Connection, embedder: str, seqs: NDArray[np.int64]) -> NDArray[np.float16]:
+    """Return vectors by sequence number. One that this transaction does not see is all zeros: similar to nothing."""
+    import numpy as np  # noqa: PLC0415
+
+    found: dict[int, bytes] = dict(rows.every(connection.execute(_BY_NUMBER, (embedder, json.dumps(seqs.tolist())))))
+    missing = bytes(len(next(iter(found.values()), b"\0\0")))
+    joined = b"".join([found.get(seq, missing) for seq in seqs.tolist()])
+    return np.frombuffer(joined, dtype=np.float16).reshape(len(seqs), -1)
 
 
 def _key(scope: Scope, within: Within) -> tuple[str, ...]:
