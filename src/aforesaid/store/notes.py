@@ -1,9 +1,9 @@
-"""Ranking notes, the same for every store: there are few of them, so all that match are looked at."""
+"""Ranking notes, the same for every store: all that match are looked at."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from aforesaid.domain.checks import moment
@@ -42,8 +42,8 @@ def number_of(key: NoteKey) -> int:
     return 2 * key.id + (key.kind == "memory")
 
 
-def rank_notes(having: Mapping[str, Sequence[int]], similar: Mapping[int, float], notes: int) -> list[RankedNote]:
-    """Return the notes that have a word of the query or a vector, best first by both together.
+def rank_notes(having: Mapping[str, Sequence[int]], similar: Mapping[int, float], notes: int) -> Iterator[RankedNote]:
+    """Yield the notes that have a word of the query or a vector, best first by both together.
 
     `having` tells which notes have each word of the query, `similar` how near those are that have a vector, and `notes`
     how many there are.
@@ -57,16 +57,13 @@ def rank_notes(having: Mapping[str, Sequence[int]], similar: Mapping[int, float]
     for word, found in having.items():
         for note in dict.fromkeys(found):
             words.setdefault(note, []).append(word)
-    ranked = [
-        RankedNote(
-            note,
-            tuple(words.get(note, ())),
-            sum(rarity[word] for word in words.get(note, ())) / total,
-            similar.get(note),
-        )
-        for note in words.keys() | similar.keys()
-    ]
-    return sorted(ranked, key=lambda found: (-found.coverage - (found.similarity or 0.0), -found.note))
+    coverage = {note: sum(rarity[word] for word in found) / total for note, found in words.items()}
+    best = sorted(
+        words.keys() | similar.keys(), key=lambda note: (-coverage.get(note, 0.0) - similar.get(note, 0.0), -note)
+    )
+    # There can be thousands, and few of them are wanted.
+    for note in best:
+        yield RankedNote(note, tuple(words.get(note, ())), coverage.get(note, 0.0), similar.get(note))
 
 
 def similarities(vectors: Mapping[int, bytes], vector: Vector | None) -> dict[int, float]:
