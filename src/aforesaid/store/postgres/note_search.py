@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import islice
 from typing import Final
 
 from aforesaid.domain.change import AddNoteVectors
@@ -119,10 +120,8 @@ async def search(queries: Queries, question: questions.SearchNotes) -> list[Note
         similar.update(await queries.rows(_SIMILAR, *here, question.embedder, Vector(question.vector)))
     ranked = rank_notes(_having(question.words, dict(notes)), similar, len(notes))
     matches: list[NoteMatch] = []
-    for start in range(0, len(ranked), _PAGE):
-        matches += await _read(queries, question.scope, ranked[start : start + _PAGE])
-        if len(matches) >= question.limit:
-            break
+    while len(matches) < question.limit and (page := list(islice(ranked, _PAGE))):
+        matches += await _read(queries, question.scope, page)
     return matches[: question.limit]
 
 
@@ -131,9 +130,10 @@ def _having(words: str, stored: Mapping[int, bytes]) -> dict[str, list[int]]:
     import numpy as np  # noqa: PLC0415
 
     known = {note: set(np.frombuffer(terms, dtype="<i8").tolist()) for note, terms in stored.items()}
+    numbers = {word: list(map(number_of, wanted)) for word, wanted in query_words(words)}
     return {
-        word: [note for note, found in known.items() if not found.isdisjoint(map(number_of, wanted))]
-        for word, wanted in query_words(words)
+        word: [note for note, found in known.items() if not found.isdisjoint(wanted)]
+        for word, wanted in numbers.items()
     }
 
 
