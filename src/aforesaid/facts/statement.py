@@ -17,6 +17,12 @@ from aforesaid.text.stop_words import stop_words
 from aforesaid.text.vocabulary import vocabulary
 from aforesaid.text.words import words_of
 
+_CACHED: Final = 10_000
+"""Texts whose comparable parts are cached, about 30 MB.
+
+What is learned is compared with all memories of a person. If they were more than the cache holds, each of them would be
+parsed again for every batch.
+"""
 _ALIKE: Final = 0.8
 _ENOUGH: Final = 3
 """Minimum words of a statement that counts as equal to one with one more word."""
@@ -56,7 +62,7 @@ class Statement(NamedTuple):
 
 
 @holds_texts
-@lru_cache(maxsize=4096)
+@lru_cache(_CACHED)
 def statement(text: str) -> Statement:
     """Return the comparable parts of a text. Cached."""
     language = guess_language(text)
