@@ -57,11 +57,11 @@ test-integrations: $(INTEGRATIONS)/.ready $(CREWAI)/.ready  ## test the adapters
 
 check: lint types  ## run lint, type and import checks only
 
-lint: $(READY)
+lint: $(READY)  ## run ruff: rules and layout of the code
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-types: $(READY)
+types: $(READY)  ## check types (mypy) and layers (import-linter)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
