@@ -57,7 +57,11 @@ UNION ALL SELECT 1, seq, score FROM scored WHERE seq = ANY({also}::bigint[]) AND
 UNION ALL SELECT 2, count(*), avg(score) FROM scored
 UNION ALL SELECT 3, count(*), stddev_pop(score) FROM scored
 """
-_SEEN: Final = "SELECT up_to FROM embedder WHERE space = $1 AND name = $2"
+_STATE: Final = """
+SELECT place.messages, place.revision, embedder.up_to
+  FROM {table} place JOIN embedder ON embedder.space = place.space AND embedder.name = $3
+ WHERE place.space = $1 AND place.name = $2
+"""
 _SIGNS_OF_USER: Final = f"""
 SELECT v.seq, bit_send(binary_quantize(v.value)) FROM meaning v
  WHERE v.space = $1 AND v.owner = $2 AND v.embedder = $3 AND v.seq > $4 AND v.seq <= $5
@@ -132,13 +136,13 @@ class VectorSearch:
         whole = question.within == "user" or (question.within == "thread" and not is_direct(question.scope.thread))
         if not whole or question.where != EVERY_MESSAGE:
             return await _compared(queries, question)
-        here = place.space, place.name
-        counts, seen = await queries.together((place.counts, here), (_SEEN, (place.space, question.embedder)))
+        query = _STATE.format(table="thread" if place.shared else "person")
+        state = await queries.first(query, place.space, place.name, question.embedder)
         key = _Key(place, question.embedder)
-        if not counts or not seen:
+        if state is None:
             self._kept.drop(key)
             return None
-        [(messages, _, revision)], [(up_to,)] = counts, seen
+        messages, revision, up_to = state
         if messages <= EXACT:
             return await _compared(queries, question)
         kept = self._kept.get(key, _Kept)
