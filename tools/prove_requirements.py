@@ -36,8 +36,8 @@ class Break:
 BREAKS = (
     Break(
         "A2",
-        "store/sqlite/archive.py",
-        "        execute(_GIVE_MESSAGES_BACK, (chunk, owner))\n",
+        "store/rules/summaries.py",
+        "        yield ReleaseMessages(scope, summary.chunks[0], len(messages), turns)\n",
         "",
         "messages stay archived when their archive is rolled back",
     ),
@@ -50,9 +50,9 @@ BREAKS = (
     ),
     Break(
         "A7",
-        "store/sqlite/archive.py",
-        "SELECT last_chunk + 1 FROM person",
-        "SELECT 1 FROM person",
+        "store/rules/summaries.py",
+        "    chunk = (yield from ask(LastChunk(scope))) + 1\n",
+        "    chunk = 1\n",
         "every archive is the first",
     ),
     Break(
@@ -165,7 +165,7 @@ BREAKS = (
     Break(
         "E4",
         "domain/summary.py",
-        "return self.messages > 0 and bool(self.text.strip())",
+        'return self.messages > 0 and self.text.strip() not in ("", NOTHING_SAID)',
         "return self.messages > 0",
         "an empty summary is valid",
     ),

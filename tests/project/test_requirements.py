@@ -34,3 +34,13 @@ def test_the_page_of_promises_is_up_to_date(tool: dict[str, Any]) -> None:
     assert (ROOT / "docs/reference/requirements.md").read_text(encoding="utf-8") == tool["page"](), (
         "run: make requirements"
     )
+
+
+def test_every_deliberate_fault_still_fits_the_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(ROOT / "tools")
+    breaks = runpy.run_path(str(ROOT / "tools/prove_requirements.py"), run_name="tools")["BREAKS"]
+    found = {
+        each.promise: (ROOT / "src/aforesaid" / each.file).read_text(encoding="utf-8").count(each.instead_of)
+        for each in breaks
+    }
+    assert found == dict.fromkeys(found, 1), "make prove breaks the code where it no longer is"
