@@ -247,7 +247,8 @@ class SyncMemory:
         `vectors` includes the embedding vectors; otherwise they are computed again after an import. The bytes of
         attachments are copied to a folder beside the file, which has its name with `.attachments`; in Markdown under
         their own names. They are not copied to standard output, and not with `attachments=False`. The result names
-        those that are missing. The audit log of every exported space names the `actor`.
+        those that are missing. The audit log of every exported space names the `actor`. Raises NotFound for a user
+        about whom nothing is stored.
         """
 
     def load(

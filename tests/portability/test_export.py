@@ -15,7 +15,7 @@ import pytest
 
 import aforesaid
 from aforesaid.domain.transfer import Row
-from aforesaid.errors import InvalidInput, StoreFull
+from aforesaid.errors import InvalidInput, NotFound, StoreFull
 from aforesaid.portability.attachment_copy import AttachmentCopy
 from aforesaid.portability.exporting import export
 from aforesaid.portability.import_report import Loaded
@@ -237,6 +237,19 @@ def test_the_blocking_face_exports_loads_and_purges(tmp_path: Path) -> None:
             memory.purge("*")
         with pytest.raises(InvalidInput, match="unknown time zone"):
             memory.load(tmp_path / "all.jsonl", zone="Mars/Olympus")
+
+
+def test_the_export_of_a_mistyped_user_is_refused_and_writes_no_file(tmp_path: Path) -> None:
+    with aforesaid.open(tmp_path / "one.db") as memory:
+        memory.user("ann", space="work").remember("likes tea")
+        for name in ("anm.jsonl", "anm.md"):
+            with pytest.raises(NotFound, match="no user 'anm' in the space 'work'"):
+                memory.export(tmp_path / name, user="anm", space="work", actor="bob")
+            with pytest.raises(NotFound, match="no user 'ann' in the space 'default'"):
+                memory.export(tmp_path / name, user="ann")
+            assert not (tmp_path / name).exists()
+        assert [each.id for each in memory.users()] == ["ann"], "the refused ones are not in the audit log"
+        assert memory.export(tmp_path / "ann.jsonl", user="ann", space="work").rows["memory"] == 1
 
 
 @pytest.mark.defect("D1")

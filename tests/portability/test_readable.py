@@ -164,8 +164,9 @@ def test_it_is_of_one_user_and_has_no_vectors(tmp_path: Path) -> None:
             memory.export(tmp_path / "all.md", user="ann", vectors=True)
         with pytest.raises(InvalidInput, match="unknown format"):
             memory.export(tmp_path / "all.md", user="ann", format="pdf")  # type: ignore[arg-type]
-        memory.export(tmp_path / "nobody.md", user="nobody")
-    assert "\nNothing.\n" in (tmp_path / "nobody.md").read_text("utf-8")
+        memory.user("ann").add("user", "hm")
+        memory.export(tmp_path / "ann.md", user="ann")
+    assert "## What is known\n\nNothing.\n" in (tmp_path / "ann.md").read_text("utf-8")
 
 
 @pytest.mark.parametrize("fails", ["aforesaid.portability.named_files._put", "aforesaid.portability.readable.lines"])

@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 from aforesaid.cli import app
 from aforesaid.errors import InvalidInput
 from aforesaid.server.auth import Keys, check_shared_keys, keys_path
-from aforesaid.server.auth.key_files import database_of
 from aforesaid.settings import Serving, Settings
+from aforesaid.store.database_identity import database_of
 
 AA = "postgresql://ann:secret@db.example.org/aa"
 BB = "postgresql://ann:secret@db.example.org/bb"

@@ -12,9 +12,9 @@ from aforesaid.domain.memory_change import AuditAccess
 from aforesaid.domain.scope import DEFAULT_SPACE, Scope
 from aforesaid.domain.setting import EVERYBODY
 from aforesaid.domain.transfer import Purged
-from aforesaid.errors import InvalidInput, quoted
+from aforesaid.errors import InvalidInput, NotFound, quoted
 from aforesaid.front.handle import IN_METHOD, MemoryHandle, public
-from aforesaid.store import Progress
+from aforesaid.store import Progress, questions
 
 if TYPE_CHECKING:
     from aforesaid.portability.exporting import Exported
@@ -45,7 +45,8 @@ class MemoryTransfer(MemoryHandle):
         `vectors` includes the embedding vectors; otherwise they are computed again after an import. The bytes of
         attachments are copied to a folder beside the file, which has its name with `.attachments`; in Markdown under
         their own names. They are not copied to standard output, and not with `attachments=False`. The result names
-        those that are missing. The audit log of every exported space names the `actor`.
+        those that are missing. The audit log of every exported space names the `actor`. Raises NotFound for a user
+        about whom nothing is stored.
         """
         from aforesaid.portability.exporting import export, is_markdown  # noqa: PLC0415 - loaded on first use
 
@@ -56,6 +57,10 @@ class MemoryTransfer(MemoryHandle):
             raise InvalidInput("a copy in Markdown is of one user; name the user, or choose the format jsonl", "format")
         if readable and vectors:
             raise InvalidInput("a copy in Markdown has no vectors; choose the format jsonl", "vectors")
+        if scope is not None and not await self._services.store.read(
+            questions.UsersPage(scope.space, users=[scope.user])
+        ):
+            raise NotFound(f"there is no user {quoted(scope.user)} in the space {quoted(scope.space)}")
         if scope is None:
             await self.record_access("export", "everything", actor=actor)
         elif actor is not None:

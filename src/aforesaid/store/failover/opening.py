@@ -10,6 +10,7 @@ from typing import Final, cast
 
 from aforesaid.errors import InvalidInput, StoreError, StoreUnavailable, quoted
 from aforesaid.store.contract import Store
+from aforesaid.store.database_identity import file_name
 from aforesaid.store.failover.failover import Failover
 from aforesaid.store.failover.fallback import FIRST, Fallback
 from aforesaid.store.locations import Location, data_folder, locate, open_layout, open_store, postgres_dsn
@@ -49,8 +50,16 @@ async def open_with_failover(location: str | os.PathLike[str] | None, fallback: 
 
 
 def _place_of_database(dsn: str) -> Path:
-    """Return a path that stands for a database; its address, which may hold a password, is not written down."""
-    return data_folder() / f"database-{blake2b(dsn.encode(), digest_size=6).hexdigest()}"
+    """Return a path that stands for a database, whatever the password: what waits must be found after it changed.
+
+    Earlier versions made the name from the whole address. Where messages wait under that name, it stays in use.
+    """
+    earlier = data_folder() / f"database-{blake2b(dsn.encode(), digest_size=6).hexdigest()}"
+    return earlier if _waiting(earlier).exists() else data_folder() / file_name(dsn)
+
+
+def _waiting(place: Path) -> Path:
+    return place.with_name(f"{place.name}.waiting")
 
 
 def _behind(place: Path, fallback: str) -> Location | None:
@@ -58,7 +67,7 @@ def _behind(place: Path, fallback: str) -> Location | None:
     if fallback == MEMORY:
         return None
     if fallback == AUTO:
-        return Location("files", place.with_name(f"{place.name}.waiting"))
+        return Location("files", _waiting(place))
     found = locate(fallback)
     if found.path is None or found.kind not in ("files", "json"):
         raise InvalidInput(
