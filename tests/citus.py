@@ -33,6 +33,16 @@ _INSTALLED = Path("/usr/lib/postgresql/15/lib/citus.so")
 _SHARD = re.compile(r"_(10\d{4})\b")
 """The number of a shard, at the end of the name of its table."""
 
+_UNLOADABLE = re.compile(r"could not load library .*")
+"""What PostgreSQL logs when a library was built for another version of it."""
+
+required = False
+"""Whether tests fail where a cluster cannot be started with the installed PostgreSQL. Otherwise they are left out."""
+
+
+class OtherPostgreSQL(RuntimeError):
+    """The installed PostgreSQL cannot load Citus."""
+
 
 @cache
 def starter() -> Path | None:
@@ -67,6 +77,8 @@ class Cluster:
         done = self._run("start")
         if done.returncode != 0:
             logs = "".join(path.read_text()[-500:] for path in sorted(self.folder.glob("*.log")))
+            if unloadable := _UNLOADABLE.search(logs):
+                raise OtherPostgreSQL(unloadable[0])
             raise RuntimeError(f"no Citus cluster could be started: {done.stderr[-1000:]}\n{logs}")
         self.admin_dsn, self.dsn = done.stdout.split()
 
@@ -123,13 +135,28 @@ class Cluster:
         return subprocess.run(command, check=False, capture_output=True, text=True, stdin=subprocess.DEVNULL)
 
 
-@cache
 def shared_cluster() -> Cluster:
     """Return the one cluster that all tests of a process share."""
     reason = reason_to_leave_out()
     if reason is not None:
         pytest.skip(f"no Citus cluster: {reason}")
-    return Cluster(os.environ.get("AFORESAID_TEST_CITUS"))
+    found = _cluster_or_reason()
+    if isinstance(found, Cluster):
+        return found
+    reason = (
+        f"its build is for another PostgreSQL 15 than the installed one ({found}); try: apt-get install postgresql-15"
+    )
+    if required:
+        raise RuntimeError(f"no Citus cluster: {reason}")
+    pytest.skip(f"no Citus cluster: {reason}")
+
+
+@cache
+def _cluster_or_reason() -> Cluster | str:
+    try:
+        return Cluster(os.environ.get("AFORESAID_TEST_CITUS"))
+    except OtherPostgreSQL as error:
+        return str(error)
 
 
 def distribute(dsn: str) -> str:

@@ -12,6 +12,7 @@ import typer.testing
 from hypothesis import settings
 from typer.main import get_command
 
+import citus
 from aforesaid.front import services
 from aforesaid.models.embed import local
 from aforesaid.store import Store, open_store
@@ -39,6 +40,7 @@ def pytest_configure(config: pytest.Config) -> None:
     setattr(typer.testing, "_get_command", cache(get_command))  # noqa: B010 - the module does not export it
     # Whoever asks for the built-in encoder would load it again, in two seconds: no test keeps it for the next one.
     setattr(local, "_loaded", {})  # noqa: B010
+    citus.required = config.getoption("--citus")
     # No deadlines: on a busy machine any example may take long. pytest-timeout ends a test that hangs.
     most = round(500 * config.getoption("--torture-scale"))
     settings.register_profile("thorough", max_examples=most, deadline=None)
