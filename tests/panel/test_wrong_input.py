@@ -26,6 +26,7 @@ def wrong(field: Locator, words: str) -> None:
     expect(field).to_have_attribute("aria-invalid", "true")
     described = (field.get_attribute("aria-describedby") or "").split()[-1]
     expect(field.page.locator(f"#{described}")).to_contain_text(words)
+    field.page.wait_for_load_state()  # with its style sheets
     # In one step, because the page may scroll to the field meanwhile.
     right, down, width, height = field.evaluate(APART, described)
     assert 0 <= down < height + 20
