@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import httpcore2
 import pytest
 import typer.testing
 from hypothesis import settings
@@ -38,6 +39,8 @@ def pytest_configure(config: pytest.Config) -> None:
     setattr(services, "_RESUME_SECONDS", 3_600.0)  # noqa: B010 - a constant
     # Typer builds all commands anew for each one that a test runs, which takes five times as long as most commands.
     setattr(typer.testing, "_get_command", cache(get_command))  # noqa: B010 - the module does not export it
+    # Each client of a test would read all certificates of this machine again, though none of them is used.
+    setattr(httpcore2, "default_ssl_context", cache(httpcore2.default_ssl_context))  # noqa: B010
     # Whoever asks for the built-in encoder would load it again, in two seconds: no test keeps it for the next one.
     setattr(local, "_loaded", {})  # noqa: B010
     citus.required = config.getoption("--citus")

@@ -161,7 +161,7 @@ async def test_whatever_is_passed_to_a_public_method_gives_our_short_error_and_t
     calls: list[tuple[type, str, dict[str, object]]] = []
 
     @settings(
-        max_examples=round(20_000 * pytestconfig.getoption("--torture-scale")) if full else 200,
+        max_examples=round(20_000 * pytestconfig.getoption("--torture-scale")) if full else 120,
         database=None,
         deadline=None,
         suppress_health_check=list(HealthCheck),

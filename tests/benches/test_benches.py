@@ -80,7 +80,7 @@ def transcript(path: Path) -> Path:
 def test_aforesaid_is_measured_beside_those_that_are_installed(tmp_path: Path) -> None:
     printed = run(
         "beside_others.py",
-        *("--sizes", 50, 100, "--calls", 5, "--rounds", 1, "--embedder", "deterministic", "--embedded", 20),
+        *("--sizes", 100, "--calls", 5, "--rounds", 1, "--embedder", "deterministic", "--embedded", 20),
         *("--only", "aforesaid", "fts5", "--folder", tmp_path, "--results", tmp_path / "results"),
         *("--data", conversation(tmp_path / "chat.json"), "--own", transcript(tmp_path / "own.txt"), "--seconds", 60),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Literal
 
@@ -12,8 +13,12 @@ import anyio
 import httpx2
 import pytest
 from mcp import Client
+from mcp.server.mcpserver import MCPServer
 
-from aforesaid.memory import UserMemory
+from aforesaid.memory import Memory, UserMemory
+from aforesaid.server.mcp import http
+from aforesaid.server.mcp.access import CredentialOf
+from aforesaid.server.mcp.build import build
 from aforesaid.settings import Serving
 from server.agents import over_http, over_stdio
 from server.serving import Live, live
@@ -116,6 +121,26 @@ async def test_progress_is_reported_over_standard_input_and_output(tmp_path: Pat
 def post(server: Live, message: object, key: str, **headers: str) -> httpx2.Response:
     sent = {**ACCEPT, "Authorization": f"Bearer {key}", **headers}
     return httpx2.post(f"{server.address}/mcp", json=message, headers=sent, timeout=120)
+
+
+def test_clients_that_come_first_are_all_answered_and_one_that_fails_harms_no_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    built: list[int] = []
+
+    def build_at_the_second_attempt(memory: Memory, credential_of: CredentialOf, tokens: int) -> MCPServer[None]:
+        built.append(tokens)
+        if len(built) == 1:
+            raise RuntimeError("not yet")
+        return build(memory, credential_of, tokens)
+
+    monkeypatch.setattr(http, "build", build_at_the_second_attempt)
+    with live() as server, ThreadPoolExecutor(8) as clients:
+        key = server.key(user="ann")
+        assert built == [], "a server that no agent asks needs none"
+        answers = list(clients.map(lambda _: post(server, INITIALIZE, key).status_code, range(8)))
+        assert sorted(answers) == [200] * 7 + [500]
+        assert len(built) == 2
 
 
 @pytest.mark.client("MCP (streamable HTTP)", "mcp (Python)", "session ids")

@@ -416,7 +416,7 @@ class Files(BothStores):
 
 
 def examples(part: float) -> settings:
-    """So many of the examples that the profile asks for."""
+    """Return settings with a part of the examples that the profile asks for."""
     return settings(
         max_examples=round(settings().max_examples * part),
         stateful_step_count=40,

@@ -14,6 +14,10 @@ from torture.bot_world import BotWorld, all_reminded, answer
 from torture.support import Figures, Size
 from torture.zygote import Zygote
 
+pytestmark = pytest.mark.skipif(
+    "not config.getoption('--torture')", reason="growth shows in thousands of messages alone"
+)
+
 _ROOM = 16 * 1024 * 1024
 """What may come in the second half. The first half fills the caches: columns and words of people, and pages."""
 
@@ -26,8 +30,6 @@ def zygote() -> Iterator[Zygote]:
 
 
 async def test_a_bot_that_runs_for_long_does_not_grow(arena: Path, size: Size, zygote: Zygote) -> None:
-    if not size.full:
-        pytest.skip("growth shows in thousands of messages alone")
     messages, parts = size.of(small=100, full=20_000), size.of(small=5, full=10)
     with ScriptedModel(answer) as model:
         async with FakeTelegram() as telegram:

@@ -15,6 +15,11 @@ from torture.bot_world import BotWorld, all_reminded, answer
 from torture.support import Size
 from torture.zygote import Zygote
 
+pytestmark = pytest.mark.skipif(
+    "not config.getoption('--torture')",
+    reason="a drill of a minute; tests/bots/test_killed.py kills a bot at each step of an answer",
+)
+
 
 @pytest.fixture(scope="module")
 def zygote() -> Iterator[Zygote]:
@@ -24,8 +29,6 @@ def zygote() -> Iterator[Zygote]:
 
 
 async def test_an_hour_of_traffic_with_kills_stops_and_failures(arena: Path, size: Size, zygote: Zygote) -> None:
-    if not size.full:
-        pytest.skip("a drill of a minute; tests/bots/test_killed.py kills a bot at each step of an answer")
     chance = random.Random(815)
     messages = size.of(small=100, full=8_000)
     ends = sorted(chance.sample(range(20, messages - 20), size.of(small=3, full=40)))

@@ -61,9 +61,10 @@ class Talker:
 
 
 @needs_server
+@pytest.mark.skipif(
+    "not config.getoption('--torture')", reason="a drill of a minute; tests/mumble/test_bot.py restarts a server once"
+)
 async def test_nothing_is_doubled_or_mixed_up(size: Size, tmp_path: Path) -> None:
-    if not size.full:
-        pytest.skip("a drill of a minute; tests/mumble/test_bot.py restarts a server once")
     chance = Random(11)
     server = MumbleServer(tmp_path)
     server.start()

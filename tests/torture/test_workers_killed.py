@@ -26,9 +26,13 @@ from aforesaid.store.postgres import PostgresStore
 from pg import Server, shared_server
 from torture.support import Figures, Size
 
+pytestmark = pytest.mark.skipif(
+    "not config.getoption('--torture')",
+    reason="a drill of a minute with six processes",
+)
 SPACES = 2
 TREE_TURNS = 10
-"""So many turns of a user make a summary (the profile `default`)."""
+"""Turns of a user that make a summary (the profile `default`)."""
 COMMAND = str(Path(sys.executable).with_name("aforesaid"))
 LEFT_BEHIND = "SELECT count(*) FROM procrastinate_jobs WHERE status = 'doing'"
 """Once nothing is due, only a dead worker's jobs stay so, until its heart has not been heard for long enough."""

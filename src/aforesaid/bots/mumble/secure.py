@@ -81,8 +81,10 @@ async def _unknown(address: Address, error: ssl.SSLCertVerificationError) -> Pla
 
 
 def _context(address: Address, *, check: bool) -> ssl.SSLContext:
-    context = ssl.create_default_context()
-    if not check:
+    if check:
+        context = ssl.create_default_context()
+    else:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
     if address.certificate is not None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-from contextlib import AbstractAsyncContextManager
-from functools import cached_property
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
-from mcp.server.mcpserver import MCPServer
+from anyio import create_task_group, sleep_forever
+from anyio.abc import TaskGroup, TaskStatus
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp_types import INVALID_REQUEST
 from starlette.datastructures import MutableHeaders
@@ -23,26 +26,43 @@ from aforesaid.server.mcp.session_ids import SESSION_HEADER, is_own_session, new
 
 
 class McpEndpoint:
-    """Passes requests with a valid credential on to an MCP server, which is built when it is first needed."""
+    """Passes requests with a valid credential on to an MCP server.
+
+    It is built for the first request: that takes longer than all the rest of a server's start.
+    """
 
     def __init__(self, memory: Memory, tokens: int, body_bytes: int) -> None:
         self._memory = memory
         self._tokens = tokens
         self._body_bytes = body_bytes
+        self._starting = asyncio.Lock()
+        self._manager: StreamableHTTPSessionManager | None = None
+        self._tasks: TaskGroup
 
-    @cached_property
-    def _server(self) -> MCPServer[None]:
+    @asynccontextmanager
+    async def run(self) -> AsyncIterator[None]:
+        """Serve requests until the context ends."""
+        async with create_task_group() as self._tasks:
+            yield
+            self._tasks.cancel_scope.cancel()
+
+    async def _started(self) -> StreamableHTTPSessionManager:
+        async with self._starting:
+            if self._manager is None:
+                self._manager = await self._tasks.start(self._serve)
+            return self._manager
+
+    async def _serve(self, *, task_status: TaskStatus[StreamableHTTPSessionManager]) -> None:
         server = build(self._memory, _credential_of, self._tokens)
         # Foreign names and pages are refused for all routes alike, before they get here.
         security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
         server.streamable_http_app(
             stateless_http=True, transport_security=security, max_request_body_size=self._body_bytes
         )
-        return server
-
-    def run(self) -> AbstractAsyncContextManager[None]:
-        """Serve requests until the context ends."""
-        return self._server.session_manager.run()
+        # The library wants it to begin and to end in one task.
+        async with server.session_manager.run():
+            task_status.started(server.session_manager)
+            await sleep_forever()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Check the request, and pass it on."""
@@ -58,7 +78,8 @@ class McpEndpoint:
         body = await request.body()
         if _is_initialize(body):
             send = _with_session(send, new_session(request))
-        await self._server.session_manager.handle_request(scope, _replayed(body, receive), send)
+        manager = await self._started()
+        await manager.handle_request(scope, _replayed(body, receive), send)
 
 
 def _is_initialize(body: bytes) -> bool:
