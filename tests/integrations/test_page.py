@@ -79,7 +79,8 @@ def test_every_adapter_has_an_example() -> None:
 
 @pytest.mark.timeout(1_200)
 def test_the_examples_pass_a_strict_type_checker(tmp_path: Path) -> None:
-    pytest.importorskip("mypy", reason="it is not installed (make test-integrations)")
+    if not (find_spec("langgraph") or find_spec("crewai")):
+        pytest.skip("no framework is installed (make test-integrations)")
     assert WRITE_BLOCKS(tmp_path, frameworks=True) > 0
     # A file of its own: the settings of this repository are for code without frameworks.
     (tmp_path / "mypy.ini").write_text("[mypy]\nstrict = True\npython_version = 3.11\n", encoding="utf-8")

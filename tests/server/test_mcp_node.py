@@ -69,6 +69,7 @@ def test_the_client_for_typescript_over_http(client: Path) -> None:
 
 
 @pytest.mark.client(HTTP, "inspector --cli", "tools", "errors in words", "resources", "prompts")
+@pytest.mark.skipif("not config.getoption('--torture')", reason="it takes as long as 200 other tests")
 def test_the_inspector_over_http(inspector: Path, tmp_path: Path) -> None:
     with live() as server:
 

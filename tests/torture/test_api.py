@@ -34,6 +34,7 @@ ONE_EACH: Final = httpx2.Limits(max_keepalive_connections=0)
 """A machine that is paused for a while finds kept connections closed."""
 
 
+@pytest.mark.skipif("not config.getoption('--torture')", reason="few cases are in tests/server/test_described.py")
 def test_every_answer_is_as_described_whoever_asks(size: Size) -> None:
     """Half of the requests name people and things that there are, so that they are not all answered with 404."""
     figures = Figures("described", "operations", "cases", "2xx", "4xx", "5xx", "undeclared")

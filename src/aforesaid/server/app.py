@@ -113,9 +113,10 @@ def create_app(memory: Memory, options: ServerOptions | None = None) -> FastAPI:
     hide(app.state.served.link)
     guard_logs()
     problems.install(app)
-    app.router.routes.extend(_ROUTES.routes)
-    _serve_agents(app, memory, chosen.serving)
+    # Routes are tried one after the other: these take no time, those of a hundred pages do.
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
+    _serve_agents(app, memory, chosen.serving)
+    app.router.routes.extend(_ROUTES.routes)
     describe(app)
     # The middleware added last sees a request first.
     app.add_middleware(Bodies, most_bytes=chosen.serving.body_bytes, seconds=chosen.serving.body_seconds)
