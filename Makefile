@@ -159,7 +159,7 @@ define into_venv
 	fi
 endef
 
-# Both are made anew when the dependencies change. The demonstration needs a tenth of what the tests need.
+# Both are made anew when the dependencies change. The demonstration needs a fifth of what the tests need.
 $(DEMO): pyproject.toml constraints.txt
 	$(call into_venv,--editable '.[server]')
 	@touch $(DEMO)

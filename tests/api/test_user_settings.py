@@ -151,6 +151,21 @@ def test_the_status_names_where_memory_is_kept_whatever_the_user_would_like(tmp_
         assert bob.status().storage.startswith("sqlite ")
 
 
+def test_the_status_counts_towards_the_next_rolling_summary() -> None:
+    rolling: dict[str, object] = {"extends": "default", "summaries": "rolling"}
+    rolling |= {"rolling_messages": 4, "rolling_keep": 2, "rolling_step": 2}
+    with aforesaid.open(":memory:", embedder="none", profile=rolling, settings={"background": False}) as memory:
+        ann = memory.user("ann")
+        for number in range(3):
+            ann.add("user", f"I have been to town {number}.")
+        assert (ann.status().threshold, ann.status().since_last) == (4, 3)
+        for number in range(3, 8):
+            ann.add("user", f"I have been to town {number}.")
+        memory.upkeep()
+        (summary,) = ann.summaries()
+        assert (ann.status().threshold, ann.status().since_last) == (2, 8 - summary.messages)
+
+
 def test_what_another_process_sets_is_seen_within_a_second(tmp_path: Path) -> None:
     with (
         aforesaid.open(tmp_path / "memory.db", embedder="none") as one,

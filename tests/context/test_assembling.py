@@ -167,11 +167,26 @@ def test_a_cut_message_takes_what_nobody_else_needs() -> None:
     assert set(kept(made, "recent")) == {"newest", "older"}
 
 
+def test_a_long_exchange_keeps_to_the_share_of_recent_messages_where_others_want_the_rest() -> None:
+    exchange = [long("recent", "reply", role="assistant", place=2), long("recent", "asked", place=1)]
+    made = assemble({"recent": exchange, "summaries": several("summaries", 100)})
+    assert kept(made, "recent") == ["asked", "reply"]
+    assert sum(each.tokens for each in made.items if each.section == "recent") <= SHARES["recent"]
+
+
+def test_an_exchange_for_which_nothing_is_left_is_reported() -> None:
+    made = assemble({"current": [item("current", "long question", 995)], "recent": several("recent", 3)})
+    assert kept(made, "recent") == []
+    assert reasons(made) == {f"recent {number}": "no room left for recent" for number in (1, 2, 3)}
+    assert made.tokens == 995
+
+
 @pytest.mark.defect("K2")
 def test_what_trimming_frees_is_filled_again() -> None:
     # Counted as a whole it is less than its parts were taken for.
     made = assemble({"snippets": several("snippets", 100)}, count=lambda items: added_up(items) // 2)
     assert len(kept(made, "snippets")) == 100
+    assert made.tokens == 505, "with what was filled in at the end"
 
 
 def test_the_best_hit_is_cut_rather_than_left_out_and_no_other() -> None:
@@ -299,3 +314,20 @@ async def test_snippets_are_weighed_against_the_best_of_them() -> None:
     assert relevance(4.0, 1.0) == [1.0, 0.25]
     assert relevance(4.0, -1.0) == [1.0, 0.0]
     assert relevance(0.0) == [0.0]
+
+
+async def test_snippets_come_with_the_messages_around_them_in_the_order_of_their_worth_and_each_once() -> None:
+    store = await open_store(":memory:")
+    first, near, second = await add(store, Scope.of("ann"), "first", "near", "second")
+    hits = [
+        Hit("message", first.id, first.text, 1.0, NOON, (), (), message=first, around=(near,)),
+        Hit("memory", "7", "of no single message", 0.9, NOON, (), ()),
+        Hit("message", second.id, second.text, 0.5, NOON, (), (), message=second, around=(first, near)),
+        Hit("message", near.id, near.text, 0.1, NOON, (), (), message=near),
+    ]
+    offered = Offers(counter_for(), RenderCache(100), NOON).snippets(hits)
+    assert [(each.key, each.score, each.relevance) for each in offered] == [
+        (f"message {first.id}", 1.0, 1.0),
+        (f"message {near.id}", 0.1, 1.0),
+        (f"message {second.id}", 0.5, 0.5),
+    ]

@@ -140,10 +140,9 @@ class Assembler:
         for name in (name for name in filling if name not in _FIRST):
             self._fill(name, recent if name == "recent" else offers.get(name, ()))
         self._lend()
-        if self._drop_covered():
-            self._lend()
+        self._drop_covered()
         tokens = self._trim()
-        # The whole may have fewer tokens than the sum of its parts.
+        # Tokens are free now: the whole may have fewer than the sum of its parts, and something may have been dropped.
         self._spent = tokens
         if self._lend():
             tokens = self._trim()
@@ -272,11 +271,10 @@ class Assembler:
                 self._spent -= freed
                 self._left_out.append(LeftOut(item, "it is already included"))
 
-    def _drop_covered(self) -> bool:
-        """Drop summaries and memories whose messages are all shown now. Return whether there were any."""
+    def _drop_covered(self) -> None:
+        """Drop summaries and memories whose messages are all shown now."""
         sections = self._sections.values()
         whole = frozenset().union(*(item.shows for each in sections for item in each.kept if not item.cut))
-        dropped = False
         for section in sections:
             for place in reversed(range(len(section.kept))):
                 covers = section.kept[place].covers
@@ -284,8 +282,6 @@ class Assembler:
                     item, freed = section.drop(place)
                     self._spent -= freed
                     self._left_out.append(LeftOut(item, _COVERED))
-                    dropped = True
-        return dropped
 
     def _room(self) -> int:
         return self._budget - self._spent
