@@ -64,7 +64,12 @@ ROOMS = {
     ),
     "context": Room(
         ("aforesaid/context/*.py", "aforesaid/front/contexts.py"),
-        ("tests/context", "tests/api/test_settings.py", "tests/api/test_user_settings.py"),
+        (
+            "tests/context",
+            "tests/api/test_settings.py",
+            "tests/api/test_user_settings.py",
+            "tests/facts/test_timeline.py",
+        ),
         "not postgres",
     ),
     "recall": Room(

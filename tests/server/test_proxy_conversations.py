@@ -245,15 +245,15 @@ def test_a_preamble_in_a_named_thread_replaces_no_question(talk: Talk, request: 
     assert asked == ["user: question 0", "user: question 1", "user: question 2"]
 
 
-@pytest.mark.parametrize("short", ["You said: one", "line 0"])
-def test_a_question_after_an_answer_that_the_client_cut_can_be_edited(
-    talk: Talk, request: pytest.FixtureRequest, short: str
+@pytest.mark.parametrize("changed", ["You said: one", "line 0", "You said: one says line 0\n\nSources: none"])
+def test_a_question_after_an_answer_that_the_client_cut_or_added_to_can_be_edited(
+    talk: Talk, request: pytest.FixtureRequest, changed: str
 ) -> None:
     talk.model.say(lambda asked: f"You said: {asked.question}")
     with talk.client() as client:
         chat = Chat(client)
         chat_turn(chat, "one", 0)
-        chat.messages[-1]["content"] = short
+        chat.messages[-1]["content"] = changed
         chat.say("What is the capitol?")
         chat.edit("What is the capital?")
     assert [line for line in log_of(talk, request) if "user:" in line] == [
