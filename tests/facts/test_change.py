@@ -82,6 +82,16 @@ async def test_what_is_true_of_a_relative_does_not_touch_the_person() -> None:
         ]
 
 
+async def test_what_was_noted_about_somebody_else_does_not_change_with_the_person() -> None:
+    async with connect() as memory:
+        user = memory.user("ann")
+        await user.note("fact", "lives in Rome", about="Bob")
+        await user.note("fact", "lives in Paris")
+        await say(user, "I live in Berlin.", at=datetime.now(UTC))
+        await memory.upkeep()
+        assert sorted(await texts(user)) == ["ann lives in Berlin.", "lives in Rome"]
+
+
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
@@ -117,6 +127,18 @@ async def test_a_model_replaces_what_no_rule_knows() -> None:
         await memory.upkeep()
         assert await texts(user) == ["Ann sold the red Fiat."]
         assert await texts(user, state="superseded") == ["Ann drives a red Fiat."]
+
+
+async def test_a_model_replaces_the_memory_whose_number_it_names() -> None:
+    known = extraction({"text": "Ann drives a red Fiat."}, {"text": "Ann rides a red Vespa."})
+    scripted = model({"extract": [known, extraction({"text": "Ann sold the red Fiat.", "replaces": 1})]})
+    async with scripted, connect(scripted=scripted) as memory:
+        user = memory.user("ann")
+        await say(user, "I drive a red Fiat and ride a red Vespa", reply="ok", name="Ann")
+        await memory.upkeep()
+        await say(user, "I sold the red Fiat", reply="ok", name="Ann", at=days(1))
+        await memory.upkeep()
+        assert sorted(await texts(user)) == ["Ann rides a red Vespa.", "Ann sold the red Fiat."]
 
 
 async def moved(user: UserMemory) -> tuple[int, int]:

@@ -121,6 +121,17 @@ async def test_on_a_monday_monday_is_today_as_well() -> None:
         assert [each.text for each in await user.schedule(at=monday)] == ["Dentist", "Cinema", "Gym"]
 
 
+async def test_the_schedule_has_neither_tasks_without_a_day_nor_facts_with_one() -> None:
+    async with connect() as memory:
+        user = memory.user("ann")
+        monday = datetime(2126, 3, 4, 7, 0, tzinfo=UTC)
+        await user.note("task", "Buy a lamp")
+        await user.note("fact", "The museum opens", when=monday + timedelta(days=1))
+        await user.note("schedule", "Dentist", when=monday + timedelta(days=1))
+        assert [each.text for each in await user.schedule(at=monday)] == ["Dentist"]
+        assert [each.text for each in await user.schedule("tomorrow", at=monday)] == ["Dentist"]
+
+
 @pytest.mark.req("D2")
 async def test_all_six_categories_can_be_noted_and_an_unknown_one_cannot() -> None:
     async with connect() as memory:

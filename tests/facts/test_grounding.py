@@ -11,7 +11,7 @@ from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Scope
 from aforesaid.facts.admission import admit
 from aforesaid.facts.candidate import Candidate
-from aforesaid.facts.grounding import meanings
+from aforesaid.facts.grounding import FAR, NEAR, meanings
 from aforesaid.facts.people import Person
 from aforesaid.models.embed import LocalEmbedder
 from aforesaid.store import open_store
@@ -76,6 +76,30 @@ async def test_what_is_doubtful_waits_for_approval_instead_of_vanishing() -> Non
     assert await outcome("They fired me yesterday.", "Ann is a lawyer.") == "quarantined"
     # Without an embedder nothing can be compared by meaning.
     assert await outcome("We are expecting a baby in June!", "Ann is pregnant.", local=False) == "quarantined"
+
+
+GARDEN = "Ann grows old roses, tulips, herbs, berries and apples in a garden."
+YARD = "Ann grows old roses, tulips, herbs, berries and apples in a yard."
+
+
+@pytest.mark.parametrize(
+    ("near", "believed"),
+    [(None, {GARDEN}), (FAR, set()), (2.0, {GARDEN}), (NEAR, {GARDEN, YARD})],
+    ids=["not compared", "nearer to something else", "doubtful", "near"],
+)
+async def test_one_word_that_was_said_decides_where_the_meaning_is_doubtful(
+    near: float | None, believed: set[str]
+) -> None:
+    ann = Person("ann", "Ann")
+    said = await _stored(Scope.of("ann"), "The garden keeps me busy.", "Ann")
+    found = set()
+    for written in (GARDEN, YARD):
+        candidate = Candidate("fact", written, 5, (said,), ann, None, None, None, "extract/3 test", "")
+        admission = admit(candidate, [said], ann, {"ann": ann}, (), {} if near is None else {written: near})
+        assert admission.dropped is None
+        if admission.quarantine is None:
+            found.add(written)
+    assert found == believed
 
 
 @pytest.mark.defect("F1")

@@ -89,6 +89,32 @@ async def test_a_backlog_is_looked_through_in_batches_of_exchanges() -> None:
         assert all(sum(f"number {number}" in question for question in questions) == 1 for number in range(12))
 
 
+async def test_a_greeting_before_the_first_exchange_does_not_separate_messages_from_their_replies() -> None:
+    scripted = model({})
+    async with scripted, connect(scripted=scripted, extract_exchanges=2) as memory:
+        user = memory.user("ann")
+        async with paused(memory):
+            await user.add("assistant", "Hello!")
+            for text, reply in (("I bake.", "Nice."), ("I sew.", "Good.")):
+                await user.add("user", text)
+                await user.add("assistant", reply)
+        await memory.upkeep()
+        first, second = asked(scripted, "extract")
+        assert numbered(first) == [(None, "Hello!"), ("1", "I bake."), (None, "Nice.")]
+        assert numbered(second)[-2:] == [("1", "I sew."), (None, "Good.")]
+
+
+async def test_where_nobody_replies_two_messages_count_as_an_exchange() -> None:
+    scripted = model({})
+    async with scripted, connect(scripted=scripted, extract_exchanges=2) as memory:
+        user = memory.user("ann", thread="general")
+        async with paused(memory):
+            await say(user, *(f"number {number}" for number in range(5)))
+        await memory.upkeep()
+        batches = [[text for place, text in numbered(each) if place is not None] for each in asked(scripted, "extract")]
+        assert batches == [["number 0", "number 1", "number 2", "number 3"], ["number 4"]]
+
+
 @pytest.mark.parametrize("with_model", [True, False])
 async def test_668_repetitions_leave_one_memory_with_a_count(location: str, *, with_model: bool) -> None:
     def answer(request: Request) -> object:
@@ -356,6 +382,19 @@ async def test_in_a_channel_the_questions_of_others_are_read_and_are_nobodys_sou
         (learned,) = await ann.memories()
         assert learned.sources == ((await ann.history())[0].seq,)
         assert await bob.memories() == []
+
+
+async def test_in_a_channel_what_others_say_between_two_messages_is_read() -> None:
+    scripted = model({})
+    async with scripted, connect(scripted=scripted) as memory:
+        ann, bob = memory.user("ann", thread="general"), memory.user("bob", thread="general")
+        async with paused(memory):
+            await ann.add("user", "I moved last week.", name="Ann")
+            await bob.add("user", "Where do you live now?", name="Bob")
+            await ann.add("user", "In Rome.", name="Ann")
+        await memory.upkeep()
+        (request,) = [each for each in asked(scripted, "extract") if numbered(each)[-1][1] == "In Rome."]
+        assert numbered(request) == [("1", "I moved last week."), (None, "Where do you live now?"), ("2", "In Rome.")]
 
 
 async def test_what_only_the_assistant_or_somebody_else_said_is_not_learned() -> None:

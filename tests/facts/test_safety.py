@@ -125,6 +125,22 @@ async def test_what_others_say_in_a_chat_of_hers_is_never_hers() -> None:
         }
 
 
+async def test_only_what_the_owner_asks_of_the_assistant_becomes_an_instruction() -> None:
+    wish = "Please always answer in metric units."
+    async with connect() as memory:
+        chat = memory.user("ann", space="chat", thread="general")
+        await chat.add("assistant", "Hello everybody!")
+        await chat.add("user", wish, author="bob", name="Bob")
+        club = memory.user("ann", space="club", thread="general")
+        await club.add("user", "Who makes the list?", author="bob", name="Bob")
+        await club.add("user", wish, name="Ann")
+        own = memory.user("ann", space="own")
+        await say(own, wish, reply="I will.", name="Ann")
+        await memory.upkeep()
+        instructions = [await texts(user, kind="instruction") for user in (chat, club, own)]
+        assert [len(each) for each in instructions] == [0, 0, 1]
+
+
 @pytest.mark.parametrize("with_model", [True, False])
 async def test_two_people_with_opposite_tastes_in_one_channel_stay_apart(*, with_model: bool) -> None:
     def answer(request: Request) -> object:

@@ -312,6 +312,14 @@ def test_a_month_or_year_without_its_number_that_is_far_away_is_not_certain(said
     assert near.start.month == 8
 
 
+def test_a_month_without_its_number_is_certain_until_120_days_after_its_beginning() -> None:
+    said, last = "We moved to Lisbon in January.", datetime(2026, 1, 1, tzinfo=UTC) + timedelta(days=120)
+    found = salient._time_in(said, last)
+    assert found is not None
+    assert (found.start.year, found.start.month) == (2026, 1)
+    assert salient._time_in(said, last + timedelta(minutes=1)) is None
+
+
 @pytest.mark.parametrize(
     ("said", "year"),
     [

@@ -8,7 +8,8 @@ from datetime import timedelta
 import numpy as np
 import pytest
 
-from aforesaid.models.embed import Embedder, LocalEmbedder, Vectors
+from aforesaid.errors import ModelError
+from aforesaid.models.embed import DeterministicEmbedder, Embedder, LocalEmbedder, Vectors
 from facts.talking import THURSDAY, connect, extraction, model, say
 
 ONE = LocalEmbedder()
@@ -54,6 +55,14 @@ async def test_one_fact_in_other_words_stays_one_memory(embedder: Embedder) -> N
     assert await learned(embedder, "Ann is afraid of heights.", "Ann has a fear of heights.") == {
         "Ann is afraid of heights.": 2
     }
+
+
+async def test_while_the_embedder_does_not_answer_repetitions_are_recognised_by_their_words() -> None:
+    class Down(DeterministicEmbedder):
+        async def embed(self, texts: Sequence[str]) -> Vectors:
+            raise ModelError(f"no answer for {len(texts)} texts")
+
+    assert await learned(Down(), "Ann plays the violin.", "Ann plays the violin.") == {"Ann plays the violin.": 2}
 
 
 async def learned(embedder: Embedder, *facts: str) -> dict[str, int]:

@@ -168,6 +168,14 @@ async def test_somebody_who_is_named_with_and_without_a_title_is_one_person(memo
     assert (tavares.name, len(tavares.memories)) == ("Senhor Tavares", 2)
 
 
+async def test_a_sister_without_a_name_is_the_only_sister_whose_name_is_known(memory: Memory) -> None:
+    eve = memory.user("eve")
+    await eve.note("fact", "My sister plays chess.")
+    await eve.note("fact", "My sister Carol lives in Rome.")
+    (carol,) = await eve.people()
+    assert (carol.name, carol.relation, len(carol.memories)) == ("Carol", "sister", 2)
+
+
 async def test_another_speaker_is_one_of_the_people_and_has_their_display_name() -> None:
     async with connect(embedder=LocalEmbedder(ranker=False)) as memory:
         chat = memory.user("ann", thread="family")

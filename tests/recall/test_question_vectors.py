@@ -63,6 +63,45 @@ async def test_an_embedder_that_answers_again_is_used_again(monkeypatch: pytest.
     assert await questions.embed("Where do I live?") is not None
 
 
+@pytest.mark.req("G14")
+async def test_a_question_that_only_tries_the_embedder_again_counts_as_one_without_a_vector(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(question_vectors, "LEAST_WAIT_SECONDS", 0.01)
+    monkeypatch.setattr(question_vectors, "_BREAKER", Resilience(failures=2, probe_seconds=0.0))
+    embedder, metrics = HangingEmbedder(), Metrics()
+    questions = QuestionVectors(embedder, metrics)
+    for _ in range(2):
+        await give_up(questions)
+    embedder.works.set()
+    assert await questions.embed("Where do I live?") is None
+    assert questions._probe is not None
+    await questions._probe
+    counted = metrics.snapshot()[Key(SEARCH_VECTOR, OWN)]
+    assert dict(counted.failures) == {"timeout": 2, "unavailable": 1}
+
+
+@pytest.mark.req("G14")
+async def test_a_quick_answer_between_two_callers_who_gave_up_keeps_the_embedder_in_use(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = [1_000.0]
+    monkeypatch.setattr(question_vectors, "perf_counter", lambda: clock[0])
+    embedder = HangingEmbedder()
+    questions = QuestionVectors(embedder)
+    for calls in (1, 3):
+        embedder.works.clear()
+        waiting = asyncio.ensure_future(questions.embed("Where do I live?"))
+        while embedder.calls < calls:
+            await asyncio.sleep(0)
+        clock[0] += 2
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        embedder.works.set()
+        assert await questions.embed("Where do I live?") is not None
+
+
 async def test_a_search_that_is_cancelled_soon_says_nothing_about_the_embedder() -> None:
     embedder = HangingEmbedder()
     questions = QuestionVectors(embedder)

@@ -6,13 +6,19 @@ from collections.abc import AsyncIterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import aforesaid
 from aforesaid.models.embed import LocalEmbedder, TokenVectors
-from aforesaid.models.embed.token_vectors import NAME
-from aforesaid.recall.ranker import MOST
+from aforesaid.models.embed.token_vectors import DIMENSIONS, NAME, load_ranker
+from aforesaid.recall.background import Background
+from aforesaid.recall.candidates import candidates_of
+from aforesaid.recall.question import Question
+from aforesaid.recall.ranker import MOST, _compare
 from aforesaid.store import questions
+from aforesaid.store.columns import ColumnRow, columns_of
+from aforesaid.store.ranking import TextMatches
 
 NOON = datetime(2026, 5, 10, 12, 0, tzinfo=UTC)
 SAID = (
@@ -91,6 +97,18 @@ async def test_of_many_hits_only_the_first_are_compared_word_by_word(memory: afo
     assert ranked.count(min(ranked)) >= 40
     assert len(set(ranked)) > 20
     assert {hit.text for hit in few} <= {hit.text for hit in many[:20]}
+
+
+def test_among_five_candidates_the_ranker_counts_half() -> None:
+    """Their products with the only token of the question are 0.1 to 0.5: a difference of 0.4, of which half is left."""
+    token, one = np.eye(1, DIMENSIONS, dtype=np.float32), np.ones(1, dtype=np.float32)
+    columns = columns_of([ColumnRow(seq, seq, 1, 1, "Ann", "user", 3) for seq in range(1, 6)])
+    vectors = {seq: TokenVectors(token * np.float32(seq / 10), one).packed() for seq in range(1, 6)}
+    matches, asked = TextMatches(columns, (), average_length=3.0), Question.of("Where?", NOON)
+    candidates = candidates_of(asked, matches, np.arange(5), np.zeros(6), np.zeros(6), Background())
+    only_own_tokens = load_ranker()._replace(beside=np.zeros(2, dtype=np.float32), scale=1.0, length=0.0)
+    scores = _compare(only_own_tokens, TokenVectors(token, one), candidates, vectors)
+    assert scores.max() - scores.min() == pytest.approx(0.2)
 
 
 async def test_messages_embedded_without_the_ranker_catch_up(tmp_path: Path) -> None:

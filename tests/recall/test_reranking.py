@@ -10,9 +10,11 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import aforesaid
+from aforesaid.recall.reranking import _logits
 from aforesaid.testing import ScriptedModel, faults
 from aforesaid.testing.http_connection import HttpResponse
 
@@ -82,6 +84,26 @@ async def test_the_server_gets_the_question_and_messages_with_date_and_speaker(t
     [sent] = server.requests
     assert sent.body["query"] == ASKED
     assert f"2026-05-10 Ann: {SAID[ANSWER]}" in sent.body["documents"]
+
+
+async def test_at_most_800_characters_of_a_question_or_a_message_are_sent(tmp_path: Path) -> None:
+    asked, said = f"{ASKED} {'tea ' * 300}", f"She also likes {'black ' * 200} tea."
+    with ScriptedModel() as server:
+        async with memory(tmp_path, server) as opened:
+            await opened.user("ann").add("user", said, at=NOON + timedelta(hours=1), name="Ann")
+            await found(opened, asked)
+    [sent] = server.requests
+    assert sent.body["query"] == asked[:800]
+    assert f"2026-05-10 Ann: {said[:800]}" in sent.body["documents"]
+
+
+def test_probabilities_of_exactly_0_and_1_are_far_from_the_middle_but_not_infinitely() -> None:
+    assert _logits(np.array([0.0, 0.5, 1.0])).tolist() == pytest.approx([-13.8155, 0.0, 13.8155], abs=1e-3)
+
+
+@pytest.mark.parametrize("scores", [[-0.5, 0.5], [0.5, 1.5]])
+def test_scores_that_are_no_probabilities_are_taken_as_they_are(scores: list[float]) -> None:
+    assert _logits(np.array(scores)).tolist() == scores
 
 
 async def test_only_the_first_candidates_are_sent(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import aforesaid
@@ -119,6 +120,12 @@ def test_a_similarity_means_the_same_whatever_the_encoder_calls_near() -> None:
     other = Background.of(0.72, 0.03, 1_000, "another-encoder")
     assert similarity(ours.standard(0.35)) > 0.7 > similarity(ours.standard(0.12))
     assert similarity(other.standard(0.85)) > 0.7 > similarity(other.standard(0.74))
+
+
+def test_messages_that_repeat_the_question_do_not_count_among_the_unrelated_ones() -> None:
+    cosines = np.array([0.1, 0.3, 1.0], dtype=np.float32)
+    usual = Background.usual(float(cosines.mean()), float(cosines.std()), cosines, len(cosines))
+    assert usual == pytest.approx((0.2, 0.1), abs=1e-6), "mean and deviation of 0.1 and 0.3"
 
 
 PAIRS: Sequence[tuple[str, str]] = (

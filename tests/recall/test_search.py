@@ -6,6 +6,7 @@ import asyncio
 import random
 import time
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from aforesaid.domain.memory_change import AddMemory
 from aforesaid.domain.summary import SummaryDraft
 from aforesaid.errors import InvalidInput, ModelError
 from aforesaid.models.embed import LocalEmbedder, Vectors
-from aforesaid.recall import Arms
+from aforesaid.recall import Arms, SearchRequest
 
 NOON = datetime(2026, 5, 10, 12, 0, tzinfo=UTC)
 
@@ -330,6 +331,46 @@ async def test_the_semantic_layer_is_a_few_conversations_that_are_near_enough(me
     assert all(hit.similarity is not None and hit.similarity >= 0.7 for hit in near)
     assert all("Taxes" not in hit.text for hit in near)
     assert await ann.search("completely different matter", 3, kinds=("session",), similarity=0.7) == []
+
+
+async def test_messages_that_are_shown_already_take_no_place_among_the_hits(memory: aforesaid.Memory) -> None:
+    ann, recall = memory.user("ann"), memory._services.recall
+    await tell(ann, "My sister moved to Oslo.", "The cat is on the roof.", "Oslo is far away, she says, and very cold.")
+    await memory.upkeep()
+    request = SearchRequest("sister moved Oslo", limit=1, kinds=("message",))
+    [best] = await recall.search(ann.scope, request)
+    assert best.message is not None
+    [next_best] = await recall.search(ann.scope, replace(request, beside=frozenset({best.message.seq})))
+    assert next_best.text == "Oslo is far away, she says, and very cold."
+
+
+async def test_a_session_is_found_by_a_message_that_is_shown_already(memory: aforesaid.Memory) -> None:
+    ann, recall = memory.user("ann"), memory._services.recall
+    await tell(ann, "My sister moved to Oslo.")
+    await memory.upkeep()
+    request = SearchRequest("sister moved Oslo", limit=1, kinds=("session",))
+    [found] = await recall.search(ann.scope, request)
+    assert found.message is not None
+    [again] = await recall.search(ann.scope, replace(request, beside=frozenset({found.message.seq})))
+    assert again.id == found.id
+
+
+async def test_a_search_that_began_and_is_not_wanted_any_more_stops_reading(memory: aforesaid.Memory) -> None:
+    ann = memory.user("ann")
+    await tell(ann, "My sister moved to Oslo.")
+    begun = memory._services.recall.begin(ann.scope, "Oslo", "user", NOON)
+    begun.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await begun.matches
+
+
+async def test_the_names_of_somebody_who_was_purged_are_not_kept_for_later_searches(memory: aforesaid.Memory) -> None:
+    ann, cached = memory.user("ann"), memory._services.recall._gatherer._speakers
+    await ann.add("user", "I live in Bern.", name="Quillonbrax")
+    await ann.search("Bern")
+    assert "Quillonbrax" in str(cached), "otherwise this test shows nothing"
+    await memory.purge("ann")
+    assert "Quillonbrax" not in str(cached)
 
 
 @pytest.mark.parametrize(

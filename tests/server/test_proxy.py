@@ -312,6 +312,10 @@ def test_the_user_and_the_thread_come_from_headers_fields_and_the_key(
     assert log_of(talk, request, "dora") == ["user: by my key", "assistant: You said: by my key"]
     with talk.client(**{"X-Aforesaid-Memory": "off"}) as client:
         ask(client, "not to be kept", user="ann")
+        told = client.chat.completions.with_raw_response.create(
+            model="m", messages=[{"role": "user", "content": "not to be kept"}], user="ann"
+        ).headers
+    assert (told["X-Aforesaid-Memory"], told["X-Aforesaid-Reason"]) == ("off", "the request asks for none")
     assert log_of(talk, request, "ann") == []
 
 

@@ -93,6 +93,9 @@ def test_passed_on_requests_go_to_the_same_providers(providers: Providers) -> No
     seen = {name: [each.path for each in model.requests] for name, model in providers.models.items()}
     asked = ["/v1/models", "/v1/models", "/api/tags"]
     assert seen == {"scripted": asked[:1], "anthropic": asked, "ollama": asked[2:], "own": asked}
+    headers = {name: model.requests[0].headers for name, model in providers.models.items()}
+    assert headers["anthropic"]["anthropic-version"] == "2023-06-01", "its API refuses requests without a version"
+    assert "anthropic-version" not in headers["own"]
 
 
 def test_lists_of_models_name_those_of_all_upstreams(providers: Providers) -> None:

@@ -55,6 +55,7 @@ def new(client: Sequence[Turn], stored: Sequence[Message], *, whole: bool = True
         (["u:3"], ["u:1", "a:2", "u:3"], ["u:1", "a:2", "u:3"]),
         (["u:ok", "a:ok", "u:ok", "a:ok"], ["u:ok", "a:ok", "u:ok", "a:ok", "u:ok"], ["u:ok"]),
         (["u:1", "a:2", "u:3", "a:4"], ["u:1", "a:2", "u:3"], []),
+        (["u:0", "u:1", "a:2"], ["u:0", "u:1"], []),
         (["u:1", "a:2", "u:3", "a:4"], ["u:so far", "a:yes", "u:3", "a:4", "u:5"], ["u:so far", "a:yes", "u:5"]),
         (["u:1", "a:2", "u:3"], ["u:so far", "u:3", "u:4"], ["u:so far", "u:3", "u:4"]),
     ],

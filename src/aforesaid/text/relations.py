@@ -148,7 +148,7 @@ def _related(words: Sequence[_Word], place: int, own: Collection[str], language:
         linked = before >= 0 and words[before].folded in _lists().is_
         before -= linked
         if before >= 0 and (linked or words[first].joined) and not words[first].begins:
-            name = _name_at(words, before, own, language)
+            name = _name_at(words, before, own, language, subject=linked)
     return Mention(None if name is None else name.text, relation, words[first].start)
 
 
@@ -177,13 +177,18 @@ def _by_verb(words: Sequence[_Word], place: int, own: Collection[str], language:
     )
     if not shown or before in _lists().determiners | _lists().my:
         return None
-    name = _name_at(words, place, own, language)
+    name = _name_at(words, place, own, language, subject=following in _lists().says)
     return None if name is None else Mention(name.text, None, name.start)
 
 
-def _name_at(words: Sequence[_Word], place: int, own: Collection[str], language: str) -> _Name | None:
-    """Return the whole name that a word belongs to, with titles ("Senhor Tavares"); None if the word is not a name."""
-    if not _is_part(words[place], own, language):
+def _name_at(
+    words: Sequence[_Word], place: int, own: Collection[str], language: str, *, subject: bool = False
+) -> _Name | None:
+    """Return the whole name that a word belongs to, with titles ("Senhor Tavares"); None if the word is not a name.
+
+    `subject` says that a verb follows it.
+    """
+    if not _is_part(words[place], own, language, subject=subject):
         return None
     # In German every noun has a capital letter, so a word beside a name belongs to it only if one is a title.
     titled = language == "german"
@@ -207,19 +212,17 @@ def _name_at(words: Sequence[_Word], place: int, own: Collection[str], language:
     return _Name(" ".join(_POSSESSIVE.sub("", word.text) for word in name), name[0].start)
 
 
-def _is_part(word: _Word, own: Collection[str], language: str) -> bool:
+def _is_part(word: _Word, own: Collection[str], language: str, *, subject: bool = False) -> bool:
     """Return whether a word can be part of a name: it has a capital and is no common one."""
     text = _POSSESSIVE.sub("", word.text)
     folded = fold(text)
     lists = _lists()
     common = folded in stop_words(language) or folded in plain_calendar_words() or folded in lists.relations
-    return (
-        text[:1].isupper()
-        and not text.isupper()
-        and not common
-        and folded not in own
-        and folded not in lists.my | lists.is_ | lists.determiners
-    )
+    # These are words of all languages: "mia" is Italian for "my", and Mia is a name. Such a word has a capital only
+    # where a sentence begins, and no verb follows it.
+    if word.begins and not subject:
+        common = common or folded in lists.my | lists.is_ | lists.determiners
+    return text[:1].isupper() and not text.isupper() and not common and folded not in own
 
 
 def _by_parts(text: str) -> list[Mention]:
