@@ -41,7 +41,7 @@ async def end(task: asyncio.Task[Any] | None) -> None:
 
 
 async def to_the_end(function: Callable[P, T], *values: P.args, **named: P.kwargs) -> T:
-    """Call a function in another thread, and wait for its end also if the caller is cancelled meanwhile.
+    """Run a function in another thread. If the caller is cancelled meanwhile, wait until the function has returned.
 
     For changes that the caller protects with a lock: otherwise the lock would be free before they are complete.
     """
