@@ -42,6 +42,24 @@ async def test_topics_hours_languages_lengths_and_tone_are_counted(location: str
         assert "short" in described
 
 
+async def test_habits_counted_during_a_purge_are_not_stored(location: str) -> None:
+    async with connect(location, extract=False) as memory:
+        user = memory.user("ann")
+        await talk(user)
+
+        async def purge_after(read: Read, question: questions.MessagesAfter) -> object:
+            found = await read(question)
+            if found:
+                await memory.purge("ann")
+            return found
+
+        end = intercept(memory.store, questions.MessagesAfter, purge_after)
+        await user.preferences()
+        end()
+        assert await memory.store.read(questions.DerivedText(user.scope, "habits")) is None
+        assert await memory.users() == []
+
+
 async def test_every_message_is_read_once_also_after_a_restart(location: str) -> None:
     async def counting(memory: Memory) -> list[int]:
         reads: list[int] = []

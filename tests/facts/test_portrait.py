@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -21,6 +23,7 @@ from aforesaid.memory import Memory
 from aforesaid.store import questions
 from aforesaid.telemetry import OWN, Key
 from aforesaid.testing import Request, ScriptedModel, faults
+from aforesaid.testing.http_connection import HttpConnection, HttpResponse
 from facts.talking import asked, asked_for, connect, extraction, model, say, texts
 
 ANN = Scope.of("ann", space="900")
@@ -277,6 +280,36 @@ async def test_a_model_that_cannot_merge_is_asked_three_times_and_then_left_alon
         await portraitist._merge_stale()
         assert len(asked(scripted, "portrait")) == 3
         await memory.loops.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Meanwhile(faults.Fault):
+    """Answers after something else has happened."""
+
+    happens: Callable[[], Awaitable[object]]
+
+    async def send(self, answer: HttpResponse, wire: HttpConnection) -> None:
+        await self.happens()
+        await wire.send(answer)
+
+
+@pytest.mark.parametrize("what", ["purge", "erase"])
+async def test_what_is_erased_while_a_model_merges_is_stored_in_no_portrait(location: str, what: str) -> None:
+    scripted = model({})
+    async with scripted, connect(location, scripted=scripted, extract=False) as memory:
+        await a_week(memory, facts=None)
+        ann = memory.user("ann", space="900")
+        first = (await ann.history())[0]
+
+        async def erase() -> None:
+            await (memory.purge("ann", space="900") if what == "purge" else ann.erase(first))
+
+        scripted.fail(Meanwhile(erase))
+        written = await ann.portrait()
+        assert len(asked(scripted, "portrait")) == 1
+        assert await memory.store.read(questions.DerivedText(ANN, "portrait")) is None
+        assert str(written) not in str(memory._services.portraitist._front)
+        assert [user.id for user in await memory.users(space="900")] == ([] if what == "purge" else ["ann"])
 
 
 async def test_what_is_at_hand_costs_nothing() -> None:

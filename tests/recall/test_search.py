@@ -21,6 +21,8 @@ from aforesaid.domain.summary import SummaryDraft
 from aforesaid.errors import InvalidInput, ModelError
 from aforesaid.models.embed import LocalEmbedder, Vectors
 from aforesaid.recall import Arms, SearchRequest
+from aforesaid.store import questions
+from intercepting import Read, intercept
 
 NOON = datetime(2026, 5, 10, 12, 0, tzinfo=UTC)
 
@@ -365,12 +367,26 @@ async def test_a_search_that_began_and_is_not_wanted_any_more_stops_reading(memo
 
 
 async def test_the_names_of_somebody_who_was_purged_are_not_kept_for_later_searches(memory: aforesaid.Memory) -> None:
-    ann, cached = memory.user("ann"), memory._services.recall._gatherer._speakers
+    ann, gatherer = memory.user("ann"), memory._services.recall._gatherer
     await ann.add("user", "I live in Bern.", name="Quillonbrax")
     await ann.search("Bern")
-    assert "Quillonbrax" in str(cached), "otherwise this test shows nothing"
+    assert "Quillonbrax" in str(gatherer._speakers), "otherwise this test shows nothing"
     await memory.purge("ann")
-    assert "Quillonbrax" not in str(cached)
+    assert "Quillonbrax" not in str(gatherer._speakers)
+
+
+async def test_a_search_during_a_purge_does_not_bring_names_back_into_the_cache(memory: aforesaid.Memory) -> None:
+    async def purge_after(read: Read, question: questions.MatchText) -> object:
+        found = await read(question)
+        await memory.purge("ann")
+        return found
+
+    ann, gatherer = memory.user("ann"), memory._services.recall._gatherer
+    await ann.add("user", "I live in Bern.", name="Quillonbrax")
+    end = intercept(memory.store, questions.MatchText, purge_after)
+    assert await ann.search("Bern") == []
+    end()
+    assert "Quillonbrax" not in str(gatherer._speakers)
 
 
 @pytest.mark.parametrize(

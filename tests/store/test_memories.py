@@ -283,6 +283,17 @@ async def test_one_thing_of_each_kind_is_kept_and_nobody_overwrites_another(stor
     assert await store.read(questions.DerivedText(BOB, "portrait")) is None
 
 
+async def test_what_was_worked_out_is_not_kept_of_somebody_who_was_purged_since(store: Store) -> None:
+    await add(store, ANN, "I am a xylophonist")
+    late = PutDerived(ANN, "portrait", "k1", "xylophonist", known_user=True)
+    await store.apply([late])
+    assert await store.read(questions.DerivedText(ANN, "portrait")) is not None
+    await store.purge(ANN, "admin")
+    await store.apply([late])
+    assert await store.read(questions.DerivedText(ANN, "portrait")) is None
+    assert await store.read(questions.Users()) == []
+
+
 async def test_facts_keep_every_version_with_its_cause_and_notice_a_second_writer(store: Store) -> None:
     await store.apply([PutFacts(ANN, "Ann likes tea.", "tea", instead_of=0)])
     await store.apply([PutFacts(ANN, "Ann likes jazz.", "no, jazz", instead_of=1)])

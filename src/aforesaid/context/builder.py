@@ -95,7 +95,7 @@ class Builder:
         self._rendered: dict[str, RenderCache] = {}
         """By the name of the token counter."""
         self.terms: TermCache = TwoGenerationCache(_RENDERED)
-        """The index terms of memories."""
+        """The index terms of memories. Take it before the first wait: a purge begins a new one."""
 
     def forget_all(self) -> None:
         """Empty all caches, after a user was erased."""
@@ -126,6 +126,7 @@ class Builder:
         if cache is None:
             cache = self._rendered[counter.name] = RenderCache(_RENDERED)
         offers = Offers(counter, cache, at)
+        terms = self.terms
         reading = asyncio.ensure_future(self._conversation(scope, request, recipe, reads))
         searching = asyncio.ensure_future(self._hits(scope, request, recipe, reading, reads))
         try:
@@ -142,8 +143,8 @@ class Builder:
             reads.close()
         requests = [memory for memory in known if _is_request(memory, scope)]
         others = [memory for memory in known if not _is_request(memory, scope)]
-        found = self._memories(others, request.query, hits, recipe)
-        events = await self._events(scope, request, recipe, hits, at)
+        found = _memories(others, request.query, hits, recipe, terms)
+        events = await self._events(scope, request, recipe, hits, at, terms)
         offered |= {
             "instructions": offers.instructions(requests),
             "portrait": offers.portrait(portrait, {memory.text: memory.id for memory in known}),
@@ -177,23 +178,14 @@ class Builder:
             "current": offers.current(request.text, speaker(person) if several else None, offers.now),
         }
 
-    def _memories(
-        self, known: Sequence[MemoryRecord], question: str, hits: Sequence[Hit], recipe: Recipe
-    ) -> list[tuple[MemoryRecord, float | None]]:
-        """Return the memories to show: those that the question is about, then the most important ones.
-
-        Where there is a portrait, it has the important ones.
-        """
-        if "memories" not in recipe.order or not recipe.memories:
-            return []
-        found: list[tuple[MemoryRecord, float | None]] = list(found_memories(known, question, hits, self.terms))
-        if "portrait" not in recipe.order:
-            there = {memory.id for memory, _ in found}
-            found += [(memory, None) for memory in known if memory.id not in there]
-        return found[: recipe.memories]
-
     async def _events(
-        self, scope: Scope, request: ContextRequest, recipe: Recipe, hits: Sequence[Hit], at: datetime
+        self,
+        scope: Scope,
+        request: ContextRequest,
+        recipe: Recipe,
+        hits: Sequence[Hit],
+        at: datetime,
+        terms: TermCache,
     ) -> list[MemoryRecord]:
         """Return the part of the timeline that a question about the course of events is about; else nothing."""
         if "memories" not in recipe.order or not asks_for_order(request.query):
@@ -202,7 +194,7 @@ class Builder:
 
         # Appointments that are over have expired, but they took place.
         known = await self._sources.store.read(questions.Memories(scope, active=None))
-        return timeline_slice(timeline(known), request.query, hits, at, self.terms)[-recipe.memories or None :]
+        return timeline_slice(timeline(known), request.query, hits, at, terms)[-recipe.memories or None :]
 
     async def account(self, scope: Scope, request: ContextRequest, recipe: Recipe) -> AccountContext:
         """Return the parts of an account's context, without a budget."""
@@ -354,6 +346,22 @@ def _limited(hits: Sequence[Hit], recent: Sequence[Message], most: int) -> list[
         if not older or others <= most:
             limited.append(hit)
     return limited
+
+
+def _memories(
+    known: Sequence[MemoryRecord], question: str, hits: Sequence[Hit], recipe: Recipe, terms: TermCache
+) -> list[tuple[MemoryRecord, float | None]]:
+    """Return the memories to show: those that the question is about, then the most important ones.
+
+    Where there is a portrait, it has the important ones.
+    """
+    if "memories" not in recipe.order or not recipe.memories:
+        return []
+    found: list[tuple[MemoryRecord, float | None]] = list(found_memories(known, question, hits, terms))
+    if "portrait" not in recipe.order:
+        there = {memory.id for memory, _ in found}
+        found += [(memory, None) for memory in known if memory.id not in there]
+    return found[: recipe.memories]
 
 
 def _is_request(memory: MemoryRecord, scope: Scope) -> bool:

@@ -105,7 +105,8 @@ class PutDerived:
     """Keep something that was worked out, one of each kind for each user.
 
     With `instead_of`, the one that is kept must have that key (an empty text: there must be none); otherwise
-    SourcesChanged is raised.
+    SourcesChanged is raised. With `known_user`, nothing is kept if nothing else is stored of the user, who may have
+    been purged since.
     """
 
     scope: Scope
@@ -113,6 +114,7 @@ class PutDerived:
     key: str
     value: str
     instead_of: str | None = None
+    known_user: bool = False
 
     def __post_init__(self) -> None:
         """Refuse text that cannot be stored."""

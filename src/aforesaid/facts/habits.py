@@ -162,7 +162,8 @@ class HabitCounter:
         if seen != up_to:
             # If another process counted the same messages at the same time, its counts are kept.
             with suppress(SourcesChanged):
-                await self._store.apply([PutDerived(scope, KIND, str(seen), _written(counts), instead_of=key)])
+                habits = PutDerived(scope, KIND, str(seen), _written(counts), instead_of=key, known_user=True)
+                await self._store.apply([habits])
         zone = await zone_of(self._store, self._profile, scope)
         stated = [
             memory for memory in await self._store.read(questions.Memories(scope)) if memory.category == "preference"

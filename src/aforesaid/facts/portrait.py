@@ -192,10 +192,13 @@ class Portraitist:
 
     async def _merge_and_store(self, chat: Chat, scope: Scope, sources: Sources, name: str | None) -> str | None:
         key: Key = (scope.space, scope.user, *sources.hashes)
+        front = self._front
         text = await self._merge(chat, scope, sources, await self._fact_editor.person(scope, name))
-        if text is not None:
-            self._front[key] = text
-            await self._store.apply([PutDerived(scope, KIND, _stored_key(key), json.dumps(text, ensure_ascii=False))])
+        # Models take long. What was erased in the meantime must not be stored again as a portrait.
+        if text is not None and (await self.sources(scope)).hashes == sources.hashes:
+            front[key] = text
+            value = json.dumps(text, ensure_ascii=False)
+            await self._store.apply([PutDerived(scope, KIND, _stored_key(key), value, known_user=True)])
         return text
 
     async def sources(
@@ -228,12 +231,14 @@ class Portraitist:
         return observations(found, moment(now()).astimezone(zone).date(), self._profile.summary_days)
 
     async def _stored(self, scope: Scope, key: Key) -> str | None:
-        text = self._front.get(key)
+        # Taken first: a purge in the meantime empties the cache by beginning a new one.
+        front = self._front
+        text = front.get(key)
         if text is None:
             stored = await self._store.read(questions.DerivedText(scope, KIND))
             if stored is not None and stored.key == _stored_key(key):
                 text = str(json.loads(stored.value))
-                self._front[key] = text
+                front[key] = text
         if text is not None:
             self._metrics.cache_hit("portrait")
         return text

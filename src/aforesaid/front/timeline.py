@@ -44,7 +44,7 @@ class UserTimeline(UserHandle):
         from aforesaid.facts.timeline import timeline  # noqa: PLC0415
         from aforesaid.text.order_questions import topic_words  # noqa: PLC0415
 
-        most = at_once(limit)
+        most, terms = at_once(limit), self._services.builder.terms
         known = await self._services.store.read(questions.Memories(self.scope, active=None))
         found = timeline(known, since, until)
         if about is not None:
@@ -55,7 +55,7 @@ class UserTimeline(UserHandle):
             words = checks.query_text(query)
             hits = await self._said_about(topic_words(words), at)
             asked = (at or datetime.now(UTC)).astimezone(UTC)
-            found = timeline_slice(found, words, hits, asked, self._services.builder.terms)
+            found = timeline_slice(found, words, hits, asked, terms)
         return found[:most] if since is not None else found[-most:]
 
     async def _said_about(self, topic: str, at: datetime | None) -> list[Hit]:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from cachetools import LRUCache
 
@@ -37,6 +37,7 @@ _CANDIDATES: Final = 200
 """How many messages words and meaning each bring in."""
 _PLACES: Final = 1_000
 """How many users' and threads' speaker names are cached."""
+_Speakers: TypeAlias = LRUCache[tuple[str, ...], Sequence[str]]
 
 
 class FoundCandidates(NamedTuple):
@@ -60,6 +61,8 @@ class Begun:
     vector: asyncio.Future[Vectors | None] | None
     """That of the guess."""
     matches: asyncio.Future[TextMatches]
+    speakers: _Speakers
+    """Where the speakers' names are cached."""
     by_words: bool = False
     """Whether the embedder gave no vector, so that the search went by words alone."""
 
@@ -84,11 +87,12 @@ class Gatherer:
     def __init__(self, store: Store, embedder: Embedder | None, metrics: Metrics | None = None) -> None:
         self._store = store
         self._questions = QuestionVectors(embedder, metrics)
-        self._speakers: LRUCache[tuple[str, ...], Sequence[str]] = LRUCache(_PLACES)
+        self._speakers: _Speakers = LRUCache(_PLACES)
 
     def forget_all(self) -> None:
         """Empty the cache of speaker names."""
-        self._speakers.clear()
+        # A new one: a search that goes on writes into the one that was there when it began.
+        self._speakers = LRUCache(_PLACES)
 
     def begin(
         self, scope: Scope, query: str, within: Within, at: datetime | None, where: MessageFilter = EVERY_MESSAGE
@@ -107,7 +111,7 @@ class Gatherer:
                 questions.MatchText(scope, query, within=within, embedder=self._questions.name, where=where)
             )
         )
-        return Begun(Question.of(query, at), place, guess, vector, matches)
+        return Begun(Question.of(query, at), place, guess, vector, matches, self._speakers)
 
     async def gather(self, scope: Scope, request: SearchRequest, begun: Begun | None = None) -> FoundCandidates:
         """Return the messages found by words or by meaning, without their texts.
@@ -160,7 +164,7 @@ class Gatherer:
 
     async def _matched_and_embedded(self, begun: Begun) -> tuple[TextMatches, Vectors | None, str]:
         matches = await begun.matches
-        self._speakers[begun.place] = matches.columns.speakers
+        begun.speakers[begun.place] = matches.columns.speakers
         text = _without_names(begun.question.text, matches.columns.speakers) or begun.question.text
         embedding = begun.vector if begun.vector is not None and text == begun.guess else self._questions.embed(text)
         vector = await embedding

@@ -99,7 +99,10 @@ def restore_forgotten(row: ForgottenRow) -> Rule[Restored]:
 def put_derived(change: PutDerived) -> Rule[None]:
     """Store what was derived for a user, in the place of what was there."""
     scope = change.scope
-    yield KeepUser(scope, now())
+    if not change.known_user:
+        yield KeepUser(scope, now())
+    elif not (yield from ask(IsUser(scope))):
+        return
     if change.instead_of is not None:
         kept = yield from ask(DerivedText(scope, change.kind))
         if ("" if kept is None else kept.key) != change.instead_of:
