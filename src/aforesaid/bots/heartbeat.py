@@ -15,6 +15,8 @@ from aforesaid.background import BackgroundLoop, BackgroundLoops
 from aforesaid.domain.report import Component
 from aforesaid.settings.config_file import usual_place
 from aforesaid.store import sqlite_path
+from aforesaid.store.database_identity import file_name
+from aforesaid.store.locations import address_of
 
 _log: Final = logging.getLogger("aforesaid.bots")
 
@@ -33,6 +35,8 @@ def folder_and_name(location: str | None) -> tuple[Path, str] | None:
         return usual_place(os.environ).parent, "postgresql"
     for scheme in _ELSEWHERE:
         where = where.removeprefix(scheme)
+    if (address := address_of(where or None)) is not None:
+        return usual_place(os.environ).parent, file_name(address)
     file = sqlite_path(where or None)
     return None if file is None else (file.expanduser().parent, file.name)
 

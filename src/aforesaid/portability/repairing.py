@@ -17,6 +17,7 @@ from aforesaid.domain.transfer import Row
 from aforesaid.errors import AforesaidError, InvalidInput, StoreBusy, StoreClosed, StoreDamaged, StoreError
 from aforesaid.portability.row_importer import NAMES, RowImporter
 from aforesaid.store import Progress, Store, hides_damage, locate, open_store, restore_store, salvage_store
+from aforesaid.store.locations import NO_FILES
 from aforesaid.tasks import to_the_end
 
 
@@ -40,7 +41,7 @@ async def repair(location: str | os.PathLike[str] | None, progress: Progress | N
     """Verify a store that no other process uses, and repair it if it is damaged. Nothing is overwritten."""
     kind, path = locate(location)
     if path is None:
-        raise InvalidInput("a store in memory has no files that could be repaired")
+        raise InvalidInput(NO_FILES)
     place = path.expanduser().absolute()
     # The main files may be lost while their journals still exist.
     if not place.parent.is_dir() or not any(place.parent.glob(f"{glob.escape(place.name)}*")):

@@ -1,4 +1,4 @@
-"""What tells one database server's database from another, for files that belong to one of them."""
+"""What tells one database, or store of another package, from another, for files that belong to one of them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from hashlib import blake2b
 from typing import Final
 from urllib.parse import unquote
 
+_POSTGRES: Final = ("postgresql:", "postgres:")
 _USER_INFO: Final = re.compile(r"([^@/]*)@")
 _PORT: Final = re.compile(r":(\d*)$")
 _SEARCH_PATH: Final = re.compile(r"search_path\s*=\s*((?:\\.|[^\s\\])*)")
@@ -19,10 +20,15 @@ _VARIABLES: Final = ("host", "hostaddr", "port", "user", "service", "options")
 """Parameters of libpq whose default is in the environment variable PG plus their name."""
 
 
-def file_name(dsn: str) -> str:
-    """Return a file name that stands for a database. It stays the same when the user or the password changes."""
-    digest = blake2b("\n".join(database_of(dsn, os.environ)).encode(), digest_size=6).hexdigest()
-    return f"database-{digest}"
+def file_name(address: str) -> str:
+    """Return a file name that stands for a database or a store of another package.
+
+    That of a database stays the same when the user or the password changes.
+    """
+    is_database = address.startswith(_POSTGRES)
+    parts = database_of(address, os.environ) if is_database else (address,)
+    digest = blake2b("\n".join(parts).encode(), digest_size=6).hexdigest()
+    return f"{'database' if is_database else 'store'}-{digest}"
 
 
 def database_of(dsn: str, env: Mapping[str, str]) -> tuple[str, ...]:

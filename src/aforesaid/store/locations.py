@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 _SCHEME: Final = re.compile(r"([a-z][a-z0-9+]+):", re.IGNORECASE)
 _POSTGRES: Final = ("postgresql://", "postgres://")
 MEMORY: Final = ":memory:"
+NO_FILES: Final = "only a store in files can be repaired"
 
-Kind: TypeAlias = Literal["sqlite", "json", "files", "memory", "postgres"]
+Kind: TypeAlias = Literal["sqlite", "json", "files", "memory", "postgres", "outside"]
 _ON_DISK: Final[tuple[Kind, ...]] = ("sqlite", "json", "files")
 
 
@@ -46,14 +47,14 @@ class Location(NamedTuple):
 
     kind: Kind
     path: Path | None
-    """None for a store in memory."""
+    """None for a store without files of ours: in memory, in a database, or of another package."""
 
 
 def locate(location: str | os.PathLike[str] | None) -> Location:  # noqa: C901 - a line for each kind
     """Read a location as people write it.
 
     A path or `sqlite:PATH` is a SQLite file, `json:PATH` one JSON file, `files:PATH` a folder of account folders,
-    `:memory:` a store that is forgotten at the end.
+    `:memory:` a store that is forgotten at the end. Other words before a colon name stores of other packages.
     """
     if location is None:
         location = default_location()
@@ -76,12 +77,17 @@ def locate(location: str | os.PathLike[str] | None) -> Location:  # noqa: C901 -
             # sqlite:///abs/path as other tools write it
             return Location(kind, Path(path.removeprefix("//") if path.startswith("///") else path))
     scheme = _SCHEME.match(location)
-    if scheme is not None and not Path(location).exists():
-        raise InvalidInput(
-            f"unknown kind of location {quoted(scheme[0])} in {quoted(location)}; use a path, sqlite:PATH, "
-            f"json:PATH, files:PATH, postgresql://… or {MEMORY}"
-        )
-    return Location("sqlite", Path(location))
+    if scheme is None or Path(location).exists():
+        return Location("sqlite", Path(location))
+    from aforesaid.store.outside import outside_stores  # noqa: PLC0415 - few have any
+
+    others = outside_stores()
+    if scheme[1] in others:
+        return Location("outside", None)
+    known = ", ".join(["sqlite:PATH", "json:PATH", "files:PATH", *(f"{name}:…" for name in others), "postgresql://…"])
+    raise InvalidInput(
+        f"unknown kind of location {quoted(scheme[0])} in {quoted(location)}; use a path, {known} or {MEMORY}"
+    )
 
 
 def sqlite_path(location: str | os.PathLike[str] | None) -> Path | None:
@@ -96,6 +102,13 @@ def postgres_dsn(location: str | os.PathLike[str] | None) -> str | None:
     return str(default_location() if location is None else location)
 
 
+def address_of(location: str | os.PathLike[str] | None) -> str | None:
+    """Return the location of a database or of a store of another package; None for other kinds."""
+    if locate(location).kind not in ("postgres", "outside"):
+        return None
+    return str(default_location() if location is None else location)
+
+
 async def open_store(location: str | os.PathLike[str] | None) -> Store:
     """Open the store that a location names. Only the code of that kind of store is loaded."""
     kind, path = locate(location)
@@ -104,6 +117,11 @@ async def open_store(location: str | os.PathLike[str] | None) -> Store:
         from aforesaid.store.postgres import PostgresStore  # noqa: PLC0415 - loaded only when asked for
 
         return await PostgresStore.open(dsn)
+    if kind == "outside":
+        from aforesaid.store.outside import open_outside  # noqa: PLC0415
+
+        name, _, rest = str(address_of(location)).partition(":")
+        return await open_outside(name, rest)
     if path is None:
         from aforesaid.store.ephemeral import EphemeralStore  # noqa: PLC0415 - loaded only when asked for
 
@@ -136,8 +154,8 @@ def attachments_of(location: str | os.PathLike[str] | Store | None, folder: str 
     if folder is not None:
         return Attachments(checks.file_path(folder, "the folder of attachments").expanduser().absolute())
     kind, path = (None, None) if isinstance(location, Store) else locate(location)
-    if kind in ("postgres", None):
-        where = "this store" if kind is None else "a database"
+    if kind in ("postgres", "outside", None):
+        where = "a database" if kind == "postgres" else "this store"
         refusal = f"there is no folder for attachments beside {where}; name one with the setting `attachments`"
         return Attachments(None, refusal=refusal)
     return Attachments(None if path is None else folder_of(path))
@@ -147,7 +165,7 @@ def restore_store(backup: Path, location: str | os.PathLike[str] | None, *, repl
     """Put a backup in the place of a store. What was there is set aside; its new name is returned."""
     kind, path = locate(location)
     if path is None:
-        raise InvalidInput("a backup cannot be restored into memory; name a file")
+        raise InvalidInput("only a store in files can be restored; name a file, or load an export with `import`")
     from aforesaid.store.attachments import copy_attachments, folder_of  # noqa: PLC0415
 
     if kind == "sqlite":
@@ -177,7 +195,7 @@ def salvage_store(location: str | os.PathLike[str] | None) -> Salvage:
     """Read whatever is whole in a store that nobody uses. It stays as it is."""
     kind, path = locate(location)
     if path is None:
-        raise InvalidInput("a store in memory has no files that could be repaired")
+        raise InvalidInput(NO_FILES)
     if kind == "sqlite":
         from aforesaid.store.sqlite.salvaging import salvage  # noqa: PLC0415
 

@@ -13,19 +13,19 @@ from aforesaid.settings import Settings
 from aforesaid.settings.config_file import usual_place
 from aforesaid.store import sqlite_path
 from aforesaid.store.database_identity import file_name
-from aforesaid.store.locations import postgres_dsn
+from aforesaid.store.locations import address_of, postgres_dsn
 
 
 def keys_path(settings: Settings, location: str | os.PathLike[str] | None) -> Path | None:
     """Return where the keys for a store are kept: where the settings say, or beside it. None for a store in memory.
 
-    A database has a file of its own in the folder of the user's configuration.
+    A database or a store of another package has a file of its own in the folder of the user's configuration.
     """
     if settings.server.keys is not None:
         return Path(settings.server.keys).expanduser()
     where = settings.store if location is None else os.fspath(location)
-    if (dsn := postgres_dsn(where)) is not None:
-        return _folder() / f"{file_name(dsn)}.keys.json"
+    if (address := address_of(where)) is not None:
+        return _folder() / f"{file_name(address)}.keys.json"
     path = sqlite_path(where)
     return None if path is None else path.expanduser().with_name(f"{path.name}.keys.json")
 
