@@ -24,8 +24,8 @@ def with_model(model: ScriptedModel, path: Path, **profile: object) -> Connectin
     return aforesaid.connect(path, profile={**QUIET, **profile}, embedder="none", settings=settings)
 
 
-async def texts(memory: aforesaid.Memory, user: str = "ann") -> list[tuple[str, str]]:
-    return [(message.role, message.text) for message in await memory.user(user, space="room").history(200)]
+async def texts(memory: aforesaid.Memory, user: str = "ann", space: str = "room") -> list[tuple[str, str]]:
+    return [(message.role, message.text) for message in await memory.user(user, space=space).history(200)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -285,6 +285,40 @@ async def test_an_edit_is_a_new_version_and_a_deletion_takes_the_message_back(
     assert [each.taken_back for each in versions] == [False, False, False, True]
 
 
+async def test_an_edit_or_a_deletion_that_cannot_be_stored_ends_no_bot(
+    memory: aforesaid.Memory, room: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    by_ann, by_bob = (Address("room:1", user, "general") for user in ("ann", "bob"))
+    async with BotSession(memory, room) as session:
+        await session.hear(incoming("I plant tulips.", id="1", thread="general", wanted=False))
+        assert await session.edited(Edited(by_ann, "1", "x" * 70_000, NOON)), "to try again would change nothing"
+        assert "at most 65,536" in str(session.health().issues)
+
+        async def full(*_: object) -> None:
+            raise StoreFull("no room is left on the device")
+
+        with monkeypatch.context() as patched:
+            patched.setattr(memory.store, "apply", full)
+            assert not await session.edited(Edited(by_ann, "1", "I plant roses.", NOON))
+            assert not await session.deleted(Deleted(by_ann, "1", NOON))
+        # A moderator's event names the moderator.
+        assert await session.edited(Edited(by_bob, "1", "I plant roses.", NOON))
+        assert [text for _, text in await texts(memory, "ann", "room:1")] == ["I plant roses."]
+
+
+async def test_a_model_sees_what_a_message_replies_to(tmp_path: Path, room: Room) -> None:
+    with ScriptedModel() as model:
+        async with with_model(model, tmp_path / "memory.db") as memory, BotSession(memory, room) as session:
+            await session.hear(incoming("I plant tulips.", id="1", thread="general", wanted=False))
+            at_once = replace(incoming("Bot, and that?", id="2", thread="general"), quoted="Dan wants\nto go to Mars")
+            await session.hear(replace(at_once, reply_to="55"))
+            await session.hear(replace(incoming("Bot, why?", id="3", thread="general"), reply_to="1"))
+            await session.idle()
+        asked = [str(request.messages[-1]["content"]) for request in model.requests if "stream" in request.body]
+    assert "(In reply to: “Dan wants to go to Mars”)\nBot, and that?" in asked[0]
+    assert "(In reply to: “I plant tulips.”)\nBot, why?" in asked[1]
+
+
 async def test_a_reply_names_the_message_that_it_replies_to(memory: aforesaid.Memory, room: Room) -> None:
     async with BotSession(memory, room) as session:
         await session.hear(incoming("Tea or coffee?", id="1"))

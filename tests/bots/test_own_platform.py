@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import aforesaid
-from aforesaid.bots import Platform, run
+from aforesaid.bots import BotSession, Platform, run
 from aforesaid.bots.heartbeat import bots_of
 from aforesaid.errors import StoreFull
 from bots.room import Room
@@ -62,6 +62,31 @@ async def test_a_message_is_acknowledged_when_it_is_stored_and_answered_once(
     with suppress(asyncio.CancelledError):
         await task
     assert answers.read_text().count("I will remember that.") == 1
+
+
+class Ending(Room):
+    """A platform whose connection ends without an error."""
+
+    logins = 0
+
+    async def check(self) -> str:
+        self.logins += 1
+        return "roombot"
+
+    async def listen(self, session: BotSession) -> None:
+        del session
+        if self.logins == 3:
+            raise ValueError("a mistake of the adapter")
+
+
+async def test_a_platform_that_stops_listening_is_tried_again_after_a_pause_and_closed_at_the_end(
+    memory: aforesaid.Memory, caplog: pytest.LogCaptureFixture
+) -> None:
+    platform = Ending()
+    with pytest.raises(ValueError, match="a mistake"):
+        await run(memory, platform, first_pause=0.01)
+    assert caplog.text.count("roombot stopped listening; the next try is in") == 2
+    assert platform.closed
 
 
 async def test_every_running_bot_is_seen_in_the_status(memory: aforesaid.Memory, room: Room, tmp_path: Path) -> None:

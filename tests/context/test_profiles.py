@@ -100,6 +100,15 @@ def test_over_budget_snippets_go_first_then_recent_messages_then_the_oldest_summ
         assert all(gone.at <= stays.at for gone in left for stays in shown if gone.at and stays.at)
 
 
+@pytest.mark.parametrize("profile", ["default", "companion", "archive", "community", "account", "session"])
+def test_a_persona_is_part_of_every_profiles_context(tmp_path: Path, profile: str) -> None:
+    with opened(tmp_path, {"extends": profile, "persona": "A grumpy pirate"}) as memory:
+        ann = memory.user("ann")
+        assert "A grumpy pirate" in ann.context("hello").text
+        assert "A waiter" in ann.context("hello", persona="A waiter").text
+        assert "A grumpy pirate" not in ann.context("hello", without=["persona"]).text
+
+
 @pytest.mark.req("D6")
 def test_the_companions_prompt_is_laid_out_as_documented(tmp_path: Path) -> None:
     with opened(tmp_path, {"extends": "companion", "persona": "A grumpy pirate"}) as memory:

@@ -106,3 +106,25 @@ def test_the_person_who_is_answered_is_called_by_their_name_and_not_by_their_id(
     assert context.messages[-1]["content"].endswith("\n\nAnn: What do I like?")
     assert "<person>Ann</person>" in text_of(context)
     assert "4711" not in text_of(context)
+
+
+def test_a_chat_goes_on_with_its_own_turns_and_the_others_are_recalled(tmp_path: Path) -> None:
+    with aforesaid.open(tmp_path / "memory.db") as memory:
+        ann = memory.user("ann")
+        work, holiday = ann.chat("work"), ann.chat("holiday")
+        work.add("user", "Draft a mail to my boss: I need Friday off.", at=NOON)
+        holiday.add("user", "Which beach in Crete is quiet?", at=NOON + timedelta(minutes=1))
+        work.add("assistant", "Dear boss, may I take Friday off?", at=NOON + timedelta(minutes=2))
+        holiday.add("assistant", "Try Elafonisi.", at=NOON + timedelta(minutes=3))
+        at = NOON + timedelta(minutes=4)
+        for chat, shown in (
+            (work, ["Draft a mail to my boss: I need Friday off.", "Dear boss, may I take Friday off?"]),
+            (holiday, ["Which beach in Crete is quiet?", "Try Elafonisi."]),
+            (ann.chat("new"), []),
+        ):
+            context = chat.context("Make it shorter.", at=at, without=["snippets", "memories", "portrait"])
+            assert [item.text for item in context.items if item.section == "recent"] == shown
+        found = ann.chat("new").context("Which beach in Crete did I ask about?", at=at)
+        assert "Crete is quiet" in "".join(item.text for item in found.items if item.section == "snippets")
+        everywhere = ann.context("Make it shorter.", at=at)
+        assert len([item for item in everywhere.items if item.section == "recent"]) == 4, "the direct handle has all"

@@ -138,7 +138,9 @@ class Assistant:
         from aforesaid.models.chat import Said  # noqa: PLC0415 - brings the libraries of models
 
         sent = SentContext() if sent is None else sent
-        context = await turn.user.context(turn.text, system=self._system, answers=turn.message, tools=False, sent=False)
+        # Without the stored message, a context knows what is asked by its text alone.
+        asked = turn.text if turn.message is None else turn.asked
+        context = await turn.user.context(asked, system=self._system, answers=turn.message, tools=False, sent=False)
         sent.start(context)
         mentions = any("@" in message["content"] for message in context.messages)
         direct = is_direct(turn.user.scope.thread)

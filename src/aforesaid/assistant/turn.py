@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from aforesaid.domain.message import Message
 
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 CALLED = ("bot", "aforesaid")
 """Default names of the assistant."""
+_QUOTED: Final = 500
+"""Maximum characters of a quoted text that a model is shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,14 @@ class Turn:
     """Names of the assistant."""
     quoted: str | None = None
     """The text that it replies to."""
+
+    @property
+    def asked(self) -> str:
+        """What a model is asked: the text, after the beginning of the one that it replies to."""
+        quoted = " ".join((self.quoted or "").split())
+        if not quoted:
+            return self.text
+        return f"(In reply to: “{quoted[:_QUOTED]}{'…' if len(quoted) > _QUOTED else ''}”)\n{self.text}"
 
     def names(self) -> dict[str, str]:
         """Return the display names of everybody present, by id."""

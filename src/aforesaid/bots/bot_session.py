@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from time import time
@@ -155,32 +156,48 @@ class BotSession:
             )
             self._do(pending.address, partial(self._reply, incoming, message, pending), pending)
 
-    async def edited(self, edit: Edited) -> None:
-        """Store the edited text as a new version of the message. The earlier version stays in the log."""
+    async def edited(self, edit: Edited) -> bool:
+        """Store the edited text as a new version of the message. The earlier version stays in the log.
+
+        Returns, like `hear`, whether it is done with: False if the store fails and may take it later.
+        """
         text = _clean(edit.text)
         if not text or not text.strip():
-            return
-        async with self._turn(edit.address.thread_key):
-            before = await found(self._user(edit.address), edit.id)
-            if before is None:
-                return  # a command, which is never stored, or a message that was deleted
-            try:
-                receipt = await self._user(edit.address).edit(
-                    before, _with_attachments(text, before.text), name=_clean(edit.name)
-                )
-            except WrongState:
-                return  # the message was deleted
-            # A link preview edits a message without changing its text: then there is no new version.
-            self.stats.edits += not receipt.duplicate
+            return True
 
-    async def deleted(self, deletion: Deleted) -> None:
-        """Take back a message that was deleted on the platform: it is not shown, found or summarised any more."""
-        async with self._turn(deletion.address.thread_key):
-            before = await found(self._user(deletion.address), deletion.id)
-            if before is not None:
-                # The message belongs to its author, whoever deleted it.
-                receipt = await self._user(deletion.address._replace(user=before.user)).take_back(before)
-                self.stats.deletions += not receipt.duplicate
+        async def store(owner: UserMemory, before: Message) -> None:
+            with suppress(WrongState):  # it was deleted
+                receipt = await owner.edit(before, _with_attachments(text, before.text), name=_clean(edit.name))
+                # A link preview edits a message without changing its text: then there is no new version.
+                self.stats.edits += not receipt.duplicate
+
+        return await self._change("an edit", edit, store)
+
+    async def deleted(self, deletion: Deleted) -> bool:
+        """Take back a message that was deleted on the platform: it is not shown, found or summarised any more.
+
+        Returns, like `hear`, whether it is done with.
+        """
+
+        async def take_back(owner: UserMemory, before: Message) -> None:
+            self.stats.deletions += not (await owner.take_back(before)).duplicate
+
+        return await self._change("a deletion", deletion, take_back)
+
+    async def _change(
+        self, what: str, event: Edited | Deleted, change: Callable[[UserMemory, Message], Awaitable[None]]
+    ) -> bool:
+        """Change a stored message. It belongs to its author, whoever edited or deleted it."""
+        async with self._turn(event.address.thread_key):
+            try:
+                # Commands are never stored.
+                if (before := await found(self._user(event.address), event.id)) is not None:
+                    await change(self._user(event.address._replace(user=before.user)), before)
+            except AforesaidError as error:
+                self.stats.failed(f"{what} could not be stored: {error}")
+                _log.error("%s in %s could not be stored: %s", what, event.address.space, error)
+                return not isinstance(error, StoreError) or error.consequence == "refuse"
+            return True
 
     async def pressed(self, pressed: Pressed) -> None:
         """Handle a pressed button as if its word had been written, and send the answer."""

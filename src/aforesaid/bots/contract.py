@@ -114,7 +114,8 @@ class Platform(Protocol):
     async def listen(self, session: BotSession) -> None:
         """Pass events to the session, in order within each thread, until cancelled.
 
-        Raises PlatformUnavailable when the connection is lost; the caller then calls `check` and this again.
+        Raises PlatformUnavailable when the connection is lost; the caller then waits and calls `check` and this again.
+        To return means the same.
         """
 
     async def send(

@@ -55,7 +55,8 @@ class Replying:
         stored = await _stored(user, name)
         if stored is not None:
             return Reply(stored, name)
-        turn = Turn(user, message.text, message, incoming.name, incoming.people, incoming.called, incoming.quoted)
+        quoted = await _quoted(user, incoming, message)
+        turn = Turn(user, message.text, message, incoming.name, incoming.people, incoming.called, quoted)
         sent, first = SentContext(), None
         try:
             try:
@@ -109,6 +110,14 @@ async def _stored(user: UserMemory, name: str) -> Answer | None:
     while (part := await found(user, _part(name, len(parts) + 1), versions=True)) is not None:
         parts.append(part.text)
     return Answer("\n".join(parts)) if parts else None
+
+
+async def _quoted(user: UserMemory, incoming: IncomingMessage, message: Message) -> str | None:
+    """Return the text that a message replies to: what the platform says, or else what is stored of it."""
+    if incoming.quoted or message.reply_to is None:
+        return incoming.quoted
+    stored = await found(user, message.reply_to)
+    return None if stored is None else stored.text
 
 
 def _part(name: str, number: int) -> str:

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import random
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
@@ -43,21 +43,27 @@ async def run(
     cannot be reached, the bot retries with exponential backoff. `ready` is called with the bot's name after each login.
     """
     taking = session or BotSession(memory, platform)
-    async with taking, Heartbeat(memory.location, platform.name, taking.health, memory.loops):
-        listening = asyncio.create_task(_listen(platform, taking, ready, first_pause), name="aforesaid-listening")
-        undo = _stop_on_signals(listening)
-        try:
-            await listening
-        except asyncio.CancelledError:
-            current = asyncio.current_task()
-            if current is not None and current.cancelling():
-                raise
-            _log.info("stopping after the answers in progress")
-        finally:
-            undo()
-            if not listening.done():
-                await end(listening)
-    await platform.close()
+    try:
+        async with taking, Heartbeat(memory.location, platform.name, taking.health, memory.loops):
+            await _listen_until_stopped(_listen(platform, taking, ready, first_pause))
+    finally:
+        await platform.close()
+
+
+async def _listen_until_stopped(listen: Coroutine[None, None, None]) -> None:
+    listening = asyncio.create_task(listen, name="aforesaid-listening")
+    undo = _stop_on_signals(listening)
+    try:
+        await listening
+    except asyncio.CancelledError:
+        current = asyncio.current_task()
+        if current is not None and current.cancelling():
+            raise
+        _log.info("stopping after the answers in progress")
+    finally:
+        undo()
+        if not listening.done():
+            await end(listening)
 
 
 async def _listen(platform: Platform, session: BotSession, ready: Callable[[str], None], first_pause: float) -> None:
@@ -71,6 +77,7 @@ async def _listen(platform: Platform, session: BotSession, ready: Callable[[str]
             # Before new messages are read: these were asked earlier.
             await session.resume()
             await platform.listen(session)
+            raise PlatformUnavailable(f"{name} stopped listening")  # noqa: TRY301 - handled like a lost connection
         except PlatformUnavailable as error:
             session.stats.connected = False
             session.stats.reconnections += 1

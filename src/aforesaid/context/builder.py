@@ -223,7 +223,7 @@ class Builder:
             newest = list(await reads.newest)
         else:
             newest = await reads.messages_up_to(recipe.recent + 1, request.answers)
-        last = newest[-1] if newest else None
+        last = await reads.last if request.answers is None else newest[-1] if newest else None
         return Conversation(summaries, *_recent(scope, request, recipe, summaries, newest), last)
 
     async def _summaries(self, scope: Scope, recipe: Recipe, reads: ContextReads) -> list[Summary]:

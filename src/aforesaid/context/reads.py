@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 from aforesaid.domain.literals import Within
 from aforesaid.domain.memory import MemoryRecord
 from aforesaid.domain.message import Message, Position
-from aforesaid.domain.scope import Scope, is_direct
+from aforesaid.domain.scope import Scope, is_chat, is_direct
 from aforesaid.domain.summary import Summary
 from aforesaid.profiles.recipe import Recipe
 from aforesaid.recall import Begun, Recall
@@ -86,7 +86,7 @@ class ContextReads:
     async def messages(self, limit: int, before: int | Position | None = None) -> list[Message]:
         """Return the newest messages of the conversation before a position, by when they were said, oldest first."""
         return await self._sources.store.read(
-            questions.Messages(self._scope, within=within(self._scope), limit=limit, before=before)
+            questions.Messages(self._scope, within=conversation_within(self._scope), limit=limit, before=before)
         )
 
     async def messages_up_to(self, limit: int, seq: int) -> list[Message]:
@@ -111,6 +111,11 @@ class ContextReads:
     def newest(self) -> asyncio.Future[list[Message]]:
         """The newest messages, one more than the recipe shows, oldest first."""
         return self._start(self.messages(self.recipe.recent + 1))
+
+    @cached_property
+    def last(self) -> asyncio.Future[Message | None]:
+        """The newest message that a search may find."""
+        return self._start(self._last())
 
     @cached_property
     def portrait(self) -> asyncio.Future[str | None]:
@@ -144,6 +149,14 @@ class ContextReads:
         self._started.append(started)
         return started
 
+    async def _last(self) -> Message | None:
+        whole = within(self._scope)
+        if conversation_within(self._scope) == whole:
+            newest = await self.newest
+        else:
+            newest = await self._sources.store.read(questions.Messages(self._scope, within=whole, limit=1))
+        return newest[-1] if newest else None
+
     async def _portrait(self) -> str | None:
         if "portrait" not in self.recipe.order:
             return None
@@ -154,5 +167,13 @@ class ContextReads:
 
 
 def within(scope: Scope) -> Within:
-    """Return the scope of a conversation: all messages of a user, or all messages of a shared thread."""
+    """Return where a search looks: in all messages of a user, or in all messages of a shared thread."""
     return "user" if is_direct(scope.thread) else "thread"
+
+
+def conversation_within(scope: Scope) -> Within:
+    """Return what the messages shown as turns are from: of a person's several chats, only the one that goes on.
+
+    What was said in the others is found by the search, and shown as such.
+    """
+    return "thread" if is_chat(scope.thread) else within(scope)

@@ -66,6 +66,11 @@ def chat_name(thread: str) -> str:
     return thread.partition("/")[2] if thread.startswith(_CHAT) else thread
 
 
+def is_chat(thread: str) -> bool:
+    """Return whether a thread is one of several private chats of a user, not the direct chat."""
+    return thread.startswith(_CHAT)
+
+
 def is_direct(thread: str) -> bool:
     """Return whether a thread is a direct chat, which belongs to one user."""
     return thread.startswith((_DIRECT, _CHAT))

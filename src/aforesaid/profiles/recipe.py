@@ -153,12 +153,17 @@ def read_recipe(keys: object, start: Recipe | None, where: str) -> Recipe:
 
 
 def _with_required(order: tuple[SectionName, ...]) -> tuple[SectionName, ...]:
-    """Add the sections that every context has: the date before the question, requests before what is known."""
+    """Add the sections that every context has: the date before the question, requests before what is known.
+
+    A persona comes before both. Without one, its section is empty.
+    """
     names = list(order)
     if "date" not in names:
         names.insert(names.index("current"), "date")
-    if "instructions" not in names:
-        names.insert(next(place for place, name in enumerate(names) if name not in _BEFORE_KNOWLEDGE), "instructions")
+    for needed in ("persona", "instructions"):
+        if needed not in names:
+            first = next(place for place, name in enumerate(names) if name not in _BEFORE_KNOWLEDGE)
+            names.insert(first, needed)
     return tuple(names)
 
 

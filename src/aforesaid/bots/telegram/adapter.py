@@ -236,9 +236,8 @@ class Telegram:
                 return incoming is None or await session.hear(incoming, redelivers=True)
             if update.edited_message is not None:
                 edit = read_edit(update.edited_message, self._moves)
-                if edit is not None:
-                    await session.edited(edit)
-            elif update.callback_query is not None:
+                return edit is None or await session.edited(edit)
+            if update.callback_query is not None:
                 await self._take_press(update.callback_query, session)
         except Exception as error:
             _log.exception("the update %d of Telegram could not be handled", update.update_id)
