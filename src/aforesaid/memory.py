@@ -284,9 +284,9 @@ class UserMemory(
     def chat(self, chat: str | int) -> UserMemory:
         """Return the memory of the same user in one of several private chats, such as a session of an app.
 
-        Like the direct chat, a chat belongs to the user alone: its contexts go on with its own messages, and recall what
-        was said in the user's other chats. A thread that `Memory.user` names is a channel: its contexts include nothing
-        that was said in private.
+        Like the direct chat, a chat belongs to the user alone: its contexts go on with its own messages, and recall
+        what was said in the user's other chats. A thread that `Memory.user` names is a channel: its contexts include
+        nothing that was said in private.
         """
         space, user, _, session = self.scope
         name = chat_thread(user, checks.identifier(chat, "the chat", "chat"))

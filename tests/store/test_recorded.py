@@ -13,7 +13,7 @@ import pytest
 
 import aforesaid
 from aforesaid.domain.details import Part
-from aforesaid.errors import InvalidInput, StoreClosed, StoreDamaged, StoreFull, StoreRefused
+from aforesaid.errors import InvalidInput, StoreBusy, StoreClosed, StoreDamaged, StoreFull, StoreRefused
 from aforesaid.store import Store
 from aforesaid.store.recorded import RecordedStore
 
@@ -102,6 +102,22 @@ async def test_a_damaged_line_is_named_and_a_closed_store_refuses(line_store: Ma
     path.write_bytes(path.read_bytes().replace(b"a pear", b"a bear"))
     with pytest.raises(StoreDamaged, match=r"line \d+ of the lines store cannot be read"):
         line_store(path)
+
+
+async def test_two_stores_do_not_use_the_same_lines(line_store: Make, tmp_path: Path) -> None:
+    store = line_store(tmp_path / "lines")
+    with pytest.raises(StoreBusy, match="is used by another process"):
+        line_store(tmp_path / "lines")
+    await store.close()
+    await line_store(tmp_path / "lines").close()
+
+
+def test_a_method_that_nobody_would_wait_for_is_refused() -> None:
+    with pytest.raises(InvalidInput, match=r"Hasty\.append must not be a coroutine"):
+
+        class Hasty(RecordedStore):
+            async def append(self, line: bytes) -> None:  # type: ignore[override]
+                pass
 
 
 def test_a_location_that_is_neither_a_path_nor_a_store_is_refused() -> None:

@@ -6,6 +6,7 @@ See docs/how-to/add-a-store.md.
 from __future__ import annotations
 
 import asyncio
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -52,6 +53,14 @@ class RecordedStore(EphemeralStore, ABC):
 
     kind = "recorded"
     """The name of this kind of store, as health shows it."""
+
+    def __init_subclass__(cls) -> None:
+        """Refuse coroutines, which nobody would wait for."""
+        for name in ("append", "rewrite"):
+            if inspect.iscoroutinefunction(getattr(cls, name)):
+                raise InvalidInput(
+                    f"{cls.__name__}.{name} must not be a coroutine; it is called in a thread and may block"
+                )
 
     def __init__(self, lines: Iterable[bytes] = ()) -> None:
         """Read what was written before. Raises StoreDamaged if a line is not as it was written."""
