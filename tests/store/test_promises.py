@@ -150,7 +150,9 @@ async def test_a_location_names_the_store_of_a_package(tmp_path: Path, name: str
             await memory.user("ann").add("user", expected[-1])
             assert [message.text for message in await memory.user("ann").history()] == expected
             assert (await memory.user("ann").status()).storage == "lines"
-    assert isinstance(await open_store(where), Store)
+    store = await open_store(where)
+    assert isinstance(store, Store)
+    await store.close()
     assert locate(where).path is None
     with pytest.raises(InvalidInput, match="only a store in files can be restored"):
         restore_store(tmp_path / "copy", where, replace=False)
