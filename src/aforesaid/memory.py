@@ -116,6 +116,17 @@ class Connecting:
         if self._memory is not None:
             await self._memory.close()
 
+    if not TYPE_CHECKING:  # type checkers find the mistake by themselves
+
+        def __getattr__(self, name: str) -> object:
+            """Say how to open it, whatever is asked for."""
+            raise AttributeError(
+                f"the memory is not open, so it has no {name!r}: write `async with aforesaid.connect(…) as memory`, "
+                "or `memory = await aforesaid.connect(…)`",
+                name=name,
+                obj=self,
+            )
+
 
 async def _open(
     location: str | os.PathLike[str] | Store | None,

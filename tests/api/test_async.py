@@ -61,3 +61,8 @@ def test_a_profile_is_checked_before_anything_is_opened(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="did you mean 'archive'"):
         aforesaid.connect(tmp_path / "memory.db", profile="archiv")
     assert not (tmp_path / "memory.db").exists()
+
+
+def test_a_memory_that_is_not_open_says_how_to_open_it(tmp_path: Path) -> None:
+    with pytest.raises(AttributeError, match="it has no 'user': write `async with aforesaid"):
+        aforesaid.connect(tmp_path / "memory.db").user("ann")  # type: ignore[attr-defined]

@@ -44,7 +44,7 @@ class Scope(NamedTuple):
     def named_session(self) -> str:
         """Return the session. Raises InvalidInput if the scope has none."""
         if self.session is None:
-            raise InvalidInput("within='session' needs a session; name one", "session")
+            raise InvalidInput("within='session' needs a session; name one: memory.user(…, session=…)", "session")
         return self.session
 
 
