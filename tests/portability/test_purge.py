@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 from dataclasses import replace
 from pathlib import Path
 
+import apsw
 import numpy as np
 import pytest
 
@@ -122,6 +124,30 @@ async def test_a_purge_waits_for_readers_of_old_pages_and_can_be_finished_later(
     assert (await store.verify()).ok
     with pytest.raises(NotFound):
         await store.purge(Scope.of("carol"))
+    await store.close()
+
+
+async def test_others_can_write_while_a_purge_waits_for_a_reader(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    store = await SqliteStore.open(path)
+    await fill(store, 20)
+    reader, writer = apsw.Connection(str(path)), apsw.Connection(str(path))
+    reader.execute("BEGIN; SELECT count(*) FROM log").get  # noqa: B018 - reads, and goes on reading
+    purging = asyncio.create_task(store.purge(ANN))
+    while await asyncio.to_thread(lambda: writer.execute("SELECT count(*) FROM mark WHERE name = 'wipe'").get) == 0:
+        await asyncio.sleep(0.01)
+    writer.set_busy_timeout(20_000)
+
+    def write() -> None:
+        writer.execute("BEGIN IMMEDIATE; ROLLBACK")
+
+    for _ in range(3):
+        await asyncio.to_thread(write)
+        assert not purging.done()
+    reader.close()
+    await purging
+    writer.close()
+    assert found_in(tmp_path, SECRETS) == []
     await store.close()
 
 

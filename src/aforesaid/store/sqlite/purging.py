@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
+from time import monotonic, sleep
 from typing import Final
 
 import apsw
@@ -21,6 +22,10 @@ from aforesaid.store.sqlite.names import Names
 
 _WIPE: Final = "wipe"
 """The mark that is set with an erasure and removed once the file has been wiped."""
+_TURN_SECONDS: Final = 0.2
+"""Seconds for which other processes cannot write while a purge waits for their readers."""
+_PAUSE_SECONDS: Final = 0.3
+"""Seconds between two such turns."""
 _TO_WIPE: Final = CHECKSUMS.insert("mark", ("name", "value"), "ON CONFLICT DO NOTHING")
 
 
@@ -64,7 +69,25 @@ def wipe(
         connection.execute("VACUUM")
     finally:
         connection.pragma("temp_store", "MEMORY")
-    connection.set_busy_handler(patience(seconds))
+    until = monotonic() + seconds
+    connection.set_busy_handler(patience(_TURN_SECONDS))
+    try:
+        while not _emptied(connection, path, quiet):
+            if monotonic() >= until:
+                raise StoreBusy(
+                    f"the rows are erased, but another process still reads {path} as it was before; "
+                    "stop that process and erase again, or open the file again, to clear the rest"
+                )
+            sleep(_PAUSE_SECONDS)
+    finally:
+        connection.set_busy_handler(patience(seconds))
+
+
+def _emptied(connection: apsw.Connection, path: Path, quiet: Callable[[], AbstractContextManager[None]]) -> bool:
+    """Try to empty the write-ahead log; return whether nobody read what is in it.
+
+    While SQLite waits for readers here, no process can write. So it waits for a moment only, and is asked again.
+    """
     try:
         with quiet():
             connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
@@ -72,10 +95,8 @@ def wipe(
             connection.execute("DELETE FROM mark WHERE name = ?", (_WIPE,))
             connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
     except apsw.BusyError:
-        raise StoreBusy(
-            f"the rows are erased, but another process still reads {path} as it was before; "
-            "stop that process and erase again, or open the file again, to clear the rest"
-        ) from None
+        return False
+    return True
 
 
 def _sync_log(path: Path) -> None:
