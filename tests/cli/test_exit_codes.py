@@ -88,6 +88,7 @@ READING = [
     "summaries",
     "status",
     "users",
+    "mcp --read-only",
 ]
 
 

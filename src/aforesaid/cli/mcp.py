@@ -9,7 +9,7 @@ import typer
 
 import aforesaid
 from aforesaid.cli.log_output import write_log
-from aforesaid.cli.options import ME, Profile, Space, Store, User, announce_new_folder
+from aforesaid.cli.options import ME, Profile, Space, Store, User, announce_new_folder, must_exist
 from aforesaid.domain.scope import DEFAULT_SPACE
 from aforesaid.errors import InvalidInput
 from aforesaid.extras import how_to_install
@@ -41,7 +41,10 @@ def mcp(
     except ImportError as error:
         raise InvalidInput(f"{_INSTALL} (missing: {error.name})") from None
     write_log("warning")
-    announce_new_folder(store)
+    if read_only:
+        must_exist(store)
+    else:
+        announce_new_folder(store)
     anyio.run(_serve, store, space, None if everybody else user, read_only, profile)
 
 
