@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from hashlib import sha256
 from pathlib import Path
 
@@ -84,6 +85,21 @@ async def test_files_lie_beside_the_store(tmp_path: Path) -> None:
         report = await memory.verify()
         assert not report.ok
         assert f"the attachment {CAT_HASH} is not what was stored" in str(report)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="it has no modes of folders")
+async def test_folders_of_attachments_can_be_entered_by_their_owner_only(tmp_path: Path) -> None:
+    before = os.umask(0o022)
+    try:
+        async with aforesaid.connect(tmp_path / "memory.db") as memory:
+            await memory.user("ann").add("user", parts=[Part.of(CAT)])
+            await memory.export(tmp_path / "all.jsonl")
+            await memory.backup(tmp_path / "backup.db")
+    finally:
+        os.umask(before)
+    folders = [each for each in tmp_path.rglob("*") if each.is_dir()]
+    assert len([each for each in folders if each.suffix == ".attachments"]) == 3
+    assert {each.stat().st_mode & 0o777 for each in folders} == {0o700}
 
 
 async def test_bytes_that_were_not_stored_with_their_message_are_removed(tmp_path: Path) -> None:

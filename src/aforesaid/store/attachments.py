@@ -146,7 +146,7 @@ class Attachments:
             now = time.time_ns()  # the system's own time of a change is some milliseconds coarse
             os.utime(path, ns=(now, now))
             return False
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        _make_private(path.parent)
         handle, arriving = tempfile.mkstemp(dir=path.parent)
         try:
             with os.fdopen(handle, "wb") as file:
@@ -200,8 +200,17 @@ def copy_attachments(source: Path, target: Path) -> None:
     for path in source.glob("??/*"):
         copied = target / path.parent.name / path.name
         if SHA256.fullmatch(path.name) and not copied.exists():
-            copied.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            _make_private(copied.parent)
             shutil.copy2(path, copied)
+
+
+def _make_private(folder: Path) -> None:
+    """Make the folder of some attachments, in that of all, which only their owner can enter.
+
+    With `parents=True`, Python gives its mode to the last folder alone.
+    """
+    for each in (folder.parent, folder):
+        each.mkdir(parents=True, exist_ok=True, mode=0o700)
 
 
 def _sync(folder: Path) -> None:
