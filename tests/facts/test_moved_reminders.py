@@ -79,6 +79,24 @@ async def test_a_reminder_is_never_set_in_the_past() -> None:
         assert (await ann.read_memory(today.id)).remind_at == today.remind_at
 
 
+@pytest.mark.parametrize(
+    ("when", "named"),
+    [
+        ("2020-05-03", "Sunday, 03 May 2020"),
+        ("2020-05-03 10:00", "Sunday, 03 May 2020, 10:00"),
+        ("May 2020", "Friday, 01 May 2020 to Sunday, 31 May 2020"),
+    ],
+)
+async def test_a_time_in_the_past_is_named_as_it_was_asked_for(when: str, named: str) -> None:
+    async with connect() as memory:
+        await memory.user("ann").set("time_zone", "America/New_York")
+        with pytest.raises(InvalidInput) as refused:
+            await memory.user("ann").note("reminder", "Call mum", when=when)
+        assert str(refused.value).startswith(f"{named} (America/New_York) is in the past")
+        with pytest.raises(InvalidInput, match=rf"^{named} \(America/New_York\) is in the past"):
+            await memory.user("ann").note("reminder", f"Call mum on {when}")
+
+
 async def test_a_delivered_reminder_that_is_moved_rings_again() -> None:
     async with connect() as memory:
         ann = memory.user("ann")

@@ -60,8 +60,8 @@ class Curator:
         if event is None and (category in DATED or draft.kind == "event"):
             event = event_in(text, to_zone(at, zone), category)
         times = timing(category, at, event, self._profile.keep_days, zone)
-        if when is None and times.remind_at is not None:
-            _refuse_the_past(times.remind_at, to_zone(at, zone))
+        if when is None and event is not None and times.remind_at is not None:
+            _refuse_the_past(event, to_zone(at, zone), due=times.remind_at)
         user = person_called(scope.user, None)
         keyed = category in {"fact", "preference"} and draft.about in (None, scope.user)
         draft = replace(
@@ -279,12 +279,13 @@ def _event_at(when: datetime | str, said: datetime, category: Category) -> Event
             )
         event = Event(*requested.when)
         if category == "reminder":
-            _refuse_the_past(event.start if event.timed else event.end, said)
+            _refuse_the_past(event, said)
         return event
     start = when.replace(tzinfo=said.tzinfo) if when.tzinfo is None else when
+    event = Event(start, min(start, _LATEST - _HOUR) + _HOUR, timed=True)
     if category == "reminder":
-        _refuse_the_past(start, said, grace=_STILL_NOW)
-    return Event(start, min(start, _LATEST - _HOUR) + _HOUR, timed=True)
+        _refuse_the_past(event, said, grace=_STILL_NOW)
+    return event
 
 
 def _moved(before: MemoryRecord, after: MemoryRecord, when: datetime | str | None, said: datetime) -> Event | None:
@@ -299,16 +300,27 @@ def _moved(before: MemoryRecord, after: MemoryRecord, when: datetime | str | Non
         return None
     event = event_in(after.text, said, after.category)
     if event is not None and after.category == "reminder":
-        _refuse_the_past(event.start if event.timed else event.end, said)
+        _refuse_the_past(event, said)
     return event
 
 
-def _refuse_the_past(at: datetime, said: datetime, *, grace: timedelta = _NO_GRACE) -> None:
+def _refuse_the_past(
+    event: Event, said: datetime, *, due: datetime | None = None, grace: timedelta = _NO_GRACE
+) -> None:
+    """Raise InvalidInput for a reminder that is due in the past (default: at the event, or after its last day)."""
+    at = due or (event.start if event.timed else event.end)
     if at.timestamp() + grace.total_seconds() <= said.timestamp():
-        local = to_zone(at, said.tzinfo)
-        raise InvalidInput(
-            f"{local:%A, %d %B %Y, %H:%M} ({said.tzinfo}) is in the past; name a time that is still to come", "when"
-        )
+        when = _named(event, said.tzinfo)
+        raise InvalidInput(f"{when} ({said.tzinfo}) is in the past; name a time that is still to come", "when")
+
+
+def _named(event: Event, zone: tzinfo | None) -> str:
+    """Return the moment of an event, or its days. The end of an event is the first moment after it."""
+    start, end = to_zone(event.start, zone), to_zone(event.end, zone)
+    if event.timed:
+        return f"{start:%A, %d %B %Y, %H:%M}"
+    first, last = (f"{each:%A, %d %B %Y}" for each in (start, end - timedelta.resolution))
+    return first if first == last else f"{first} to {last}"
 
 
 def _waits(reminder: MemoryRecord) -> bool:
