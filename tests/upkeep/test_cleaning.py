@@ -113,6 +113,18 @@ async def test_a_dry_run_counts_and_changes_nothing(location: str) -> None:
         assert done(wet)[:2] == done(dry)[:2]
 
 
+@pytest.mark.req("C18")
+async def test_a_dry_run_counts_what_would_be_archived_and_then_deleted(location: str) -> None:
+    async with keeping(location, messages__archive_days=1, messages__purge_days=100) as memory:
+        ann, bob = memory.user("ann"), memory.user("bob")
+        await say(ann, *[f"message {number} {'x' * 30_000}" for number in range(3)], days_ago=200)
+        await say(bob, "I saw a walrus.", days_ago=200)
+        await say(bob, "I saw a seal.", days_ago=50)
+        dry = await memory.cleanup(dry_run=True)
+        assert done(dry) == [("messages", "archive", 5), ("messages", "purge", 3)], "bob's archive has a newer message"
+        assert done(await memory.cleanup()) == done(dry)
+
+
 @pytest.mark.req("B15")
 async def test_memories_that_nobody_mentions_are_put_away_and_later_removed(location: str) -> None:
     clock = MovingClock(datetime.now(UTC))

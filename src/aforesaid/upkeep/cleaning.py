@@ -146,6 +146,8 @@ class Cleaning:
         if keep.purge_days is not None:
             before = _before(at, keep.purge_days)
             count = await self._discard(kind, before, progress, dry_run=dry_run)
+            if dry_run and kind == "messages" and keep.archive_days is not None:
+                count += await self._archived_first(_before(at, keep.archive_days), before)
             yield Cleaned(kind, "purge", keep.purge_days, moment(before), count)
 
     async def _discard(self, kind: str, before: int, progress: Progress | None, *, dry_run: bool) -> int:
@@ -182,6 +184,25 @@ class Cleaning:
     async def _archive_messages(self, before: int, progress: Progress | None, *, dry_run: bool) -> int:
         """Archive old messages under summaries, for users who did not switch summaries off."""
         count = 0
+        async for scope, messages in self._archivable(before):
+            count += len(messages) if dry_run else await self._archive(scope, messages)
+            if progress is not None:
+                progress("archiving messages", count, count)
+        return count
+
+    async def _archived_first(self, archive_before: int, purge_before: int) -> int:
+        """Return how many messages a run would archive and then delete. An archive goes with its last message."""
+        count = 0
+        until = moment(purge_before)
+        async for _, messages in self._archivable(archive_before):
+            if max(message.at for message in messages) < until:
+                count += len(messages)
+        return count
+
+    async def _archivable(self, before: int) -> AsyncIterator[tuple[Scope, Sequence[Message]]]:
+        """Yield old active messages, as many at a time as one summary can cover."""
+        from aforesaid.digest.rolling import that_fit  # noqa: PLC0415 - loaded with the digest
+
         until = moment(before)
         for user in await self._store.read(questions.Users()):
             if user.messages == user.archived:
@@ -190,10 +211,11 @@ class Cleaning:
             if not wants_memory(await settings_of(self._store, scope)):
                 continue
             async for old in self._old(scope, until):
-                count += len(old) if dry_run else await self._archive(scope, old)
-                if progress is not None:
-                    progress("archiving messages", count, count)
-        return count
+                rest: Sequence[Message] = old
+                while rest:
+                    fitting = that_fit([len(message.text) for message in rest], _CHARACTERS)
+                    yield scope, rest[:fitting]
+                    rest = rest[fitting:]
 
     async def _old(self, scope: Scope, until: datetime) -> AsyncIterator[list[Message]]:
         """Yield a user's old active messages in pages. Late messages may be older than ones before them."""
@@ -204,21 +226,15 @@ class Cleaning:
                 yield old
 
     async def _archive(self, scope: Scope, messages: Sequence[Message]) -> int:
-        """Archive messages, as many at a time as one summary can cover. Return how many."""
-        from aforesaid.digest.rolling import that_fit  # noqa: PLC0415 - loaded with the digest
-
-        digest, count = await asyncio.to_thread(self._load), 0
-        while messages:
-            fitting = that_fit([len(message.text) for message in messages], _CHARACTERS)
-            part, messages = messages[:fitting], messages[fitting:]
-            try:
-                await digest.executor.archive_messages(scope, part)
-            except SourcesChanged as error:
-                # Another worker has archived some of them; the next run finds the rest.
-                _log.info("archiving old messages of %s was overtaken: %s", scope.user, error)
-                continue
-            count += len(part)
-        return count
+        """Archive messages under one summary. Return how many."""
+        digest = await asyncio.to_thread(self._load)
+        try:
+            await digest.executor.archive_messages(scope, messages)
+        except SourcesChanged as error:
+            # Another worker has archived some of them; the next run finds the rest.
+            _log.info("archiving old messages of %s was overtaken: %s", scope.user, error)
+            return 0
+        return len(messages)
 
     async def _run(self, progress: Progress | None) -> Done:
         cleanup = await self.clean(progress)
