@@ -13,6 +13,7 @@ from typer.testing import CliRunner, Result
 
 import aforesaid
 from aforesaid.cli import app
+from aforesaid.store.sqlite.connection import patience
 from cli.typed import Run, as_json, ok
 from pg import clean_database
 
@@ -180,6 +181,24 @@ def test_purge_asks_first(run: Run) -> None:
     assert as_json(run("purge", "bob", "--yes", "--json"))["purged"]["messages"] == 1
 
 
+def test_a_purge_that_was_hindered_is_repeated_until_nothing_is_left(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("aforesaid.store.sqlite.purging.patience", lambda _: patience(0.2))
+    reader = apsw.Connection(str(tmp_path / "memory.db"))
+    reader.execute("BEGIN")
+    reader.execute("SELECT * FROM mark").fetchall()
+    for _ in range(2):
+        hindered = run("purge", "ann", "--yes")
+        assert (hindered.exit_code, "another process still reads" in hindered.stderr) == (1, True)
+    reader.close()
+    assert ok(run("purge", "ann", "--yes")).splitlines()[0] == "nothing is left of ann, who was deleted before"
+    again = as_json(run("purge", "ann", "--yes", "--json"))
+    assert (again["space"], again["purged"]["messages"], again["other_spaces"]) == ("default", 0, [])
+    unknown = run("purge", "carol", "--yes")
+    assert (unknown.exit_code, "there is no user 'carol'" in unknown.output) == (1, True)
+
+
 def test_purge_names_the_other_spaces_of_a_user_and_deletes_in_all_if_asked(run: Run, tmp_path: Path) -> None:
     with aforesaid.open(tmp_path / "memory.db", embedder="none") as memory:
         for space in ("guild", "my club"):
@@ -192,8 +211,11 @@ def test_purge_names_the_other_spaces_of_a_user_and_deletes_in_all_if_asked(run:
         in one.stderr
     )
     assert "run: aforesaid purge ann --space 'my club'" in one.stderr
+    unknown = run("purge", "ann", "--space", "typo", "--yes")
+    assert (unknown.exit_code, "has data in the spaces guild, my club: pass --space" in unknown.stderr) == (1, True)
     gone = run("purge", "ann", "--yes")
-    assert (gone.exit_code, "has data in the spaces guild, my club: pass --space" in gone.stderr) == (1, True)
+    assert "nothing is left of ann, who was deleted before" in ok(gone)
+    assert "run: aforesaid purge ann --space guild" in gone.stderr
     both = run("purge", "ann", "--space", "guild", "--every-space", "--yes")
     assert (both.exit_code, "either --space or --every-space" in both.stderr) == (2, True)
     told = ok(run("purge", "ann", "--every-space", "--yes"))
@@ -203,7 +225,7 @@ def test_purge_names_the_other_spaces_of_a_user_and_deletes_in_all_if_asked(run:
         ("default", "bob"),
         ("guild", "bob"),
     ]
-    assert run("purge", "ann", "--every-space", "--yes").exit_code == 1
+    assert "nothing is left of ann in the space guild" in ok(run("purge", "ann", "--every-space", "--yes"))
     done = as_json(run("purge", "bob", "--yes", "--json"))
     assert (done["space"], done["purged"]["messages"], done["other_spaces"]) == ("default", 1, ["guild"])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, cast
 
@@ -20,7 +20,9 @@ from aforesaid.cli.options import AsJson, Space, Store, announce_new_folder, mus
 from aforesaid.cli.output import console, harmless, inform, print_json, progress_bar, say
 from aforesaid.domain.counting import counted
 from aforesaid.domain.literals import ExportFormat
+from aforesaid.domain.report import User
 from aforesaid.domain.scope import DEFAULT_SPACE
+from aforesaid.domain.transfer import Purged
 from aforesaid.errors import InvalidInput
 from aforesaid.portability import READERS, AttachmentCopy, Loaded, Migrated, list_counts, migrate
 from aforesaid.settings import load_settings
@@ -194,11 +196,9 @@ def purge(
     here = DEFAULT_SPACE if space is None else space
     with aforesaid.open(store, embedder="none") as memory:
         found = data_of(memory, user)
-        if not every_space or not found:
-            must_know(memory, user, here)
-        wanted = [each for each in found if every_space or each == memory.known_ids.spelled(here)]
+        wanted = _spaces_to_purge(memory, user, here, found, every_space=every_space)
         if not yes:
-            _ask(user, {each: found[each].messages for each in wanted})
+            _ask(user, {each: found[each].messages if each in found else 0 for each in wanted})
         done = {each: memory.purge(user, space=each, actor="command line") for each in wanted}
     others = [each for each in found if each not in done]
     if as_json:
@@ -206,12 +206,7 @@ def purge(
         print_json({"user": user, **of_one, "purged_by_space": done, "other_spaces": others})
         return
     for each, purged in done.items():
-        where = "" if each == DEFAULT_SPACE else f" in the space {harmless(each)}"
-        say(
-            f"deleted {harmless(user)}{where}: {counted(purged.messages, 'message')}, "
-            f"{counted(purged.summaries, 'summary')}, {counted(purged.memories, 'memory')} "
-            f"({purged.of_others:,} of other users, made from these messages)"
-        )
+        _say_purged(user, each, purged, again=each not in found)
     say("older backups and exports still contain the deleted data")
     for each in others:
         inform(
@@ -302,6 +297,40 @@ async def _migrate(source: str, target: str, progress: Progress) -> Migrated:
             await new.close()
     finally:
         await old.close()
+
+
+def _spaces_to_purge(
+    memory: aforesaid.SyncMemory, user: str, space: str, found: Mapping[str, User], *, every_space: bool
+) -> list[str]:
+    """Return the spaces in which to purge a user. Raises NotFound for one who has no data and was never purged.
+
+    A purge that failed because another process read the store has erased the rows, and is repeated to erase the rest.
+    """
+    here = memory.known_ids.spelled(space)
+    if wanted := [each for each in found if every_space or each == here]:
+        return wanted
+    places = sorted({here, *(each.space for each in memory.users())}) if every_space else [here]
+    purged = [each for each in places if _was_purged(memory, user, each)]
+    if not purged:
+        must_know(memory, user, space)
+    return purged
+
+
+def _was_purged(memory: aforesaid.SyncMemory, user: str, space: str) -> bool:
+    """Return whether the audit log says so."""
+    return any(entry.action == "purge" for entry in memory.user(user, space=space).audit())
+
+
+def _say_purged(user: str, space: str, purged: Purged, *, again: bool) -> None:
+    where = "" if space == DEFAULT_SPACE else f" in the space {harmless(space)}"
+    if again and purged == Purged(0, 0, 0):
+        say(f"nothing is left of {harmless(user)}{where}, who was deleted before")
+        return
+    say(
+        f"deleted {harmless(user)}{where}: {counted(purged.messages, 'message')}, "
+        f"{counted(purged.summaries, 'summary')}, {counted(purged.memories, 'memory')} "
+        f"({purged.of_others:,} of other users, made from these messages)"
+    )
 
 
 def _ask(user: str, messages: dict[str, int]) -> None:
