@@ -306,6 +306,19 @@ def test_cleanup_says_what_would_go_and_then_does_it(run: Run, monkeypatch: pyte
     assert "messages: archived after 30 days, deleted after 365 days" in " ".join(ok(run("status")).split())
 
 
+def test_cleanup_says_that_messages_are_deleted_only_after_they_were_archived(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ok(run("add", "an old thing", "--at", "2020-01-01T10:00"))
+    monkeypatch.setenv("AFORESAID_RETENTION__MESSAGES__PURGE_DAYS", "365")
+    cleaned = run("cleanup")
+    assert "0 messages deleted" in ok(cleaned)
+    told = "messages are deleted only after they were archived; to archive them, set retention.messages.archive_days"
+    assert told in cleaned.stderr
+    monkeypatch.setenv("AFORESAID_RETENTION__MESSAGES__ARCHIVE_DAYS", "30")
+    assert "only after" not in run("cleanup", "--dry-run").stderr
+
+
 def test_a_folder_in_place_of_a_file_is_called_a_folder(run: Run, tmp_path: Path) -> None:
     result = run("add", "hello", "--store", str(tmp_path))
     assert (result.exit_code, f"{tmp_path} is a folder" in result.stderr) == (1, True)

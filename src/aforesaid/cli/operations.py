@@ -14,7 +14,7 @@ from rich.text import Text
 import aforesaid
 from aforesaid.cli.keys import note_keys_left_behind
 from aforesaid.cli.options import AsJson, Store, announce_new_folder, must_exist
-from aforesaid.cli.output import complain, console, harmless, local_time, print_json, progress_bar, say
+from aforesaid.cli.output import complain, console, harmless, inform, local_time, print_json, progress_bar, say
 from aforesaid.domain.counting import counted
 from aforesaid.portability import list_counts
 from aforesaid.portability.repairing import repair
@@ -96,6 +96,10 @@ def cleanup(
                     (f"   older than {local_time(rule.before)}", "dim"),
                 )
             )
+    if {rule.action for rule in report.rules if rule.kind == "messages"} == {"purge"}:
+        inform(
+            "messages are deleted only after they were archived; to archive them, set retention.messages.archive_days"
+        )
     if report.error is not None:
         complain(f"stopped before the end; run it again to continue: {report.error}")
         raise typer.Exit(1)
