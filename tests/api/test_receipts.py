@@ -148,3 +148,32 @@ def test_receipts_on_the_command_line(tmp_path: Path, monkeypatch: pytest.Monkey
     assert "message 1" in json.loads(run("receipt", sent.id, "--user", "ann", "--json"))["texts"]
     assert "there are no receipts" in run("receipts", "--user", "bob")
     assert CliRunner().invoke(app, ["receipt", sent.id, "--user", "bob"]).exit_code != 0
+
+
+def test_receipts_on_the_command_line_name_messages_as_the_history_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "memory.db"
+    monkeypatch.setenv("AFORESAID_STORE", str(path))
+    monkeypatch.setenv("COLUMNS", "200")
+    with aforesaid.open(path, embedder="none") as memory:
+        ann = memory.user("ann")
+        ann.add("user", "I moved to Berlin.", id="asked-1")
+        replies = [
+            ann.add("assistant", text, id=name).message for text, name in (("Yes.", "said-2"), ("No.", "said-3"))
+        ]
+        sent = [ann.sent(ann.context("Where do I live?"), reply=reply) for reply in replies]
+        ann.erase(replies[1])
+
+    def run(*words: str) -> str:
+        return ok(CliRunner().invoke(app, [*words, "--user", "ann"]))
+
+    newest, oldest = run("receipts").splitlines()
+    assert "led to message said-2" in oldest
+    assert "its reply was erased or taken back since" in newest
+    shown = run("receipt", sent[0].id)
+    assert "led to message said-2" in shown
+    assert "message asked-1" in shown
+    assert [each["reply"] for each in json.loads(run("receipts", "--json"))] == [3, 2], "scripts get numbers"
+    run("take-back", "said-2")
+    assert "led to" not in run("receipts")

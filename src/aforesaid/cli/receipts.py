@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.bar import Bar
@@ -12,8 +14,11 @@ from rich.text import Text
 import aforesaid
 from aforesaid.cli.options import ME, AsJson, Space, Store, User, moment, must_exist
 from aforesaid.cli.output import harmless, local_time, print_json, say
-from aforesaid.domain.context_receipt import ContextReceipt
+from aforesaid.domain.context_receipt import ContextReceipt, SentItem, SentSection
 from aforesaid.domain.scope import DEFAULT_SPACE
+
+if TYPE_CHECKING:
+    from aforesaid import SyncUserMemory
 
 _LONGEST = 90
 
@@ -36,14 +41,20 @@ def receipts(
     """
     must_exist(store)
     with aforesaid.open(store) as memory:
-        found = memory.user(user, space=space).receipts(limit, since=moment(since))
+        handle = memory.user(user, space=space)
+        found = handle.receipts(limit, since=moment(since))
+        replies = {} if as_json else _replies(handle, found)
     if as_json:
         print_json(found)
         return
     if not found:
         say(f"there are no receipts for {harmless(user)}")
     for each in found:
-        say(Text(f"{local_time(each.at)}  ", style="dim"), Text(each.id, style="cyan"), f"  {harmless(_line(each))}")
+        say(
+            Text(f"{local_time(each.at)}  ", style="dim"),
+            Text(each.id, style="cyan"),
+            f"  {harmless(_line(each, replies))}",
+        )
 
 
 def receipt(
@@ -62,11 +73,13 @@ def receipt(
     with aforesaid.open(store) as memory:
         handle = memory.user(user, space=space)
         found = handle.receipt(number)
-        texts = {key: source.text for key, source in handle.receipt_sources(found).items()}
+        sources = handle.receipt_sources(found)
+        replies = {} if as_json else _replies(handle, [found])
+    texts = {key: source.text for key, source in sources.items()}
     if as_json:
         print_json({"receipt": found, "texts": {f"{kind} {each}": text for (kind, each), text in texts.items()}})
         return
-    say(f"{local_time(found.at)}  {harmless(_line(found))}")
+    say(f"{local_time(found.at)}  {harmless(_line(found, replies))}")
     table = Table(box=None, padding=(0, 2, 0, 0))
     for title in ("section", "what", "tokens", "", "text"):
         table.add_column(title, justify="right" if title == "tokens" else "left")
@@ -76,10 +89,24 @@ def receipt(
         for kind, identity, tokens in section.items:
             text = "" if kind == "text" else texts.get((kind, identity or 0), "erased since")
             shown = " ".join(harmless(text).split())[:_LONGEST]
-            table.add_row("", kind if identity is None else f"{kind} {identity}", f"{tokens:,}", "", Text(shown))
+            name = sources[kind, identity].id if identity is not None and (kind, identity) in sources else identity
+            what = kind if name is None else f"{kind} {name}"
+            table.add_row("", Text(harmless(what)), f"{tokens:,}", "", Text(shown))
     say(table)
 
 
-def _line(each: ContextReceipt) -> str:
-    answer = "no reply stored" if each.reply is None else f"led to message {each.reply}"
+def _replies(handle: SyncUserMemory, receipts: Sequence[ContextReceipt]) -> dict[int, str]:
+    """Return the ids of the replies that are still stored, by their numbers: commands take ids only."""
+    items = tuple(SentItem("message", each.reply, 0) for each in receipts if each.reply is not None)
+    if not items:
+        return {}
+    named = replace(receipts[0], sections=(SentSection("replies", 0, items),))
+    return {number: str(message.id) for (_, number), message in handle.receipt_sources(named).items()}
+
+
+def _line(each: ContextReceipt, replies: Mapping[int, str]) -> str:
+    answer = "no reply stored"
+    if each.reply is not None:
+        stored = replies.get(each.reply)
+        answer = "its reply was erased or taken back since" if stored is None else f"led to message {stored}"
     return f"{each.knew}, {each.tokens:,} tokens, {each.model or 'no model named'}, {answer}"
