@@ -13,6 +13,7 @@ from typer.testing import CliRunner, Result
 
 import aforesaid
 from aforesaid.cli import app
+from aforesaid.server.auth import Keys
 from aforesaid.store.sqlite.connection import patience
 from cli.typed import Run, as_json, ok
 from pg import clean_database
@@ -179,6 +180,21 @@ def test_purge_asks_first(run: Run) -> None:
     unknown = run("purge", "carol", "--yes")
     assert (unknown.exit_code, "there is no user 'carol'" in unknown.output) == (1, True)
     assert as_json(run("purge", "bob", "--yes", "--json"))["purged"]["messages"] == 1
+
+
+def test_purge_names_the_keys_of_the_user_that_are_still_valid(run: Run, tmp_path: Path) -> None:
+    keys = Keys(tmp_path / "memory.db.keys.json")
+    phone, _ = keys.add("phone", "app", space="default", user="ann")
+    for name, user, space in (("app", None, None), ("bobs", "bob", "default"), ("guilds", "ann", "guild")):
+        keys.add(name, "app", space=space, user=user)
+    told = run("purge", "ann", "--yes").stderr
+    assert told == (
+        f"the API key phone ({phone.id}) is still valid for ann: what it stores creates the user again; "
+        f"to revoke it, run: aforesaid key remove {phone.id}\n"
+    )
+    assert "the API key guilds" in run("purge", "ann", "--every-space", "--yes").stderr
+    ok(run("key", "remove", phone.id))
+    assert run("purge", "ann", "--yes").stderr == ""
 
 
 def test_a_purge_that_was_hindered_is_repeated_until_nothing_is_left(

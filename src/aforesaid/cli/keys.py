@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -14,6 +14,7 @@ from rich.text import Text
 from aforesaid.cli.options import AsJson, Store, must_exist, store_path
 from aforesaid.cli.output import console, harmless, inform, local_time, print_json, say
 from aforesaid.cli.serve import needs_server
+from aforesaid.domain import checks
 from aforesaid.domain.counting import counted
 from aforesaid.domain.scope import DEFAULT_SPACE
 from aforesaid.errors import InvalidInput, NotFound, StoreDamaged, quoted
@@ -152,6 +153,26 @@ def note_keys_left_behind(sources: Sequence[str | None], target: str | None) -> 
         inform(f"the server's keys were not copied; to keep them, run: {copy_command(here, there)}")
     elif old - new:
         inform(f"{counted(len(old - new), 'key')} of {here} {'is' if len(old - new) == 1 else 'are'} not in {there}")
+
+
+def note_keys_of(user: str, spaces: Collection[str] | None, store: str | None) -> None:
+    """Say on standard error which keys are still valid for a user who was purged, in some spaces or (None) in all."""
+    from aforesaid.server.auth import Keys, keys_path  # noqa: PLC0415 - for few commands
+
+    path = keys_path(load_settings(), store)
+    try:
+        keys = () if path is None else Keys(path).all()
+    except StoreDamaged as error:
+        inform(str(error))
+        return
+    known = checks.identifier(user, "the user id")
+    now = datetime.now(UTC)
+    for key in keys:
+        if key.user == known and (spaces is None or key.space in spaces) and not key.expired(now):
+            inform(
+                f"the API key {key.name} ({key.id}) is still valid for {user}: what it stores creates the user again; "
+                f"to revoke it, run: aforesaid key remove {key.id}"
+            )
 
 
 def _keys(store: str | None) -> tuple[Keys, Path]:

@@ -14,7 +14,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 import aforesaid
-from aforesaid.cli.keys import note_keys_left_behind
+from aforesaid.cli.keys import note_keys_left_behind, note_keys_of
 from aforesaid.cli.known_users import data_of, must_know
 from aforesaid.cli.options import AsJson, Space, Store, announce_new_folder, must_exist, store_path
 from aforesaid.cli.output import console, harmless, inform, print_json, progress_bar, say
@@ -186,7 +186,8 @@ def purge(
 ) -> None:
     """Delete a user permanently: messages, summaries, memories, facts and index entries, from every byte of the store.
 
-    This cannot be undone, except from an older backup. Other spaces in which the user has data are named. Example:
+    This cannot be undone, except from an older backup. Other spaces in which the user has data are named, and API
+    keys of the user. Example:
 
         aforesaid purge ann --every-space
     """
@@ -200,6 +201,7 @@ def purge(
         if not yes:
             _ask(user, {each: found[each].messages if each in found else 0 for each in wanted})
         done = {each: memory.purge(user, space=each, actor="command line") for each in wanted}
+    note_keys_of(user, None if every_space else wanted, store)
     others = [each for each in found if each not in done]
     if as_json:
         of_one = {} if every_space else {"space": here, "purged": done[wanted[0]]}
