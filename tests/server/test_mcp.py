@@ -89,8 +89,15 @@ async def test_an_agent_uses_everything_over_standard_input_and_output(tmp_path:
     assert "mcp an agent" in actors
 
 
+def empty_store(folder: Path) -> Path:
+    """Make a store, which an agent that may only read does not."""
+    path = folder / "memory.db"
+    with aforesaid.open(path, embedder="none"):
+        return path
+
+
 async def test_an_agent_that_may_only_read_changes_nothing(tmp_path: Path) -> None:
-    path = tmp_path / "memory.db"
+    path = empty_store(tmp_path)
     async with over_stdio(path, "--everybody", "--read-only") as client:
         assert (await call(client, "portrait", user="ann"))["portrait"] is None
         assert "role app" in await refusal(client, "remember", fact="x", user="ann")
@@ -103,7 +110,7 @@ async def test_an_agent_that_may_only_read_changes_nothing(tmp_path: Path) -> No
 @pytest.mark.client("MCP (streamable HTTP)", "mcp (Python)", "read-only keys")
 @pytest.mark.defect("P11")
 async def test_an_agent_that_may_only_read_is_not_offered_what_it_cannot_do(tmp_path: Path, server: Live) -> None:
-    async with over_stdio(tmp_path / "memory.db", "--user", "ann", "--read-only") as client:
+    async with over_stdio(empty_store(tmp_path), "--user", "ann", "--read-only") as client:
         assert {tool.name for tool in (await client.list_tools()).tools} == READING
     async with over_http(server, server.key("reader", space="http", user="ann")) as client:
         assert {tool.name for tool in (await client.list_tools()).tools} == READING
