@@ -133,6 +133,53 @@ def test_what_is_not_there_is_not_found_and_nothing_goes(facts: str, what: str) 
     assert forget_fact(facts, what) == (facts, False)
 
 
+@pytest.mark.parametrize(
+    ("facts", "topic"),
+    [
+        ("Sergey hates cilantro.", "cilantro"),
+        ("Sergey hates Mondays.", "Mondays"),
+        ("Sergey doesn't like coffee.", "the coffee"),
+        ("Sergey doesn't like red wine.", "red wine"),
+        ("Sergey dislikes jazz.", "jazz"),
+        ("Sergey does not eat meat.", "meat"),
+        ("Sergey is not married.", "married"),
+        ("Sergey has no car.", "my car"),
+        ("Sergey has no red car.", "red car"),
+        ("Sergey never drinks beer.", "beer"),
+        ("No me gusta el café.", "café"),
+        ("No me gusta el vino tinto.", "el vino tinto"),
+        ("Je n'aime pas le café.", "le café"),
+        ("Ich mag Kaffee nicht.", "Kaffee"),
+        ("Non mi piace il caffè.", "caffè"),
+        ("Сергей не любит кофе.", "кофе"),
+        ("小明不喜欢披萨。", "披萨"),
+        ("小明讨厌香菜。", "香菜"),
+        ("コーヒーは好きじゃない。", "コーヒー"),
+    ],
+)
+def test_a_topic_is_forgotten_whether_it_is_denied_or_not(facts: str, topic: str) -> None:
+    assert forget_fact(facts, topic) == ("", True)
+
+
+@pytest.mark.parametrize(
+    ("facts", "what"),
+    [
+        ("Sergey hates cilantro.", "that I like cilantro"),
+        ("Sergey does not eat meat.", "that Sergey eats meat"),
+        ("Sergey does not eat meat.", "eats meat"),
+        ("Sergey never drinks beer.", "drinks beer"),
+        ("Sergey is not married.", "he is married"),
+        ("Sergey has no car.", "I have a car"),
+        ("Sergey no come carne.", "come carne"),
+        ("Сергей не ест мясо.", "ест мясо"),
+        ("小明不吃披萨。", "吃披萨"),
+        ("コーヒーが好きじゃない。", "コーヒーが好き"),
+    ],
+)
+def test_the_opposite_of_a_claim_is_not_forgotten_with_it(facts: str, what: str) -> None:
+    assert forget_fact(facts, what) == (facts, False)
+
+
 def test_names_of_the_person_need_not_be_there() -> None:
     assert forget_fact("He has a red bicycle.", "Sergey's red bicycle", names=["Sergey"]).found
 

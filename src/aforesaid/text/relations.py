@@ -106,6 +106,13 @@ def relation_called(word: str) -> str | None:
     return _lists().relations.get(fold(word).strip())
 
 
+def without_determiners(words: Sequence[str]) -> Sequence[str]:
+    """Return folded words without the articles and words for "my" that they begin with, in any of the languages."""
+    before = _lists().determiners | _lists().my
+    first = next((place for place, word in enumerate(words) if word not in before), len(words))
+    return words[first:]
+
+
 @cache
 def _lists() -> _Lists:
     table = tomllib.loads((files("aforesaid.text") / "relations.toml").read_text(encoding="utf-8"))

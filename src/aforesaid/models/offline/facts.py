@@ -14,6 +14,8 @@ from aforesaid.models.offline.memories.keys import Claim, claim_of, says_less
 from aforesaid.models.offline.memories.third_person import third_person
 from aforesaid.text.folding import fold
 from aforesaid.text.languages import guess_language
+from aforesaid.text.relations import without_determiners
+from aforesaid.text.scripts import UNSPACED_LANGUAGES
 from aforesaid.text.sentences import split_sentences
 from aforesaid.text.stemming import stems
 from aforesaid.text.stop_words import stop_words
@@ -35,6 +37,12 @@ _STOPS: Final = ".!?。！？؟"
 _HATES: Final = re.compile(
     r"\b(?:hates?|dislikes?|not|doesn t|don t|can t|never|nicht|no|ne|pas|не|non|nao)\b|不|讨厌|ない"
 )
+_BEFORE_VERB: Final = re.compile(r"\b(?:not|doesn t|don t|can t|never|nicht|no|ne|pas|не|non|nao) $|不[太很大]?$")
+"""What denies the word that follows."""
+_BEFORE_THING: Final = re.compile(r"\b(?:has|have|had|got|is|are|owns?|with) no $")
+"""An English "no" denies a thing, and no verb: "has no red car"."""
+_PARTICLE: Final = re.compile("[はかをもにの]")
+"""What follows a thing in Japanese, folded."""
 
 
 class FactRemoval(NamedTuple):
@@ -74,7 +82,7 @@ def forget_fact(facts: str, what: str, names: Collection[str] = ()) -> FactRemov
 
     Words are compared by their stems. `names` of the person and the subject of the statement may be missing in the
     text: "gruzilkin likes pizza" finds "He likes pizza.", unless a sentence has that subject. The opposite ("hates
-    pizza") stays.
+    pizza") stays, unless only a thing is named: "pizza" finds both.
     """
     subject, wanted = _wanted(what, names)
     known = split_sentences(facts)
@@ -92,7 +100,7 @@ def _without(sentence: str, wanted: set[str], what: str) -> list[str]:
     pieces = _pieces(sentence)
     holding = [piece for piece in pieces if wanted <= _content(piece, everything=True)]
     if not holding:
-        return [] if _denies(sentence) == _denies(what) else [sentence]
+        return [] if _agree(sentence, what) else [sentence]
     gone = [piece for piece in holding if _may_mean(piece, what)]
     return _rejoined(sentence, pieces, gone) if gone else [sentence]
 
@@ -103,7 +111,33 @@ def _may_mean(piece: str, what: str) -> bool:
     kinds = {
         _TASTE if kind in _TASTES else kind for claim in (mine, others) if claim for kind in [claim.key.split()[0]]
     }
-    return len(kinds) < 2 and _denies(piece) == _denies(what)  # noqa: PLR2004 - two kinds
+    return len(kinds) < 2 and _agree(piece, what)  # noqa: PLR2004 - two kinds
+
+
+def _agree(statement: str, what: str) -> bool:
+    """Return whether two statements are both denied, or both not. What only names a thing agrees with both."""
+    return _denies(statement) == _denies(what) or _only_names(what, statement)
+
+
+def _only_names(what: str, statement: str) -> bool:
+    """Return whether words name a thing that a denied statement is about, and claim nothing: "red wine", "my car".
+
+    Several words must stand together in the statement, and not where its verb is: "drinks beer" claims the opposite of
+    "never drinks beer".
+    """
+    if _denies(what) or claim_of(what) is not None:
+        return False
+    language = guess_language(statement)
+    if language in UNSPACED_LANGUAGES:
+        before, found, after = fold(statement).partition(fold(what).strip())
+        particle = language != "japanese" or _PARTICLE.match(after) is not None
+        return bool(found) and particle and _BEFORE_VERB.search(before) is None
+    words = without_determiners(words_of(what))
+    if not words or not stop_words(language).isdisjoint(words):
+        return False
+    before, found, _ = f" {' '.join(words_of(statement))} ".partition(f" {' '.join(words)} ")
+    claimed = _BEFORE_VERB.search(f"{before} ") and not _BEFORE_THING.search(f"{before} ")
+    return len(words) == 1 or (bool(found) and not claimed)
 
 
 def _sentence(fact: str, name: str) -> str:
