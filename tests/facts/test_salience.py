@@ -324,6 +324,7 @@ def test_a_month_without_its_number_is_certain_until_120_days_after_its_beginnin
     ("said", "year"),
     [
         ("My sister is getting married in September.", 2027),
+        ("My sister gets married on 12 September.", 2027),
         ("Wir werden im September umziehen.", 2027),
         ("My sister got married in September.", 2026),
     ],

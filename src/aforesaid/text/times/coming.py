@@ -11,20 +11,25 @@ from typing import Final
 from aforesaid.text.folding import fold
 from aforesaid.text.times.days import Direction
 
-# Only forms that are not used of the past. In "kommt im Mai" or "arrive en mai" the verb does not tell.
+# Only forms that are not used of the past. In "kommt im Mai" or "arrive en mai" the verb does not tell. What somebody
+# does once, and not every year, lies ahead in the present tense too: "gets married on 12 June", "heiratet am 12. Juni".
 _COMING: Final = re.compile(
     r"\b(?:will|won't|(?<!was )(?<!were )going to|gonna|about to|"
     r"(?:am|are|is|i'm|we're|you're|they're|he's|she's|it's) (?:still |finally |also |both |all |not )?(?:getting|"
     r"having|moving|starting|expecting|flying|travell?ing|leaving|coming|visiting|opening|turning|retiring|"
     r"graduating|playing)|"
-    r"werden?|wirst|wird|werdet|"
+    r"(?<!did )(?<!n't )(?<!not )(?<!to )gets? (?:\w+ )?(?:(?:re)?married|engaged|divorced|promoted|released|"
+    r"discharged|baptised|christened|ordained|confirmed|evicted|deployed|operated)|"
+    r"(?:am|are|is|i'm|we're|you're|they're|he's|she's|it's) being \w+[^\We]ed|"
+    r"werden?|wirst|wird|werdet|heirat(?:e|et|en) (?:\w+ )?(?:am|im|an|zu|in)|"
     r"(?:vais|vas|va|allons|allez|vont) (?:[sm]e |[smt]')?\w+(?:er|ir|re)|"
     r"(?:voy|vas|va|vamos|vais|van) a \w+r(?:me|se|nos)?|"
     r"(?:vou|vai|vamos|vao) (?:[mst]e )?\w+r(?:-se)?|"
-    r"(?:ga|gaat|gaan|zal|zult|zullen)|"
+    r"me caso|se casan?|[ms]e marie(?:nt)?|nous marions|(?:mi|si|ci) spos(?:o|a|ano|iamo)|"
+    r"(?:ga|gaat|gaan|zal|zult|zullen)|trouw(?:t|en)? (?:\w+ )?(?:op|in)|"
     r"(?:ska|skal|skall|kommer att|kommer til a|kommer til at)|"
     r"(?:bede|bedzie(?:sz|my|cie)?|beda)|"
-    r"(?:буду|будешь|будет|будем|будете|будут)|"
+    r"(?:буду|будешь|будет|будем|будете|будут|выход(?:ит|ят|ишь) замуж|выхожу замуж)|"
     r"\w+(?:[ae]ca[gk]|ece[gk])\w*)\b"
     r"|\b\w+'ll\b"
 )
@@ -34,7 +39,8 @@ _COMING: Final = re.compile(
 _OVER: Final = re.compile(
     r"\b(?:was|were|had|went|came|saw|met|died|fell|lost|won|ran|quit|broke|hurt|sold|ate|drank|drove|flew|slept|fought|"
     r"stole|spent|became|(?<!have )(?<!'ve )(?<!has )(?<!'s )(?:got|bought|found)|"
-    r"(?<!is )(?<!are )(?<!am )(?<!'s )(?<!'re )(?<!'m )(?<!be )(?<!get )\w+[^\We]ed|"
+    r"(?<!is )(?<!are )(?<!am )(?<!'s )(?<!'re )(?<!'m )(?<!be )(?<!get )(?<!gets )(?<!getting )"
+    r"(?<!being )(?<!become )(?<!becomes )\w+[^\We]ed|"
     r"(?:hat|habe|haben|ist|bin|sind) (?:[\w.]{1,30} ){0,6}?(?:\w{0,20}ge\w{3,20}(?:t|en)|verstorben)|"
     r"war|waren|wurde|wurden|hatte|hatten|"
     r"(?:est|sont|suis) (?:mort|parti|alle|ne|venu|tombe)e?s?|etait|etaient|"
