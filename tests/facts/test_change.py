@@ -58,6 +58,39 @@ async def test_going_back_is_a_change_too() -> None:
         ]
 
 
+@pytest.mark.parametrize(
+    ("said", "later", "kept"),
+    [
+        ("Ich heiße Jonas und wohne in Köln.", "Ich bin jetzt nach Bremen gezogen.", "Ich heiße Jonas"),
+        ("Me llamo Ana y vivo en Madrid.", "Me mudé a Sevilla.", "Me llamo Ana"),
+        ("Je m'appelle Luc et habite à Lyon.", "J'ai déménagé à Paris.", "Je m'appelle Luc"),
+        ("Mi chiamo Anna e vivo a Roma.", "Mi sono trasferita a Milano.", "Mi chiamo Anna"),
+        ("Ik heet Jan en woon in Utrecht.", "Ik ben verhuisd naar Gent.", "Ik heet Jan"),
+        ("Меня зовут Иван и я живу в Москве.", "Я переехал в Казань.", "Меня зовут Иван"),
+        ("我叫小明，住在北京。", "我搬到了上海。", "我叫小明"),
+    ],
+)
+async def test_of_two_facts_in_a_sentence_the_one_that_changed_is_replaced(said: str, later: str, kept: str) -> None:
+    async with connect(embedder="local") as memory:
+        user = memory.user("ann")
+        await say(user, said, at=days(0))
+        await memory.upkeep()
+        await say(user, later, at=days(1))
+        await memory.upkeep()
+        assert sorted(await texts(user)) == sorted([f'ann: "{kept}"', f'ann: "{later}"'])
+
+
+@pytest.mark.parametrize(
+    "said", ["Ich mag Tee und Kaffee.", "Ich wohne in Köln und Bonn.", "Ma sœur s'appelle Eva et habite à Lyon."]
+)
+async def test_one_statement_with_an_and_is_not_taken_apart(said: str) -> None:
+    async with connect(embedder="local") as memory:
+        user = memory.user("ann")
+        await say(user, said)
+        await memory.upkeep()
+        assert await texts(user) == [f'ann: "{said}"']
+
+
 async def test_tastes_change_only_where_they_are_about_the_same_thing() -> None:
     async with connect() as memory:
         user = memory.user("ann")

@@ -265,6 +265,7 @@ def _add(draft: MemoryDraft, candidate: Candidate, plan: Plan, known: KnownMemor
     taken = {old.memory for group in plan.supersedes for old in group}
     maybe = known.maybe_outdated(draft.subject, candidate.outdates, candidate.replaces)
     old = [memory for memory in maybe if memory.id not in taken and _supersedes(draft, candidate, memory)]
+    old = [memory for memory in old if not _says_something_else(memory, draft, old)]
     newer = [memory for memory in old if memory.valid_from > since]
     if newer:
         # It arrives late and was said before the known memory, which therefore stays active.
@@ -275,6 +276,16 @@ def _add(draft: MemoryDraft, candidate: Candidate, plan: Plan, known: KnownMemor
     plan.supersedes.append(tuple(Superseded(memory.id, memory.revision) for memory in old))
     if any(memory.trust == "stated" for memory in old):
         plan.restated.append(draft.text)
+
+
+def _says_something_else(memory: MemoryRecord, draft: MemoryDraft, old: Sequence[MemoryRecord]) -> bool:
+    """Return whether another memory of the same message is what a draft makes outdated: the home, and not the name."""
+    if memory.subject == draft.subject or memory.subject is None:
+        return False
+    return any(
+        other.subject == draft.subject is not None and not set(other.sources).isdisjoint(memory.sources)
+        for other in old
+    )
 
 
 def _supersedes(draft: MemoryDraft, candidate: Candidate, memory: MemoryRecord) -> bool:

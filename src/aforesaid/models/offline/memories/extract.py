@@ -64,6 +64,28 @@ _SHARED: Final = re.compile(
     r",? and (?=(?:live (?:in|at|with)|work (?:at|for|as|in)|study [a-z]|have (?:an?|one|two|three)|own an?|"
     r"speak [A-Z]|am (?:an?|from|\d)|prefer|(?:love|like|enjoy|hate) \w+ing) ?\b)"
 )
+_JOINED: Final = {
+    # A comma counts where the last "and" of an enumeration follows.
+    **{
+        language: re.compile(rf",?\s+{word}\s+|,\s+(?=.*\s{word}\s)")
+        for language, word in (
+            ("german", "und"),
+            ("spanish", "[ye]"),
+            ("french", "et"),
+            ("italian", "ed?"),
+            ("portuguese", "e"),
+            ("dutch", "en"),
+            ("russian", "и"),
+        )
+    },
+    "chinese": re.compile(r"\s*[，,]\s*"),
+}
+"""Between two statements of one sentence. English has clearer rules of its own."""
+_SUBJECTS: Final = {"german": "Ich ", "french": "Je ", "dutch": "Ik ", "russian": "Я ", "chinese": "我"}
+"""What the second statement leaves out, where the form of the verb does not tell it."""
+_SPEAKS_OF_SELF: Final = re.compile(r"(?:ich|je|ik|я|меня)\b|j['’]|我(?=叫|姓|是|住|搬|在|的名字)", re.IGNORECASE)
+"""Begins a statement with the speaker as its subject. "我妹妹" and "ma sœur" are somebody else."""
+_ELIDED: Final = re.compile(r"^Je (?=[aeiouhéèê])", re.IGNORECASE)
 _DANGLING: Final = re.compile(
     r"\b(?:on|of|to|for|with|at|in|by|from|about|the|an?|my|is|are|as|like|please|that|and|or|but|so)$", re.IGNORECASE
 )
@@ -131,8 +153,15 @@ def _of_sentence(
     if not rules:
         return
     core = without_opener(sentence, vocabulary(language), words_of(turn.speaker))
-    clauses = _clauses(core) if language == "english" else [core]
-    for clause in clauses:
+    if language != "english":
+        found = [_of_clause(clause, language, rules, turn, number) for clause in _joined(core, language)]
+        apart = [memory for memory in found if memory is not None]
+        keys = {memory.key for memory in apart} - {None}
+        if 1 < len(found) == len(keys):
+            # Each of them can become outdated without the others: "Ich heiße Jonas und wohne in Köln".
+            yield from apart
+            return
+    for clause in _clauses(core) if language == "english" else [core]:
         memory = _of_clause(clause, language, rules, turn, number)
         if memory is not None:
             yield memory
@@ -169,6 +198,26 @@ def _clauses(sentence: str) -> list[str]:
             found.append(clause)
     clauses = [clause.strip(" ,;") for clause in found if clause.strip(" ,;")]
     return [plain] if any(_DANGLING.search(clause) for clause in clauses) else clauses
+
+
+def _joined(sentence: str, language: str) -> list[str]:
+    """Take a sentence of another language apart at each "and" and comma, with the speaker as the subject of each part.
+
+    Parts that do not all state something are none: "I like tea and coffee" has one statement.
+    """
+    pattern = _JOINED.get(language)
+    if pattern is None or _QUOTED.search(sentence) is not None:
+        return [sentence]
+    first, *others = pattern.split(sentence)
+    subject = _SUBJECTS.get(language, "") if _SPEAKS_OF_SELF.match(first) else ""
+    return [first, *(_with_subject(other, subject, language) for other in others if other)]
+
+
+def _with_subject(clause: str, subject: str, language: str) -> str:
+    words = words_of(clause)
+    own = bool(words) and words[0] in vocabulary(language).first_person
+    whole = clause if own else _ELIDED.sub("J'", f"{subject}{clause}")
+    return whole[:1].upper() + whole[1:]
 
 
 def _of_clause(clause: str, language: str, rules: Sequence[Rule], turn: Spoken, number: int) -> ExtractedMemory | None:
