@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 import aforesaid
-from aforesaid.assistant import Answer, Assistant, Router
+from aforesaid.assistant import Answer, Assistant, Router, modelless
 from aforesaid.testing import ScriptedModel
 
 
@@ -459,6 +459,30 @@ async def test_a_question_is_answered_once_however_often_it_is_known(tmp_path: P
         assert any("Minka" in each.text for each in await ann.memories())
         said = "".join([piece async for piece in Assistant(memory).reply(ann, "What is my cat called?")])
         assert said.count("Minka") == 1
+
+
+@pytest.mark.req("G8")
+async def test_no_greeting_is_quoted_as_an_answer(tmp_path: Path) -> None:
+    async with aforesaid.connect(tmp_path / "memory.db", profile="companion", embedder="local") as memory:
+        ann = memory.user("ann")
+        for text in ("Hallo!", "Vielen Dank!", "Guten Morgen! Ich wohne in Köln."):
+            await ann.add("user", text)
+        await memory.upkeep()
+        said = "".join([piece async for piece in Assistant(memory).reply(ann, "Wo wohne ich?")])
+        assert "Ich wohne in Köln." in said
+        assert not any(polite in said for polite in ("Hallo", "Dank", "Guten Morgen"))
+
+
+@pytest.mark.parametrize(
+    "said", ["Hi Rex!", "Thank you so much!", "Muchas gracias", "谢谢你", "ありがとうございます", "안녕하세요"]
+)
+def test_greetings_and_thanks_say_nothing(said: str) -> None:
+    assert modelless._only_polite(said)
+
+
+@pytest.mark.parametrize("said", ["Hi, I am Max", "Danke, ich wohne in Köln.", "Highway 5 is closed."])
+def test_a_greeting_that_says_more_is_no_mere_greeting(said: str) -> None:
+    assert not modelless._only_polite(said)
 
 
 @pytest.mark.defect("B12")

@@ -18,7 +18,11 @@ from aforesaid.models.offline.questions import asks
 from aforesaid.models.offline.recognise_request import recognise_request
 from aforesaid.recall import MIN_SCORE
 from aforesaid.text.folding import fold
+from aforesaid.text.languages import guess_language
 from aforesaid.text.sentences import split_sentences
+from aforesaid.text.stop_words import stop_words
+from aforesaid.text.vocabulary import vocabulary
+from aforesaid.text.words import words_of
 
 if TYPE_CHECKING:
     from aforesaid.memory import UserMemory
@@ -41,11 +45,16 @@ _NO_MODEL: Final = (
 )
 _GREETING: Final = re.compile(
     r"(?:hi|hello|hey|good (?:morning|evening|day|afternoon)|hallo|guten (?:morgen|tag|abend)|hola|buenos dias|salut|"
-    r"bonjour|ciao|ola|oi|hoi|привет|здравствуи\w*|你好|こんにちは|مرحبا)\b"
+    r"bonjour|ciao|ola|oi|hoi|привет|здравствуи\w*|你好|こんにちは|مرحبا|" + fold("안녕(?:하세요)?") + r")\b"
 )
 _THANKS: Final = re.compile(
-    r"(?:thanks|thank you|thx|danke|gracias|merci|grazie|obrigad[oa]|dank je|bedankt|спасибо|谢谢|ありがとう|شكرا)"
+    r"(?:(?:many |vielen |herzlichen |besten |muchas |mille |muito |большое )?"
+    r"(?:thanks|thank you|thx|danke|dank|gracias|merci|grazie|obrigad[oa]|dank je|bedankt|спасибо)\b|谢谢|شكرا|"
+    + fold("ありがとう(?:ございます)?|감사합니다|고마워요?")
+    + ")"
 )
+_NAMES_ADDRESSED: Final = 1
+"""Number of unknown words that may follow a greeting: the name of somebody."""
 
 
 class Modelless:
@@ -136,7 +145,7 @@ def _strength(hit: Hit) -> float:
 
 
 def _told(hit: Hit, turn: Turn) -> str:
-    """Return a hit as an answer; empty for questions, commands and messages of the assistant."""
+    """Return a hit as an answer; empty for questions, commands, greetings, thanks and messages of the assistant."""
     message = hit.message
     if hit.kind not in {"message", "memory"} or (message is not None and message.role != "user"):
         return ""
@@ -146,12 +155,27 @@ def _told(hit: Hit, turn: Turn) -> str:
         sentence
         for sentence in split_sentences(message.text)
         if not asks(sentence)
+        and not _only_polite(sentence)
         and recognise_request(sentence, bots=turn.called).action not in {"recall", "forget", "remind"}
     ]
     if not said:
         return ""
     who = "You" if message.author == turn.user.scope.user else message.name or "Somebody"
     return f"{who} said on {message.at.day} {message.at:%B %Y}: {' '.join(said)}"
+
+
+def _only_polite(sentence: str) -> bool:
+    """Return whether a sentence greets or thanks somebody, and says nothing else."""
+    folded = fold(sentence).strip()
+    found = _GREETING.match(folded) or _THANKS.match(folded)
+    if found is None:
+        return False
+    language = guess_language(sentence)
+    lists = vocabulary(language)
+    light = stop_words(language) | lists.small_talk | lists.second_person | lists.dull
+    rest = words_of(folded[found.end() :])
+    unknown = [word for word in rest if word not in light]
+    return not unknown or len(rest) == len(unknown) <= _NAMES_ADDRESSED
 
 
 def within(turn: Turn) -> Within:

@@ -41,7 +41,7 @@ def chat(
 ) -> None:
     """Chat in the terminal, with memory. End with /quit or Ctrl+D.
 
-    /help lists the commands. Without a model there are no replies, but messages are stored, found and summarised.
+    /help lists the commands. Without a model it notes what you say, and answers questions with what it remembers.
     Example:
         aforesaid chat --user ann
     """
