@@ -462,6 +462,24 @@ async def test_a_question_is_answered_once_however_often_it_is_known(tmp_path: P
 
 
 @pytest.mark.req("G8")
+@pytest.mark.parametrize(
+    ("said", "question", "answer"),
+    [
+        ("Hi, I am Max", "What is my name?", "ann's name is Max."),
+        ("Ich bin Max", "Wie heiße ich?", "ann heißt Max."),
+        ("Soy Max", "¿Cómo me llamo?", "ann se llama Max."),
+        ("Je suis Max", "Comment je m'appelle ?", "ann s'appelle Max."),
+    ],
+)
+async def test_whoever_introduces_themselves_is_known(tmp_path: Path, said: str, question: str, answer: str) -> None:
+    async with aforesaid.connect(tmp_path / "memory.db", profile="companion", embedder="local") as memory:
+        ann, assistant = memory.user("ann"), Assistant(memory)
+        [piece async for piece in assistant.reply(ann, said)]
+        await memory.upkeep()
+        assert answer in "".join([piece async for piece in assistant.reply(ann, question)])
+
+
+@pytest.mark.req("G8")
 async def test_no_greeting_is_quoted_as_an_answer(tmp_path: Path) -> None:
     async with aforesaid.connect(tmp_path / "memory.db", profile="companion", embedder="local") as memory:
         ann = memory.user("ann")

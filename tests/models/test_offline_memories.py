@@ -235,3 +235,52 @@ def test_every_memory_is_whole_and_comes_from_what_was_said(texts: list[str], sa
         assert memory.text.strip()
         spoken = "".join(texts[memory.turn].replace("’", "'").split()).casefold()
         assert all(word.casefold() in spoken for word in memory.quote.replace("I'", "i'").split())
+
+
+@pytest.mark.parametrize(
+    ("said", "text"),
+    [
+        ("Hi, I am Max", "Ann's name is Max."),
+        ("I'm Max.", "Ann's name is Max."),
+        ("I am Ahmed", "Ann's name is Ahmed."),
+        ("Ich bin Max.", "Ann heißt Max."),
+        ("Hallo, ich bin Jonas Weber!", "Ann heißt Jonas Weber."),
+        ("Hola, soy Ana.", "Ann se llama Ana."),
+        ("Je suis Luc.", "Ann s'appelle Luc."),
+        ("Sono Anna.", "Ann si chiama Anna."),
+        ("Sou o Pedro.", "Ann se chama Pedro."),
+        ("Ik ben Jan.", "Ann heet Jan."),
+    ],
+)
+def test_the_name_of_an_introduction_is_remembered(said: str, text: str) -> None:
+    found = extract([Spoken("Ann", said)])
+    assert [(each.text, each.key, each.quote) for each in found] == [(text, "name", said)]
+
+
+def test_an_introduction_may_say_more() -> None:
+    assert [each.key for each in extract([Spoken("Ann", "I'm Max and I live in Rome.")])] == ["name", "home"]
+    assert [each.key for each in extract([Spoken("Ann", "Ich bin Max und wohne in Köln.")])] == ["name", "home"]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "I am German",
+        "I am Tired",
+        "I am Catholic",
+        "I am Here",
+        "I am CEO",
+        "I am Japanese",
+        "I am Max?",
+        "I am Max's brother",
+        "Ich bin Lehrer",
+        "Ich bin Koch",
+        "Ich bin Vater",
+        "Im Bett",
+        "Soy Médico",
+        "Je suis Français",
+        "Ik ben Nederlander",
+    ],
+)
+def test_what_follows_i_am_is_mostly_no_name(said: str) -> None:
+    assert "name" not in [each.key for each in extract([Spoken("Ann", said)])]

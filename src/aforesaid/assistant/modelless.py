@@ -14,6 +14,7 @@ from aforesaid.domain.hit import Hit
 from aforesaid.domain.literals import Within
 from aforesaid.domain.scope import is_direct
 from aforesaid.models.offline import Spoken, extract
+from aforesaid.models.offline.memories.introductions import asks_own_name
 from aforesaid.models.offline.questions import asks
 from aforesaid.models.offline.recognise_request import recognise_request
 from aforesaid.recall import MIN_SCORE
@@ -107,6 +108,9 @@ async def _remembered(turn: Turn) -> str:
     best = max(map(_strength, close), default=0.0)
     fitting = [hit for hit in close if _strength(hit) >= _CLOSE_TO_BEST * best]
     told = [answers[hit] for hit in _each_once(sorted(fitting, key=_strength, reverse=True))]
+    if not told and asks_own_name(turn.text):
+        # "Wie heiße ich?" shares no word with "Ann heißt Jonas".
+        told = [f"I know: {memory.text}" for memory in await turn.user.memories() if memory.subject == "name"]
     if not told:
         return "I remember nothing about that."
     return "\n".join(told[:_ANSWERS])

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 from aforesaid.domain.literals import Category
 from aforesaid.domain.memory import MOST_IMPORTANCE
+from aforesaid.models.offline.memories.introductions import introduction
 from aforesaid.models.offline.memories.keys import claim_of
 from aforesaid.models.offline.memories.requests import may_hold_requests, standing_request, topic_of
 from aforesaid.models.offline.memories.rules import RULES, Rule
@@ -31,6 +32,8 @@ _LEAST_WORDS: Final = 4
 """Of a task or an event, in fewer words there is nothing to remember."""
 _REQUESTED: Final = 9
 """Importance of a standing request."""
+_NAMED: Final = 9
+"""Importance of a name."""
 _DAY: Final = timedelta(days=1)
 _MONTH: Final = timedelta(days=28)
 _YEAR: Final = timedelta(days=365)
@@ -148,13 +151,19 @@ def _of_sentence(
     if _requests(sentence, turn):
         yield _request(sentence, turn, number)
         return
+    if (named := _introduced(sentence, turn, number, only)) is not None:
+        yield named
+        return
     language = guess_language(sentence)
     rules = [rule for rule in RULES.get(language, ()) if only is None or rule.category in only]
     if not rules:
         return
     core = without_opener(sentence, vocabulary(language), words_of(turn.speaker))
     if language != "english":
-        found = [_of_clause(clause, language, rules, turn, number) for clause in _joined(core, language)]
+        found = [
+            _introduced(clause, turn, number, only) or _of_clause(clause, language, rules, turn, number)
+            for clause in _joined(core, language)
+        ]
         apart = [memory for memory in found if memory is not None]
         keys = {memory.key for memory in apart} - {None}
         if 1 < len(found) == len(keys):
@@ -162,9 +171,18 @@ def _of_sentence(
             yield from apart
             return
     for clause in _clauses(core) if language == "english" else [core]:
-        memory = _of_clause(clause, language, rules, turn, number)
+        memory = _introduced(clause, turn, number, only) or _of_clause(clause, language, rules, turn, number)
         if memory is not None:
             yield memory
+
+
+def _introduced(clause: str, turn: Spoken, number: int, only: Collection[Category] | None) -> ExtractedMemory | None:
+    """Return the name by which somebody introduces themselves: "Hi, I am Max"."""
+    introduced = introduction(clause) if only is None or "fact" in only else None
+    if introduced is None:
+        return None
+    text = introduced.told_of(turn.speaker) if turn.speaker else f'"{clause}"'
+    return ExtractedMemory(number, turn.speaker, "fact", text, _NAMED, "name", None, clause)
 
 
 def _requests(sentence: str, turn: Spoken) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
+from aforesaid.models.offline.memories.introductions import introduction
 from aforesaid.text.folding import fold_for_patterns
 from aforesaid.text.languages import guess_language
 from aforesaid.text.stemming import stems
@@ -179,6 +180,8 @@ def claim_of(text: str) -> Claim | None:
     found = _find(text, folded, language)
     if found is None and _IDENTITY.match(text.strip(" .!")):
         found = Claim("name", 0)
+    if found is None and (introduced := introduction(text)) is not None:
+        return Claim("name", introduced.start)
     if found is None or _NOT_SO.search(folded, 0, found.start) is not None:
         return None
     relation = _RELATION.search(folded, 0, max(found.start, 1)) if language == "english" else None
