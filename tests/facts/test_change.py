@@ -115,6 +115,26 @@ async def test_what_is_true_of_a_relative_does_not_touch_the_person() -> None:
         ]
 
 
+@pytest.mark.parametrize(
+    ("own", "theirs"),
+    [
+        ("Ich wohne in Bonn.", "Meine Frau wohnt in Köln."),
+        ("Ich heiße Jonas.", "Meine Schwester heißt Eva."),
+        ("Vivo en Madrid.", "Mi hermana vive en Sevilla."),
+        ("J'habite à Lyon.", "Ma sœur habite à Paris."),
+        ("Я живу в Москве.", "Моя сестра живет в Казани."),
+        ("我住在上海。", "我妹妹住在北京。"),
+    ],
+)
+async def test_a_relative_does_not_replace_the_person_in_other_languages(own: str, theirs: str) -> None:
+    async with connect(embedder="local") as memory:
+        user = memory.user("ann")
+        await say(user, own, at=days(0))
+        await say(user, theirs, at=days(1))
+        await memory.upkeep()
+        assert f'ann: "{own}"' in await texts(user)
+
+
 async def test_what_was_noted_about_somebody_else_does_not_change_with_the_person() -> None:
     async with connect() as memory:
         user = memory.user("ann")

@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 from aforesaid.models.offline.memories.introductions import introduction
 from aforesaid.text.folding import fold_for_patterns
 from aforesaid.text.languages import guess_language
+from aforesaid.text.relations import mentioned_people
 from aforesaid.text.stemming import stems
 from aforesaid.text.stop_words import stop_words
 from aforesaid.text.word_lists import alternatives
@@ -168,6 +169,7 @@ _PIECES: Final = (
     ("allergy *", re.compile("(?<=对).{1,8}(?=过敏)|アレルギー")),
 )
 _RELATION: Final = re.compile(rf"\b(?:my|his|her|their|'?s) (?:\w+ )?(?P<relation>{RELATIONS})\b")
+_UNSPACED_MY: Final = frozenset({"我", "我的", "私の", "僕の", "俺の", "うちの"})
 _NOT_SO: Final = re.compile(r"\b(?:used to|wants? to|would|might|hopes? to|plans? to|thinking of|never)(?: \w+)? $")
 """What stands before a verb that does not hold."""
 _IDENTITY: Final = re.compile(r"^(?:the )?\w+ is (?P<name>[^\W\d_a-z]\w+)$")
@@ -184,8 +186,23 @@ def claim_of(text: str) -> Claim | None:
         return Claim("name", introduced.start)
     if found is None or _NOT_SO.search(folded, 0, found.start) is not None:
         return None
-    relation = _RELATION.search(folded, 0, max(found.start, 1)) if language == "english" else None
-    return found._replace(key=f"{relation['relation']}: {found.key}") if relation else found
+    relation = _english_relation(folded, found) if language == "english" else _relation(text, found)
+    return found._replace(key=f"{relation}: {found.key}") if relation else found
+
+
+def _english_relation(folded: str, claim: Claim) -> str | None:
+    relation = _RELATION.search(folded, 0, max(claim.start, 1))
+    return None if relation is None else relation["relation"]
+
+
+def _relation(text: str, claim: Claim) -> str | None:
+    """Return the relative whom a statement of another language begins with: "meine Frau wohnt in Köln"."""
+    first = next(iter(mentioned_people(text, until=claim.start)), None)
+    if first is None or first.start >= claim.start:
+        return None
+    # "Mit meiner Frau wohne ich in Köln" is about the speaker.
+    before = text[: first.start].rpartition('"')[2].strip()
+    return first.relation if before in _UNSPACED_MY or not words_of(before) else None
 
 
 def says_less(new: str, old: str) -> bool:
