@@ -17,17 +17,17 @@ def tool() -> dict[str, Any]:
 
 
 def test_the_list_is_complete(tool: dict[str, Any]) -> None:
-    counts = {"A": 18, "B": 16, "C": 20, "D": 15, "E": 9, "G": 14}
+    counts = {"A": 18, "B": 16, "C": 20, "D": 15, "E": 9, "G": 24}
     expected = [f"{letter}{number}" for letter, count in counts.items() for number in range(1, count + 1)]
     assert list(tool["promises"]()) == expected
 
 
 def test_every_promise_has_a_marked_test_and_every_mark_is_known(tool: dict[str, Any]) -> None:
-    assert set(tool["marked"]()) == set(tool["promises"]()) - tool["waiting"]()
+    assert set(tool["promises"]()) - tool["waiting"]() <= set(tool["marked"]()) <= set(tool["promises"]())
 
 
 def test_every_defect_has_a_marked_test_or_waits_for_one(tool: dict[str, Any]) -> None:
-    assert set(tool["marked"]("defect")) == set(tool["defects"]()) - tool["waiting"]()
+    assert set(tool["defects"]()) - tool["waiting"]() <= set(tool["marked"]("defect")) <= set(tool["defects"]())
 
 
 def test_the_page_of_promises_is_up_to_date(tool: dict[str, Any]) -> None:
