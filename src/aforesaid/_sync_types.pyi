@@ -1,7 +1,7 @@
 # Made from memory.py by `make stubs`; a test fails when it is out of date.
 
 import os
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import date, datetime, tzinfo
 from types import TracebackType
 from typing import Any, Self
@@ -29,7 +29,7 @@ from aforesaid.domain.memory import Facts, MemoryRecord, MemoryVersion
 from aforesaid.domain.message import Message
 from aforesaid.domain.new_message import NewMessage
 from aforesaid.domain.receipt import BatchReceipt, Receipt
-from aforesaid.domain.report import Activity, AuditEntry, Health, MemoryStatus, Stats, User, Verification
+from aforesaid.domain.report import Activity, AuditEntry, Component, Health, MemoryStatus, Stats, User, Verification
 from aforesaid.domain.retention import Cleanup
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.session import Session
@@ -202,6 +202,10 @@ class SyncMemory:
     @property
     def loops(self) -> BackgroundLoops:
         """The background loops of this memory. A loop that is added to them ends when the memory closes."""
+
+    @property
+    def components(self) -> dict[str, Callable[[], Component]]:
+        """Further components of health, by name, such as the `upstream` of a server's proxy."""
 
     @property
     def metrics(self) -> Metrics:

@@ -360,7 +360,7 @@ def test_health_shows_parts_and_checks_everything(looker: Looker) -> None:
     expect(page.locator("#health")).to_contain_text("Everything works")
     for part in ("store", "embedder", "models"):
         expect(page.locator(".part", has_text=part).first).to_contain_text("active")
-    expect(page.get_by_text("No model is configured")).to_be_visible()
+    expect(page.get_by_text("The memory uses no model of its own")).to_be_visible()
     page.get_by_role("button", name="Check everything stored").click()
     expect(page.get_by_role("status").first).to_contain_text("All of it is right.")
 

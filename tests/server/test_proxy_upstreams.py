@@ -1,18 +1,23 @@
-"""Several providers behind one proxy: chosen by the model's name, or by the protocol."""
+"""The providers behind the proxy: chosen by the model's name or by the protocol, and watched."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import httpx2
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 from aforesaid.errors import InvalidInput
-from aforesaid.settings import Choice, Serving, load_settings
-from aforesaid.testing import ScriptedModel, faults
+from aforesaid.server.proxy import upstream
+from aforesaid.server.proxy.upstream import ProviderCalls
+from aforesaid.settings import Alerts, Choice, Serving, load_settings
+from aforesaid.testing import Fault, ScriptedModel, faults
 from server.serving import Live, live
+from server.talking import eventually
 
 PATHS: dict[str, dict[str, Any]] = {
     "/v1/chat/completions": {"messages": [{"role": "user", "content": "hi"}]},
@@ -155,3 +160,223 @@ def test_a_setting_that_names_an_unknown_provider_is_refused() -> None:
     chosen = load_settings(env={"ANTHROPIC_API_KEY": "sk-ant"}, overrides={"server.upstreams": "anthropic:claude-*"})
     assert chosen.providers["anthropic"].base_url == "https://api.anthropic.com/v1"
     assert chosen.providers["anthropic"].api_key == "sk-ant"
+
+
+class Watched:
+    """A server that has no model of its own, the provider behind its proxy, and an operator who watches it."""
+
+    def __init__(self, server: Live, model: ScriptedModel, operator: httpx2.Client) -> None:
+        self.server = server
+        self.model = model
+        self.key = {"Authorization": f"Bearer {server.key()}"}
+        self.operator = operator
+        operator.get("/login", params={"token": server.link})
+
+    def ask(self, path: str = "/v1/chat/completions", **more: object) -> int:
+        body = {"model": "m", **PATHS[path], "user": "ann", **more}
+        return httpx2.post(f"{self.server.address}{path}", json=body, headers=self.key, timeout=60).status_code
+
+    @property
+    def health(self) -> dict[str, Any]:
+        found: dict[str, Any] = self.operator.get("/api/health").json()
+        return found
+
+    @property
+    def component(self) -> dict[str, Any]:
+        return next(each for each in self.health["components"] if each["name"] == "upstream")
+
+    @property
+    def alerts(self) -> set[tuple[str, str]]:
+        return {(each["kind"], each["about"]) for each in self.health["alerts"]}
+
+    @property
+    def page(self) -> str:
+        return self.operator.get("/health", headers={"Accept": "text/html"}).text
+
+    def counted(self, name: str, **labels: str) -> float:
+        families = text_string_to_metric_families(self.operator.get("/metrics").text)
+        samples = [sample for family in families for sample in family.samples if sample.name == name]
+        return sum(each.value for each in samples if labels.items() <= each.labels.items())
+
+    def is_ready(self) -> bool:
+        return self.operator.get("/readyz").status_code == 200
+
+
+@pytest.fixture
+def watched() -> Iterator[Watched]:
+    with ScriptedModel() as model:
+        settings = replace(
+            model.settings(), routes={}, server=Serving(upstream="scripted"), alerts=Alerts(failing_seconds=0)
+        )
+        with live(settings=settings) as server, httpx2.Client(base_url=server.address, timeout=60) as operator:
+            yield Watched(server, model, operator)
+
+
+OF_THE_PROVIDER = {"operation": "upstream", "model": "scripted"}
+
+
+@pytest.mark.req("G24")
+@pytest.mark.defect("S5")
+@pytest.mark.parametrize(
+    ("fault", "kind", "why"),
+    [
+        (faults.ServerError(503), "503", "answered with 503"),
+        (faults.TooManyRequests(), "429", "answered with 429"),
+        (faults.WrongKey(), "401", "answered with 401"),
+        (None, "unavailable", "ClientConnectorError"),
+    ],
+    ids=["503", "429", "wrong key", "refuses"],
+)
+def test_a_failing_provider_shows_in_health_metrics_alerts_and_the_panel_until_it_answers(
+    watched: Watched, fault: Fault | None, kind: str, why: str
+) -> None:
+    assert watched.component["facts"] == {"scripted": "not called yet"}
+    assert watched.ask() == 200
+    assert (watched.component["status"], watched.component["facts"]) == ("active", {"scripted": "working"})
+    assert not watched.alerts
+
+    if fault is None:
+        watched.model.stop()
+    else:
+        watched.model.fail(fault)
+    for _ in range(21):
+        assert watched.ask() >= 400
+    assert watched.health["status"] == watched.component["status"] == "failing"
+    (issue,) = watched.component["issues"]
+    assert issue.startswith(f"scripted at {watched.model.base_url}: ")
+    assert why in issue
+    assert {("errors", "upstream by scripted"), ("failure", "upstream")} <= watched.alerts
+    assert watched.counted("aforesaid_operation_seconds_count", **OF_THE_PROVIDER) == 22
+    assert watched.counted("aforesaid_operation_failures_total", **OF_THE_PROVIDER, kind=kind) == 21
+    assert watched.counted("aforesaid_component_healthy", component="upstream") == 0
+    assert watched.counted("aforesaid_alert", about="upstream by scripted") == 1
+    assert watched.model.base_url in watched.page
+    assert why in watched.page
+    assert watched.is_ready(), "the memory works without it"
+
+    watched.model.start()
+    watched.model.heal()
+    assert watched.ask() == 200
+    assert (watched.health["status"], watched.component["issues"]) == ("active", [])
+    assert ("failure", "upstream") not in watched.alerts
+    assert watched.counted("aforesaid_component_healthy", component="upstream") == 1
+    assert why not in watched.page
+
+
+@pytest.mark.req("G24")
+@pytest.mark.defect("S5")
+@pytest.mark.parametrize("path", PATHS)
+def test_the_first_failed_request_of_a_quiet_server_is_an_alert(watched: Watched, path: str) -> None:
+    watched.model.fail(faults.ServerError(503))
+    watched.ask(path)
+    assert ("errors", "upstream by scripted") in watched.alerts
+    watched.model.heal()
+    assert watched.ask(path) == 200
+    assert not watched.alerts
+
+
+@pytest.mark.req("G24")
+@pytest.mark.defect("S5")
+def test_a_provider_that_does_not_answer_is_failing_while_clients_wait(
+    watched: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(upstream, "PATIENCE_SECONDS", 0.05)
+    watched.model.fail(faults.NeverAnswers())
+    asking = threading.Thread(target=watched.ask)
+    asking.start()
+    eventually(lambda: watched.component["status"] == "failing")
+    assert "no answer for" in watched.component["issues"][0]
+    watched.model.stop()
+    asking.join(60)
+    assert watched.counted("aforesaid_operation_failures_total", **OF_THE_PROVIDER) == 1, "the request counts once"
+    watched.model.start()
+    watched.model.heal()
+    assert watched.ask() == 200
+    assert watched.component["status"] == "active"
+
+
+@pytest.mark.req("G24")
+@pytest.mark.defect("S5")
+def test_the_server_raises_the_alert_by_itself(caplog: pytest.LogCaptureFixture) -> None:
+    assert upstream.PATIENCE_SECONDS + Alerts().interval_seconds <= 60, "within a minute"
+    with ScriptedModel() as model:
+        alerts = Alerts(interval_seconds=0.1, failing_seconds=3_600)
+        settings = replace(model.settings(), routes={}, server=Serving(upstream="scripted"), alerts=alerts)
+        with live(settings=settings) as server:
+            model.fail(faults.ServerError(503))
+            headers = {"Authorization": f"Bearer {server.key()}", "X-Aforesaid-Memory": "off"}
+            body = PATHS["/v1/chat/completions"] | {"model": "m"}
+            httpx2.post(f"{server.address}/v1/chat/completions", json=body, headers=headers)
+            raised = "alert (errors): 1 of 1 calls of upstream by scripted failed"
+            eventually(lambda: raised in caplog.messages)
+    assert any(line.startswith("upstream was active and is failing now: scripted at ") for line in caplog.messages)
+
+
+def test_a_provider_whose_clients_all_hang_up_is_failing() -> None:
+    calls = ProviderCalls("own", "http://localhost")
+    calls.hung_up(upstream.PATIENCE_SECONDS - 1)
+    assert calls.state == "not called yet", "somebody changed their mind"
+    calls.hung_up(1)
+    assert calls.state == "failing"
+    calls.answered()
+    calls.hung_up(upstream.PATIENCE_SECONDS - 1)
+    assert calls.state == "working"
+
+
+def test_a_slow_answer_is_no_failure_where_answers_are_usually_slow(
+    watched: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(upstream, "PATIENCE_SECONDS", 0.01)
+    metrics = watched.server.served.memory.metrics
+    for _ in range(100):
+        metrics.called("upstream", "scripted", 20.0)
+    watched.model.fail(faults.NeverAnswers())
+    asking = threading.Thread(target=watched.ask)
+    asking.start()
+    eventually(lambda: len(watched.model.requests) == 1)
+    assert watched.component["status"] == "active"
+    watched.model.stop()
+    asking.join(60)
+
+
+def test_a_list_of_models_tells_that_a_provider_is_there_and_not_that_its_models_work(watched: Watched) -> None:
+    watched.model.stop()
+    watched.ask()
+    watched.model.start()
+    httpx2.get(f"{watched.server.address}/v1/models", headers=watched.key)
+    assert watched.component["status"] == "active"
+    watched.model.fail(faults.ServerError(503), times=1)
+    watched.ask()
+    httpx2.get(f"{watched.server.address}/v1/models", headers=watched.key)
+    assert watched.component["status"] == "failing"
+
+
+def test_what_a_client_does_wrong_is_no_failure_of_the_provider(watched: Watched) -> None:
+    watched.model.fail(faults.UnknownModel())
+    assert watched.ask() == 404
+    assert watched.component["status"] == "active"
+    assert watched.counted("aforesaid_operation_failures_total", **OF_THE_PROVIDER, kind="invalid") == 1
+    assert not watched.alerts
+
+
+def test_an_answer_that_breaks_off_is_a_failure(watched: Watched) -> None:
+    watched.model.say(["one two three four five six"] * 2)
+    watched.model.fail(faults.Resets(after=3))
+    with pytest.raises(httpx2.HTTPError):
+        watched.ask(stream=True)
+    assert "broke off" in watched.component["issues"][0]
+    watched.model.heal()
+    assert watched.ask(stream=True) == 200
+    assert watched.component["status"] == "active"
+
+
+@pytest.mark.defect("S5")
+def test_the_panel_names_the_provider_where_the_memory_has_no_model(watched: Watched) -> None:
+    assert "The memory uses no model of its own" in watched.page
+    assert watched.model.base_url in watched.page
+    assert "not called yet" in watched.page
+    watched.ask()
+    assert "working" in watched.page
+    with live() as server, httpx2.Client(base_url=server.address) as operator:
+        operator.get("/login", params={"token": server.link})
+        assert "The proxy has no provider" in operator.get("/health", headers={"Accept": "text/html"}).text

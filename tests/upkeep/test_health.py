@@ -13,10 +13,11 @@ import aforesaid
 from aforesaid.domain.change import Change
 from aforesaid.domain.receipt import Receipt
 from aforesaid.domain.report import Component
-from aforesaid.errors import StoreFull, StoreUnavailable
+from aforesaid.errors import ModelUnavailable, StoreFull, StoreUnavailable
 from aforesaid.memory import Memory, UserMemory
+from aforesaid.models.chat import Said
 from aforesaid.store import questions
-from aforesaid.testing import ScriptedModel
+from aforesaid.testing import Fault, ScriptedModel, faults
 from digesting import MovingClock, Scribe, remembering
 from intercepting import Read, intercept
 
@@ -146,6 +147,66 @@ async def test_the_breaker_of_an_embedder_is_shown(tmp_path: Path) -> None:
             assert part.status == "failing"
             assert part.waiting == 1
             assert dict(part.facts)["server"].startswith(("open", "half-open"))
+
+
+def strike(model: ScriptedModel, fault: Fault | None) -> None:
+    if fault is None:
+        model.stop()
+    else:
+        model.fail(fault)
+
+
+def repair(model: ScriptedModel) -> None:
+    model.start()
+    model.heal()
+
+
+FAILING = pytest.mark.parametrize(
+    "fault", [faults.ServerError(503), None, faults.NeverAnswers()], ids=["503", "refuses", "hangs"]
+)
+QUICKLY = {"background": False, "resilience.attempts": 1, "models.chat.timeout": 2, "models.embed.timeout": 2}
+
+
+@pytest.mark.req("G24")
+@pytest.mark.defect("S5")
+@FAILING
+async def test_a_model_fails_from_its_first_failed_call_until_it_answers(tmp_path: Path, fault: Fault | None) -> None:
+    async with ScriptedModel() as model:
+        settings = {**QUICKLY, "providers.local.base_url": model.base_url, "models.chat.chain": "local:tiny"}
+        async with aforesaid.connect(tmp_path / "memory.db", embedder="none", settings=settings) as memory:
+            assert memory.models is not None
+            strike(model, fault)
+            with pytest.raises(ModelUnavailable):
+                await memory.models.text("chat", [Said("user", "hello")])
+            health = await memory.health()
+            assert health.component("models").status == "failing"
+            assert health.component("models").issues[0].startswith("local: local:tiny ")
+            assert [(alert.kind, alert.about) for alert in health.alerts] == [("errors", "chat by local:tiny")]
+            repair(model)
+            await memory.models.text("chat", [Said("user", "hello")])
+            health = await memory.health()
+            assert (health.status, health.component("models").issues, health.alerts) == ("active", (), ())
+
+
+@pytest.mark.req("G24")
+@pytest.mark.defect("S5")
+@FAILING
+async def test_an_embedder_that_fails_a_search_is_failing_until_it_answers(tmp_path: Path, fault: Fault | None) -> None:
+    async with ScriptedModel() as model:
+        embedder = f"tiny@{model.base_url}"
+        async with aforesaid.connect(tmp_path / "memory.db", embedder=embedder, settings=QUICKLY) as memory:
+            ann = memory.user("ann")
+            await ann.add("user", "I moved to Berlin.")
+            await memory.upkeep()
+            strike(model, fault)
+            assert await ann.search("Where is Berlin?"), "by words"
+            health = await memory.health()
+            assert health.component("embedder").status == "failing"
+            assert "tiny" in health.component("embedder").issues[0]
+            assert ("errors", "search_vector") in {(alert.kind, alert.about) for alert in health.alerts}
+            repair(model)
+            await ann.search("When did I move?")
+            assert (await memory.health()).component("embedder").status == "active"
 
 
 async def parts(user: UserMemory) -> dict[str, Component]:

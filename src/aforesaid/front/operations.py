@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import UTC, date, datetime, timedelta
 
 from aforesaid.background import BackgroundLoops
 from aforesaid.domain import checks
-from aforesaid.domain.report import Activity, AuditEntry, Health, Stats, User, Verification
+from aforesaid.domain.report import Activity, AuditEntry, Component, Health, Stats, User, Verification
 from aforesaid.domain.retention import Cleanup
 from aforesaid.domain.scope import DEFAULT_SPACE, Scope
 from aforesaid.domain.setting import EVERYBODY
@@ -109,6 +109,11 @@ class MemoryOperations(MemoryHandle):
     def loops(self) -> BackgroundLoops:
         """The background loops of this memory. A loop that is added to them ends when the memory closes."""
         return self._services.loops
+
+    @property
+    def components(self) -> dict[str, Callable[[], Component]]:
+        """Further components of health, by name, such as the `upstream` of a server's proxy."""
+        return self._services.components
 
     @property
     def metrics(self) -> Metrics:

@@ -75,6 +75,8 @@ class Services:
         self.chat = chat
         self.metrics = Metrics() if metrics is None else metrics
         self.loops = BackgroundLoops()
+        self.components: dict[str, Callable[[], Component]] = {}
+        """Return further components of health, by name."""
         self.ids = KnownIds()
         """The spelling of ids in this store."""
         self.sessions = SessionLog()
@@ -233,6 +235,7 @@ class Services:
             *(await self.upkeep.health()),
             models_health(self.chat),
             *(() if self._reranker is None else (self._reranker.health(),)),
+            *(health() for health in self.components.values()),
             loops_health(self.loops.statuses()),
         ]
 

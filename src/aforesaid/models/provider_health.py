@@ -22,10 +22,13 @@ def models_health(chat: Chat | None) -> Component:
 
 
 def component(name: str, states: Mapping[str, BreakerState], without: str) -> Component:
-    """Return the health of services with circuit breakers; `none` describes the case without services."""
+    """Return the health of services with circuit breakers; `without` describes the case without services.
+
+    A service fails from its first failed call until it answers one, also while its breaker is still closed.
+    """
     if not states:
         return Component(name, "active", None, (), (("providers", without),))
-    issues = tuple(f"{each}: {state.error}" for each, state in states.items() if state.state != "closed")
+    issues = tuple(f"{each}: {state.error}" for each, state in states.items() if state.error is not None)
     facts = tuple((each, shown(state)) for each, state in states.items())
     return Component(name, "failing" if issues else "active", None, issues, facts)
 

@@ -70,6 +70,8 @@ async def _warm_up(memory: Memory) -> None:
     try:
         with unmeasured():
             await memory.user("nobody").context("hello", sent=False)
+            # From now on alerts are raised, also if nothing is stored.
+            await memory.health()
     except Exception as error:  # an embedder of the operator's own may raise anything
         _log.warning("the first context failed: %s", error)
 
@@ -107,9 +109,9 @@ def create_app(memory: Memory, options: ServerOptions | None = None) -> FastAPI:
         redoc_url=None,
         redirect_slashes=False,
     )
+    app.state.languages = OfferedLanguages(chosen.serving.language, chosen.serving.languages)
     rates = Rates(chosen.serving.requests_per_second, chosen.serving.burst)
     app.state.served = AppState(memory, chosen, keys, Sessions(keys), http, rates)
-    app.state.languages = OfferedLanguages(chosen.serving.language, chosen.serving.languages)
     hide(app.state.served.link)
     guard_logs()
     problems.install(app)

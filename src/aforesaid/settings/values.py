@@ -176,7 +176,7 @@ class Reranking:
 class Alerts:
     """Limits at which alerts are raised."""
 
-    interval_seconds: float = setting(60.0, value_types.number(0.1, _DAY))
+    interval_seconds: float = setting(30.0, value_types.number(0.1, _DAY))
     """Seconds between health checks."""
     failing_seconds: float = setting(60.0, value_types.number(0, _DAY))
     """Raise an alert when a component fails for this long; clear it after it has worked for as long."""

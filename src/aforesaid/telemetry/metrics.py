@@ -28,6 +28,8 @@ PROXY_STORE: Final = "proxy_store"
 """Operation: store the new messages of a proxy request, or its reply."""
 RECALL_WAIT: Final = "recall_wait"
 """Operation: wait until fewer searches run. Searches that need not wait are not counted."""
+UPSTREAM: Final = "upstream"
+"""Operation: a request that the proxy passes on. Its model is the provider; it ends when the answer begins."""
 SEARCH_VECTOR: Final = "search_vector"
 """Operation: embed the question of a search. After a failed one the search went by words alone."""
 
@@ -43,7 +45,8 @@ class OperationMetrics(NamedTuple):
     """Number of failures by kind.
 
     Models: `unavailable`, `refused`, `garbled`, `limit`. The memory's own operations: also `store`, `changed` and
-    `invalid` (invalid arguments). All: `abandoned` (the caller was cancelled), `other`.
+    `invalid` (invalid arguments). Providers behind the proxy: `unavailable`, `timeout`, `invalid`, and the status of
+    their answer, such as `503`. All: `abandoned` (the caller was cancelled), `other`.
     """
     seconds: float = 0.0
     """Total of all calls."""

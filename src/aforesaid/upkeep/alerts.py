@@ -142,7 +142,9 @@ def performance(measured: Mapping[Key, OperationMetrics], limits: Alerts) -> Ite
             ratio = float(counts.failed > 0) if key.operation == PROXY_STORE else counts.error_rate / limits.error_rate
             yield Measurement("errors", key.operation, ratio, f"{counts.failed:,} of {counts.calls:,} {what}")
             continue
-        if counts.calls < limits.least_calls:
+        # A model or provider that answers nobody is an alert, however seldom it is called.
+        answers_nobody = key.model != OWN and counts.error_rate == 1
+        if counts.calls < limits.least_calls and not answers_nobody:
             continue
         name = key.operation if key.model == OWN else f"{key.operation} by {key.model}"
         failing = f"{counts.failed:,} of {counts.calls:,} calls of {name} failed"

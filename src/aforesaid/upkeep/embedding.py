@@ -83,15 +83,17 @@ class Embedding:
 
     async def health(self) -> Component:
         """Return the state of the embedder and how many messages wait for it."""
-        issues = () if self._error is None else (self._error,)
         if self._embedder is None:
             return Component("embedder", "active", None, (), (("model", "none"),))
-        facts = [("model", self._embedder.name)]
-        asked = self._embedder.inner if isinstance(self._embedder, CachingEmbedder) else self._embedder
+        facts, error, asked = [("model", self._embedder.name)], self._error, self._embedder
+        if isinstance(asked, CachingEmbedder):
+            # Searches use it as well, also where no message waits.
+            error, asked = error or asked.error, asked.inner
         if isinstance(asked, RemoteEmbedder):
             facts.append(("server", shown(asked.state())))
         waiting = await self._waiting(self._embedder.name)
-        status: ComponentStatus = "failing" if issues else "active"
+        status: ComponentStatus = "active" if error is None else "failing"
+        issues = () if error is None else (error,)
         return Component("embedder", status, self._last_update, issues, tuple(facts), waiting=waiting)
 
     async def close(self) -> None:

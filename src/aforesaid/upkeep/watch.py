@@ -69,7 +69,7 @@ class Watch:
         """Whether the acknowledged alerts of an earlier process were read."""
         self._statuses: dict[str, ComponentStatus] = {}
         self._earlier = self._latest = _Snapshot(clock(), {})
-        """Counters of one and two intervals ago; recent operations are those after the earlier one."""
+        """Counters of one and two minutes ago, or intervals; recent operations are those after the earlier one."""
         interval = limits.interval_seconds
         self._loop = BackgroundLoop(
             "health watch", self._work, retry_seconds=interval, longest_retry_seconds=interval, log=_log
@@ -155,9 +155,9 @@ class Watch:
             self._statuses[part.name] = part.status
 
     def _recent(self) -> tuple[dict[Key, OperationMetrics], float]:
-        """Return the counters of the last one or two intervals, and their duration in seconds."""
+        """Return the counters of the last one or two minutes, or intervals, and their duration in seconds."""
         time, counts = self._clock(), self._metrics.snapshot()
-        if time - self._latest.at >= self._limits.interval_seconds:
+        if time - self._latest.at >= max(self._limits.interval_seconds, _MINUTE):
             self._earlier, self._latest = self._latest, _Snapshot(time, counts)
         return between(self._earlier.counts, counts), time - self._earlier.at
 

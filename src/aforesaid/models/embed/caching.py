@@ -59,6 +59,8 @@ class CachingEmbedder:
         """Texts that are embedded alone, because somebody waits for them."""
         self._batches: dict[tuple[asyncio.AbstractEventLoop, str], _Batch] = {}
         """The batch of each text that is embedded with others."""
+        self.error: str | None = None
+        """Why the last call failed; None if it did not."""
 
     @property
     def name(self) -> str:
@@ -145,7 +147,7 @@ class CachingEmbedder:
         kept: LRUCache[str, Vectors],
     ) -> None:
         del self._coming[key]
-        _keep(kept, [key[1]], ended)
+        self._keep(kept, [key[1]], ended)
 
     def _begin_batch(self, loop: asyncio.AbstractEventLoop, texts: list[str]) -> _Batch:
         vectors = asyncio.ensure_future(self.inner.embed(texts))
@@ -156,17 +158,20 @@ class CachingEmbedder:
             for text in texts:
                 if self._batches.get((loop, text)) is batch:
                     del self._batches[loop, text]
-            _keep(kept, texts, ended)
+            self._keep(kept, texts, ended)
 
         vectors.add_done_callback(arrived)
         return batch
 
-
-def _keep(kept: LRUCache[str, Vectors], texts: Sequence[str], ended: asyncio.Future[Vectors]) -> None:
-    """Cache vectors. Callers get an exception; without a caller it is ignored."""
-    if ended.cancelled() or ended.exception() is not None:
-        return
-    for text, row in zip(texts, ended.result(), strict=False):
-        if row.nbytes <= kept.maxsize:
-            # A copy: a view would keep the vectors of the whole batch in memory.
-            kept[text] = row.copy()
+    def _keep(self, kept: LRUCache[str, Vectors], texts: Sequence[str], ended: asyncio.Future[Vectors]) -> None:
+        """Cache vectors. Callers get an exception; without a caller it is ignored."""
+        if ended.cancelled():
+            return
+        if (error := ended.exception()) is not None:
+            self.error = str(error) if isinstance(error, ModelError) else f"{type(error).__name__}: {error}"
+            return
+        self.error = None
+        for text, row in zip(texts, ended.result(), strict=False):
+            if row.nbytes <= kept.maxsize:
+                # A copy: a view would keep the vectors of the whole batch in memory.
+                kept[text] = row.copy()

@@ -15,7 +15,7 @@ from aforesaid.domain.report import Alert, Health
 from aforesaid.domain.scope import DEFAULT_SPACE
 from aforesaid.errors import NotFound
 from aforesaid.memory import Memory
-from aforesaid.server.dependencies import Admin, Overseer
+from aforesaid.server.dependencies import Admin, Overseer, StateDep
 from aforesaid.server.languages import N_, plural, translate
 from aforesaid.server.panel.figures import Latency, latencies
 from aforesaid.server.panel.view import Looking
@@ -54,7 +54,7 @@ class ShownAlert(NamedTuple):
 
 
 @router.get("/health")
-async def health(view: Looking, who: Overseer) -> Response:
+async def health(view: Looking, who: Overseer, here: StateDep) -> Response:
     """Show how each component is doing."""
     del who
     memory = view.memory
@@ -68,6 +68,7 @@ async def health(view: Looking, who: Overseer) -> Response:
         alerts=alerts,
         sentence=sentence(found, [each for each in alerts if each.by is None]),
         breakers={} if models is None else models.states(),
+        upstreams=here.upstream.states(),
         operations=operations,
         stats=await memory.stats(),
         verification=None,

@@ -95,6 +95,7 @@ async def read(exchange: Exchange, answer: ClientResponse) -> bytes:
     try:
         return await answer.read()
     except ClientError as error:
+        exchange.here.upstream.broke_off(exchange.provider, error)
         raise _unreachable(exchange, error) from error
 
 
@@ -161,6 +162,9 @@ async def _relay(exchange: Exchange, answer: ClientResponse, reply: Reply | None
                     _store_reply(exchange, reply)
                     stored = True
             yield data
+    except ClientError as error:
+        exchange.here.upstream.broke_off(exchange.provider, error)
+        raise
     finally:
         # Also when the client or the provider hung up: what had come until then was heard.
         if reply is not None and not stored:

@@ -2,24 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+import logging
+from collections.abc import Awaitable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from io import BytesIO
+from time import perf_counter
 from typing import Final
 from urllib.parse import urlsplit, urlunsplit
 
-from aiohttp import ClientResponse, ClientSession, ClientTimeout, DummyCookieJar, TCPConnector
+from aiohttp import ClientError, ClientResponse, ClientSession, ClientTimeout, DummyCookieJar, TCPConnector
 from cachetools import LRUCache
 from multidict import CIMultiDictProxy
 from starlette.requests import Request
 from yarl import URL
 
+from aforesaid.domain.report import Component
 from aforesaid.errors import NoModel
-from aforesaid.models.redact import hide, hide_address
+from aforesaid.models.redact import hide, hide_address, plain_address, redact
 from aforesaid.server.proxy.caller import PRIVATE_HEADERS
 from aforesaid.server.proxy.protocols.protocol import BEARER, Endpoint
 from aforesaid.settings import Provider, Settings
+from aforesaid.telemetry import CALLERS, UPSTREAM, Key, Metrics
 
+_log: Final = logging.getLogger("aforesaid.server.proxy")
+
+PATIENCE_SECONDS: Final = 20.0
+"""A request without an answer counts as failed after this time, or twice the usual one, and is still waited for."""
+_USUAL: Final = 0.95
+_NOT_THE_CLIENT: Final = frozenset({401, 402, 403, 408, 429})
+"""Statuses below 500 that are no fault of the client: the key is the operator's, and so are its credit and limits."""
+_CLIENT_FAULT: Final = 400
+_SERVER_FAULT: Final = 500
+_NOT_IMPLEMENTED: Final = 501
 _TIMEOUT: Final = ClientTimeout(total=None, sock_connect=10.0, sock_read=600.0)
 _CONNECTIONS: Final = 1_000
 _STRICT_MODELS: Final = 1_000
@@ -41,11 +58,63 @@ _NOT_RETURNED: Final = frozenset(
 )  # fmt: skip
 
 
-class Upstream:
-    """The providers behind the proxy, and the connections to them."""
+@dataclass(slots=True)
+class ProviderCalls:
+    """What a provider did with the requests that were sent to it."""
 
-    def __init__(self, settings: Settings) -> None:
+    name: str
+    address: str
+    failures: int = 0
+    """Failed requests since the last answer."""
+    error: str | None = None
+    """How the last of them failed; None if it has answered since."""
+    reached: bool = False
+    """Whether the last failure came as an answer. Then a list of models does not tell that the models work again."""
+    last_answer: datetime | None = None
+    last_failure: datetime | None = None
+    answered_at: float = float("-inf")
+    """When it last answered, by the clock of `perf_counter`."""
+    in_vain: float = 0.0
+    """Seconds that clients waited since its last answer before they hung up."""
+
+    @property
+    def state(self) -> str:
+        """Its state in words."""
+        if self.error is not None:
+            return "failing"
+        return "not called yet" if self.last_answer is None else "working"
+
+    def answered(self) -> None:
+        """Record an answer."""
+        if self.error is not None:
+            _log.warning("%s answers again", self.name)
+        self.failures, self.error, self.reached, self.in_vain = 0, None, False, 0.0
+        self.last_answer, self.answered_at = datetime.now(UTC), perf_counter()
+
+    def failed(self, error: str, *, reached: bool) -> None:
+        """Record a failure. The first one is logged."""
+        if self.error is None:
+            _log.warning("%s at %s: %s", self.name, self.address, error)
+        self.failures, self.error, self.reached = self.failures + 1, error, reached
+        self.last_failure = datetime.now(UTC)
+
+    def hung_up(self, waited: float) -> None:
+        """Record a client that did not wait for the answer. Clients that all do so have no provider that answers."""
+        self.in_vain += waited
+        if self.in_vain >= PATIENCE_SECONDS:
+            self.failed(f"no answer in {self.in_vain:.0f} s, until the clients hung up", reached=False)
+
+
+class Upstream:
+    """The providers behind the proxy, and the connections to them.
+
+    Every request is passed on, whatever became of those before it: the client decides whether to try again.
+    """
+
+    def __init__(self, settings: Settings, metrics: Metrics) -> None:
         self._settings = settings
+        self._metrics = metrics
+        self._calls: dict[str, ProviderCalls] = {}
         self._client: ClientSession | None = None
         self.strict_models: LRUCache[tuple[str, str], bool] = LRUCache(_STRICT_MODELS)
         """Providers and models that refused a system message in the middle of a conversation."""
@@ -124,18 +193,100 @@ class Upstream:
         if provider.api_key is not None:
             key = str.__str__(provider.api_key)
             headers[endpoint.key_header] = f"Bearer {key}" if endpoint.key_header == BEARER else key
-        return await self._client.request(
-            request.method,
-            URL(address, encoded=True),
-            headers=headers,
-            data=body if body is None or len(body) < _LARGE else BytesIO(body),
-            allow_redirects=False,
+        return await self._counted(
+            provider,
+            self._client.request(
+                request.method,
+                URL(address, encoded=True),
+                headers=headers,
+                data=body if body is None or len(body) < _LARGE else BytesIO(body),
+                allow_redirects=False,
+            ),
+            is_work=request.method == "POST",
         )
+
+    async def _counted(
+        self, provider: Provider, answering: Awaitable[ClientResponse], *, is_work: bool
+    ) -> ClientResponse:
+        """Return the answer of a provider when it begins, and count what became of the request."""
+        calls, began, loop = self.calls_of(provider), perf_counter(), asyncio.get_running_loop()
+        # What is counted if nothing else happens: the client hung up.
+        failure: str | None = "abandoned"
+        waiting: asyncio.TimerHandle
+
+        def look() -> None:
+            nonlocal failure, waiting
+            waited = perf_counter() - began
+            if failure == "abandoned" and waited >= self._patience(provider) and calls.answered_at < began:
+                calls.failed(f"no answer for {waited:.0f} s", reached=False)
+                failure = "timeout"
+            waiting = loop.call_later(PATIENCE_SECONDS, look)
+
+        waiting = loop.call_later(PATIENCE_SECONDS, look)
+        try:
+            answer = await answering
+            failure = _failure(answer.status)
+        except ClientError as error:
+            failure = "unavailable"
+            calls.failed(redact(f"{type(error).__name__} {error}"), reached=False)
+            raise
+        except asyncio.CancelledError:
+            if failure == "abandoned":
+                calls.hung_up(perf_counter() - began)
+            raise
+        finally:
+            waiting.cancel()
+            self._metrics.called(UPSTREAM, provider.name, perf_counter() - began, failure=failure)
+        if failure is not None and failure not in CALLERS:
+            if is_work:
+                calls.failed(f"answered with {answer.status} {answer.reason}", reached=True)
+        elif is_work or not calls.reached:
+            calls.answered()
+        return answer
+
+    def _patience(self, provider: Provider) -> float:
+        """Return after how many seconds a request without an answer counts as failed."""
+        counted = self._metrics.snapshot().get(Key(UPSTREAM, provider.name))
+        return max(PATIENCE_SECONDS, 0.0 if counted is None else 2 * counted.within(_USUAL))
+
+    def broke_off(self, provider: Provider, error: ClientError) -> None:
+        """Record that an answer ended early."""
+        self.calls_of(provider).failed(redact(f"broke off: {type(error).__name__} {error}"), reached=False)
+
+    def calls_of(self, provider: Provider) -> ProviderCalls:
+        """Return what a provider did with its requests."""
+        if provider.name not in self._calls:
+            self._calls[provider.name] = ProviderCalls(provider.name, plain_address(provider.base_url))
+        return self._calls[provider.name]
+
+    def states(self) -> list[ProviderCalls]:
+        """Return what each provider did that is configured for the proxy or was asked."""
+        try:
+            configured = self.upstreams()
+        except NoModel:
+            configured = []
+        known = {each.name: self.calls_of(each) for each in configured}
+        return list((known | self._calls).values())
+
+    def health(self) -> Component:
+        """Return the health of the providers. One fails from its first failed request until it answers one."""
+        states = self.states()
+        issues = tuple(f"{each.name} at {each.address}: {each.error}" for each in states if each.error is not None)
+        facts = tuple((each.name, each.state) for each in states) or (("providers", "none"),)
+        answers = [each.last_answer for each in states if each.last_answer is not None]
+        return Component("upstream", "failing" if issues else "active", max(answers, default=None), issues, facts)
 
     async def close(self) -> None:
         """Let go of all connections."""
         if self._client is not None:
             await self._client.close()
+
+
+def _failure(status: int) -> str | None:
+    """Return the kind of failure that a status means; None for an answer. Of the client's own faults it is known."""
+    if status in _NOT_THE_CLIENT or (status >= _SERVER_FAULT and status != _NOT_IMPLEMENTED):
+        return str(status)
+    return "invalid" if status >= _CLIENT_FAULT else None
 
 
 def returned(headers: CIMultiDictProxy[str]) -> dict[str, str]:
