@@ -13,6 +13,7 @@ import aforesaid
 from aforesaid import Memory
 from aforesaid.cli import app
 from aforesaid.errors import InvalidInput, NotFound
+from aforesaid.models.tokens import count_messages
 from aforesaid.store import questions
 from cli.typed import ok
 
@@ -33,14 +34,26 @@ async def test_a_context_that_was_sent_has_a_receipt_of_what_it_showed(memory: M
     assert (sent.id, sent.reply, sent.caller, sent.profile) == (context.receipt, reply.seq, "app", "default")
     assert (sent.tokens, sent.budget, sent.model) == (context.tokens, 2_000, "gpt-4o")
     assert sent.knew == "1 message and 1 memory"
-    assert {section.name: section.tokens for section in sent.sections} == {
-        report.name: report.tokens for report in context.sections if report.items
-    }
+    assert [section.name for section in sent.sections] == [report.name for report in context.sections if report.items]
     assert await ann.receipts() == [sent]
     assert await ann.receipts(replies=[reply]) == [sent]
     assert await ann.receipt(sent.id) == sent
     texts = [source.text for source in (await ann.receipt_sources(sent)).values()]
     assert texts == ["I moved to Berlin last week.", "ann likes tea."]
+
+
+@pytest.mark.defect("S6")
+@pytest.mark.parametrize("budget", [300, 1_000, 8_000])
+async def test_a_receipt_counts_what_was_sent_as_it_was_sent(memory: Memory, budget: int) -> None:
+    ann = memory.user("ann")
+    for number in range(40):
+        await ann.add("user" if number % 2 else "assistant", f"Sausage number {number} was eaten by Bella, my dog.")
+    await ann.remember("likes tea")
+    context = await ann.context("Who ate the sausages?", budget=budget, system="Be brief.")
+    sent = await ann.sent(context)
+    assert sent.tokens == context.tokens == count_messages(context.messages)
+    assert sent.tokens == sum(section.tokens for section in sent.sections)
+    assert all(section.tokens for section in sent.sections)
 
 
 async def test_a_receipt_holds_no_text(memory: Memory) -> None:

@@ -10,7 +10,8 @@ import pytest
 
 from aforesaid.domain.context_receipt import ContextReceipt
 from aforesaid.memory import UserMemory
-from aforesaid.testing.faults import TooManyRequests
+from aforesaid.models.tokens import count_tokens
+from aforesaid.testing.faults import ServerError, TooManyRequests
 from server.talking import Talk, eventually
 
 HEADER = "x-aforesaid-receipt"
@@ -79,9 +80,62 @@ def test_a_reply_has_a_receipt_of_what_the_model_was_told(
     assert receipt.output_tokens
     assert set(receipt.milliseconds) == {"context", "first_byte", "reply"}
     assert receipt.caller.endswith("test app")
-    assert receipt.sections[-1].name == "request"
+    *added, own = receipt.sections
+    assert own.name == "request"
     assert receipt.tokens == sum(section.tokens for section in receipt.sections)
-    assert int(answer.headers["x-aforesaid-tokens"]) <= receipt.budget
+    assert sum(section.tokens for section in added) == int(answer.headers["x-aforesaid-tokens"]) <= receipt.budget
+
+
+@pytest.mark.defect("S6")
+@pytest.mark.parametrize("path", list(PROTOCOLS))
+def test_a_receipt_counts_what_was_added_as_it_was_sent(talk: Talk, request: pytest.FixtureRequest, path: str) -> None:
+    talk.model.say(lambda asked: f"You said: {asked.question}")
+    ann = person(talk, request)
+    for number in range(30):
+        talk.server.run(ann.add("user", f"Bella, my dog, ate sausage number {number} in the kitchen."))
+    talk.server.run(ann.remember("I live in Lisbon."))
+    talk.server.run(ann.note("instruction", "Ann wants short answers.", importance=9))
+    asked = len(talk.model.requests)
+    answer = post(talk, path, QUESTION)
+    (sent,) = talk.model.requests[asked:]
+    receipt = receipt_of(talk, request, answer)
+    *added, own = receipt.sections
+    header = int(answer.headers["x-aforesaid-tokens"])
+    with_headings = [section for section in added if section.name in {"instructions", "snippets", "recent"}]
+    assert len(with_headings) > 1
+    assert sum(section.tokens for section in added) == header == receipt.tokens - own.tokens
+    for section in with_headings:
+        assert section.tokens > sum(item.tokens for item in section.items), "with its heading"
+    whole = count_tokens(text_sent(sent.body), "m") - count_tokens(QUESTION, "m")
+    assert header == pytest.approx(whole, abs=6), "two line breaks stand between it and the question"
+
+
+def text_sent(body: Mapping[str, Any]) -> str:
+    """Return all texts that a provider was sent."""
+    found: list[str] = []
+
+    def collect(value: object, name: str = "") -> None:
+        if isinstance(value, Mapping):
+            for key, each in value.items():
+                collect(each, key)
+        elif isinstance(value, list):
+            for each in value:
+                collect(each, name)
+        elif isinstance(value, str) and name in {"content", "text", "system", "prompt", "input", "instructions"}:
+            found.append(value)
+
+    collect(body)
+    return "\n".join(found)
+
+
+@pytest.mark.defect("S6")
+def test_a_request_that_was_sent_without_memory_has_no_tokens_of_it(talk: Talk, request: pytest.FixtureRequest) -> None:
+    post(talk, "/v1/chat/completions", FACT)
+    talk.model.fail(ServerError(400, "context_length_exceeded"), times=1)
+    answer = post(talk, "/v1/chat/completions", QUESTION)
+    assert answer.status_code == 200
+    assert answer.headers["x-aforesaid-tokens"] == "0"
+    assert [section.name for section in receipt_of(talk, request, answer).sections] == ["request"]
 
 
 def test_a_request_that_the_provider_refuses_has_a_receipt_without_a_reply(

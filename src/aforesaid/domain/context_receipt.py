@@ -42,7 +42,7 @@ class SentItem(NamedTuple):
 
 
 class SentSection(NamedTuple):
-    """One section of a context. Its tokens include its heading."""
+    """One section of a context. Its tokens include its heading and what frames its items; those of items do not."""
 
     name: str
     tokens: int
@@ -65,7 +65,7 @@ class ContextReceipt:
     profile: str
     budget: int
     tokens: int
-    """Tokens of all sections together."""
+    """Tokens of what was sent, as it was sent: the sum of its sections."""
     sections: tuple[SentSection, ...] = ()
     model: str | None = None
     reply: int | None = None

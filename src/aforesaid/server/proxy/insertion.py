@@ -61,6 +61,9 @@ class MemoryText(NamedTuple):
     """All that was written."""
 
 
+NO_TEXT: Final = MemoryText("", "", 0)
+
+
 def write(
     context: Context,
     client: ClientHas,
@@ -173,6 +176,11 @@ def _has(client: ClientHas, item: Item) -> bool:
 
 def _is_question(item: Item, client: ClientHas) -> bool:
     return item.role == "user" and Turn("user", item.text).words == client.question
+
+
+def empty(section: SectionName) -> str:
+    """Return a section without items: its heading and tags."""
+    return _with_lines("", [(True, "")]) if section in _TURNS else block(section, (), "")
 
 
 def _blocks(items: Iterable[Item], user: str) -> str:

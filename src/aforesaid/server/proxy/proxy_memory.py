@@ -183,7 +183,7 @@ class ProxyMemory:
             outcome.text = self._written(outcome, context, question, counter, room)
             outcome.limited = context.limited
             if outcome.receipt is not None:
-                outcome.receipt.items = outcome.text.items
+                outcome.receipt.text = outcome.text
                 outcome.receipt.budget = min(room, context.budget)
                 outcome.receipt.limited = context.limited
                 outcome.receipt.note("context")

@@ -12,6 +12,8 @@ from aforesaid.domain.checks import moment
 from aforesaid.domain.clock import now
 from aforesaid.domain.context_receipt import REQUEST, ContextReceipt, SentSection, new_receipt_id
 from aforesaid.domain.scope import Scope
+from aforesaid.models.tokens import counter_for
+from aforesaid.server.proxy.insertion import NO_TEXT, MemoryText, empty
 from aforesaid.server.proxy.reply import Reply
 
 
@@ -24,7 +26,7 @@ class RequestReceipt:
     """Tokens of what the client itself sent."""
     budget: int = 0
     """Tokens that the memory was allowed to add."""
-    items: tuple[Item, ...] = ()
+    text: MemoryText = NO_TEXT
     """What was added from the memory."""
     limited: str | None = None
     """Why something may be missing; None if all sources were searched."""
@@ -47,13 +49,15 @@ class RequestReceipt:
 
     def sent_without_memory(self) -> None:
         """Note that the provider got the request as the client sent it."""
-        self.items = ()
+        self.text = NO_TEXT
 
     def receipt(
         self, scope: Scope, thread: str, caller: str, profile: str, *, reply: int | None, answer: Reply | None
     ) -> ContextReceipt:
         """Return the receipt. `reply` is the number of the stored reply, `answer` what the provider sent."""
-        sections = (*sections_of_items(_known(self.items)), SentSection(REQUEST, self.request_tokens))
+        counter = counter_for(self.model)
+        known = sections_of_items(_known(self.text.items), self.text.tokens, lambda name: counter.count(empty(name)))
+        sections = (*known, SentSection(REQUEST, self.request_tokens))
         return ContextReceipt(
             id=self.id,
             space=scope.space,

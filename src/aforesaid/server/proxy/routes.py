@@ -100,7 +100,9 @@ async def _answered(
 
 
 async def _without_memory(exchange: Exchange, plain: bytes) -> ClientResponse:
-    """Send a chat on as the client sent it, and note that for the receipt."""
+    """Send a chat on as the client sent it, and note that for the headers and the receipt."""
+    if exchange.outcome is not None:
+        exchange.outcome.text = None
     if exchange.receipt is not None:
         exchange.receipt.sent_without_memory()
     return await send(exchange, plain)
