@@ -7,13 +7,14 @@ import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
-from html import escape
+from html import escape, unescape
 
 import httpx2
 import pytest
 
 from aforesaid.profiles.recipe import SECTIONS
 from aforesaid.server.pages import STATIC
+from aforesaid.server.panel import search
 from aforesaid.server.panel.inspector import WHY
 from server.panelling import READS, WRITES
 from server.serving import ADDRESS, Running, running
@@ -44,6 +45,30 @@ async def browsing(server: Running, token: str) -> AsyncIterator[tuple[httpx2.As
         who = server.here.sessions.find(cookie or "")
         assert who is not None
         yield browser, who.csrf or ""
+
+
+@pytest.mark.defect("S8")
+async def test_a_search_over_everybody_goes_on_until_all_were_searched(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "SECONDS", 0.0)
+    async with running() as server, browsing(server, str.__str__(server.here.link)) as (browser, _):
+        await server.memory.user("first").add("user", "The hazelnuts are in the cellar.")
+        for number in range(109):
+            await server.memory.user(f"person-{number}").add("user", f"My number is {number}.")
+        address, told, hits = "/search?text=hazelnuts&kind=message&kind=summary&limit=5", [], []
+        while address:
+            page = (await browser.get(address)).text
+            told += re.findall(r"people \d+ to \d+ of 110 searched", page)
+            hits.append("in the cellar" in page)
+            found = re.search(r'href="(/search[^"]*)">Search \d+ more', page)
+            address = unescape(found[1]) if found else ""
+            assert not address or {"kind=message", "kind=summary", "limit=5"} <= set(address.split("&")), "the filters"
+        assert told == [f"people {some} of 110 searched" for some in ("1 to 48", "49 to 96", "97 to 110")]
+        assert hits == [False, False, True]
+        monkeypatch.setattr(search, "SECONDS", 600.0)
+        page = (await browser.get("/search?text=hazelnuts")).text
+        assert "all 110 people searched" in page
+        assert "in the cellar" in page
+        assert "more people" not in page
 
 
 SECRETS = {user: (f"secret of {user}", f"{user} keeps a secret") for user in ("ann", "bob", "eve")}

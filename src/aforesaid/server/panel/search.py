@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from itertools import chain
+from time import monotonic
 from typing import Annotated, Any, Final, NamedTuple, cast
+from urllib.parse import urlencode
 
 from fastapi import APIRouter, Query
 from starlette.responses import Response
@@ -18,13 +20,15 @@ from aforesaid.errors import InvalidInput
 from aforesaid.recall import ARMS, DEFAULT_KINDS, KINDS, Turn
 from aforesaid.server.languages import translate
 from aforesaid.server.panel import forms
-from aforesaid.server.panel.view import Looking, View
+from aforesaid.server.panel.view import Looking, Parts, View
 
 router = APIRouter()
 
 _LIMITS: Final = (5, 10, 20, 50)
 _PEOPLE_AT_ONCE: Final = 48
-"""People searched for one page when everybody is searched, last active first. The page leads on to the next ones."""
+"""People searched before a page is shown with what was found, last active first. It leads on to the next ones."""
+SECONDS: Final = 2.0
+"""Time in which further people are searched while nothing was found. There is no index of a whole space."""
 _SIDE_BY_SIDE: Final = 16
 """Of them searched at the same time."""
 _NOTABLE: Final = 0.25
@@ -93,13 +97,19 @@ async def search(
     whose = view.who.user_of(await view.find(user) or None) or ""
     asked: dict[str, Any] = {"arms": arms, "min_score": 0 if weak else None, **limits.arguments}
     found: list[PersonHit] | None = None
-    searched, further = 1, False
+    searched, total = 1, 1
     if text.strip() and whose:
         found = [PersonHit(whose, hit) for hit in await view.person(whose).search(text, limit, **asked)]
     elif text.strip():
-        found, searched, further = await _everybody(view, text, limit, max(skip, 0), asked)
+        found, searched = await _everybody(view, text, limit, max(skip, 0), asked)
+        totals = await view.totals()
+        total = 0 if totals is None else totals.users
     authors = [each.hit.message.author for each in found or () if each.hit.message is not None]
     await view.look_up([whose, *authors, *(each.user for each in found or ())])
+    reached = max(skip, 0) + searched
+    again: dict[str, Parts] = {"text": text, "arms": arms, "limit": limit, "since": limits.since, "until": limits.until}
+    again |= {"speaker": speaker, "weak": "1" if weak else None, "skip": reached}
+    chosen = urlencode([("kind", each) for each in kinds])
     return view.page(
         "search.html",
         text=text,
@@ -107,8 +117,9 @@ async def search(
         people=await view.offered(),
         found=found,
         searched=searched,
-        skip=max(skip, 0),
-        further=further,
+        reached=reached,
+        total=total,
+        next_people=f"{view.address('/search', **again)}&{chosen}" if reached < total and searched else None,
         limits=limits,
         left_out=[each for each in kinds if each not in asked["kinds"]],
         all_kinds=KINDS,
@@ -124,13 +135,25 @@ async def search(
 
 async def _everybody(
     view: View, text: str, limit: int, skip: int, asked: dict[str, Any]
-) -> tuple[list[PersonHit], int, bool]:
-    """Search the memories of people; return the best hits, how many people, and whether there are more.
+) -> tuple[list[PersonHit], int]:
+    """Search the memories of people until something is found; return the best hits, and how many people were searched.
 
     Scores mean the same in every memory, so they are compared. The audit log names those of whom something is shown.
     """
-    people = await view.page_of_people(_PEOPLE_AT_ONCE + 1, skip)
-    users = [each.user.id for each in people[:_PEOPLE_AT_ONCE]]
+    found: list[PersonHit] = []
+    searched, until = 0, monotonic() + SECONDS
+    while users := [each.user.id for each in await view.page_of_people(_PEOPLE_AT_ONCE, skip + searched)]:
+        found = await _search(view, users, text, limit, asked)
+        searched += len(users)
+        if found or len(users) < _PEOPLE_AT_ONCE or monotonic() >= until:
+            break
+    best = sorted(found, key=lambda each: -each.hit.score)[:limit]
+    for user in dict.fromkeys(each.user for each in best):
+        await view.person(user).record_access("memory.search", "search")
+    return best, searched
+
+
+async def _search(view: View, users: Sequence[str], text: str, limit: int, asked: dict[str, Any]) -> list[PersonHit]:
     found: list[PersonHit] = []
 
     async def search(user: str, turn: Turn) -> list[PersonHit]:
@@ -143,10 +166,7 @@ async def _everybody(
         for first in range(0, len(users), _SIDE_BY_SIDE):
             some = await asyncio.gather(*(search(user, turn) for user in users[first : first + _SIDE_BY_SIDE]))
             found += chain.from_iterable(some)
-    best = sorted(found, key=lambda each: -each.hit.score)[:limit]
-    for user in dict.fromkeys(each.user for each in best):
-        await view.person(user).record_access("memory.search", "search")
-    return best, len(users), len(people) > _PEOPLE_AT_ONCE
+    return found
 
 
 def _day(typed: str, field: str) -> datetime | None:
