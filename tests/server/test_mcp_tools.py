@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from mcp import MCPError
-from mcp_types import ResourceTemplateReference, TextContent
+from mcp import Client, MCPError
+from mcp_types import INVALID_PARAMS, ResourceTemplateReference, TextContent
 
 from aforesaid.models.tokens import count_tokens
 from aforesaid.settings import Serving
@@ -199,6 +199,41 @@ async def test_prompts_carry_what_is_remembered(server: Live) -> None:
         assert "cello" in about.messages[0].content.text  # type: ignore[union-attr]
         ahead = await client.get_prompt("coming_up", {})
         assert "water the plants" in ahead.messages[0].content.text  # type: ignore[union-attr]
+
+
+ARGUMENTS = {"with_memory": {"message": "What does Tom play?"}, "about_person": {"name": "Tom"}, "coming_up": {}}
+
+
+@pytest.mark.defect("S11")
+async def test_the_listed_arguments_of_prompts_are_those_that_they_need(server: Live) -> None:
+    async def listed(client: Client) -> dict[str, set[str]]:
+        found = (await client.list_prompts()).prompts
+        return {each.name: {one.name for one in each.arguments or () if one.required} for each in found}
+
+    async with over_http(server, server.key(space="prompts", user="ann")) as client:
+        assert await listed(client) == {name: set(given) for name, given in ARGUMENTS.items()}
+        for name, given in ARGUMENTS.items():
+            assert (await client.get_prompt(name, given)).messages
     async with over_http(server, server.key(space="prompts")) as client:
-        with pytest.raises(MCPError, match="argument `user`"):
-            await client.get_prompt("coming_up", {})
+        assert await listed(client) == {name: {*given, "user"} for name, given in ARGUMENTS.items()}
+        for name, given in ARGUMENTS.items():
+            assert (await client.get_prompt(name, {**given, "user": "ann"})).messages
+            for argument in (*given, "user"):
+                rest = {each: value for each, value in {**given, "user": "ann"}.items() if each != argument}
+                with pytest.raises(MCPError, match=f"{name} needs the argument `{argument}`") as error:
+                    await client.get_prompt(name, rest)
+                assert error.value.error.code == INVALID_PARAMS
+        with pytest.raises(MCPError, match="coming_up has no argument 'when'; its arguments are user"):
+            await client.get_prompt("coming_up", {"user": "ann", "when": "today"})
+        with pytest.raises(MCPError, match="There is no prompt 'coming'; the prompts are with_memory"):
+            await client.get_prompt("coming", {"user": "ann"})
+
+
+@pytest.mark.defect("S11")
+async def test_tools_need_the_user_on_a_connection_for_several(server: Live) -> None:
+    async with over_http(server, server.key(space="prompts")) as client:
+        for tool in (await client.list_tools()).tools:
+            assert ("user" in tool.input_schema["properties"]) == ("user" in tool.input_schema.get("required", ()))
+    async with over_http(server, server.key(space="prompts", user="ann")) as client:
+        for tool in (await client.list_tools()).tools:
+            assert "user" not in tool.input_schema.get("required", ())

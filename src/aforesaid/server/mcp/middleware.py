@@ -7,7 +7,7 @@ from typing import Any, Final
 import anyio
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.shared.exceptions import MCPError
-from mcp_types import ListResourcesResult, ListToolsResult
+from mcp_types import ListPromptsResult, ListResourcesResult, ListToolsResult, Prompt, Tool
 
 from aforesaid.server.mcp.access import CALLER, CredentialOf
 from aforesaid.server.mcp.resources import Resources
@@ -33,7 +33,10 @@ class Callers:
 
 
 class Lists:
-    """Shows in lists what the caller may use: no tools that write to one who reads, and their own resources."""
+    """Shows in lists what the caller may use: no tools that write to one who reads, and their own resources.
+
+    On a connection for several users, tools and prompts need the argument `user`.
+    """
 
     def __init__(self, resources: Resources) -> None:
         self._resources = resources
@@ -43,13 +46,34 @@ class Lists:
         result = await call_next(ctx)
         who = CALLER.get()
         if ctx.method == "resources/list" and result is not None:
-            listed = ListResourcesResult.model_validate(result)
-            return listed.model_copy(update={"resources": await self._resources.of_caller(who)})
-        if ctx.method != "tools/list" or result is None or who.may("app"):
+            resources = ListResourcesResult.model_validate(result)
+            return resources.model_copy(update={"resources": await self._resources.of_caller(who)})
+        if ctx.method == "prompts/list" and result is not None and who.user is None:
+            prompts = ListPromptsResult.model_validate(result)
+            return prompts.model_copy(update={"prompts": list(map(_prompt_for_several, prompts.prompts))})
+        if ctx.method != "tools/list" or result is None:
             return result
-        tools = ListToolsResult.model_validate(result)
-        reading = [tool for tool in tools.tools if tool.annotations is not None and tool.annotations.read_only_hint]
-        return tools.model_copy(update={"tools": reading})
+        listed = ListToolsResult.model_validate(result)
+        tools = listed.tools
+        if not who.may("app"):
+            tools = [tool for tool in tools if tool.annotations is not None and tool.annotations.read_only_hint]
+        if who.user is None:
+            tools = list(map(_tool_for_several, tools))
+        return listed.model_copy(update={"tools": tools})
+
+
+def _prompt_for_several(prompt: Prompt) -> Prompt:
+    arguments = [
+        each.model_copy(update={"required": True}) if each.name == "user" else each for each in prompt.arguments or ()
+    ]
+    return prompt.model_copy(update={"arguments": arguments})
+
+
+def _tool_for_several(tool: Tool) -> Tool:
+    if "user" not in tool.input_schema.get("properties", {}):
+        return tool
+    required = [*tool.input_schema.get("required", ()), "user"]
+    return tool.model_copy(update={"input_schema": {**tool.input_schema, "required": required}})
 
 
 class Cancellations:

@@ -12,7 +12,8 @@ from typing import Any, Final
 import anyio
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
-from mcp_types import CallToolResult, InputRequiredResult, TextContent
+from mcp.shared.exceptions import MCPError
+from mcp_types import INVALID_PARAMS, CallToolResult, GetPromptResult, InputRequiredResult, TextContent
 from pydantic import ValidationError
 
 from aforesaid.errors import AforesaidError
@@ -51,6 +52,30 @@ class AgentServer(MCPServer[None]):
         if isinstance(result, CallToolResult) and result.structured_content is not None:
             return result.model_copy(update={"content": [_compact(result.structured_content)]})
         return result
+
+    async def get_prompt(
+        self, name: str, arguments: dict[str, Any] | None = None, context: Context[None, Any] | None = None
+    ) -> GetPromptResult | InputRequiredResult:
+        """Return a prompt. Raises MCPError for one that does not exist, and for missing or unknown arguments."""
+        prompt = self._prompt_manager.get_prompt(name)
+        if prompt is None:
+            known = ", ".join(each.name for each in self._prompt_manager.list_prompts())
+            raise MCPError(INVALID_PARAMS, f"There is no prompt {name!r}; the prompts are {known}.")
+        taken, given = prompt.arguments or [], arguments or {}
+        for_several = CALLER.get().user is None
+        needed = [each.name for each in taken if each.required or (each.name == "user" and for_several)]
+        if missing := [f"`{each}`" for each in needed if not given.get(each)]:
+            words = f"{name} needs the argument {' and the argument '.join(missing)}."
+            if "`user`" in missing:
+                words += " This connection is for several users: `user` says whose memory is meant."
+            raise MCPError(INVALID_PARAMS, words)
+        if unknown := sorted(given.keys() - {each.name for each in taken}):
+            arguments_of = ", ".join(each.name for each in taken)
+            raise MCPError(
+                INVALID_PARAMS,
+                f"{name} has no argument {', '.join(map(repr, unknown))}; its arguments are {arguments_of}.",
+            )
+        return await super().get_prompt(name, arguments, context)
 
     def _check(self, name: str, arguments: dict[str, Any]) -> None:
         """Raise ToolError for a tool that does not exist, that the caller may not use, or for unknown arguments."""
