@@ -483,3 +483,59 @@ async def test_wishes_in_any_words_become_instructions_for_the_assistant_alone(
         await memory.upkeep()
         assert [known.kind for known in await user.memories()] == ["instruction"]
         assert "instruction" not in [known.kind for known in await group.memories()]
+
+
+APRIL = datetime(2026, 4, 15, 12, tzinfo=UTC)
+
+
+@pytest.mark.req("G21")
+@pytest.mark.defect("M2")
+async def test_a_laboratory_value_is_no_appointment(encoder: LocalEmbedder) -> None:
+    async with connect(embedder=encoder) as memory:
+        user = memory.user("ann")
+        await say(user, "My blood test: HbA1c 8.6. All fine.", at=APRIL)
+        await memory.upkeep()
+        assert [each.event for each in await user.memories(active=None)] == [None]
+
+
+@pytest.mark.req("G21")
+@pytest.mark.defect("M3")
+@pytest.mark.parametrize(
+    ("said", "day"),
+    [
+        ("hab mich für den halbmarathon am 19. oktober angemeldet", datetime(2026, 10, 19, tzinfo=UTC)),
+        ("Desde el lunes trabajo en la flota de autobuses de Sevilla", datetime(2026, 4, 13, tzinfo=UTC)),
+    ],
+)
+async def test_the_day_of_a_memory_follows_from_its_words(encoder: LocalEmbedder, said: str, day: datetime) -> None:
+    async with connect(embedder=encoder) as memory:
+        user = memory.user("ann")
+        await say(user, said, at=APRIL)
+        await memory.upkeep()
+        assert [each.event and each.event.start for each in await user.memories(active=None)] == [day]
+
+
+@pytest.mark.req("G21")
+@pytest.mark.defect("M3")
+@pytest.mark.parametrize("words", ["empecé el lunes en la flota", "il tetto ha ceduto domenica notte"])
+async def test_what_began_does_not_expire_as_an_appointment(words: str) -> None:
+    async with connect() as memory:
+        user = memory.user("ann")
+        await say(user, words, at=APRIL)
+        (said,) = await user.history()
+    people = {"ann": Person("ann", "Ann")}
+    (found,) = salient.in_own_words(said, [], "schedule", 7, people, people["ann"], UTC)
+    assert (found.category, found.kind) == ("fact", "event")
+
+
+@pytest.mark.req("G21")
+@pytest.mark.defect("M3")
+async def test_what_he_is_going_to_do_is_not_an_appointment_of_the_speaker(encoder: LocalEmbedder) -> None:
+    async with connect(embedder=encoder) as memory:
+        user = memory.user("ann")
+        await say(user, "My brother Tom called today.", "he starts a new job at Siemens in March", at=APRIL)
+        await memory.upkeep()
+        (known,) = [each for each in await user.memories(active=None) if "Siemens" in each.text]
+    assert (known.about, known.category) == ("Tom", "fact")
+    assert known.event is not None
+    assert known.event.start == datetime(2027, 3, 1, tzinfo=UTC)

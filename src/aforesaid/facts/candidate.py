@@ -20,7 +20,6 @@ from aforesaid.models.offline import (
     may_ask_for_good,
     recognise_request,
 )
-from aforesaid.text.times.coming import direction_of
 from aforesaid.text.times.find import When, find_times
 from aforesaid.text.times.request import read_requested_time
 
@@ -162,7 +161,7 @@ def event_in(text: str, said: datetime, category: Category) -> Event | None:
     if category == "reminder":
         requested = read_requested_time(text, said)
         return None if requested is None else _event(requested.when)
-    found = find_times(text, said, "future" if category in DATED else direction_of(text))
+    found = find_times(text, said, "future" if category in DATED else "nearest", by_words=True)
     return _event(found[0]) if found else None
 
 

@@ -27,7 +27,8 @@ from aforesaid.models.offline.memories.extract import written_time
 from aforesaid.models.salience import PLAIN_WORDS, Judgement
 from aforesaid.text.languages import guess_language
 from aforesaid.text.openers import without_opener
-from aforesaid.text.pointing import begins_with_pronoun, points_elsewhere
+from aforesaid.text.pointing import begins_with_pronoun, is_about_somebody, points_elsewhere
+from aforesaid.text.relations import mentioned_people
 from aforesaid.text.scripts import UNSPACED_LANGUAGES
 from aforesaid.text.sentences import is_question, length_in_words, split_sentences
 from aforesaid.text.stop_words import stop_words
@@ -113,7 +114,8 @@ def by_salience(
             answered = previous.get(message.seq)
             for quoted in _quoted(message, answered, ruled, speaker, judgement):
                 own = with_assistant and message.author == owner.id
-                found.append(_candidate(message, quoted, judgement, people, owner, zone, to_assistant=own))
+                candidate = _candidate(message, quoted, judgement, people, owner, zone, to_assistant=own)
+                found.append(candidate._replace(about=_meant(quoted.words, message, [*before, *messages], speaker)))
         else:
             found += [
                 _candidate(message, _Quoted(part.words, None), part.judgement, people, owner, zone, to_assistant=True)
@@ -326,6 +328,17 @@ def _candidate(
     )
 
 
+def _meant(words: str, message: Message, around: Sequence[Message], speaker: Person) -> str | None:
+    """Return whom "he" or "she" at the beginning of words means: the person whom the speaker mentioned last."""
+    if not is_about_somebody(words, guess_language(words)):
+        return None
+    own = [each for each in around if (each.thread, each.author, each.role) == (message.thread, message.author, "user")]
+    for earlier in reversed([each for each in in_time_order(own) if each.session == message.session]):
+        if earlier.seq < message.seq and (mentions := mentioned_people(earlier.text, speaker.names)):
+            return mentions[-1].name or mentions[-1].relation
+    return None
+
+
 def _time_in(words: str, said: datetime) -> When | None:
     """Return the time that words name; None if they name several, or one that is not certain.
 
@@ -333,13 +346,14 @@ def _time_in(words: str, said: datetime) -> When | None:
     month or year without its number may be another one if it is far away: "in January", said in June, or "twice in 30
     years". The next one is meant where the words say that it is still to come: "is getting married in January".
     """
-    direction = direction_of(words)
-    times = find_times(words, said, direction)
+    times = find_times(words, said, by_words=True)
     if len(times) != 1 or (times[0].timed and times[0].start.date() == said.date()) or recurs(words):
         return None
     found = times[0]
     long = found.end - found.start >= _MONTH and str(found.start.year) not in words
-    return None if long and direction != "future" and not said - _NEAR <= found.start <= said + _NEAR else found
+    return (
+        None if long and direction_of(words) != "future" and not said - _NEAR <= found.start <= said + _NEAR else found
+    )
 
 
 def _kind(judgement: Judgement, words: str, message: Message, when: When | None, *, to_assistant: bool) -> Kind:
@@ -350,7 +364,9 @@ def _kind(judgement: Judgement, words: str, message: Message, when: When | None,
             return "instruction"
     kind = judgement.kind
     exact = when is not None and when.end - when.start <= _DAY
-    if kind == "instruction" or (kind == "schedule" and not exact):
+    if kind == "instruction" or (
+        kind == "schedule" and not (exact and not is_about_somebody(words, guess_language(words)))
+    ):
         kind = "fact"
     if when is not None and (when.end <= message.at or kind == "fact"):
         return "event"

@@ -15,6 +15,8 @@ from aforesaid.text.words import words_of
 ENGLISH: Final = "english"
 LATIN_LANGUAGES: Final = ("english", "german", "spanish", "french", "italian", "portuguese", "dutch")
 """The known languages that are written in Latin letters. In a tie, the first one is guessed."""
+ROMANCE: Final = ("spanish", "portuguese", "italian", "french")
+"""Languages that are so alike that a few words may be taken for another one of them."""
 _SCRIPTS: Final = {
     "japanese": "[\u3040-\u30ff]",
     "korean": "[\uac00-\ud7af]",

@@ -41,12 +41,31 @@ _PRONOUNS: Final = {
 """The pointing words that cannot be articles or mean somebody who is spoken to."""
 
 
+_SOMEBODY: Final = {
+    "english": "he he's she she's",
+    "german": "er",
+    "spanish": "el ella",
+    "french": "il elle",
+    "italian": "lui lei",
+    "portuguese": "ele ela",
+    "dutch": "hij zij",
+    "russian": "он она",
+    "arabic": "هو هي",
+    "hindi": "वह वो",
+    "chinese": "他 她",
+    "japanese": "彼",
+    "korean": "걔 그녀",
+}
+"""The pronouns that mean one person, or may do so."""
+
+
 def _folded(lists: dict[str, str]) -> dict[str, frozenset[str]]:
     return {language: frozenset(map(fold, words.split())) for language, words in lists.items()}
 
 
 _POINTING_WORDS: Final = _folded(_POINTING)
 _PRONOUN_WORDS: Final = _folded(_PRONOUNS)
+_SOMEBODY_WORDS: Final = _folded(_SOMEBODY)
 
 
 def points_elsewhere(sentence: str, language: str) -> bool:
@@ -57,6 +76,11 @@ def points_elsewhere(sentence: str, language: str) -> bool:
 def begins_with_pronoun(sentence: str, language: str) -> bool:
     """Return whether a sentence begins with a pronoun for somebody or something mentioned before."""
     return _begins_with(_PRONOUN_WORDS.get(language, frozenset()), sentence, language)
+
+
+def is_about_somebody(sentence: str, language: str) -> bool:
+    """Return whether a sentence begins with "he" or "she", so that it is not about its speaker."""
+    return _begins_with(_SOMEBODY_WORDS.get(language, frozenset()), sentence, language)
 
 
 def _begins_with(wanted: frozenset[str], sentence: str, language: str) -> bool:

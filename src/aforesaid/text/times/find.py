@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import date, datetime, time, timedelta
+from itertools import pairwise
 from typing import Final, NamedTuple
 from unicodedata import normalize
 
 from aforesaid.text.folding import fold_aligned
 from aforesaid.text.languages import guess_language
+from aforesaid.text.times.coming import directions
 from aforesaid.text.times.days import DAY, Days, Direction
 from aforesaid.text.times.eastern import EAST_ASIAN
+from aforesaid.text.times.figures import figures
 from aforesaid.text.times.hours import (
     NamedPart,
     PartOfDay,
@@ -36,6 +39,11 @@ _HALF_AN_HOUR: Final = 30
 _UNREAD: Final = "\0"
 _HALVES: Final = frozenset({"am", "a.m", "pm", "p.m"})
 
+_BETWEEN: Final = re.compile(r",? ?(?:the|den|dem|der|el|le|il|dia|de|op)?,? ?\(?")
+"""Between a weekday and its date: "am Montag, den 8. Juni"."""
+
+Ways = Callable[[int], Direction]
+"""The direction in which a day that is named at a position of a text is looked for."""
 Span = tuple[int, int]
 """Start and end position in a text."""
 
@@ -75,29 +83,34 @@ class _Clock(NamedTuple):
     """Whether morning or evening is not stated."""
 
 
-def find_times(text: str, said: datetime, towards: Direction = "nearest", language: str | None = None) -> list[When]:
+def find_times(
+    text: str, said: datetime, towards: Direction = "nearest", language: str | None = None, *, by_words: bool = False
+) -> list[When]:
     """Return the times that a text names, in order.
 
     `said` is when it was said, in the user's time zone. `towards` is the direction in which a weekday or a day without
-    a year is looked for. A time of day belongs to the last day named before it, otherwise to the first day. Ambiguous
-    dates such as 05/08/2026 are left out; a bare hour ("at 7") is read only with a day in the future.
+    a year is looked for; with `by_words`, only where the words around it do not tell. A time of day belongs to the last
+    day named before it, otherwise to the first day. Ambiguous dates such as 05/08/2026 are left out; a bare hour
+    ("at 7") is read only with a day in the future.
     """
     language = language or guess_language(text)
-    return [named.when for named in read_times(fold_aligned(normalize("NFC", text)), said, towards, language)]
+    plain = normalize("NFC", text)
+    ways = directions(plain, language, towards) if by_words else None
+    return [named.when for named in read_times(fold_aligned(plain), said, towards, language, ways)]
 
 
 def read_times(
-    folded: str, said: datetime, towards: Direction, language: str, *, requested: bool = False
+    folded: str, said: datetime, towards: Direction, language: str, ways: Ways | None = None, *, requested: bool = False
 ) -> list[Named]:
     """Return the times that a folded text names, with their positions.
 
-    `requested`: the text asks for something at that time. Then parts of a day and bare hours without a day are read
-    too, and "in two weeks" means a day.
+    `ways` tells the direction at a position of the text. `requested`: the text asks for something at that time. Then
+    parts of a day and bare hours without a day are read too, and "in two weeks" means a day.
     """
     soon = moment_from_now(folded, said)
     if soon is not None:
         return [Named(_hour_from(soon.at), ((soon.start, soon.end),))]
-    named, rest = find_days(folded, said.date(), towards, language, REQUESTED if requested else ())
+    named, rest = find_days(folded, said.date(), ways or towards, language, REQUESTED if requested else ())
     if requested and not named and _UNREAD in rest:
         # There is an unreadable date, such as 05/08 or 30 February. Its hour alone would give the wrong day.
         return []
@@ -126,23 +139,37 @@ def read_times(
 
 
 def find_days(
-    text: str, today: date, towards: Direction, language: str, more: Rules = ()
+    text: str, today: date, towards: Direction | Ways, language: str, more: Rules = ()
 ) -> tuple[list[PlacedDays], str]:
     """Return the days that a folded text names, in order, and the text with those words blanked out.
 
-    The most certain patterns come first, then `more`; no part of the text is used twice.
+    The most certain patterns come first, then `more`; no part of the text is used twice. A weekday right before its
+    date, as in "Monday, 8 June", is part of it.
     """
+    ways: Ways = towards if callable(towards) else lambda _position: towards
     found: list[PlacedDays] = []
+    whole = text
+    for start, end, days in [*figures(text, today, ways, language, requested=bool(more))]:
+        found += [] if days is None else [PlacedDays(start, end, days)]
+        text = text[:start] + _UNREAD * (end - start) + text[end:]
     for pattern, resolve in (*(EAST_ASIAN if language in EAST_ASIAN_LANGUAGES else western(language)), *more):
         for match in pattern.finditer(text):
-            days = resolve(match, today, towards)
+            days = resolve(match, today, ways(match.start()))
             if days is not None:
                 found.append(PlacedDays(match.start(), match.end(), days))
             elif more and not any(character.isdecimal() for character in match[0]):
                 continue  # a word that is no date here, as "may"
             # A day that does not exist, such as 30 February, is not read as something else either.
             text = text[: match.start()] + _UNREAD * len(match[0]) + text[match.end() :]
-    return sorted(found), text
+    found.sort()
+    named_twice = {
+        number
+        for number, (day, dated) in enumerate(pairwise(found))
+        if day.days.length == dated.days.length == DAY
+        and day.days.first.weekday() == dated.days.first.weekday()
+        and _BETWEEN.fullmatch(whole, day.end, dated.start)
+    }
+    return [placed for number, placed in enumerate(found) if number not in named_twice], text
 
 
 def _clocks(text: str, language: str, *, bare: bool) -> list[_Clock]:

@@ -81,7 +81,7 @@ CALENDARS: Final = {
         ahead=("in N U",),
         numbers=NUMBERS["english"] | {"a couple of": 2, "a": 1, "an": 1},
         clock=_ENGLISH_CLOCK,
-        before_month="in|since|until|till|by|during|before|after|through|early|late|mid"
+        before_month="in|since|until|till|by|from|for(?= march)|during|before|after|through|early|late|mid"
         "|(?:beginning|start|middle|end|month|rest) of",
         ambiguous=frozenset({"march", "april", "may", "june", "august", "jan", "mar", "jun", "aug"}),
     ),
@@ -115,7 +115,7 @@ CALENDARS: Final = {
         ahead=("in N U",),
         numbers=NUMBERS["german"],
         clock=(r"(?<![\d:.])(?P<h>\d{1,2})(?:[:.](?P<m>\d{2}))? uhr", _COLON),
-        before_month="im|in|seit|bis|ab|vor|nach|anfang|mitte|ende|monat",
+        before_month="im|in|fur|seit|bis|ab|vor|nach|anfang|mitte|ende|monat",
         ambiguous=frozenset({"april", "mai", "august", "jan", "mar", "jun", "aug", "dez"}),
     ),
     "spanish": CalendarWords(
@@ -142,7 +142,7 @@ CALENDARS: Final = {
             r"a las? (?P<h>\d{1,2})(?::(?P<m>\d{2}))? (?:de la )?(?P<half>manana|tarde|noche|a\.?m|p\.?m)",
             _COLON,
         ),
-        before_month="en|desde|hasta|(?:mes|finales|principios|mediados) de",
+        before_month="en|para|desde|hasta|(?:mes|finales|principios|mediados) de",
         ambiguous=frozenset({"abril", "mayo", "julio"}),
     ),
     "french": CalendarWords(
@@ -171,7 +171,7 @@ CALENDARS: Final = {
         ahead=("dans N U",),
         numbers=NUMBERS["french"],
         clock=(r"(?<![\d:.])(?P<h>\d{1,2}) ?h(?:eures?)?(?: ?(?P<m>\d{2}))?\b", _COLON),
-        before_month=r"en|depuis|des|jusqu'en|debut|mi|fin|(?:mois|debut|fin) (?:de|d')",
+        before_month=r"en|pour|depuis|des|jusqu'en|debut|mi|fin|(?:mois|debut|fin) (?:de|d')",
         ambiguous=frozenset({"mars", "avril", "mai"}),
     ),
     "italian": CalendarWords(
@@ -195,7 +195,7 @@ CALENDARS: Final = {
         ahead=("(?:tra|fra) N U",),
         numbers=NUMBERS["italian"],
         clock=(r"alle (?P<h>1[3-9]|2[0-3])(?:[:.](?P<m>\d{2}))?", _COLON),
-        before_month=r"in|a|ad|nel|da|fino a|(?:mese|fine|inizio|meta) (?:di|d')",
+        before_month=r"in|a|ad|per|nel|da|fino a|(?:mese|fine|inizio|meta) (?:di|d')",
         ambiguous=frozenset({"marzo", "maggio"}),
     ),
     "portuguese": CalendarWords(
@@ -216,7 +216,7 @@ CALENDARS: Final = {
             r"as (?P<h>\d{1,2})(?::(?P<m>\d{2}))?(?: horas)? da (?P<half>manha|tarde|noite)",
             _COLON,
         ),
-        before_month="em|desde|ate|(?:mes|fim|final|inicio|meados|comeco) de",
+        before_month="em|para|desde|ate|(?:mes|fim|final|inicio|meados|comeco) de",
         ambiguous=frozenset({"janeiro", "marco", "abril", "maio"}),
     ),
     "dutch": CalendarWords(
@@ -260,7 +260,7 @@ CALENDARS: Final = {
             r"в (?P<h>\d{1,2})(?::(?P<m>\d{2}))?(?: час[а-я]*)? (?P<half>утра|дня|вечера|ночи)",
             _COLON,
         ),
-        before_month="в|с|до|начале|середине|конце",
+        before_month="в|на|с|до|начале|середине|конце",
         ambiguous=frozenset({"мая", "мае", "май", "марта", "марте", "март"}),
     ),
     "arabic": CalendarWords(
@@ -274,7 +274,7 @@ CALENDARS: Final = {
         upcoming="القادمة?|المقبلة?",
         past="الماضية?",
         present="هذا|هذه",
-        ago=("قبل N U", "منذ N U"),
+        ago=("قبل N U(?! ال)", "منذ N U(?! ال)"),
         ahead=("بعد N U",),
         numbers={"": 1},
         clock=(_COLON,),

@@ -25,10 +25,8 @@ Resolve = Callable[[re.Match[str], date, Direction], Days | None]
 Rules = tuple[tuple[re.Pattern[str], Resolve], ...]
 
 _ISO: Final = re.compile(r"(?<![\d/-])(\d{4})([-/.])(\d{1,2})\2(\d{1,2})(?![\d/-])")
-_DOTTED: Final = re.compile(r"(?<![\d.])(\d{1,2})\.(\d{1,2})\.(?:(\d{4})|(?!\d))")
 _OF: Final = r"(?:of |de |di |d')?"
 _OF_YEAR: Final = r"(?:of |del? |del? l'|dell'|im |the )?"
-_MONTHS: Final = 12
 _YEARS: Final = {"yearnext": 1, "yearlast": -1, "yearthis": 0}
 
 
@@ -44,7 +42,6 @@ def western(language: str) -> Rules:
     weekdays, units = _numbered("weekday", words.weekdays), _units(words)
     return (
         (_ISO, _iso),
-        (_DOTTED, _dotted),
         (_word(rf"{day}{months}{year}"), _dated),
         (_word(rf"{months}\.? (?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?![\d:]){year}"), _dated),
         *((_word(phrase), _counted(days)) for phrase, days in words.days.items()),
@@ -64,23 +61,14 @@ def _numbered_day(match: re.Match[str], today: date, _towards: Direction) -> Day
     return next_day_of_month(today, int(match["day"]))
 
 
-def _slashed(match: re.Match[str], today: date, towards: Direction) -> Days | None:
-    """Return the day of 25/12, 12/25/2026 or 5/5; None for an ambiguous date."""
-    first, second, year = int(match[1]), int(match[2]), int(match[3]) if match[3] else None
-    if first > _MONTHS or first == second:
-        return day_of_month(today, second, first, year, towards)
-    return day_of_month(today, first, second, year, towards) if second > _MONTHS else None
-
-
 REQUESTED: Final[Rules] = (
-    (re.compile(r"(?<![\d/])(\d{1,2})/(\d{1,2})(?:/(\d{4}))?(?![\d/])"), _slashed),
     (
         re.compile(r"(?<!\w)(?:on|by) the (?P<day>\d{1,2})(?:st|nd|rd|th)(?! (?:floor|time|street|avenue))(?!\w)"),
         _numbered_day,
     ),
     (re.compile(r"(?<!\w)am (?P<day>\d{1,2})\.(?! ?\d)"), _numbered_day),
 )
-"""Rules for requests alone: a statement such as "1/2 of them" names no day."""
+"""Rules for requests alone."""
 
 
 def _word(pattern: str) -> re.Pattern[str]:
@@ -132,10 +120,6 @@ def _amount(form: str, words: CalendarWords) -> str:
 
 def _iso(match: re.Match[str], today: date, towards: Direction) -> Days | None:
     return day_of_month(today, int(match[3]), int(match[4]), int(match[1]), towards)
-
-
-def _dotted(match: re.Match[str], today: date, towards: Direction) -> Days | None:
-    return day_of_month(today, int(match[2]), int(match[1]), int(match[3]) if match[3] else None, towards)
 
 
 def _dated(match: re.Match[str], today: date, towards: Direction) -> Days | None:

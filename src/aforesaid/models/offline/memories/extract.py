@@ -58,8 +58,6 @@ _UNSURE: Final = {
 _REPORTED: Final = re.compile(
     r"\b(?:said|says|saying|told|tells|asked|asks|claims|claimed|wrote|quoted|thinks|believes|sings?|dreamed|dreamt)\b"
 )
-_PAST: Final = re.compile(r"\b(?:had|was|were|went|did|missed|attended)\b")
-"""What has been is not ahead, whatever date is named."""
 _AND: Final = re.compile(
     r"(?:,|;| -| –| —)? (?:and|but|so|because|since|though) (?=(?:I|my|we)\b)|; | (?:–|—|-) (?=I\b)"
 )
@@ -250,8 +248,6 @@ def _of_clause(clause: str, language: str, rules: Sequence[Rule], turn: Spoken, 
             continue
         if _REPORTED.search(looked[: match.start()]) or (rule.category in _LONGER and short):
             continue
-        if rule.timed == "future" and _PAST.search(looked):
-            continue
         when = _when(rule, clause, turn, language)
         if rule.timed and when is None and not _names_a_time(rule, turn, looked, language):
             continue
@@ -266,8 +262,7 @@ def _when(rule: Rule, clause: str, turn: Spoken, language: str) -> When | None:
     if rule.category == "reminder":
         requested = read_requested_time(clause, turn.at)
         return None if requested is None else requested.when
-    towards = direction_of(clause) if rule.towards == "nearest" else rule.towards
-    for when in find_times(clause, turn.at, towards, language):
+    for when in find_times(clause, turn.at, rule.towards, language, by_words=True):
         if rule.timed == "future" and when.end <= turn.at:
             continue
         if rule.timed == "past" and when.start > turn.at:
@@ -278,7 +273,9 @@ def _when(rule: Rule, clause: str, turn: Spoken, language: str) -> When | None:
 
 def _names_a_time(rule: Rule, turn: Spoken, looked: str, language: str) -> bool:
     """Return whether a time is named in a turn of which nobody knows when it was said."""
-    return turn.at is None and rule.timed == "future" and not vocabulary(language).times.isdisjoint(words_of(looked))
+    if turn.at is not None or rule.timed != "future" or direction_of(looked) == "past":
+        return False
+    return not vocabulary(language).times.isdisjoint(words_of(looked))
 
 
 def _found(rule: Rule, clause: str, language: str, when: When | None, turn: Spoken, number: int) -> ExtractedMemory:
