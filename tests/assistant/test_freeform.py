@@ -186,6 +186,41 @@ async def test_forgetting_everything_needs_a_confirmation(memory: aforesaid.Memo
     assert "tea" in await facts(memory, "100")
 
 
+@pytest.mark.req("G20")
+@pytest.mark.defect("Q3")
+@pytest.mark.parametrize("found", [False, True])
+async def test_a_fact_that_a_model_leaves_is_forgotten_all_the_same(tmp_path: Path, found: bool) -> None:  # noqa: FBT001
+    """The model says that there is no such fact, or that it removed it, and leaves it."""
+    replies: list[Any] = [
+        {"facts": "Eve likes tea."},
+        {"action": "forget", "about": "Eve", "fact": "likes tea"},
+        {"found": found, "facts": "Eve likes tea."},
+        {"action": "forget", "about": "Eve", "fact": "everything about me"},
+    ]
+    with ScriptedModel(replies) as model:
+        settings = {
+            "providers.s.base_url": model.base_url,
+            "models.route.chain": "s:scripted",
+            "models.merge.chain": "s:scripted",
+        }
+        async with aforesaid.connect(tmp_path / "m.db", profile=QUIET, embedder="none", settings=settings) as memory:
+            eve = memory.user("100", space="guild")
+            await eve.remember("likes tea", name="Eve")
+            told = await say(memory, "Bot forget that I like tea")
+            assert told == "I have forgotten: Eve likes tea."
+            assert (await eve.facts())[-1].text == ""
+            assert "tea" not in str([each.text for each in await eve.memories()])
+            assert "/forget_me" in str(await say(memory, "Bot forget everything about me"))
+
+
+@pytest.mark.defect("Q3")
+async def test_only_somebody_themselves_can_have_everything_erased(memory: aforesaid.Memory) -> None:
+    await say(memory, "Bot remember that Florent likes jazz")
+    told = str(await say(memory, "Bot forget everything about Florent"))
+    assert told.startswith("I forget single things: tell me what to forget about Florent.")
+    assert "jazz" in await facts(memory, "102")
+
+
 async def test_what_was_forgotten_is_not_learned_again_from_the_words_that_named_it(tmp_path: Path) -> None:
     async with aforesaid.connect(tmp_path / "memory.db", profile={"summaries": "none"}, embedder="none") as memory:
         ann, assistant = memory.user("ann"), Assistant(memory)

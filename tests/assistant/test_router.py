@@ -212,6 +212,34 @@ async def test_whoever_asks_gets_a_copy_of_their_data(memory: aforesaid.Memory) 
     assert b"business" not in answer.file.content
 
 
+@pytest.mark.req("G20")
+@pytest.mark.defect("Q3")
+@pytest.mark.parametrize("what", ["everything about me", "everything", "me", "alles", "all that you know about me"])
+async def test_forgetting_everything_by_command_says_how_it_is_done(memory: aforesaid.Memory, what: str) -> None:
+    ann, router = memory.user("ann"), Router(memory)
+    await ann.remember("likes tea")
+    answer = await router.answer(ann, f"/forget {what}")
+    assert answer is not None
+    assert answer.text == "To have everything erased that I know about you, use /forget_me."
+    assert "tea" in (await ann.portrait() or "")
+
+
+@pytest.mark.req("G20")
+@pytest.mark.defect("Q3")
+async def test_forgetting_says_what_was_removed(memory: aforesaid.Memory) -> None:
+    ann, router = memory.user("ann"), Router(memory)
+    await ann.remember("lives in Berlin and likes pizza")
+    await ann.remember("likes tea")
+    answer = await router.answer(ann, "/forget likes tea")
+    assert answer is not None
+    assert answer.text.startswith("I have forgotten: ann likes tea")
+    assert "tea" not in (await ann.portrait() or "")
+    partly = await router.answer(ann, "/forget likes pizza")
+    assert partly is not None
+    assert partly.text.startswith("I have forgotten: likes pizza")
+    assert "Berlin" in (await ann.portrait() or "")
+
+
 async def test_whoever_asks_is_erased_after_a_confirmation(memory: aforesaid.Memory) -> None:
     ann, bob, router = memory.user("ann"), memory.user("bob"), Router(memory)
     await ann.add("user", "The code is zebra42.")
@@ -232,8 +260,8 @@ async def test_whoever_asks_is_erased_after_a_confirmation(memory: aforesaid.Mem
     assert len(await bob.history()) == 1
 
 
-@pytest.mark.parametrize("said", ["yes", "Ja!", "ERASE EVERYTHING", '"erase everything"', "Lösche alles."])
-async def test_a_plain_yes_to_the_bot_alone_erases(memory: aforesaid.Memory, said: str) -> None:
+@pytest.mark.parametrize("said", ["erase everything", "ERASE EVERYTHING", '"erase everything".'])
+async def test_the_words_that_were_asked_for_erase(memory: aforesaid.Memory, said: str) -> None:
     ann, router = memory.user("ann"), Router(memory)
     await ann.add("user", "The code is zebra42.")
     await router.answer(ann, "/forget_me")
@@ -249,9 +277,13 @@ async def test_a_plain_yes_to_the_bot_alone_erases(memory: aforesaid.Memory, sai
         ("nein", "Everything is kept."),
         ("keep everything", "Everything is kept."),
         ("yes but later", '/forget_me and then type "erase everything"'),
+        ("yes", '/forget_me and then type "erase everything"'),
+        ("Ja!", '/forget_me and then type "erase everything"'),
         ("I moved to Bern", "is not stored"),
     ],
 )
+@pytest.mark.req("G20")
+@pytest.mark.defect("Q3")
 async def test_any_other_answer_says_that_nothing_was_erased(memory: aforesaid.Memory, said: str, told: str) -> None:
     ann, router = memory.user("ann"), Router(memory)
     await ann.add("user", "The code is zebra42.")

@@ -257,7 +257,9 @@ def test_the_terminal_chat_writes_the_copy_to_a_new_file_and_prints_its_path(run
 
 
 def test_the_terminal_chat_erases_after_a_yes(run: Run) -> None:
-    assert "Everything is erased: 1 message" in ok(run("chat", "--user", "ann", stdin="/forget_me\nyes\n/quit\n"))
+    assert "Everything is erased: 1 message" in ok(
+        run("chat", "--user", "ann", stdin="/forget_me\nerase everything\n/quit\n")
+    )
     assert [user["id"] for user in as_json(run("users", "--json"))] == ["bob"]
 
 

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from aforesaid.facts.known_people import KnownPerson
 
 _SHOWN: Final = 20
+_FORGOTTEN: Final = 5
+"""Maximum forgotten statements that are listed."""
 _STORAGES: Final = {"sqlite": "SQLite", "json": "JSON file", "files": "account folders", "postgresql": "PostgreSQL"}
 _OPERATOR: Final = "Whoever runs this bot finds the reason in its log."
 _log: Final = logging.getLogger("aforesaid.assistant")
@@ -89,8 +91,20 @@ def remembered(found: RememberResult) -> str:
 
 
 def forgotten(found: ForgetResult, what: str) -> str:
-    """Return the outcome of forgetting."""
-    return f"I have forgotten that: {what}" if found.found else f"I knew nothing about that: {what}"
+    """Return the outcome of forgetting: what is gone, not what was asked for."""
+    if not found.found:
+        return f"I knew nothing about that: {what}"
+    gone = list(dict.fromkeys([*found.sentences, *(memory.text for memory in found.memories)]))
+    more = f"; and {len(gone) - _FORGOTTEN} more" if len(gone) > _FORGOTTEN else ""
+    return f"I have forgotten: {'; '.join(gone[:_FORGOTTEN])}{more}"
+
+
+def forget_everything(who: str = "you") -> str:
+    """Say how everything is erased. A request in a few words does not do it: it may be a slip, or misunderstood."""
+    if who == "you":
+        return "To have everything erased that I know about you, use /forget_me."
+    how = f"Only {who} can have everything erased, with /forget_me."
+    return f"I forget single things: tell me what to forget about {who}. {how}"
 
 
 def memories(found: Sequence[MemoryRecord]) -> str:

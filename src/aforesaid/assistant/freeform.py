@@ -20,7 +20,7 @@ from aforesaid.domain.message import Message
 from aforesaid.domain.scope import is_direct
 from aforesaid.errors import AforesaidError, ModelError
 from aforesaid.facts import is_about
-from aforesaid.models.offline.recognise_request import ME, may_ask, recognise_request
+from aforesaid.models.offline.recognise_request import ME, may_ask, means_everything, recognise_request
 from aforesaid.models.prompts import fence, lines_of, load_prompt
 from aforesaid.models.prompts.fence import Line
 from aforesaid.models.prompts.speakers import NAMELESS
@@ -97,7 +97,7 @@ class FreeForm:
             if request.action == "remember":
                 return await self._remember(turn, request, person, names)
             if request.action == "forget":
-                return await _forget(request, person, names)
+                return await _forget(request, person, names, _addressed(turn, who, names))
             if not request.about:
                 return Answer("\n".join(await self._about_strangers(turn, request.word)))
             text = await person.portrait(name=names.of(who))
@@ -148,9 +148,9 @@ class FreeForm:
         return self._memory.user(user, space=scope.space, thread=thread, actor=scope.user)
 
 
-async def _forget(request: Request, person: UserMemory, names: Names) -> Answer:
-    if not request.fact:
-        return Answer("To have everything erased that I know about you, use /forget_me.")
+async def _forget(request: Request, person: UserMemory, names: Names, who: str) -> Answer:
+    if not request.fact or means_everything(request.fact):
+        return Answer(chat_texts.forget_everything(who))
     fact = with_names(request.fact, names)
     return Answer(chat_texts.forgotten(await person.forget(fact, name=names.of(person.scope.user)), fact))
 

@@ -17,9 +17,6 @@ ERASE: Final = "erase everything"
 KEEP: Final = "keep everything"
 _YES: Final = frozenset({"yes", "y", "yes please", "ja", "ja bitte", "oui", "si", "sí", "sì", "sim", "erase", "delete"})
 _NO: Final = frozenset({"no", "n", "nein", "non", "não", "keep", "cancel"})
-_ERASE_IN_WORDS: Final = frozenset(
-    {ERASE, "delete everything", "yes, erase everything", "alles löschen", "lösche alles"}
-)
 _AROUND: Final = " \t.!\"'“”„«»"
 """Characters around an answer that do not change it."""
 _PAGE: Final = 1000
@@ -61,10 +58,10 @@ def question() -> Answer:
 def read_reply(text: str, *, direct: bool) -> Reply | None:
     """Return what a text says to the question; None if it is no answer to it.
 
-    A plain "yes" erases in a direct chat only: in a group, it may be said to somebody else.
+    Only the words that the question asks for erase. A "yes" may be a slip, or said to somebody else.
     """
     said = text.casefold().strip(_AROUND)
-    if said in _ERASE_IN_WORDS or (said in _YES and direct):
+    if said == ERASE:
         return "erase"
     if said == KEEP or said in _NO:
         return "keep"

@@ -14,6 +14,7 @@ from aforesaid.assistant.answer import Answer
 from aforesaid.assistant.summary_setup import SummarySetup
 from aforesaid.domain.scope import is_direct
 from aforesaid.errors import AforesaidError, ModelError
+from aforesaid.models.offline.recognise_request import means_everything
 
 if TYPE_CHECKING:
     from aforesaid.memory import Memory, UserMemory
@@ -210,6 +211,8 @@ async def _remember(user: UserMemory, rest: str) -> Answer:
 async def _forget(user: UserMemory, rest: str) -> Answer:
     if not rest:
         return Answer("Forget what? Like this: /forget tea")
+    if means_everything(rest):
+        return Answer(chat_texts.forget_everything())
     return Answer(chat_texts.forgotten(await user.forget(rest), rest))
 
 

@@ -81,6 +81,8 @@ class ForgetResult:
     """The text of facts after the call."""
     memories: tuple[MemoryRecord, ...]
     """The memories that were deactivated."""
+    sentences: tuple[str, ...] = ()
+    """What was removed from the text of facts: sentences, or the words of the request for a part of one."""
 
     def __bool__(self) -> bool:
         return self.found
@@ -210,8 +212,9 @@ class FactEditor:
         person = await self.person(scope, name)
         facts = await self._store.read(questions.NewestFacts(scope))
         before = "" if facts is None else facts.text
-        text, found = await self._without(scope, before, words, person)
-        gone = [each for each in split_sentences(before) if found and each not in split_sentences(text)]
+        text = await self._without(scope, before, words, person)
+        left, known_before = split_sentences(text), split_sentences(before)
+        gone = [each for each in known_before if each not in left]
         wanted = (words, *gone)
         at = moment(now())
         changes: list[Change] = []
@@ -230,7 +233,9 @@ class FactEditor:
         changes.append(Forget(scope, wanted, actor, newest))
         receipt = await self._store.apply(changes)
         put_away = tuple(result for result in receipt.results if isinstance(result, MemoryRecord))
-        return ForgetResult(bool(found or put_away), text, put_away)
+        whole = all(each in known_before for each in left)
+        sentences = tuple(gone) if whole else (words,)
+        return ForgetResult(bool(sentences or put_away), text, put_away, sentences)
 
     async def person(self, scope: Scope, name: str | None = None) -> Person:
         """Return the user with the given name, or else with their last display name."""
@@ -276,13 +281,18 @@ class FactEditor:
             except ModelError as error:
                 _log.warning("a fact is merged by rules, because the model did not do it: %s", error)
             else:
-                if trustworthy(text, (facts, words)) and keeps(text, facts, words):
+                new = _content_terms(words)
+                written = not new or not new.isdisjoint(_content_terms(text))
+                if written and trustworthy(text, (facts, words)) and keeps(text, facts, words):
                     return strip_invisible(text).strip()
-                _log.warning("a fact is merged by rules, because the model wrote an instruction or dropped other facts")
+                _log.warning("a fact is merged by rules, because the model wrote an instruction or dropped facts")
         return merge_fact(facts, words, person.name)
 
-    async def _without(self, scope: Scope, facts: str, words: str, person: Person) -> tuple[str, bool]:
-        """Return the text of facts without a fact, and whether it contained it."""
+    async def _without(self, scope: Scope, facts: str, words: str, person: Person) -> str:
+        """Return the text of facts without a fact.
+
+        A model may overlook a fact, or say that it removed one and leave it: rules look for it then.
+        """
         chat = self._chat
         if facts and chat is not None and chat.has("merge"):
             from aforesaid.models.prompts.shapes import ForgetReply as Written  # noqa: PLC0415
@@ -290,17 +300,16 @@ class FactEditor:
             prompt = load_prompt("forget")
             rendered = prompt.render(name=person.name, facts=facts, fact=words)
             try:
-                left = (await chat.structure(prompt.operation, rendered, Written, scope=scope)).value
+                reply = (await chat.structure(prompt.operation, rendered, Written, scope=scope)).value
             except ModelError as error:
                 _log.warning("a fact is forgotten by rules, because the model did not do it: %s", error)
             else:
-                if not left.found:
-                    return facts, False
-                if trustworthy(left.facts, (facts,)) and keeps(left.facts, facts, words):
-                    return strip_invisible(left.facts).strip(), True
-                _log.warning("a fact is forgotten by rules, because the model dropped or added others")
-        left_over = forget_fact(facts, words, person.names)
-        return left_over.text, left_over.found
+                left = strip_invisible(reply.facts).strip()
+                if reply.found and trustworthy(left, (facts,)) and keeps(left, facts, words):
+                    return forget_fact(left, words, person.names).text
+                if reply.found:
+                    _log.warning("a fact is forgotten by rules, because the model dropped or added others")
+        return forget_fact(facts, words, person.names).text
 
 
 def keeps(text: str, facts: str, words: str) -> bool:

@@ -11,6 +11,7 @@ from typing import Final, Literal, NamedTuple
 from aforesaid.domain.text_caches import holds_texts
 from aforesaid.models.offline.request_patterns import (
     ABOUT,
+    ALL_ABOUT_ME,
     EVERYTHING,
     FORGET,
     HINTS,
@@ -91,6 +92,12 @@ def recognise_request(text: str, *, names: Collection[str] = (), bots: Collectio
 def may_ask(text: str) -> bool:
     """Return whether a message may be a request. Messages without any of the words are skipped."""
     return HINTS.search(fold(text)) is not None
+
+
+def means_everything(what: str) -> bool:
+    """Return whether what to forget is all that is known about the author: "everything about me", "me"."""
+    looked = fold(what).strip(_ENDING)
+    return looked in ME_WORDS or ALL_ABOUT_ME.fullmatch(looked) is not None
 
 
 def _reminder(body: str, looked: str) -> RecognisedRequest | None:

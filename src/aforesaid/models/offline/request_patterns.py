@@ -109,6 +109,14 @@ EVERYTHING: Final = re.compile(
     r"(?:everything|all|it all|alles|todo|tout|tutto|tudo|все)\b(?!\w)"
     r"(?:.*\b(?:about|uber|sobre|sur|su|over|обо?|про)\s+(?P<who><@!?\d+>|@\S+|\w+))?"
 )
+ALL_ABOUT_ME: Final = re.compile(
+    r"(?:absolutely |really )?(?:everything|all|it all|alles|todo|tout|tutto|tudo|все)"
+    r"(?:,? (?:that |what |was |lo |ce |quello |o |wat |что )?(?:(?:you|i|we|du|ich|que|qu'|tu|che|je|ты|"
+    r"sai|sabes|sais|weisst|weet|знаешь|know|knew|have|ever|learned|remember|said|told|say|stored)\b ?)+)?"
+    r"(?: ?(?:about|of|on|uber|sobre|sur|su|di|over|van|обо|о|про) (?:me|myself|mich|mir|mi|moi|mim|mij|мне|меня))?"
+    r"|(?:关于)?我的(?:一切|全部|所有)|关于我的一切|一切|全部|私のすべて|私のこと(?:を)?(?:全部|すべて)|全部|すべて"
+)
+"""All that is known about the author."""
 NOT_PEOPLE: Final = word_set("""
     he she it they we you this that there who what when where how the a an to us yourself er sie es das el ella il
     elle on он она оно это 你 他 她
