@@ -177,3 +177,22 @@ async def test_sessions_and_memories_are_read_like_in_the_document(tmp_path: Pat
             "SELECT user_name, category, session_id, importance, tags, active FROM active_memories"
         )
         assert memories.fetchall() == [("here", "preference", "s-3", 5, "[]", 1)]
+
+
+@pytest.mark.defect("Q10")
+@pytest.mark.req("B3", "D5")
+async def test_guilds_and_people_have_the_names_of_the_documents(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    store = await open_store(path)
+    guild = Scope.of("42", space="discord:900", thread="777")
+    await store.apply([PutFacts(guild, "Likes pizza.", "x"), adding(guild, "I like pizza", at=NOON)])
+    for user in ("name-Ann@127.0.0.1:46393", "name-a@b@localhost:1", "name-less"):
+        await store.apply([adding(Scope.of(user, space="mumble"), "hello", at=NOON)])
+        await store.apply([AddMemory(MemoryDraft(Scope.of(user, space="mumble"), "fact", "Says hello"))])
+    await store.close()
+    with closing(sqlite3.connect(path)) as database:
+        assert database.execute("SELECT guild_id FROM user_facts").fetchall() == [("900",)]
+        assert database.execute("SELECT message_text FROM chat_history WHERE guild_id = '900'").fetchone() is not None
+        for view in ("conversation_sessions", "conversation_history", "persistent_memories", "active_memories"):
+            found = database.execute(f"SELECT user_name FROM {view} WHERE space = 'mumble' ORDER BY id").fetchall()  # noqa: S608
+            assert found == [("Ann",), ("a@b",), ("name-less",)], view

@@ -1,4 +1,4 @@
--- schema 17
+-- schema 18
 -- The sum of the steps in migrations/ up to this number, for files that are created. tools/sqlite_schema.py writes it.
 CREATE TABLE person (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -170,52 +170,6 @@ CREATE VIEW summaries AS
            s.active AS is_active,
            p.space AS space
       FROM summary s JOIN person p ON p.id = s.owner;
-CREATE VIEW user_facts AS
-    SELECT p.space AS guild_id,
-           p.name AS user_id,
-           f.text AS memory_blob,
-           strftime('%Y-%m-%d %H:%M:%f', f.created_at / 1000000.0, 'unixepoch') AS updated_at
-      FROM facts f JOIN person p ON p.id = f.owner
-     WHERE f.version = (SELECT max(newer.version) FROM facts newer WHERE newer.owner = f.owner);
-CREATE VIEW chat_history AS
-    SELECT o.space AS guild_id,
-           t.name AS channel_id,
-           coalesce(l.given_id, '#' || l.seq) AS message_id,
-           o.name AS user_id,
-           l.text AS message_text,
-           strftime('%Y-%m-%d %H:%M:%f', l.at / 1000000.0, 'unixepoch') AS timestamp
-      FROM log l JOIN person o ON o.id = l.owner JOIN thread t ON t.id = l.thread WHERE l.author = l.owner
-    UNION ALL
-    SELECT a.space, t.name, coalesce(l.given_id, '#' || l.seq), a.name, l.text,
-           strftime('%Y-%m-%d %H:%M:%f', l.at / 1000000.0, 'unixepoch')
-      FROM log l JOIN person a ON a.id = l.author JOIN thread t ON t.id = l.thread WHERE l.author != l.owner;
-CREATE VIEW conversation_sessions AS
-    SELECT s.id AS id,
-           p.name AS user_name,
-           s.name AS session_id,
-           strftime('%Y-%m-%d %H:%M:%f', s.started_at / 1000000.0, 'unixepoch') AS started_at,
-           strftime('%Y-%m-%d %H:%M:%f', s.last_at / 1000000.0, 'unixepoch') AS last_activity,
-           -- in days since the Julian epoch, because older tools know no finer clock
-           CASE WHEN (julianday('now') - 2440587.5) * 86400000000 - s.last_at >= s.timeout THEN 'closed'
-                WHEN ((julianday('now') - 2440587.5) * 86400000000 - s.last_at) * 3 >= s.timeout THEN 'idle'
-                ELSE 'active' END AS state,
-           s.messages AS message_count,
-           p.space AS space
-      FROM session s JOIN person p ON p.id = s.opened_by;
-CREATE VIEW persistent_memories AS
-    SELECT m.id AS id,
-           p.name AS user_name,
-           m.category AS category,
-           m.text AS content,
-           strftime('%Y-%m-%d %H:%M:%f', m.created_at / 1000000.0, 'unixepoch') AS extracted_at,
-           (SELECT s.name FROM memory_source ms JOIN log l ON l.seq = ms.seq JOIN session s ON s.id = l.session
-             WHERE ms.memory = m.id ORDER BY ms.seq LIMIT 1) AS session_id,
-           m.importance AS importance,
-           m.tags AS tags,
-           m.active AS active,
-           p.space AS space
-      FROM memory m JOIN person p ON p.id = m.owner;
-CREATE VIEW active_memories AS SELECT * FROM persistent_memories WHERE active = 1;
 CREATE TABLE embedder (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     name TEXT NOT NULL UNIQUE,
@@ -323,9 +277,73 @@ CREATE INDEX log_by_name ON log (author, at) WHERE name IS NOT NULL;
 CREATE INDEX log_by_owner_time ON log (owner, at);
 CREATE UNIQUE INDEX log_by_replaces ON log (replaces) WHERE replaces IS NOT NULL;
 CREATE INDEX log_replaced ON log (owner) WHERE replaced = 1;
+CREATE INDEX log_with_details ON log (owner, seq) WHERE details IS NOT NULL;
+CREATE TABLE unindexed (
+    first_seq INTEGER PRIMARY KEY,
+    last_seq INTEGER NOT NULL,
+    owner INTEGER NOT NULL,
+    thread INTEGER NOT NULL
+);
+CREATE VIEW log_index_content AS
+    SELECT seq, index_terms(owner, thread, shared, text) AS terms FROM log
+     WHERE seq > coalesce(
+               (SELECT last_seq FROM unindexed WHERE first_seq <= log.seq ORDER BY first_seq DESC LIMIT 1), 0);
+CREATE TABLE receipt (
+    owner INTEGER NOT NULL REFERENCES person (id),
+    id TEXT NOT NULL,
+    at INTEGER NOT NULL,
+    reply INTEGER,                          -- the number of the message that it led to; it may have been erased since
+    details TEXT NOT NULL,                  -- a JSON object
+    checksum INTEGER,
+    PRIMARY KEY (owner, id)
+) WITHOUT ROWID;
+CREATE INDEX receipt_by_reply ON receipt (owner, reply) WHERE reply IS NOT NULL;
+CREATE INDEX receipt_by_time ON receipt (at);
+CREATE INDEX person_by_shown_name ON person (
+           CASE WHEN substr(name, 1, 5) = 'name-' AND instr(name, '@')
+                THEN substr(rtrim(name, replace(name, '@', '')), 6, length(rtrim(name, replace(name, '@', ''))) - 6)
+                ELSE name END
+);
+CREATE VIEW user_facts AS
+    SELECT CASE WHEN substr(p.space, 1, 8) = 'discord:' THEN substr(p.space, 9) ELSE p.space END AS guild_id,
+           p.name AS user_id,
+           f.text AS memory_blob,
+           strftime('%Y-%m-%d %H:%M:%f', f.created_at / 1000000.0, 'unixepoch') AS updated_at
+      FROM facts f JOIN person p ON p.id = f.owner
+     WHERE f.version = (SELECT max(newer.version) FROM facts newer WHERE newer.owner = f.owner);
+CREATE VIEW chat_history AS
+    SELECT CASE WHEN substr(o.space, 1, 8) = 'discord:' THEN substr(o.space, 9) ELSE o.space END AS guild_id,
+           t.name AS channel_id,
+           coalesce(l.given_id, '#' || l.seq) AS message_id,
+           o.name AS user_id,
+           l.text AS message_text,
+           strftime('%Y-%m-%d %H:%M:%f', l.at / 1000000.0, 'unixepoch') AS timestamp
+      FROM log l JOIN person o ON o.id = l.owner JOIN thread t ON t.id = l.thread WHERE l.author = l.owner
+    UNION ALL
+    SELECT CASE WHEN substr(a.space, 1, 8) = 'discord:' THEN substr(a.space, 9) ELSE a.space END,
+           t.name, coalesce(l.given_id, '#' || l.seq), a.name, l.text,
+           strftime('%Y-%m-%d %H:%M:%f', l.at / 1000000.0, 'unixepoch')
+      FROM log l JOIN person a ON a.id = l.author JOIN thread t ON t.id = l.thread WHERE l.author != l.owner;
+CREATE VIEW conversation_sessions AS
+    SELECT s.id AS id,
+           CASE WHEN substr(p.name, 1, 5) = 'name-' AND instr(p.name, '@')
+                THEN substr(rtrim(p.name, replace(p.name, '@', '')), 6, length(rtrim(p.name, replace(p.name, '@', ''))) - 6)
+                ELSE p.name END AS user_name,
+           s.name AS session_id,
+           strftime('%Y-%m-%d %H:%M:%f', s.started_at / 1000000.0, 'unixepoch') AS started_at,
+           strftime('%Y-%m-%d %H:%M:%f', s.last_at / 1000000.0, 'unixepoch') AS last_activity,
+           -- in days since the Julian epoch, because older tools know no finer clock
+           CASE WHEN (julianday('now') - 2440587.5) * 86400000000 - s.last_at >= s.timeout THEN 'closed'
+                WHEN ((julianday('now') - 2440587.5) * 86400000000 - s.last_at) * 3 >= s.timeout THEN 'idle'
+                ELSE 'active' END AS state,
+           s.messages AS message_count,
+           p.space AS space
+      FROM session s JOIN person p ON p.id = s.opened_by;
 CREATE VIEW conversation_history AS
     SELECT l.seq AS id,
-           p.name AS user_name,
+           CASE WHEN substr(p.name, 1, 5) = 'name-' AND instr(p.name, '@')
+                THEN substr(rtrim(p.name, replace(p.name, '@', '')), 6, length(rtrim(p.name, replace(p.name, '@', ''))) - 6)
+                ELSE p.name END AS user_name,
            l.session AS user_session,
            s.name AS session_id,
            CASE WHEN l.role NOT IN ('user', 'assistant') THEN 'system'
@@ -358,25 +376,19 @@ CREATE VIEW conversation_history AS
       FROM log l JOIN person p ON p.id = l.owner
       -- The thread and the times say nothing new, but they let an index find a session's messages.
       JOIN session s ON s.id = l.session AND s.thread = l.thread AND l.at BETWEEN s.started_at AND s.last_at;
-CREATE INDEX log_with_details ON log (owner, seq) WHERE details IS NOT NULL;
-CREATE TABLE unindexed (
-    first_seq INTEGER PRIMARY KEY,
-    last_seq INTEGER NOT NULL,
-    owner INTEGER NOT NULL,
-    thread INTEGER NOT NULL
-);
-CREATE VIEW log_index_content AS
-    SELECT seq, index_terms(owner, thread, shared, text) AS terms FROM log
-     WHERE seq > coalesce(
-               (SELECT last_seq FROM unindexed WHERE first_seq <= log.seq ORDER BY first_seq DESC LIMIT 1), 0);
-CREATE TABLE receipt (
-    owner INTEGER NOT NULL REFERENCES person (id),
-    id TEXT NOT NULL,
-    at INTEGER NOT NULL,
-    reply INTEGER,                          -- the number of the message that it led to; it may have been erased since
-    details TEXT NOT NULL,                  -- a JSON object
-    checksum INTEGER,
-    PRIMARY KEY (owner, id)
-) WITHOUT ROWID;
-CREATE INDEX receipt_by_reply ON receipt (owner, reply) WHERE reply IS NOT NULL;
-CREATE INDEX receipt_by_time ON receipt (at);
+CREATE VIEW persistent_memories AS
+    SELECT m.id AS id,
+           CASE WHEN substr(p.name, 1, 5) = 'name-' AND instr(p.name, '@')
+                THEN substr(rtrim(p.name, replace(p.name, '@', '')), 6, length(rtrim(p.name, replace(p.name, '@', ''))) - 6)
+                ELSE p.name END AS user_name,
+           m.category AS category,
+           m.text AS content,
+           strftime('%Y-%m-%d %H:%M:%f', m.created_at / 1000000.0, 'unixepoch') AS extracted_at,
+           (SELECT s.name FROM memory_source ms JOIN log l ON l.seq = ms.seq JOIN session s ON s.id = l.session
+             WHERE ms.memory = m.id ORDER BY ms.seq LIMIT 1) AS session_id,
+           m.importance AS importance,
+           m.tags AS tags,
+           m.active AS active,
+           p.space AS space
+      FROM memory m JOIN person p ON p.id = m.owner;
+CREATE VIEW active_memories AS SELECT * FROM persistent_memories WHERE active = 1;
