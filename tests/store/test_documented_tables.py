@@ -194,5 +194,5 @@ async def test_guilds_and_people_have_the_names_of_the_documents(tmp_path: Path)
         assert database.execute("SELECT guild_id FROM user_facts").fetchall() == [("900",)]
         assert database.execute("SELECT message_text FROM chat_history WHERE guild_id = '900'").fetchone() is not None
         for view in ("conversation_sessions", "conversation_history", "persistent_memories", "active_memories"):
-            found = database.execute(f"SELECT user_name FROM {view} WHERE space = 'mumble' ORDER BY id").fetchall()  # noqa: S608
+            found = database.execute(f"SELECT user_name FROM {view} WHERE space = 'mumble' ORDER BY id").fetchall()
             assert found == [("Ann",), ("a@b",), ("name-less",)], view
