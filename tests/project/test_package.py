@@ -37,6 +37,7 @@ MIGRATIONS = {
     "0015_kinds.sql": "9b7478b73c170f06",
     "0016_unindexed.sql": "581b24bdafb9d5eb",
     "0017_receipts.sql": "38bcd2c060b56e10",
+    "0018_names_in_views.sql": "35cb5f3fd0ca42e5",
 }
 
 POSTGRES_MIGRATIONS = {
