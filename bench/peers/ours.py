@@ -79,8 +79,8 @@ class Aforesaid:
         await self._memory.upkeep()
 
     async def search(self, question: str, limit: int, at: datetime | None = None) -> list[str]:
-        """Search messages by words and meaning. As from the others, all wanted hits are asked for, also weak ones."""
-        return [hit.id for hit in await self._ann.search(question, limit, at=at, kinds=("message",), min_score=0)]
+        """Search messages by words and meaning, with the default minimum score."""
+        return [hit.id for hit in await self._ann.search(question, limit, at=at, kinds=("message",))]
 
     async def context(self, question: str) -> int:
         """Build a context."""

@@ -148,25 +148,22 @@ def test_friendsqa(tmp_path: Path) -> None:
     assert dataset.left_out == (Count("questions whose evidence does not exist", 1),)
 
 
-def test_every_trajectory_of_memdaily_is_a_memory_of_its_own(tmp_path: Path) -> None:
+@pytest.mark.defect("R3")
+@pytest.mark.req("G23")
+def test_all_trajectories_of_a_file_of_memdaily_are_one_memory(tmp_path: Path) -> None:
     samples.write(tmp_path / "02_conditional_roles.json", samples.memdaily())
     samples.write(tmp_path / "01_simple_roles.json", samples.memdaily())
     dataset = only(tmp_path)
     assert dataset.format == "MemDaily"
-    assert [c.id for c in dataset.conversations] == [
-        "01_simple_roles, trajectory 0",
-        "01_simple_roles, trajectory 1",
-        "02_conditional_roles, trajectory 0",
-        "02_conditional_roles, trajectory 1",
+    assert [c.id for c in dataset.conversations] == ["01_simple_roles", "02_conditional_roles"]
+    first = dataset.conversations[0]
+    assert [(turn.session, turn.id) for turn in first.turns] == [
+        ("trajectory 0", "0:0"),
+        ("trajectory 0", "0:1"),
+        ("trajectory 1", "1:0"),
     ]
-    first, second = dataset.conversations[:2]
-    assert [(turn.session, turn.id) for turn in first.turns] == [("trajectory 0", "0"), ("trajectory 0", "1")]
-    assert [(turn.session, turn.id) for turn in second.turns] == [("trajectory 1", "0")]
     assert first.turns[0].at == datetime(2024, 4, 1, 8, 30, tzinfo=UTC)
-    assert [(q.category, q.turns) for q in (*first.questions, *second.questions)] == [
-        ("01_simple", ("0",)),
-        ("01_simple", ("0",)),
-    ]
+    assert [(q.category, q.turns) for q in first.questions] == [("01_simple", ("0:0",)), ("01_simple", ("1:0",))]
     assert first.questions[0].asked_at == datetime(2024, 4, 3, 18, 40, tzinfo=UTC)
 
 

@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 
 import aforesaid
+from aforesaid.domain.hit import Hit
 from aforesaid.errors import InvalidInput
 from aforesaid.models.embed import LocalEmbedder
 from aforesaid.recall.background import Background, similarity
+from aforesaid.recall.note_scores import without_quotes
 
 NOON = datetime(2026, 5, 10, 12, 0, tzinfo=UTC)
 TUTORIAL = (
@@ -62,6 +64,133 @@ async def test_what_was_never_said_is_not_found(memory: aforesaid.Memory, never_
     everything = await ann.search(never_said, min_score=0, kinds=("message",))
     assert len(everything) == 3
     assert all(0 <= hit.score < 0.25 for hit in everything)
+
+
+@pytest.mark.defect("N2", "R1")
+@pytest.mark.req("G11")
+@pytest.mark.parametrize("never_said", ["xqzzt", "quantum physics", "tax return deadline"])
+async def test_words_that_nobody_said_find_nothing_however_few_messages_there_are(
+    memory: aforesaid.Memory, never_said: str
+) -> None:
+    ann = await three_messages(memory)
+    assert await ann.search(never_said) == []
+
+
+async def many_messages(memory: aforesaid.Memory, count: int) -> aforesaid.UserMemory:
+    ann = memory.user("ann")
+    await ann.add_many(
+        aforesaid.NewMessage("user", f"message {number} about berlin", NOON + timedelta(minutes=number))
+        for number in range(count)
+    )
+    await memory.upkeep()
+    return ann
+
+
+@pytest.mark.defect("R1")
+@pytest.mark.req("G11")
+async def test_what_has_the_words_that_were_typed_is_found_however_much_else_has_them(tmp_path: Path) -> None:
+    plain = {"summaries": "none", "extract": False}
+    async with aforesaid.connect(tmp_path / "memory.db", embedder=USE, profile=plain) as memory:
+        ann = await many_messages(memory, 400)
+        assert len(await ann.search("berlin")) == 10
+        assert len(await ann.search("Messages about Berlin!", limit=25)) == 25, "in any inflection and case"
+        for number in (17, 3, 299):
+            hits = await ann.search(f"message {number} about berlin")
+            assert hits[0].text == f"message {number} about berlin"
+        assert await ann.search("zeppelin") == []
+
+
+@pytest.mark.defect("R1")
+@pytest.mark.parametrize(
+    ("said", "typed"),
+    [
+        ("昨天我们在柏林吃了晚饭。", "柏林"),
+        ("Вчера мы ужинали в Берлине.", "берлин"),
+        ("Wczoraj jedliśmy kolację w Berlinie.", "kolację Berlinie"),
+        ("تعشينا أمس في برلين.", "برلين"),
+        ("昨日ベルリンで夕食を食べました。", "ベルリン"),
+        ("어제 베를린에서 저녁을 먹었어요.", "저녁을 베를린에서"),
+        ("💪", "💪"),
+    ],
+)
+async def test_typed_words_are_found_in_any_language(memory: aforesaid.Memory, said: str, typed: str) -> None:
+    ann = memory.user("ann")
+    await ann.add_many(aforesaid.NewMessage("user", f"filler {number}", NOON) for number in range(60))
+    await ann.add("user", said, at=NOON)
+    await memory.upkeep()
+    assert said in [hit.text for hit in await ann.search(typed, kinds=("message",))]
+
+
+@pytest.mark.defect("R1")
+async def test_a_long_message_with_all_words_is_found_among_many_short_ones_with_one(tmp_path: Path) -> None:
+    plain = {"summaries": "none", "extract": False}
+    async with aforesaid.connect(tmp_path / "memory.db", embedder="none", profile=plain) as memory:
+        ann = memory.user("ann")
+        rest = " ".join(f"word{number}" for number in range(2_000))
+        await ann.add("user", f"The harbour and the boat. {rest}", at=NOON)
+        await ann.add_many(aforesaid.NewMessage("user", f"boat {number}", NOON) for number in range(300))
+        assert rest in "".join(hit.text for hit in await ann.search("boat harbour", limit=100))
+
+
+@pytest.mark.defect("R1")
+async def test_the_text_of_a_message_finds_it_first_unless_it_is_a_question(memory: aforesaid.Memory) -> None:
+    ann = memory.user("ann")
+    for text in (
+        "I like tea.",
+        "I like tea, I really like tea, and more tea.",
+        "When is the wedding?",
+        "It is in June.",
+    ):
+        await ann.add("user", text, at=NOON)
+    await ann.add_many(aforesaid.NewMessage("user", f"filler {number}", NOON) for number in range(30))
+    await memory.upkeep()
+    best = (await ann.search("i like tea", kinds=("message",)))[0]
+    assert best.text == "I like tea."
+    assert "it is exactly what was searched for" in [reason for reason, _ in best.reasons()]
+    asked = await ann.search("When is the wedding?", kinds=("message",), min_score=0)
+    assert not any(name == "same_words" for hit in asked for name, _ in hit.parts)
+
+
+@pytest.mark.defect("R1")
+@pytest.mark.req("G11")
+async def test_a_question_whose_words_are_partly_there_is_answered_with_weak_hits_too(memory: aforesaid.Memory) -> None:
+    ann = memory.user("ann")
+    for number, (said, _) in enumerate(PAIRS):
+        await ann.add("user", said, at=NOON + timedelta(days=number))
+    await memory.upkeep()
+    shown = await ann.search("Which animals does my grandmother read about?", kinds=("message",))
+    assert any(0.04 <= hit.score < 0.25 for hit in shown)
+    assert all(hit.score >= 0.04 for hit in shown)
+
+
+@pytest.mark.defect("R5")
+async def test_a_memory_that_quotes_a_message_is_no_second_hit(memory: aforesaid.Memory) -> None:
+    ann = memory.user("ann", thread="chat")
+    said = "The landlord only answers the phone before ten, and he hates e-mail."
+    for number, text in enumerate((said, "I bought a lamp.", "It rained all day.", "The bus was late again.")):
+        await ann.add("user", text, at=NOON + timedelta(minutes=number), name="Ann")
+    await memory.upkeep()
+    assert f'Ann: "{said}"' in [known.text for known in await ann.memories()]
+    hits = await ann.search("landlord phone", limit=10)
+    assert [hit.text for hit in hits].count(said) == 1
+    assert not any(f'"{said}"' in hit.text for hit in hits)
+    assert len(await ann.search("landlord phone", limit=4, min_score=0)) == 4, "others take its place"
+    assert [hit.kind for hit in await ann.search("landlord phone", kinds=("memory",))] == ["memory"]
+
+
+@pytest.mark.parametrize(
+    ("memory", "first"),
+    [
+        ('Ann: "The boat is in the harbour."', "message"),
+        ('Ann: "The boat is in the harbour." (2026-05-04).', "memory"),
+        ("Ann has a boat in the harbour.", "memory"),
+        ('Ann: "The boat was sold."', "memory"),
+    ],
+)
+def test_a_message_takes_the_place_of_the_memory_that_quotes_it(memory: str, first: str) -> None:
+    said = Hit("message", "m1", "The boat is in the harbour. It is blue.", 0.4, NOON, ("m1",), ())
+    hits = without_quotes([Hit("memory", "1", memory, 0.8, NOON, ("m1",), ()), said])
+    assert (hits[0].kind, hits[0].score, len(hits)) == (first, 0.8, 1 if first == "message" else 2)
 
 
 @pytest.mark.defect("N2")

@@ -17,7 +17,6 @@ from aforesaid.models.offline import Spoken, extract
 from aforesaid.models.offline.memories.introductions import asks_own_name
 from aforesaid.models.offline.questions import asks
 from aforesaid.models.offline.recognise_request import recognise_request
-from aforesaid.recall import MIN_SCORE
 from aforesaid.text.folding import fold
 from aforesaid.text.languages import guess_language
 from aforesaid.text.sentences import split_sentences
@@ -32,6 +31,8 @@ _ANSWERS: Final = 3
 """Maximum number of hits in an answer."""
 _CANDIDATES: Final = 20
 """Number of hits examined for an answer."""
+_LEAST_SCORE: Final = 0.25
+"""Minimum score of an answer. It is higher than that of a search: an answer is given as if it were right."""
 _LEAST_SIMILARITY: Final = 0.3
 """Minimum similarity (0 to 1, calibrated) of an answer that shares no word with the question."""
 _SURE_SIMILARITY: Final = 0.7
@@ -139,7 +140,7 @@ def _answers(hit: Hit) -> bool:
     """Return whether a hit is good enough for an answer: by its score, or by its meaning alone."""
     similarity = hit.similarity or 0.0
     return similarity >= _SURE_SIMILARITY or (
-        hit.score >= MIN_SCORE and (bool(hit.terms) or similarity >= _LEAST_SIMILARITY)
+        hit.score >= _LEAST_SCORE and (bool(hit.terms) or similarity >= _LEAST_SIMILARITY)
     )
 
 

@@ -31,6 +31,7 @@ _REASONS: Final = {
     "role": "the question asks for what the assistant said, or for what people said",
     "rerank": "the reranker's order",
     "own": "a person said it, not the assistant",
+    "same_words": "it is exactly what was searched for",
 }
 """Descriptions of the score's features for users."""
 _NOTABLE: Final = 0.25

@@ -99,9 +99,7 @@ class _Asked:
 def _asking(memory: Memory, arms: Arms) -> _Ask:
     async def ask(conversation: Conversation, question: Question) -> _Found:
         user = memory.user(conversation.id, space=SPACE)
-        hits = await user.search(
-            question.text, _DEPTH, at=question.asked_at, arms=arms, kinds=("message",), min_score=0
-        )
+        hits = await user.search(question.text, _DEPTH, at=question.asked_at, arms=arms, kinds=("message",))
         return _Found([hit.sources for hit in hits], hits[0].score if hits else 0.0)
 
     return ask

@@ -1,4 +1,4 @@
-"""MemDaily: messages of one person, in Chinese. A file has many trajectories, each of another person."""
+"""MemDaily: messages of people, in Chinese. A file has many trajectories, each of another person."""
 
 from __future__ import annotations
 
@@ -18,15 +18,22 @@ def fits(root: Node) -> bool:
     return root.starts_with(message_list=list, question_list=list)
 
 
-def load(root: Node, tallies: Tallies) -> Iterator[Conversation]:
-    """Read a file. Each trajectory describes another person, so it is a memory of its own."""
+def load(root: Node, tallies: Tallies, *, pooled: bool = True) -> Iterator[Conversation]:
+    """Read a file: one memory with all its trajectories, each of them a session.
+
+    A trajectory has about nine messages, so in a memory of its own nearly every message would be among the first ten
+    hits. With `pooled=False` each is one nevertheless: for facts, since each describes another person.
+    """
+    builder = ConversationBuilder(root.file.stem, tallies)
     for trajectory in root.items():
-        session = f"trajectory {trajectory.field('tid').name()}"
-        builder = ConversationBuilder(f"{root.file.stem}, {session}", tallies)
+        number = trajectory.field("tid").name()
+        session = f"trajectory {number}"
+        if not pooled:
+            builder = ConversationBuilder(f"{root.file.stem}, {session}", tallies)
         for message in trajectory.field("message_list").items():
             builder.say(
                 message,
-                message.field("mid").name(),
+                f"{number}:{message.field('mid').name()}",
                 message.text_of("message"),
                 session=session,
                 at=_moment(message.field("time")),
@@ -36,10 +43,13 @@ def load(root: Node, tallies: Tallies) -> Iterator[Conversation]:
             builder.ask(
                 question.field("question").text(),
                 _category(root),
-                [step.name() for step in question.field("target_step_id").leaves()],
+                [f"{number}:{step.name()}" for step in question.field("target_step_id").leaves()],
                 at=None if asked is None else _moment(asked),
                 answer=question.words_of("answer"),
             )
+        if not pooled:
+            yield builder.conversation()
+    if pooled:
         yield builder.conversation()
 
 

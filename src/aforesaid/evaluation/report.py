@@ -8,7 +8,6 @@ from itertools import chain
 
 from aforesaid.evaluation.conversation import Conversation, Count, Dataset, Question
 from aforesaid.evaluation.metrics import Score, average, by_session, percentile, score, separation
-from aforesaid.recall import MIN_SCORE
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +52,7 @@ class NeverSaid:
     questions: int
     """Questions about what was never said."""
     nothing_found: float
-    """Share of them for which a search with the default minimum score finds nothing."""
+    """Share of them for which a search finds nothing."""
     wrongly_nothing_found: float | None
     """Share of the questions with evidence for which it finds nothing, although there is something."""
     told_apart: float | None
@@ -124,7 +123,7 @@ def mark(
 def sum_up_ranking(ranking: str, answers: Sequence[QuestionResult], never_said: Sequence[float] = ()) -> RankingReport:
     """Combine the results of all questions for one ranking.
 
-    `never_said` has the score of the best hit for each question about what was never said.
+    `never_said` has the score of the best hit for each question about what was never said, 0 where there was none.
     """
     headline = [answer for answer in answers if not answer.question.apart]
     categories = sorted({(answer.question.apart, answer.question.category) for answer in answers})
@@ -183,7 +182,7 @@ def _never_said(said: Sequence[float], never_said: Sequence[float]) -> NeverSaid
         return None
     return NeverSaid(
         len(never_said),
-        sum(best < MIN_SCORE for best in never_said) / len(never_said),
-        sum(best < MIN_SCORE for best in said) / len(said) if said else None,
+        sum(not best for best in never_said) / len(never_said),
+        sum(not best for best in said) / len(said) if said else None,
         separation(said, never_said),
     )

@@ -21,7 +21,7 @@ from aforesaid.domain.transfer import Purged
 from aforesaid.errors import InvalidInput, NotFound, WrongState, quoted
 from aforesaid.front.handle import IN_METHOD, MOST_AT_ONCE, UserHandle, at_once, public
 from aforesaid.models.tokens import count_tokens
-from aforesaid.recall import DEFAULT_KINDS, MIN_SCORE, Arms, SearchRequest
+from aforesaid.recall import DEFAULT_KINDS, Arms, SearchRequest
 from aforesaid.store import questions
 
 MOST_AROUND = 100
@@ -360,10 +360,10 @@ def _with_data(parts: Sequence[Part | Mapping[str, Any]]) -> list[Part]:
     return found if any(part.data is not None for part in found) else []
 
 
-def _min_score(value: object, arms: Arms, similarity: float | None) -> float:
+def _min_score(value: object, arms: Arms, similarity: float | None) -> float | None:
     """Return the least score of a hit. Searches by words or meaning alone, or with a `similarity`, have no default."""
     if value is None:
-        return MIN_SCORE if arms == "all" and similarity is None else 0.0
+        return None if arms == "all" and similarity is None else 0.0
     return checks.number(value, "min_score")
 
 

@@ -10,7 +10,7 @@ from aforesaid.domain import checks
 from aforesaid.domain.hit import Hit
 from aforesaid.domain.memory import BY_HAND, MemoryRecord
 from aforesaid.front.handle import UserHandle, at_once, public
-from aforesaid.recall import MIN_SCORE, SearchRequest
+from aforesaid.recall import SearchRequest
 from aforesaid.store import questions
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class UserTimeline(UserHandle):
     async def _said_about(self, topic: str, at: datetime | None) -> list[Hit]:
         if not topic:
             return []
-        search = SearchRequest(topic, limit=_HITS, at=at, kinds=("message",), min_score=MIN_SCORE, explained=False)
+        search = SearchRequest(topic, limit=_HITS, at=at, kinds=("message",), min_score=None, explained=False)
         return await self._services.recall.search(self.scope, search)
 
     @public(audit=("memory.read", "people"))

@@ -4,13 +4,11 @@ from aforesaid.recall.gather import Begun
 from aforesaid.recall.queue import QueueTimeout, RecallQueue, Turn
 from aforesaid.recall.recall import Recall
 from aforesaid.recall.request import ARMS, DEFAULT_KINDS, KINDS, Arms, SearchRequest
-from aforesaid.recall.score import MIN_SCORE
 
 __all__ = [
     "ARMS",
     "DEFAULT_KINDS",
     "KINDS",
-    "MIN_SCORE",
     "Arms",
     "Begun",
     "QueueTimeout",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from aforesaid.recall.background import SAME, Background
 from aforesaid.recall.question import Question
-from aforesaid.store.ranking import MOST_GAIN, Posting, TextMatches
+from aforesaid.store.ranking import MOST_GAIN, Posting, TextMatches, have
 from aforesaid.text.words import word_key
 
 if TYPE_CHECKING:
@@ -49,6 +49,8 @@ class Candidates:
     dense: Numbers
     """How many standard deviations a message is nearer in meaning than unrelated ones; zero where that is not known."""
     background: Background
+    held: Rows
+    """The rows of all messages that have every word of the question, stop words aside."""
     asks_assistant: float = 0.0
     """Log-odds that the question is about what the assistant said, above those of an average question."""
     ranker: Numbers | None = None
@@ -63,14 +65,31 @@ class Candidates:
     def repeating(self) -> NDArray[np.bool_]:
         """Which of the candidates repeat the question instead of answering it, in meaning or word for word."""
         repeating: NDArray[np.bool_] = self.dense[self.rows] >= self.background.standard(SAME)
-        if self.texts:
-            asked, most = word_key(self.question.text), len(self.question.text) + _PUNCTUATION
-            least = len(asked)  # the key of an ASCII text is not longer than the text
-            repeating |= [
+        return repeating | self.same_words
+
+    @cached_property
+    def same_words(self) -> NDArray[np.bool_]:
+        """Which of the candidates are the text of the question, punctuation and case aside. None without texts."""
+        import numpy as np  # noqa: PLC0415
+
+        if not self.texts:
+            return np.zeros(len(self.rows), dtype=np.bool_)
+        asked, most = word_key(self.question.text), len(self.question.text) + _PUNCTUATION
+        least = len(asked)  # the key of an ASCII text is not longer than the text
+        return np.array(
+            [
                 len(text) <= most and (len(text) >= least or not text.isascii()) and word_key(text) == asked
                 for text in self.texts
-            ]
-        return repeating
+            ],
+            dtype=np.bool_,
+        )
+
+    @cached_property
+    def holding(self) -> NDArray[np.bool_]:
+        """Which of the candidates have every word of the question, stop words aside, or are its text."""
+        import numpy as np  # noqa: PLC0415
+
+        return np.array(have(self.held, self.rows), dtype=np.bool_) | self.same_words
 
     def coverage(self) -> Numbers:
         """Return the share of the question's words, weighted by rarity, that each message has, 0 to 1."""
@@ -101,6 +120,7 @@ def candidates_of(
         keyword=keyword / (worth * MOST_GAIN),
         dense=dense,
         background=background,
+        held=matches.holding(),
     )
 
 

@@ -19,7 +19,7 @@ from aforesaid.models.embed import Embedder, Vectors
 from aforesaid.models.salience import ENCODER
 from aforesaid.recall.background import Background
 from aforesaid.recall.candidates import Candidates, candidates_of, neighbours
-from aforesaid.recall.question import Question, without
+from aforesaid.recall.question import Question, shortened, without
 from aforesaid.recall.question_vectors import QuestionVectors
 from aforesaid.recall.request import SearchRequest
 from aforesaid.store import Store, questions
@@ -47,7 +47,7 @@ class FoundCandidates(NamedTuple):
     vector: Vectors | None
     notes: bool
     asked: str
-    """The question as it was embedded: without the names of those who speak."""
+    """The question as it was embedded: shortened, and without the names of those who speak."""
 
 
 @dataclass(slots=True)
@@ -102,7 +102,7 @@ class Gatherer:
         Embedding takes longer, so it starts first.
         """
         place = _place(scope, within)
-        guess = _without_names(query, self._speakers.get(place))
+        guess = _without_names(shortened(query), self._speakers.get(place))
         if guess is not None:
             self._questions.expect(guess)
         vector = None if guess is None else begin(self._questions.embed(guess))
@@ -127,7 +127,8 @@ class Gatherer:
         finally:
             begun.cancel()
         scores = matches.scores()
-        rows = np.sort(matches.best(scores, many))
+        # A message with every word is a candidate even where its length makes many others better.
+        rows = sorted_unique(np.concatenate([matches.best(scores, many), matches.holding()[-many:]]))
         if request.arms == "dense":
             rows = rows[:0]
         dense, background = np.zeros(len(scores) + 1), Background()
@@ -165,7 +166,8 @@ class Gatherer:
     async def _matched_and_embedded(self, begun: Begun) -> tuple[TextMatches, Vectors | None, str]:
         matches = await begun.matches
         begun.speakers[begun.place] = matches.columns.speakers
-        text = _without_names(begun.question.text, matches.columns.speakers) or begun.question.text
+        brief = shortened(begun.question.text)
+        text = _without_names(brief, matches.columns.speakers) or brief
         embedding = begun.vector if begun.vector is not None and text == begun.guess else self._questions.embed(text)
         vector = await embedding
         begun.by_words = vector is None and self._questions.name is not None and bool(text.strip())

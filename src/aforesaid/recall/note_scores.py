@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 from aforesaid.domain.hit import Hit
 from aforesaid.domain.note import NoteMatch
 from aforesaid.recall.background import Background, similarity
 from aforesaid.recall.score import NoteEvidence, ScoreScale
+from aforesaid.text.words import words_of
 
 _COVERED: Final = ("coverage", "session_coverage")
 _NEAR: Final = ("dense", "session_dense")
+ALMOST_ALL: Final = 1 - 1e-9
+"""A coverage above this is complete: it is a sum of shares."""
 
 
 class ScoredNote(NamedTuple):
@@ -20,6 +24,11 @@ class ScoredNote(NamedTuple):
     note: NoteMatch
     parts: tuple[tuple[str, float], ...]
     similarity: float | None
+
+    @property
+    def holds_all_words(self) -> bool:
+        """Whether it has every word of the question, stop words aside."""
+        return self.note.coverage > ALMOST_ALL
 
     @property
     def total(self) -> float:
@@ -72,3 +81,23 @@ def note_hits(scored: list[ScoredNote], scale: ScoreScale) -> list[Hit]:
         )
         for each in scored
     ]
+
+
+def without_quotes(hits: Sequence[Hit]) -> list[Hit]:
+    """Leave out memories that merely quote a message which is a hit too. `hits` are sorted, best first.
+
+    The message takes the place and the score of such a memory, if they are better.
+    """
+    messages = {source: hit for hit in hits if hit.kind == "message" for source in hit.sources}
+    kept: dict[tuple[str, str], Hit] = {}
+    for hit in hits:
+        message = messages.get(hit.sources[0]) if hit.kind == "memory" and len(hit.sources) == 1 else None
+        shown = hit if message is None or not _quotes(hit.text, message.text) else replace(message, score=hit.score)
+        kept.setdefault((shown.kind, shown.id), shown)
+    return list(kept.values())
+
+
+def _quotes(memory: str, message: str) -> bool:
+    """Return whether a memory has the form `Ann: "some words of the message"`, and nothing after the quote."""
+    _, mark, rest = memory.rstrip(".").partition(': "')
+    return bool(mark) and rest.endswith('"') and set(words_of(rest)) <= set(words_of(message))

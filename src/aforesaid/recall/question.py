@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
+from aforesaid.domain.checks import query_text
+from aforesaid.models.embed.message_vectors import MOST_CHARACTERS
 from aforesaid.text.folding import fold
 from aforesaid.text.times.periods import Period, periods
 from aforesaid.text.words import words_of
@@ -30,14 +32,19 @@ class Question:
     @classmethod
     def of(cls, text: str, asked: datetime | None) -> Question:
         """Analyse a question. `asked`: when it is asked; None: now."""
-        at, folded = asked or datetime.now(UTC), fold(text)
+        at, brief = asked or datetime.now(UTC), shortened(text)
         return cls(
             text=text,
             asked=at,
             words=frozenset(words_of(text)),
-            periods=tuple(periods(text, at)),
-            asks_when=_WHEN.search(folded) is not None,
+            periods=tuple(periods(brief, at)),
+            asks_when=_WHEN.search(fold(brief)) is not None,
         )
+
+
+def shortened(text: str) -> str:
+    """Return the part of a long question that is embedded and read for dates: as many characters as of a message."""
+    return query_text(text, MOST_CHARACTERS)
 
 
 def without(text: str, names: frozenset[str]) -> str:

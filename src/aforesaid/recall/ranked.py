@@ -10,6 +10,7 @@ from aforesaid.domain.fast_constructor import fast_constructor
 from aforesaid.domain.hit import Hit
 from aforesaid.domain.message import Message
 from aforesaid.recall.candidates import Candidates
+from aforesaid.recall.features.about import QUESTION_MARKS
 from aforesaid.recall.score import ScoreScale
 from aforesaid.store.ranking import have
 from aforesaid.text.words import word_key
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from aforesaid.recall.candidates import Numbers
     from aforesaid.store.columns import Columns, Rows
 
+_ABOVE: Final = 1e-6
+"""How much the sum of a message with the text of the query is above the others, at least."""
 _hit: Final = fast_constructor(Hit)
 
 
@@ -34,6 +37,20 @@ def order(candidates: Candidates, sums: Numbers) -> list[int]:
 
     places: list[int] = np.lexsort((-candidates.rows, -sums)).tolist()
     return places
+
+
+def same_words_first(candidates: Candidates, sums: Numbers) -> dict[str, Numbers]:
+    """Return what lifts messages with the text of the query above all others, as a feature.
+
+    Nothing where the query is a question: what answers it comes first, not the same question asked before.
+    """
+    import numpy as np  # noqa: PLC0415
+
+    same = candidates.same_words
+    if not same.any() or same.all() or candidates.question.text.rstrip().endswith(QUESTION_MARKS):
+        return {}
+    lift = np.where(same, np.maximum(sums[~same].max() + _ABOVE - sums, 0.0), 0.0)
+    return {"same_words": lift} if lift.any() else {}
 
 
 def without_repetitions(ranked: Iterable[int], texts: Sequence[str], limit: int) -> list[list[int]]:

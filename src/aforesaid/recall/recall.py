@@ -16,12 +16,14 @@ from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary import NOTHING_SAID
 from aforesaid.models.embed import Embedder
 from aforesaid.recall.candidates import Candidates
+from aforesaid.recall.features.about import asked_in_return
 from aforesaid.recall.fuse import Kind, fuse, kind_of, weights
 from aforesaid.recall.gather import Begun, FoundCandidates, Gatherer
-from aforesaid.recall.note_scores import ScoredNote, evidence, note_hits, score_notes
+from aforesaid.recall.note_scores import ALMOST_ALL, ScoredNote, evidence, note_hits, score_notes, without_quotes
 from aforesaid.recall.ranked import (
     message_hits,
     order,
+    same_words_first,
     seqs_around,
     totals,
     without_repeated_sessions,
@@ -30,7 +32,14 @@ from aforesaid.recall.ranked import (
 from aforesaid.recall.ranker import DEPTH, MOST, TokenRanker
 from aforesaid.recall.request import SearchRequest
 from aforesaid.recall.reranking import rerank
-from aforesaid.recall.score import SIMILARITY_SCALE, NoteEvidence, ScoreScale, keyword_score, score_scale
+from aforesaid.recall.score import (
+    SIMILARITY_SCALE,
+    NoteEvidence,
+    ScoreScale,
+    keyword_score,
+    least_score,
+    score_scale,
+)
 from aforesaid.store import Store, questions
 from aforesaid.telemetry import Metrics
 
@@ -92,7 +101,9 @@ class Recall:
                     where=request.where,
                 )
             )
-            return _wanted([replace(hit, score=keyword_score(hit.score)) for hit in by_words], request)
+            scored = [replace(hit, score=keyword_score(hit.score)) for hit in by_words]
+            lowest = request.min_score or 0.0
+            return [hit for hit in _wanted(scored, request) if hit.score >= lowest][: request.limit]
         found = await self._gatherer.gather(scope, request, begun)
         if beside is not None:
             request = replace(request, beside=request.beside | await beside())
@@ -102,13 +113,15 @@ class Recall:
             notes = await self._notes(scope, request, found, kind)
         of_notes = evidence(notes, found.candidates.background)
         if {"message", "session"}.intersection(request.kinds) and len(found.candidates.rows):
-            hits, scale = await self._messages(scope, request, found, kind, of_notes)
+            hits, scale, least = await self._messages(scope, request, found, kind, of_notes)
         else:
             hits, scale = [], score_scale(found.candidates, -math.inf, of_notes)
+            least = _least_score(request, found.candidates, of_notes)
+        literal = request.min_score is None
+        notes = [note for note in notes if scale.score(note.total) >= least or (literal and note.holds_all_words)]
         if notes:
-            hits += note_hits(notes, scale)
-            hits.sort(key=lambda hit: -hit.score)
-        return _wanted(hits, request)
+            hits = sorted([*hits, *note_hits(notes, scale)], key=lambda hit: -hit.score)
+        return without_quotes(_wanted(hits, request))[: request.limit]
 
     async def candidates(self, scope: Scope, request: SearchRequest, *, read: int | None = None) -> Candidates:
         """Return the messages that may be the answer, with their texts: what weights are fitted to.
@@ -124,7 +137,7 @@ class Recall:
 
     async def _messages(
         self, scope: Scope, request: SearchRequest, found: FoundCandidates, kind: Kind, notes: NoteEvidence
-    ) -> tuple[list[Hit], ScoreScale]:
+    ) -> tuple[list[Hit], ScoreScale, float]:
         candidates = found.candidates
         parts = (
             fuse(candidates, kind, textual=False)
@@ -134,8 +147,12 @@ class Recall:
         # Only texts that can still be among the hits are read.
         many = request.limit + len(request.without)
         ranked_too = request.arms == "all" and found.vector is not None and self._ranker.active
-        least = DEPTH if ranked_too else _READ
-        best = _not_beside(request, candidates, order(candidates, totals(parts)))[: max(least, many + _MORE)]
+        read = max(DEPTH if ranked_too else _READ, many + _MORE)
+        ranked = _not_beside(request, candidates, order(candidates, totals(parts)))
+        best, rest = ranked[:read], ranked[read:]
+        if request.min_score is None:
+            held = candidates.holding
+            best += [place for place in rest if held[place]][: max(many - int(held[best].sum()), 0)]
         around_best = _seqs_around(request, candidates, best[: _expected(request)])
         also = chain.from_iterable(around_best.values())
         candidates, places, messages = await self._gatherer.read(scope, request, candidates, sorted(best), also)
@@ -148,6 +165,7 @@ class Recall:
             )
         if request.arms == "all":
             parts |= fuse(candidates, kind, textual=True)
+            parts |= same_words_first(candidates, totals(parts))
         sums = totals(parts)
         ranked = order(candidates, sums)
         if request.arms == "all" and self._reranker is not None:
@@ -161,6 +179,10 @@ class Recall:
         if request.similarity is not None:
             near = candidates.background.similarities(candidates.dense[candidates.rows])
             ranked = [place for place in ranked if (near[place] or 0.0) >= request.similarity]
+        least = _least_score(request, candidates, notes)
+        if least:
+            scores, literal = scale.scores(sums), request.min_score is None
+            ranked = [each for each in ranked if scores[each] >= least or (literal and candidates.holding[each])]
         hits: list[Hit] = []
         explained = parts if request.explained else None
         if "message" in request.kinds:
@@ -171,7 +193,7 @@ class Recall:
             groups = without_repeated_sessions(ranked, candidates)[:many]
             around = await self._around(scope, request, candidates, groups, messages)
             hits += map(_as_session, message_hits(candidates, groups, sums, messages, around, scale, parts))
-        return hits, scale
+        return hits, scale, least
 
     async def _around(
         self,
@@ -231,8 +253,19 @@ def _not_beside(request: SearchRequest, candidates: Candidates, places: list[int
     return [place for place in places if not there[place]]
 
 
+def _least_score(request: SearchRequest, candidates: Candidates, notes: NoteEvidence) -> float:
+    """Return the minimum score of a hit. Messages that only ask the same question do not count as having its words."""
+    if request.min_score is not None:
+        return request.min_score
+    known = notes.coverage > 0 or any(len(posting.rows) for posting in candidates.postings)
+    held = notes.coverage > ALMOST_ALL
+    if candidates.texts and not held:
+        held = bool((candidates.holding & ~candidates.repeating & (asked_in_return(candidates) == 0)).any())
+    return least_score(request.query, known=known, held=held)
+
+
 def _wanted(hits: Sequence[Hit], request: SearchRequest) -> list[Hit]:
-    """Leave out what the request does not want, and stop at the limit."""
+    """Leave out what the request does not want."""
     least = request.similarity
     return [
         hit
@@ -240,8 +273,7 @@ def _wanted(hits: Sequence[Hit], request: SearchRequest) -> list[Hit]:
         if not (hit.kind == "message" and hit.id in request.without)
         and not (hit.kind == "message" and hit.message is not None and hit.message.seq in request.beside)
         and (least is None or (hit.similarity is not None and hit.similarity >= least))
-        and hit.score >= request.min_score
-    ][: request.limit]
+    ]
 
 
 def _as_session(hit: Hit) -> Hit:

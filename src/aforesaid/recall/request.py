@@ -36,8 +36,9 @@ class SearchRequest:
     """Maximum hits that get messages around them; None: all."""
     similarity: float | None = None
     """Minimum similarity of a hit, 0 to 1, calibrated for the encoder."""
-    min_score: float = 0.0
-    """Minimum score of a hit."""
+    min_score: float | None = 0.0
+    """Minimum score of a hit. None: what fits the query (`recall.score.least_score`), and whatever holds all of its
+    words is a hit with any score."""
     without: frozenset[str] = frozenset()
     """The ids of messages to leave out."""
     where: MessageFilter = EVERY_MESSAGE

@@ -76,6 +76,17 @@ class TextMatches:
         order = np.lexsort((-found, -scores[found]))
         return found[order[:limit]]
 
+    def holding(self) -> Rows:
+        """Return the rows that have every word of the query, in order."""
+        import numpy as np  # noqa: PLC0415
+
+        if not all(len(posting.rows) for posting in self.postings) or not self.postings:
+            return np.empty(0, dtype=np.intp)
+        found = np.zeros(len(self.columns), dtype=np.intp)
+        for posting in self.postings:
+            found[posting.rows] += 1
+        return np.flatnonzero(found == len(self.postings))
+
     def words(self, row: int) -> tuple[str, ...]:
         """Return the words of the query that a message has."""
         return tuple(posting.word for posting in self.postings if has(posting.rows, row))
@@ -87,12 +98,16 @@ def posting(word: str, rows: Rows, counts: NDArray[np.int64], documents: int) ->
 
 
 def telling(postings: Sequence[Posting]) -> tuple[Posting, ...]:
-    """Keep the rarest words of a long query, in their order: a whole page as a query is about what is rare in it."""
+    """Keep the rarest words of a long query, in their order: a whole page as a query is about what is rare in it.
+
+    One word that was not found stays too, if there is any: it tells that no message has all words of the query.
+    """
     if len(postings) <= _MOST_WORDS:
         return tuple(postings)
     found = [posting for posting in postings if len(posting.rows)]
     kept = {posting.word for posting in sorted(found, key=lambda posting: -posting.rarity)[:_MOST_WORDS]}
-    return tuple(posting for posting in found if posting.word in kept)
+    kept.update([posting.word for posting in postings if not len(posting.rows)][:1])
+    return tuple(posting for posting in postings if posting.word in kept)
 
 
 def best_hits(matches: TextMatches, limit: int) -> list[tuple[int, float, tuple[str, ...]]]:

@@ -10,7 +10,7 @@ from aforesaid.text.stop_words import stop_words
 from aforesaid.text.words import split
 
 MOST_TERMS: Final = 512
-"""Maximum distinct words of a query that are looked up, the rarest first."""
+"""Maximum distinct words of a query that are looked up: its first ones."""
 
 
 class QueryWord(NamedTuple):

@@ -58,7 +58,7 @@ def _conversations(file: Path) -> Iterator[tuple[str, Path, Case]]:
             if labels:
                 yield "LoCoMo", file, Case(conversation.id, conversation.turns, labels, conversation.questions)
     elif memdaily.fits(root):
-        for conversation in memdaily.load(root, Tallies()):
+        for conversation in memdaily.load(root, Tallies(), pooled=False):
             asked = {turn for question in conversation.questions for turn in question.turns}
             labels = tuple(Label(turn.id, turn.text) for turn in conversation.turns if turn.id in asked)
             yield "MemDaily", file.parent, Case(conversation.id, conversation.turns, labels, conversation.questions)

@@ -10,6 +10,7 @@ from aforesaid.text.times.mentions import mentions_time
 if TYPE_CHECKING:
     from aforesaid.recall.candidates import Numbers
 
+QUESTION_MARKS: Final = ("?", "？", "؟")
 _TYPICAL_LENGTH: Final = 2.5
 """Logarithm of the number of words in an average chat turn."""
 _MANY_MESSAGES: Final = 100
@@ -20,7 +21,7 @@ def asked_in_return(candidates: Candidates) -> Numbers:
     """Return 1 for messages that are questions, which rarely contain the answer."""
     import numpy as np  # noqa: PLC0415
 
-    return np.array([float(text.rstrip().endswith(("?", "？", "؟"))) for text in candidates.texts])
+    return np.array([float(text.rstrip().endswith(QUESTION_MARKS)) for text in candidates.texts])
 
 
 def asks_when_and_tells_when(candidates: Candidates) -> Numbers:
