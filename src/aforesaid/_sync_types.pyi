@@ -425,11 +425,13 @@ class SyncUserMemory:
 
         The query is plain text without a syntax. `at` is the time of the question (default: now), to resolve "last
         May". `kinds` selects messages, summaries, memories and whole sessions. `around` is the number of neighbouring
-        messages returned with each hit, a third before it and two thirds after. `min_score` is the lowest score
-        returned, 0 to 1 (default: 0.25; 0 returns everything that was ranked). `similarity` is the lowest similarity of
-        meaning, 0 to 1, calibrated for the encoder; it replaces the default of `min_score`. `without` excludes messages
-        by id, and `tokens` limits the total length of the texts. `arms` restricts the search to `keyword` or `dense`,
-        without a default `min_score`. `hit.explain()` shows why something was found.
+        messages returned with each hit, a third before it and two thirds after. `without` excludes messages by id, and
+        `tokens` limits the total length of the texts. `hit.explain()` shows why something was found.
+
+        What has all words of the query, in any inflection, is a hit. The rest needs a score of 0.25 where words are
+        searched for, and of 0.04 where a question is asked. `min_score`, 0 to 1, is another minimum, for every hit; 0
+        returns everything that was ranked. `similarity` is the lowest similarity of meaning, 0 to 1, calibrated for the
+        encoder; with it, or with `arms` (`keyword` or `dense` alone), there is no default minimum.
 
         `role`, `author`, `since`, `until` and `metadata` limit the messages that are searched, as in `history`.
         Summaries and memories have no author, so with any of these only messages and sessions are searched.

@@ -1383,7 +1383,7 @@ export interface Routes {
         around?: number;
         /** Minimum similarity of meaning; replaces the default of min_score. */
         similarity?: number;
-        /** Minimum score. Default: 0.25; 0 returns all hits. */
+        /** Minimum score; 0 returns all hits. Default: 0.25 for words, 0.04 for questions; what has all words of the query is a hit with any score. */
         min_score?: number;
         /** The time of the question. Default: now. */
         at?: string;

@@ -244,7 +244,11 @@ def search(
     ] = "all",
     min_score: Annotated[
         float | None,
-        typer.Option("--min-score", help="Lowest score to print, 0 to 1. Default: 0.25. Use 0 to print all hits."),
+        typer.Option(
+            "--min-score",
+            help="Lowest score to print, 0 to 1; 0 prints all hits. Default: 0.25 for words, 0.04 for questions; what "
+            "has all words of the query is printed with any score.",
+        ),
     ] = None,
     role: OfRole = None,
     author: ByAuthor = None,

@@ -42,8 +42,9 @@ _NOTABLE: Final = 0.25
 class Hit:
     """A search hit.
 
-    `score` is between 0 and 1 and means the same for every question, memory and encoder: 0.5 is as common among right
-    hits as among wrong ones. A search by words alone has scores that compare within that search only.
+    `score` is between 0 and 1 and orders the hits of one search. On average over labelled questions, 0.5 is as common
+    among right hits as among wrong ones. It does not tell whether the answer was ever said: the best hit often scores
+    as high where it was not. A search by words alone has scores of another scale.
     """
 
     kind: HitKind

@@ -1,8 +1,9 @@
-"""From the weighted sum of features to a score between 0 and 1 that compares across questions, memories and encoders.
+"""From the weighted sum of features to a score between 0 and 1, and the minimum score of a hit.
 
 The sum alone ranks the candidates of one question and says nothing about another question. The score is a logistic
 function of it, fitted to questions that a conversation answers and to questions about what
-was never said in it. It rises with the sum, so it changes no ranking. Beside the sum it uses what all candidates of a
+was never said in it. It rises with the sum, so it changes no ranking. It does not tell whether a question was answered
+at all: hits for what was never said score as high. Beside the sum it uses what all candidates of a
 question have in common: how strong the best one is, how many of the question's words are in the memory, and how large
 the memory is. 0.5 means: as common among right hits as among wrong ones.
 """

@@ -37,7 +37,13 @@ async def search(
         float | None, Query(ge=0, le=1, description="Minimum similarity of meaning; replaces the default of min_score.")
     ] = None,
     min_score: Annotated[
-        float | None, Query(ge=0, le=1, description="Minimum score. Default: 0.25; 0 returns all hits.")
+        float | None,
+        Query(
+            ge=0,
+            le=1,
+            description="Minimum score; 0 returns all hits. Default: 0.25 for words, 0.04 for questions; what has all "
+            "words of the query is a hit with any score.",
+        ),
     ] = None,
     at: Annotated[Moment | None, Query(description="The time of the question. Default: now.")] = None,
 ) -> SearchResults:

@@ -138,7 +138,11 @@ class MemoryTools(AgentAccess):
         limit: Limit = _HITS,
         min_score: Annotated[
             float | None,
-            Field(ge=0, le=1, description="Minimum score of a hit. Default: 0.25; 0 returns all."),
+            Field(
+                ge=0,
+                le=1,
+                description="Minimum score of a hit; 0 returns all. Default: 0.25 for words, 0.04 for questions.",
+            ),
         ] = None,
         role: OfRole = None,
         author: Author = None,
