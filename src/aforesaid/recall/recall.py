@@ -121,7 +121,8 @@ class Recall:
         notes = [note for note in notes if scale.score(note.total) >= least or (literal and note.holds_all_words)]
         if notes:
             hits = sorted([*hits, *note_hits(notes, scale)], key=lambda hit: -hit.score)
-        return without_quotes(_wanted(hits, request))[: request.limit]
+        hits = _wanted(hits, request)
+        return (without_quotes(hits) if notes else hits)[: request.limit]
 
     async def candidates(self, scope: Scope, request: SearchRequest, *, read: int | None = None) -> Candidates:
         """Return the messages that may be the answer, with their texts: what weights are fitted to.
