@@ -28,7 +28,7 @@ MIN_SCORE_OF_ANSWERS: Final = 0.04
 """Minimum score of a hit for a question whose words are not all in one message. Of the cut-offs in steps of 0.01 it is
 the highest that costs at most a quarter of a point of recall@10 on the conversations that nothing is tested with."""
 _FEW_WORDS: Final = 2
-"""Maximum words of a query that is taken for words to search for. Questions are longer."""
+"""Maximum words of a query without a question mark that is taken for words to search for, not for a question."""
 _SMALL: Final = 40
 """Memories with fewer messages are judged like one of this size: that few messages make none of them an answer."""
 _STRONG: Final = 6.0
@@ -60,11 +60,12 @@ def least_score(query: str, *, known: bool, held: bool) -> float:
     """Return the minimum score of what lacks a word of the query. What has all of them is a hit with any score.
 
     `known`: whether any word of it was ever said; `held`: whether something that was said has all of them. Beside that,
-    the rest is mostly noise, and so is all that resembles one or two words, or words that nobody ever said.
+    the rest is mostly noise. Without a question mark, so is all that resembles one or two words, or words that nobody
+    ever said.
     """
     asked = query.rstrip().endswith(QUESTION_MARKS)
-    few = length_in_words(query) <= _FEW_WORDS
-    return MIN_SCORE if held or few or not (known or asked) else MIN_SCORE_OF_ANSWERS
+    searched = not asked and (not known or length_in_words(query) <= _FEW_WORDS)
+    return MIN_SCORE if held or searched else MIN_SCORE_OF_ANSWERS
 
 
 def keyword_score(bm25: float) -> float:
