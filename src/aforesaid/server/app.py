@@ -56,6 +56,7 @@ _ROUTES: Final = _all_routes()
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     agents = app.state.agents
     here: AppState = app.state.served
+    here.memory.components["upstream"] = here.upstream.health
     _prepare_routes(app)
     # The embedder and the token counter take seconds to load. A stopping server does not wait for them.
     async with (

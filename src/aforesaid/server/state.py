@@ -58,8 +58,7 @@ class AppState:
         """Prepare the proxy and the streams of events."""
         self.feed = ChangeFeed(self.memory)
         self.key_use = KeyUse(self.options.keys)
-        self.upstream = Upstream(self.options.settings, self.memory.metrics)
-        self.memory.components["upstream"] = self.upstream.health
+        self.upstream = Upstream(self.options.settings, self.memory)
         self.proxy_memory = ProxyMemory(self.memory, self.options.serving)
 
     def finish(self, work: Coroutine[Any, Any, None]) -> None:

@@ -21,11 +21,12 @@ from yarl import URL
 
 from aforesaid.domain.report import Component
 from aforesaid.errors import NoModel
+from aforesaid.memory import Memory
 from aforesaid.models.redact import hide, hide_address, plain_address, redact
 from aforesaid.server.proxy.caller import PRIVATE_HEADERS
 from aforesaid.server.proxy.protocols.protocol import BEARER, Endpoint
 from aforesaid.settings import Provider, Settings
-from aforesaid.telemetry import CALLERS, UPSTREAM, Key, Metrics
+from aforesaid.telemetry import CALLERS, UPSTREAM, Key
 
 _log: Final = logging.getLogger("aforesaid.server.proxy")
 
@@ -111,9 +112,9 @@ class Upstream:
     Every request is passed on, whatever became of those before it: the client decides whether to try again.
     """
 
-    def __init__(self, settings: Settings, metrics: Metrics) -> None:
+    def __init__(self, settings: Settings, memory: Memory) -> None:
         self._settings = settings
-        self._metrics = metrics
+        self._memory = memory
         self._calls: dict[str, ProviderCalls] = {}
         self._client: ClientSession | None = None
         self.strict_models: LRUCache[tuple[str, str], bool] = LRUCache(_STRICT_MODELS)
@@ -236,7 +237,7 @@ class Upstream:
             raise
         finally:
             waiting.cancel()
-            self._metrics.called(UPSTREAM, provider.name, perf_counter() - began, failure=failure)
+            self._memory.metrics.called(UPSTREAM, provider.name, perf_counter() - began, failure=failure)
         if failure is not None and failure not in CALLERS:
             if is_work:
                 calls.failed(f"answered with {answer.status} {answer.reason}", reached=True)
@@ -246,7 +247,7 @@ class Upstream:
 
     def _patience(self, provider: Provider) -> float:
         """Return after how many seconds a request without an answer counts as failed."""
-        counted = self._metrics.snapshot().get(Key(UPSTREAM, provider.name))
+        counted = self._memory.metrics.snapshot().get(Key(UPSTREAM, provider.name))
         return max(PATIENCE_SECONDS, 0.0 if counted is None else 2 * counted.within(_USUAL))
 
     def broke_off(self, provider: Provider, error: ClientError) -> None:
