@@ -61,9 +61,10 @@ class Digest:
                 return passed
             found = affected_subjects(self.policy, page, self.clock(), self.executor.profile.zone)
             try:
-                await self._store.apply([Advance(self.policy, after, page[-1].seq, found, page[-1].space)])
+                advance = Advance(self.policy, after, page[-1].seq, found, page[-1].space, len(page))
+                await self._store.apply([advance])
             except SourcesChanged:
-                continue  # another worker has walked here; go on where it stopped
+                continue  # another worker has walked here, or messages were erased; go on from what there is now
             passed += len(page)
 
     async def due(self, limit: int, *, failing: bool = False) -> list[Entry]:

@@ -55,7 +55,8 @@ async def require_support(
 ) -> None:
     """Raise ModelGarbled unless a text is supported by its sources. `names` are of people who may appear in it."""
     if not await is_supported(text, sources, names, embedder):
-        raise ModelGarbled(f"{model} wrote a summary that its sources do not support: {text[:80]!r}")
+        # Without the text: the agenda keeps this error, also when the messages are erased.
+        raise ModelGarbled(f"{model} wrote a summary that its sources do not support")
 
 
 async def is_supported(text: str, sources: Sequence[str], names: Sequence[str], embedder: Embedder | None) -> bool:

@@ -16,6 +16,7 @@ from aforesaid.domain.memory import (
     check_weights,
     check_words,
 )
+from aforesaid.domain.note import NoteKey
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import InvalidInput
 
@@ -106,7 +107,7 @@ class PutDerived:
 
     With `instead_of`, the one that is kept must have that key (an empty text: there must be none); otherwise
     SourcesChanged is raised. With `known_user`, nothing is kept if nothing else is stored of the user, who may have
-    been purged since.
+    been purged since. SourcesChanged is also raised when a message or a note that it was worked out from is gone.
     """
 
     scope: Scope
@@ -115,6 +116,10 @@ class PutDerived:
     value: str
     instead_of: str | None = None
     known_user: bool = False
+    messages: tuple[int, int, int] | None = None
+    """The first and the last of the user's messages that it was worked out from, and how many these are."""
+    notes: tuple[NoteKey, ...] = ()
+    """The user's summaries and memories that it was worked out from."""
 
     def __post_init__(self) -> None:
         """Refuse text that cannot be stored."""

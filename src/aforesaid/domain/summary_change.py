@@ -49,7 +49,7 @@ class Revise:
 class Advance:
     """Update the agenda of a policy for the messages after `after`, up to `up_to`.
 
-    Raises SourcesChanged when somebody else has processed them already.
+    Raises SourcesChanged when somebody else has processed them already, or when some of them were erased since.
     """
 
     policy: str
@@ -58,6 +58,8 @@ class Advance:
     touched: tuple[Touch, ...]
     space: str = ""
     """The space of the messages; a store that numbers each space for itself hands out those of one at a time."""
+    messages: int | None = None
+    """How many messages were read; None if their number does not matter."""
 
 
 @dataclass(frozen=True, slots=True)

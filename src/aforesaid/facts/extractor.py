@@ -36,7 +36,7 @@ from aforesaid.facts.surroundings import between_others, surroundings
 from aforesaid.facts.zones import zone_of
 from aforesaid.models.embed import Embedder
 from aforesaid.models.meaning import SameMeaning
-from aforesaid.models.offline import merge_fact
+from aforesaid.models.offline import without_contradicted
 from aforesaid.models.salience import Judgement
 from aforesaid.profiles import Profile
 from aforesaid.store import Store, questions
@@ -53,6 +53,8 @@ _MESSAGES_PER_EXCHANGE: Final = 2
 """Number of messages that count as one exchange where the assistant does not reply, as in a channel."""
 _BEFORE: Final = 50
 """Messages of the user read before a batch: for their display name, and for what the first message answers."""
+_OUTDATED: Final = "the user said something newer"
+"""The cause of a version of facts from which something was removed."""
 _NEAREST: Final = 3
 """Known memories looked up for each message."""
 _COMPARED: Final = 4_000
@@ -276,16 +278,20 @@ class Extractor:
         return found
 
     async def _restate(self, scope: Scope, restated: Sequence[str], owner: Person) -> list[PutFacts]:
-        """Return the change that merges new statements into the text of facts, replacing what they contradict."""
+        """Return the change that takes what new statements contradict out of the text of facts.
+
+        The statements are memories, which are erased with their messages. The text has no sources, so it must not
+        contain words of a message.
+        """
         facts = await self._store.read(questions.NewestFacts(scope))
         if not restated or facts is None:
             return []
         text = facts.text
         for words in restated:
-            text = merge_fact(text, words, owner.name)
+            text = without_contradicted(text, words, owner.name)
         if text == facts.text:
             return []
-        return [PutFacts(scope, text, cause="; ".join(restated), instead_of=facts.version)]
+        return [PutFacts(scope, text, cause=_OUTDATED, instead_of=facts.version)]
 
 
 def relevant(known: Sequence[MemoryRecord], batch: Sequence[Message], near: Collection[int] = ()) -> list[MemoryRecord]:

@@ -155,14 +155,16 @@ class HabitCounter:
     async def preferences(self, scope: Scope) -> Preferences:
         """Return the preferences of a user, after counting the messages since the last call."""
         counts, up_to, key = await self._stored(scope)
-        seen = up_to
+        first, seen, read = 0, up_to, 0
         while page := await self._store.read(questions.MessagesAfter(scope, seen, _PAGE)):
             await asyncio.to_thread(count, counts, page)
-            seen = page[-1].seq
-        if seen != up_to:
-            # If another process counted the same messages at the same time, its counts are kept.
+            first, seen, read = first or page[0].seq, page[-1].seq, read + len(page)
+        if read:
+            # If another process counted the same messages at the same time, its counts are kept. If one of them was
+            # erased meanwhile, nothing is kept, and the next call counts again.
             with suppress(SourcesChanged):
-                habits = PutDerived(scope, KIND, str(seen), _written(counts), instead_of=key, known_user=True)
+                value, new = _written(counts), (first, seen, read)
+                habits = PutDerived(scope, KIND, str(seen), value, instead_of=key, known_user=True, messages=new)
                 await self._store.apply([habits])
         zone = await zone_of(self._store, self._profile, scope)
         stated = [

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Awaitable, Collection, Sequence
+from contextlib import suppress
 from datetime import date, timedelta
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -19,9 +20,10 @@ from aforesaid.domain.checks import moment
 from aforesaid.domain.clock import now
 from aforesaid.domain.memory import BY_HAND, MemoryRecord, Tombstone
 from aforesaid.domain.memory_change import PutDerived
+from aforesaid.domain.note import NoteKey
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary import Summary
-from aforesaid.errors import ModelError
+from aforesaid.errors import ModelError, SourcesChanged
 from aforesaid.facts.fact_editor import FactEditor, trustworthy
 from aforesaid.facts.people import Person
 from aforesaid.facts.portrait_topics import by_topic
@@ -195,10 +197,14 @@ class Portraitist:
         front = self._front
         text = await self._merge(chat, scope, sources, await self._fact_editor.person(scope, name))
         # Models take long. What was erased in the meantime must not be stored again as a portrait.
+        notes = [NoteKey("memory", each.id) for each in await self._store.read(questions.Memories(scope))]
+        notes += [NoteKey("summary", each.id) for each in await self._store.read(questions.Summaries(scope))]
         if text is not None and (await self.sources(scope)).hashes == sources.hashes:
-            front[key] = text
             value = json.dumps(text, ensure_ascii=False)
-            await self._store.apply([PutDerived(scope, KIND, _stored_key(key), value, known_user=True)])
+            kept = PutDerived(scope, KIND, _stored_key(key), value, known_user=True, notes=tuple(notes))
+            with suppress(SourcesChanged):
+                await self._store.apply([kept])
+                front[key] = text
         return text
 
     async def sources(

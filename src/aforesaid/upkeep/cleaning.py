@@ -25,7 +25,7 @@ from aforesaid.domain.report import Component
 from aforesaid.domain.retention import DISCARDABLE, Cleaned, Cleanup, Discard, Discarded, PutMark
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.setting import wants_memory
-from aforesaid.errors import AforesaidError, SourcesChanged
+from aforesaid.errors import AforesaidError, NotFound, SourcesChanged
 from aforesaid.profiles.effective import settings_of
 from aforesaid.settings import Keep, Retention
 from aforesaid.store import questions
@@ -174,7 +174,7 @@ class Cleaning:
         while due := await self._store.read(questions.DueMemories("unseen", until, _PAGE)):
             for memory in due:
                 over = replace(memory, state="deactivated", active=False, valid_to=moment(now()), reason=REASON)
-                with suppress(SourcesChanged):
+                with suppress(NotFound, SourcesChanged):
                     await self._store.apply([ChangeMemory(over, "archive")])
                     count += 1
             if progress is not None:
@@ -230,8 +230,8 @@ class Cleaning:
         digest = await asyncio.to_thread(self._load)
         try:
             await digest.executor.archive_messages(scope, messages)
-        except SourcesChanged as error:
-            # Another worker has archived some of them; the next run finds the rest.
+        except (NotFound, SourcesChanged) as error:
+            # Another worker has archived some of them, or they were erased; the next run finds the rest.
             _log.info("archiving old messages of %s was overtaken: %s", scope.user, error)
             return 0
         return len(messages)

@@ -24,7 +24,7 @@ from aforesaid.domain.memory_change import ChangeMemory, MarkExtracted
 from aforesaid.domain.report import Component
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.setting import wants_memory
-from aforesaid.errors import ModelError, SourcesChanged, StoreError
+from aforesaid.errors import ModelError, NotFound, SourcesChanged, StoreError
 from aforesaid.profiles.effective import settings_of
 from aforesaid.store import questions
 from aforesaid.telemetry import Metrics
@@ -161,7 +161,7 @@ class Extracting:
         extractor = await self._extractor()
         if not await self._wanted(scope):
             # Messages written while memory is off are not processed later either.
-            with suppress(SourcesChanged):
+            with suppress(NotFound, SourcesChanged):
                 await self._store.apply([MarkExtracted(scope, user.after, user.last)])
             return 0
         try:
@@ -175,8 +175,9 @@ class Extracting:
                 self._counts.update({f"dropped: {reason}": number for reason, number in result.dropped.items()})
                 if progress is not None:
                     progress("learning", after, user.last)
-        except SourcesChanged as error:
-            # Another process was faster, or a memory was changed at the same time. The next run finds the rest.
+        except (NotFound, SourcesChanged) as error:
+            # Another process was faster, or something was changed or erased at the same time. The next run finds the
+            # rest.
             self._overtaken = True
             _log.info("extracting from the messages of %s again: %s", scope.user, error)
         if self._observe is not None and after != user.after:
@@ -199,7 +200,7 @@ class Extracting:
         while due := await self._store.read(questions.DueMemories("expiry", until, _EXPIRING)):
             for memory in due:
                 over = replace(memory, state="expired", active=False, valid_to=memory.expires_at, reason="")
-                with suppress(SourcesChanged):
+                with suppress(NotFound, SourcesChanged):
                     await self._store.apply([ChangeMemory(over, "expire")])
             self._counts["expired"] += len(due)
 

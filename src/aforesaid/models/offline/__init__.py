@@ -1,6 +1,6 @@
 """Summaries, memories, requests and facts by rules, without a model. The same input gives the same output."""
 
-from aforesaid.models.offline.facts import FactRemoval, begins_with_verb, forget_fact, merge_fact
+from aforesaid.models.offline.facts import FactRemoval, begins_with_verb, forget_fact, merge_fact, without_contradicted
 from aforesaid.models.offline.memories.extract import ExtractedMemory, extract, is_joke
 from aforesaid.models.offline.memories.requests import (
     may_ask_for_good,
@@ -40,5 +40,6 @@ __all__ = [
     "summarise_summaries",
     "third_person",
     "topic_of",
+    "without_contradicted",
     "without_requests",
 ]

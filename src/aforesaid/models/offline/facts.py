@@ -64,6 +64,20 @@ def merge_fact(facts: str, fact: str, name: str = "") -> str:
     return facts
 
 
+def without_contradicted(facts: str, fact: str, name: str = "") -> str:
+    """Return a text of facts without the sentences or pieces that a newer fact contradicts. The fact is not added."""
+    for sentence in split_sentences(fact):
+        new = _sentence(sentence, name)
+        claim, known = claim_of(new), split_sentences(facts)
+        kept = [
+            piece
+            for old in known
+            for piece in ([old] if says_less(new, old) or _says_more(new, old) else _without_contradiction(old, claim))
+        ]
+        facts = facts if kept == known else "\n".join(kept)
+    return facts
+
+
 def _merge(facts: str, new: str) -> str:
     if not new:
         return facts

@@ -62,7 +62,8 @@ class Changes:
                 self.state.seen[change.embedder] = max(change.up_to, self.state.seen.get(change.embedder, 0))
             case AddNoteVectors():
                 for key, value, _ in change.rows:
-                    self.state.note_vectors.setdefault((change.embedder, key), value)
+                    if key.id in (self.state.summaries if key.kind == "summary" else self.state.memories):
+                        self.state.note_vectors.setdefault((change.embedder, key), value)
             case _:
                 return cast("Result", self.run(RULES[type(change)](change)))
         return None

@@ -130,6 +130,10 @@ def _planned(work: Changes, lookup: lookups.PlannedEntries) -> list[Entry]:
     return [entry for entry in found if entry is not None]
 
 
+def _messages_passed(work: Changes, lookup: lookups.MessagesPassed) -> int:
+    return sum(entry.message.seq <= lookup.up_to for entry in work.state.after(lookup.after))
+
+
 def _was_purged(work: Changes, lookup: lookups.WasPurged) -> bool:
     rows = work.state.audit.values()
     return any(row.action == "purge" and (row.space, row.user) == person(lookup.scope) for row in rows)
@@ -166,6 +170,11 @@ def _memories_from(work: Changes, lookup: lookups.MemoriesFrom) -> list[lookups.
     seqs, every = set(lookup.seqs), work.state.memories.values()
     mine = [each for each in every if each.space == lookup.space and not seqs.isdisjoint(each.sources)]
     return [lookups.MemoryToPurge(memory.id, memory.user) for memory in mine]
+
+
+def _sources_of(work: Changes, lookup: lookups.SourcesOf) -> list[lookups.MessageToPurge]:
+    memories, log = work.state.memories, work.state.log
+    return [_to_purge(log[seq].message) for seq in {seq for each in lookup.memories for seq in memories[each].sources}]
 
 
 def _taken_back_before(work: Changes, lookup: lookups.TakenBackBefore) -> list[lookups.MessageToPurge]:

@@ -10,7 +10,7 @@ from aforesaid.domain.transfer import DayRow, Restored
 from aforesaid.errors import SourcesChanged
 from aforesaid.store.questions import PlannedEntry
 from aforesaid.store.rules.driving import Rule, ask
-from aforesaid.store.rules.lookups import PlannedEntries, Progress
+from aforesaid.store.rules.lookups import MessagesPassed, PlannedEntries, Progress
 from aforesaid.store.rules.writes import PutEntries, SetProgress
 
 
@@ -19,6 +19,11 @@ def advance(change: Advance) -> Rule[None]:
     space = processed_space(change)
     if (yield from ask(Progress(space, change.policy))) != change.after:
         raise SourcesChanged(f"somebody else has walked past message {change.after}")
+    if change.messages is not None:
+        # Counted again, because the agenda would count erased messages forever, and name users who were purged.
+        left = yield from ask(MessagesPassed(space, change.after, change.up_to))
+        if left != change.messages:
+            raise SourcesChanged(f"some of the messages {change.after + 1} to {change.up_to} were erased since")
     yield SetProgress(change.policy, space, change.up_to)
     if change.touched:
         found = yield from ask(PlannedEntries([touch.subject for touch in change.touched]))

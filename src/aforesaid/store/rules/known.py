@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from aforesaid.domain.change import KeepReceipt, PutFacts, PutSetting, Spend
-from aforesaid.domain.checks import microseconds, moment
+from aforesaid.domain.checks import EARLIEST, LATEST, microseconds, moment
 from aforesaid.domain.clock import now
 from aforesaid.domain.context_receipt import ContextReceipt
 from aforesaid.domain.memory import Derived, Facts, Tombstone
 from aforesaid.domain.memory_change import AuditAccess, Forget, MarkExtracted, PutDerived
+from aforesaid.domain.note import NoteKey
 from aforesaid.domain.report import AuditEntry, Setting
 from aforesaid.domain.retention import PutMark
 from aforesaid.domain.scope import Scope
@@ -17,6 +18,7 @@ from aforesaid.store.questions import (
     DerivedText,
     FactsVersions,
     Marks,
+    Memories,
     NewestFacts,
     Receipts,
     Settings,
@@ -25,7 +27,16 @@ from aforesaid.store.questions import (
 )
 from aforesaid.store.rules.driving import Rule, ask
 from aforesaid.store.rules.expected import expect_user
-from aforesaid.store.rules.lookups import AuditIsKnown, Extracted, IsUser, MessagesUpTo, NewestMemory
+from aforesaid.store.rules.lookups import (
+    AuditIsKnown,
+    Extracted,
+    IsUser,
+    MessagesCovered,
+    MessagesUpTo,
+    NewestMemory,
+    SummariesByNumber,
+    WasPurged,
+)
 from aforesaid.store.rules.writes import (
     AddFacts,
     AddTokens,
@@ -107,7 +118,23 @@ def put_derived(change: PutDerived) -> Rule[None]:
         kept = yield from ask(DerivedText(scope, change.kind))
         if ("" if kept is None else kept.key) != change.instead_of:
             raise SourcesChanged(f"the {change.kind} of {quoted(scope.user)} was computed by another process first")
+    if not (yield from _still_there(change)):
+        raise SourcesChanged(f"what the {change.kind} of {quoted(scope.user)} was computed from was erased since")
     yield PutDerivedText(scope, change.kind, Derived(change.key, change.value, moment(now())))
+
+
+def _still_there(change: PutDerived) -> Rule[bool]:
+    scope, wanted = change.scope, set(change.notes)
+    if change.messages is not None:
+        first, last, count = change.messages
+        left = yield from ask(MessagesCovered(scope, first, last, EARLIEST, LATEST + 1, here=False))
+        if left is None or left.messages != count:
+            return False
+    summaries = [each.id for each in wanted if each.kind == "summary"]
+    found = {NoteKey("summary", each.id) for each in (yield from ask(SummariesByNumber(scope, summaries)))}
+    if len(summaries) < len(wanted):
+        found |= {NoteKey("memory", each.id) for each in (yield from ask(Memories(scope, active=None)))}
+    return wanted <= found
 
 
 def mark_extracted(change: MarkExtracted) -> Rule[None]:
@@ -197,11 +224,12 @@ def restore_receipt(row: ContextReceipt) -> Rule[Restored]:
 
 
 def spend(change: Spend) -> Rule[None]:
-    """Count tokens, for all users together and for one of them."""
-    space = "" if change.scope is None else change.scope.space
+    """Count tokens, for all users together and for one of them, unless that one was purged meanwhile."""
+    scope = change.scope
+    space = "" if scope is None else scope.space
     yield AddTokens(change.day, space, None, change.tokens)
-    if change.scope is not None:
-        yield AddTokens(change.day, space, change.scope.user, change.tokens)
+    if scope is not None and ((yield from ask(IsUser(scope))) or not (yield from ask(WasPurged(scope)))):
+        yield AddTokens(change.day, space, scope.user, change.tokens)
 
 
 def restore_spending(row: SpendingRow) -> Rule[Restored]:

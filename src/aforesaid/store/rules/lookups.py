@@ -135,6 +135,14 @@ class Progress(OfSpace[int]):
 
 
 @dataclass(frozen=True, slots=True)
+class MessagesPassed(OfSpace[int]):
+    """How many messages there are after one number, up to another; of the space, where each has its own numbers."""
+
+    after: int
+    up_to: int
+
+
+@dataclass(frozen=True, slots=True)
 class PlannedEntries(Question[list[Entry]]):
     """The agenda's entries for these subjects, in any order. Those without one are missing."""
 
@@ -184,6 +192,13 @@ class MemoriesFrom(OfSpace[list[MemoryToPurge]]):
     """Memories with one of the messages as source, whoever has them."""
 
     seqs: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
+class SourcesOf(OfSpace[list[MessageToPurge]]):
+    """The messages that are sources of memories, by the numbers of the memories."""
+
+    memories: Sequence[int]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """The rules for purging users, and for erasing and taking back messages.
 
-What was made from the messages goes with them, and what becomes active or due again is made anew without them.
+What was made from the messages goes with them (`_resting` says what that is), and what becomes active or due again is
+made anew without them.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
+from typing import NamedTuple
 
 from aforesaid.domain.agenda import Entry, Subject
 from aforesaid.domain.change import Withdraw
@@ -29,11 +31,13 @@ from aforesaid.store.rules.lookups import (
     EntriesOfUsers,
     MemoriesFrom,
     MemoriesToPurge,
+    MemoryToPurge,
     MessagesToPurge,
     MessageToPurge,
     PlannedEntries,
     Progress,
     RelatedSummaries,
+    SourcesOf,
     SummariesOfUsers,
     TakenBackBefore,
     WasPurged,
@@ -58,8 +62,7 @@ def purge(scope: Scope, actor: str) -> Rule[Purged]:
     if not messages and not (yield from ask(WasPurged(scope))):
         yield from expect_user(scope)
     messages += yield from ask(TakenBackBefore(space, [message.seq for message in messages]))
-    summaries = yield from _summaries_with(space, messages, user)
-    memories = yield from ask(MemoriesToPurge(scope, [message.seq for message in messages]))
+    summaries, memories = yield from _resting(space, messages, scope)
     of_others = [owner for owner in [*(y.user for y in summaries), *(m.user for m in memories)] if owner != user]
     others = sorted({*of_others, *(message.user for message in messages)} - {user})
     yield from _plan_again(space, others, messages, summaries)
@@ -79,11 +82,9 @@ def erase(scope: Scope, actor: str, seqs: Sequence[int]) -> Rule[Purged]:
     messages = [_to_purge(message) for message in (yield from ask(VersionsOf(scope, seqs)))]
     if not messages:
         return Purged(0, 0, 0)  # erased before
-    gone = [message.seq for message in messages]
-    memories = yield from ask(MemoriesFrom(space, gone))
-    summaries = yield from _without_summaries(space, messages, messages)
+    summaries, memories = yield from _without_summaries(space, messages, messages)
     yield EraseMemories(space, [memory.id for memory in memories])
-    yield EraseMessages(space, gone)
+    yield EraseMessages(space, [message.seq for message in messages])
     of_others = [owner for owner in [*(y.user for y in summaries), *(m.user for m in memories)] if owner != scope.user]
     purged = Purged(len(messages), len(summaries), len(memories), len(of_others))
     yield RecordAudit(scope, actor, "messages.erase", purged.counts)
@@ -136,15 +137,16 @@ def _to_purge(message: Message) -> MessageToPurge:
 
 def _without_summaries(
     space: str, messages: Sequence[MessageToPurge], deleted: Sequence[MessageToPurge]
-) -> Rule[list[Summary]]:
-    """Delete the summaries that were made with messages, and what was derived, and have them made again."""
-    summaries = yield from _summaries_with(space, messages)
+) -> Rule[_Resting]:
+    """Delete the summaries that rest on messages, and what was derived, and have them made again."""
+    resting = yield from _resting(space, messages)
+    summaries = resting.summaries
     owners = sorted({*(summary.user for summary in summaries), *(message.user for message in messages)})
     yield from _plan_again(space, owners, deleted, summaries)
     yield from _release(summaries)
     yield EraseSummaries(space, [summary.id for summary in summaries])
     yield EraseDerived(space, owners)
-    return summaries
+    return resting
 
 
 def _release(summaries: Iterable[Summary]) -> Rule[None]:
@@ -154,13 +156,27 @@ def _release(summaries: Iterable[Summary]) -> Rule[None]:
             yield from release_sources(summary)
 
 
-def _summaries_with(space: str, messages: Sequence[MessageToPurge], user: str | None = None) -> Rule[list[Summary]]:
-    """Return the summaries that cover a message, all of a user, and all that were made from them or are versions."""
-    by_user: dict[str, list[MessageToPurge]] = defaultdict(list)
-    for message in sorted(messages):
-        by_user[message.user].append(message)
+class _Resting(NamedTuple):
+    summaries: list[Summary]
+    memories: list[MemoryToPurge]
+
+
+def _resting(space: str, messages: Sequence[MessageToPurge], purged: Scope | None = None) -> Rule[_Resting]:
+    """Return everything with words of messages in it, in whatever state it is; with `purged`, also all of that user.
+
+    - memories that have one of them as a source, with all their versions;
+    - summaries that cover one of them, or did when they were made; those of a day on which it was said to several;
+    - archives of other sources of these memories, because summaries state important memories;
+    - summaries that were made from one of these, or are the version before or after it.
+
+    Texts that are derived for the owners of all this rest on it too (`EraseDerived`). Facts rest on no message.
+    """
+    user, seqs = None if purged is None else purged.user, [message.seq for message in messages]
+    lookup = MemoriesFrom(space, seqs) if purged is None else MemoriesToPurge(purged, seqs)
+    memories: list[MemoryToPurge] = yield from ask(lookup)
+    by_user, stating = _by_user(messages), _by_user((yield from ask(SourcesOf(space, [each.id for each in memories]))))
     days = set(_days_near(messages))
-    users = {*by_user, *(() if user is None else (user,))}
+    users = {*by_user, *stating, *(() if user is None else (user,))}
     found = yield from ask(SummariesOfUsers(space, sorted(users), sorted(days)))
     new = {
         summary.id: summary
@@ -168,13 +184,22 @@ def _summaries_with(space: str, messages: Sequence[MessageToPurge], user: str | 
         if summary.user == user
         or (summary.kind == "day" and summary.day in days)
         or _covers(summary, by_user[summary.user])
+        or (summary.reach == "chunks" and _covers(summary, stating[summary.user]))
     }
     gone: dict[int, Summary] = {}
     while new:
         gone |= new
         related = yield from ask(RelatedSummaries(space, sorted(new)))
         new = {summary.id: summary for summary in related if summary.id not in gone}
-    return [gone[number] for number in sorted(gone)]
+    return _Resting([gone[number] for number in sorted(gone)], memories)
+
+
+def _by_user(messages: Iterable[MessageToPurge]) -> dict[str, list[MessageToPurge]]:
+    """Return messages by their owner, in the order of the log; nothing for others."""
+    found: dict[str, list[MessageToPurge]] = defaultdict(list)
+    for message in sorted(messages):
+        found[message.user].append(message)
+    return found
 
 
 def _days_near(messages: Sequence[MessageToPurge]) -> Iterator[date]:
@@ -184,12 +209,22 @@ def _days_near(messages: Sequence[MessageToPurge]) -> Iterator[date]:
 
 
 def _covers(summary: Summary, messages: Sequence[MessageToPurge]) -> bool:
-    """Return whether a summary covers one of its owner's messages, which are in the order of the log."""
+    """Return whether a summary covers one of its owner's messages, which are in the order of the log.
+
+    Messages below one that was rolled back are in no archive, or in a later one, and an import may have numbered them
+    anew. So it counts as made with whatever lies in its range or in its time.
+    """
+    began, ended = microseconds(summary.began_at, "the time"), microseconds(summary.ended_at, "the time")
+    if summary.rolled_back:
+        return any(
+            (summary.first <= message.seq <= summary.last or began <= message.at <= ended)
+            and (summary.reach != "thread" or summary.thread == message.thread)
+            for message in messages
+        )
     if summary.reach == "chunks":
         return any(message.chunk in summary.chunks for message in messages)
     if summary.reach == "sources":
         return False
-    began, ended = microseconds(summary.began_at, "the time"), microseconds(summary.ended_at, "the time")
     first = bisect_left(messages, summary.first, key=_seq)
     return any(
         began <= message.at <= ended and (summary.reach == "user" or summary.thread == message.thread)
@@ -212,9 +247,12 @@ def _plan_again(
         progress[policy] = yield from ask(Progress(space, policy))
     due = [replace(_without(entry, messages, progress), due_at=at, failures=0, error=None) for entry in entries]
     days = {summary.day for summary in summaries if summary.kind == "day" and summary.day is not None}
-    subjects = [Subject("calendar", space, day=day.isoformat()) for day in sorted(days)]
-    again = (yield from ask(PlannedEntries(subjects))) if subjects else []
-    due += [replace(entry, due_at=at, failures=0, error=None, done_at=None, done_seq=0) for entry in again]
+    subjects = [Subject("calendar", space, day=day.isoformat()) for day in sorted({*days, *_days_near(messages)})]
+    for entry in (yield from ask(PlannedEntries(subjects))) if subjects else []:
+        if entry.subject.date in days:
+            due.append(replace(entry, due_at=at, failures=0, error=None, done_at=None, done_seq=0))
+        elif entry.error is not None:
+            due.append(replace(entry, due_at=at, failures=0, error=None))  # a model's error may quote what it read
     if due:
         yield PutEntries(due)
 

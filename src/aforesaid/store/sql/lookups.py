@@ -156,6 +156,11 @@ LOOKUPS: Final[Answers] = {
         lambda lookup: (lookup.space, lookup.policy),
         _number,
     ),
+    lookups.MessagesPassed: Select(
+        "SELECT count(*) FROM log WHERE [[space = $1 AND ]]seq > $2 AND seq <= $3",
+        lambda lookup: (lookup.space, lookup.after, lookup.up_to),
+        _number,
+    ),
     lookups.WasPurged: Select(f"SELECT 1 FROM audit WHERE {BY_NAME} AND action = 'purge' LIMIT 1", _whose, _is_there),
     lookups.MessagesToPurge: Select(_MESSAGES_TO_PURGE, _whose, _messages),
     lookups.MemoriesToPurge: Select(
@@ -177,6 +182,14 @@ LOOKUPS: Final[Answers] = {
         """,
         lambda lookup: (lookup.space, list(lookup.seqs)),
         _memories,
+    ),
+    lookups.SourcesOf: Select(
+        f"""
+        {_MESSAGE} FROM log l[[ ~  {_NAMES}]] WHERE [[l.space = $1 AND ]]l.seq IN (
+            SELECT seq FROM memory_source WHERE [[space = $1 AND ]]{listed("memory", "$2")})
+        """,
+        lambda lookup: (lookup.space, list(lookup.memories)),
+        _messages,
     ),
     lookups.TakenBackBefore: Select(
         f"""
