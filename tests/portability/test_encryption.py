@@ -7,11 +7,13 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
 
 import pytest
 
 import aforesaid
 from aforesaid.errors import InvalidInput, StoreRefused
+from aforesaid.portability.repairing import repair
 from aforesaid.store.sqlite.encryption import KEY, KEY_FILE
 
 CACHE = Path(__file__).parent.parent.parent / ".cache" / "apsw-sqlite3mc"
@@ -28,6 +30,11 @@ with aforesaid.open(sys.argv[1], embedder="none") as memory:
     memory.backup(sys.argv[1] + ".backup")
     assert memory.verify().ok
     print(len(memory.user("ann").search("xylophones", arms="keyword")))
+"""
+REPAIR = """
+import asyncio, sys
+from aforesaid.portability.repairing import repair
+print(asyncio.run(repair(sys.argv[1])).needed)
 """
 PURGE = """
 import sys, aforesaid
@@ -88,6 +95,31 @@ def test_nothing_can_be_read_without_the_key(run: Run, tmp_path: Path) -> None:
     assert run(PURGE, str(path) + ".backup", **{KEY: "correct horse"}).returncode == 0
 
 
+@pytest.mark.defect("W8")
+def test_a_wrong_key_is_not_taken_for_damage(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    assert run(TALK, str(path), **{KEY: "correct horse"}).returncode == 0
+    files = {each: each.read_bytes() for each in tmp_path.iterdir()}
+    for variables, why in (({}, "say with which key"), ({KEY: "wrong"}, "it has another one")):
+        refused = run(REPAIR, str(path), **variables)
+        assert refused.returncode == 1
+        assert "StoreRefused" in refused.stderr
+        assert why in refused.stderr
+        assert "restore" not in refused.stderr.splitlines()[-1]
+        assert {each: each.read_bytes() for each in tmp_path.iterdir()} == files
+    done = run(REPAIR, str(path), **{KEY: "correct horse"})
+    assert (done.returncode, done.stdout.strip()) == (0, "False"), done.stderr
+
+
+@pytest.mark.defect("W8")
+async def test_what_may_be_encrypted_is_not_repaired_and_no_copy_is_left(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    path.write_bytes(Random(1).randbytes(8 * 4096))
+    with pytest.raises(StoreRefused, match="or it is encrypted; if it is, say with which key"):
+        await repair(path)
+    assert list(tmp_path.iterdir()) == [path]
+
+
 def test_a_plain_file_is_not_touched_with_a_key(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
     with aforesaid.open(path, embedder="none") as memory:
@@ -95,7 +127,8 @@ def test_a_plain_file_is_not_touched_with_a_key(run: Run, tmp_path: Path) -> Non
     before = path.read_bytes()
     refused = run(PURGE, str(path), **{KEY: "any"})
     assert refused.returncode == 1
-    assert "or it is not encrypted; nothing was changed" in refused.stderr
+    assert "is not encrypted, but a key is configured" in refused.stderr
+    assert "nothing was changed" in refused.stderr
     assert path.read_bytes() == before
 
 

@@ -18,6 +18,7 @@ from aforesaid.domain.transfer import Row
 from aforesaid.errors import InvalidInput, NotFound, StoreFull
 from aforesaid.portability.attachment_copy import AttachmentCopy
 from aforesaid.portability.exporting import export
+from aforesaid.portability.file_streams import writing
 from aforesaid.portability.import_report import Loaded
 from aforesaid.portability.importing import ImportOptions, Loader
 from aforesaid.portability.migrating import migrate
@@ -25,6 +26,7 @@ from aforesaid.portability.row_codec import decode, encode
 from aforesaid.store import Store, open_store, questions
 from aforesaid.store.attachments import Attachments
 from aforesaid.store.postgres import PostgresStore
+from aforesaid.store.unfinished import remove_abandoned
 from filling import ANN, ANN_AWAY, BOB, everything, fill_with_everything, shown
 from making import add
 
@@ -316,3 +318,48 @@ async def test_an_export_takes_messages_back_that_were_loaded_before(location: s
             assert [each.text for each in await ann.summaries()] == []
             assert [each.text for each in await ann.history()] == ["secret 0", "secret 2"]
         assert (await other.verify()).ok
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from aforesaid.portability.file_streams import writing
+from aforesaid.store.unfinished import unfinished
+
+with unfinished(Path(sys.argv[2]), folder=True) as folder, writing(Path(sys.argv[1])) as out:
+    (folder / "a.txt").write_text("a secret")
+    out.write(b"a secret")
+    out.flush()
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.defect("W8")
+@pytest.mark.req("G17")
+@pytest.mark.parametrize("then", ["export", "backup", "open"])
+def test_what_a_killed_export_was_writing_is_private_and_removed_by_whoever_is_next(tmp_path: Path, then: str) -> None:
+    home, path = tmp_path / "home", tmp_path / "home" / "memory.db"
+    with aforesaid.open(path, embedder="none") as memory:
+        memory.user("ann").add("user", "hello")
+        targets = [str(path.with_name(f"{path.name}{ending}")) for ending in (".jsonl", ".attachments")]
+        killed = subprocess.run([sys.executable, "-c", KILLED, *targets], check=False, capture_output=True, text=True)
+        assert killed.returncode < 0, killed.stderr
+        left = sorted(home.glob("*.part-*"))
+        assert [(each.is_dir(), each.stat().st_mode & 0o077) for each in left] == [(True, 0), (False, 0)]
+        if then == "export":
+            memory.export(home / "another.jsonl")
+        elif then == "backup":
+            memory.backup(home / "another.db")
+    if then == "open":
+        aforesaid.open(path, embedder="none").close()
+    assert not list(home.glob("*.part-*"))
+
+
+@pytest.mark.defect("W8")
+def test_what_is_still_being_written_is_left_alone(tmp_path: Path) -> None:
+    with writing(tmp_path / "one") as first:
+        with writing(tmp_path / "two") as second:
+            second.write(b"2")
+        remove_abandoned(tmp_path)
+        first.write(b"1")
+    assert [path.read_bytes() for path in sorted(tmp_path.iterdir())] == [b"1", b"2"]

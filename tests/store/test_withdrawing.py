@@ -8,16 +8,17 @@ from pathlib import Path
 import pytest
 
 from aforesaid.domain.agenda import Subject, Touch
-from aforesaid.domain.change import AddMessage, Archive, Withdraw
+from aforesaid.domain.change import AddMessage, Archive, RollBack, Spend, Withdraw
 from aforesaid.domain.checks import LATEST
 from aforesaid.domain.literals import Within
 from aforesaid.domain.memory import MemoryDraft, MemoryRecord
 from aforesaid.domain.memory_change import AddMemory, CountMemory, PutDerived, Superseded
 from aforesaid.domain.message import Message, tombstone
+from aforesaid.domain.note import NoteKey
 from aforesaid.domain.retention import Discard
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary import SummaryDraft, ViewDraft
-from aforesaid.domain.summary_change import AddView, Advance
+from aforesaid.domain.summary_change import AddView, Advance, Revise
 from aforesaid.errors import SourcesChanged
 from aforesaid.portability.row_importer import copy
 from aforesaid.store import Store, open_store, questions
@@ -282,3 +283,90 @@ async def test_an_edit_deactivates_memories_that_rest_on_the_old_words_alone(sto
     assert found[alone.id].reason == "its message was edited"
     assert [row.action for row in await store.read(questions.AuditRows(ANN, 2))] == ["memory.edit_message"] * 2
     assert (await store.verify()).ok
+
+
+@pytest.mark.defect("W1")
+@pytest.mark.req("G17")
+@pytest.mark.parametrize("how", ["erase", "purge", "take back"])
+async def test_summaries_that_were_rolled_back_go_with_their_messages(store: Store, how: str) -> None:
+    kept = await say(store, "said before", at=minutes(-9))
+    await archive(store, ANN, [kept], "What was said before.")
+    said = [
+        await say(store, text, at=minutes(count), author=author)
+        for count, (text, author) in enumerate([("my secret", "carol"), ("another thing", "ann")])
+    ]
+    first = await archive(store, ANN, said, "A secret and another thing.")
+    above = (await store.apply([Archive(SummaryDraft(ANN, "All, with a secret.", summaries=(first.id,)))])).summary
+    edited = (await store.apply([Revise(ANN, above.id, "All of it: a secret.", edited_by="ann")])).summary
+    for number in (edited.id, above.id, first.id):
+        await store.apply([RollBack(ANN, number)])
+    await archive(store, ANN, said[1:], "Another thing.")
+    if how == "erase":
+        await store.erase(ANN, [said[0].seq])
+    elif how == "purge":
+        await store.purge(Scope.of("carol"))
+    else:
+        await take_back(store, said[0])
+    left = await store.read(questions.Summaries(ANN, active=None))
+    assert [summary.text for summary in left] == ["What was said before.", "Another thing."]
+    assert (await store.verify()).ok
+
+
+@pytest.mark.defect("W1")
+@pytest.mark.req("G17")
+async def test_an_archive_that_states_a_memory_goes_with_any_source_of_the_memory(store: Store) -> None:
+    first, second = await say(store, "allergic to nuts", at=minutes(0)), await say(store, "yes, nuts", at=minutes(1))
+    memory = await remember(store, "Ann is allergic to nuts.", first)
+    await store.apply([CountMemory(ANN, memory.id, 1, minutes(1), (second.seq,))])
+    await archive(store, ANN, [first], "Ann is allergic to nuts.")
+    await store.erase(ANN, [second.seq])
+    assert await store.read(questions.Memories(ANN, active=None)) == []
+    assert await store.read(questions.Summaries(ANN, active=None)) == []
+    assert (await store.verify()).ok
+
+
+@pytest.mark.defect("W3")
+@pytest.mark.req("G17")
+@pytest.mark.parametrize("how", ["erase", "purge"])
+async def test_the_agenda_does_not_count_what_was_erased_while_it_was_read(store: Store, how: str) -> None:
+    said = [await say(store, text, at=minutes(count)) for count, text in enumerate("abc")]
+    after, page = await store.read(questions.Unprocessed("tree", 10))
+    subject = Subject("tree", "default", "ann")
+    touch = Touch(subject, len(page), 3, page[-1].seq, LATEST)
+    await (store.erase(ANN, [said[1].seq]) if how == "erase" else store.purge(ANN))
+    with pytest.raises(SourcesChanged, match="erased since"):
+        await store.apply([Advance("tree", after, page[-1].seq, (touch,), "default", len(page))])
+    assert await store.read(questions.PlannedEntry(subject)) is None
+    assert (await store.verify()).ok
+
+
+@pytest.mark.defect("W3")
+@pytest.mark.req("G17")
+async def test_what_was_worked_out_is_not_kept_when_its_sources_were_erased_meanwhile(store: Store) -> None:
+    said = [await say(store, text, at=minutes(count)) for count, text in enumerate(("secret", "b", "c"))]
+    summary = await archive(store, ANN, said, "A secret.")
+    memory = await remember(store, "Ann has a secret.", said[0])
+    read = (said[0].seq, said[-1].seq, len(said))
+    habits = PutDerived(ANN, "habits", "3", "secret", known_user=True, messages=read)
+    await store.apply([habits])
+    notes = (NoteKey("summary", summary.id), NoteKey("memory", memory.id))
+    portraits = [PutDerived(ANN, "portrait", "k", "secret", known_user=True, notes=(note,)) for note in notes]
+    await store.apply(portraits)
+    await store.erase(ANN, [said[0].seq])
+    for change in (habits, *portraits):
+        with pytest.raises(SourcesChanged, match="erased since"):
+            await store.apply([change])
+        assert await store.read(questions.DerivedText(ANN, change.kind)) is None
+
+
+@pytest.mark.defect("W3")
+@pytest.mark.req("G17")
+async def test_tokens_that_are_counted_late_do_not_bring_a_purged_user_back(store: Store) -> None:
+    day = minutes(0).date()
+    await store.apply([Spend(day, Scope.of("nobody yet"), 7)])
+    await say(store, "hello")
+    await store.purge(ANN)
+    await store.apply([Spend(day, ANN, 5)])
+    assert await store.read(questions.TokensSpent(day, ANN)) == 0
+    assert await store.read(questions.TokensSpent(day, Scope.of("nobody yet"))) == 7
+    assert await store.read(questions.TokensSpent(day, None)) == 12

@@ -7,13 +7,13 @@ import os
 import sys
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, BinaryIO, Final, cast
-from uuid import uuid4
 
 from aforesaid.errors import InvalidInput, StoreUnavailable
 from aforesaid.store.error_rules import FILE_RULES, rule_for
+from aforesaid.store.unfinished import unfinished
 
 STREAM: Final = Path("-")
 """Standard input or output."""
@@ -29,28 +29,23 @@ def writing(path: Path) -> Iterator[IO[bytes]]:
     path = path.expanduser().absolute()
     if path.exists():
         raise InvalidInput(f"{path} exists already; nothing was overwritten. Choose another name")
-    unfinished = path.with_name(f"{path.name}.part-{uuid4().hex}")
-    try:
-        with telling(path):
-            try:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                # Readable by its owner only, because it contains messages.
-                handle = os.open(unfinished, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
-            except (FileNotFoundError, NotADirectoryError, FileExistsError) as error:
-                raise StoreUnavailable(
-                    f"{path} cannot be written ({error.strerror}); check that the folder exists and is writable"
-                ) from error
-            with os.fdopen(handle, "wb") as plain:
-                if path.suffix == ".gz":
-                    with gzip.GzipFile(fileobj=plain, mode="wb", mtime=0) as packed:
-                        yield cast("IO[bytes]", packed)
-                else:
-                    yield plain
-                plain.flush()
-                os.fsync(plain.fileno())
-            unfinished.rename(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    with telling(path), ExitStack() as stack:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            arriving = stack.enter_context(unfinished(path))
+        except (FileNotFoundError, NotADirectoryError, FileExistsError) as error:
+            raise StoreUnavailable(
+                f"{path} cannot be written ({error.strerror}); check that the folder exists and is writable"
+            ) from error
+        with arriving.open("wb") as plain:
+            if path.suffix == ".gz":
+                with gzip.GzipFile(fileobj=plain, mode="wb", mtime=0) as packed:
+                    yield cast("IO[bytes]", packed)
+            else:
+                yield plain
+            plain.flush()
+            os.fsync(plain.fileno())
+        arriving.rename(path)
 
 
 @contextmanager

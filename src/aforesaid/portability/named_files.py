@@ -6,16 +6,17 @@ import asyncio
 import os
 import re
 import shutil
+from contextlib import ExitStack
 from mimetypes import guess_extension
 from pathlib import Path, PurePosixPath
 from typing import Final
 from unicodedata import category, normalize
-from uuid import uuid4
 
 from aforesaid.domain.details import Part
 from aforesaid.errors import InvalidInput, NotFound, StoreDamaged
 from aforesaid.portability.file_streams import telling
 from aforesaid.store.attachments import Attachments
+from aforesaid.store.unfinished import unfinished
 
 _LONGEST: Final = 120
 """Maximum bytes of a file name in UTF-8, without a number that keeps it apart. File systems allow 255."""
@@ -36,7 +37,8 @@ class NamedFiles:
         """Copy from a source; without one, nothing is copied. Without a folder, everything counts as missing."""
         self._source = source
         self._folder = folder
-        self._unfinished = None if folder is None else folder.with_name(f"{folder.name}.part-{uuid4().hex}")
+        self._open = ExitStack()
+        self._unfinished: Path | None = None
         self._finished = False
         self._names: dict[str, str | None] = {}
         """File names by hash; None for bytes that are not there."""
@@ -65,28 +67,33 @@ class NamedFiles:
         return self._names[part.hash]
 
     async def _write(self, part: Part, name: str, source: Attachments) -> str | None:
-        if self._unfinished is None:
+        if self._folder is None:
             return None
         try:
             data = await source.read(name)
         except (NotFound, StoreDamaged):
             return None
         chosen = self._choose(part)
+        if self._unfinished is None:
+            with telling(self._folder):
+                self._folder.parent.mkdir(parents=True, exist_ok=True)
+                self._unfinished = self._open.enter_context(unfinished(self._folder, folder=True))
         await asyncio.to_thread(_put, self._unfinished / chosen, data)
         return chosen
 
     def finish(self) -> None:
         """Give the folder its name."""
-        if self._unfinished is not None and self._folder is not None and self._unfinished.exists():
+        if self._unfinished is not None and self._folder is not None:
             with telling(self._folder):
                 self._unfinished.rename(self._folder)
             self._finished = True
+            self._open.close()
 
     def discard(self) -> None:
         """Remove all that was written, after a failure."""
-        for folder in (self._unfinished, self._folder if self._finished else None):
-            if folder is not None:
-                shutil.rmtree(folder, ignore_errors=True)
+        self._open.close()
+        if self._finished and self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
 
     def _choose(self, part: Part) -> str:
         wanted = safe_file_name(part.name or "")
@@ -118,7 +125,6 @@ def safe_file_name(name: str) -> str:
 
 def _put(path: Path, data: bytes) -> None:
     with telling(path):
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         # Readable by its owner only, because it belongs to messages.
         handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
         with os.fdopen(handle, "wb") as file:

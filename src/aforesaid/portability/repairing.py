@@ -14,10 +14,20 @@ from uuid import uuid4
 
 from aforesaid.domain.report import Verification
 from aforesaid.domain.transfer import Row
-from aforesaid.errors import AforesaidError, InvalidInput, StoreBusy, StoreClosed, StoreDamaged, StoreError
+from aforesaid.errors import (
+    AforesaidError,
+    InvalidInput,
+    StoreBusy,
+    StoreClosed,
+    StoreDamaged,
+    StoreError,
+    StoreRefused,
+    StoreTooNew,
+)
 from aforesaid.portability.row_importer import NAMES, RowImporter
 from aforesaid.store import Progress, Store, hides_damage, locate, open_store, restore_store, salvage_store
 from aforesaid.store.locations import NO_FILES
+from aforesaid.store.sqlite.encryption import configured_key
 from aforesaid.tasks import to_the_end
 
 
@@ -49,11 +59,15 @@ async def repair(location: str | os.PathLike[str] | None, progress: Progress | N
     # Opening the store would remove data that its write-ahead log still has.
     broken_log = await to_the_end(hides_damage, location)
     kept = await to_the_end(_copy_as_it_is, place)
-    found = None if broken_log else await _check(location, progress)
-    if found is not None and found.ok:
+    try:
+        found = None if broken_log else await _check(location, progress)
+        if found is not None and found.ok:
+            await to_the_end(_remove, kept)
+            return Repair(needed=False, recovered={}, lost=(), set_aside=None, verification=found)
+        salvaged = await to_the_end(salvage_store, location)
+    except (StoreRefused, StoreTooNew):
         await to_the_end(_remove, kept)
-        return Repair(needed=False, recovered={}, lost=(), set_aside=None, verification=found)
-    salvaged = await to_the_end(salvage_store, location)
+        raise
     lost = [*salvaged.lost]
     folder = place.with_name(f"{place.name}.repair-{uuid4().hex[:8]}")
     folder.mkdir(mode=0o700)
@@ -106,8 +120,12 @@ async def _check(location: str | os.PathLike[str] | None, progress: Progress | N
     """Return the verification of a store; None if it cannot be opened."""
     try:
         store = await open_store(location)
-    except (StoreBusy, StoreClosed):
+    except (StoreBusy, StoreClosed, StoreTooNew):
         raise
+    except StoreRefused:
+        if configured_key() is not None:
+            raise  # most likely another key: what is encrypted looks like damage
+        return None
     except StoreError:
         return None
     try:

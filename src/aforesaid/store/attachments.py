@@ -124,6 +124,11 @@ class Attachments:
         self._remove(
             name for name in gone if self._came_at(name) < (began if name in erased else began - _ABANDONED_SECONDS)
         )
+        for path in self.folder.glob("??/*") if self.folder is not None else ():
+            # Written by a process that was killed before it could give it its name.
+            with suppress(OSError):
+                if not SHA256.fullmatch(path.name) and path.stat().st_mtime < began - _ABANDONED_SECONDS:
+                    path.unlink()
 
     def check(self) -> Iterator[str]:
         """Yield the attachments that are not what was stored."""

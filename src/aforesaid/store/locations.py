@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 from aforesaid.domain import checks
 from aforesaid.errors import InvalidInput, StoreRefused, quoted
 from aforesaid.store.contract import Store
+from aforesaid.store.unfinished import remove_abandoned
 
 if TYPE_CHECKING:
     from aforesaid.store.attachments import Attachments
@@ -126,6 +127,8 @@ async def open_store(location: str | os.PathLike[str] | None) -> Store:
         from aforesaid.store.ephemeral import EphemeralStore  # noqa: PLC0415 - loaded only when asked for
 
         return EphemeralStore()
+    place = path.expanduser().absolute()
+    remove_abandoned(place.parent, place.name)
     if kind == "sqlite":
         from aforesaid.store.sqlite import SqliteStore  # noqa: PLC0415
 

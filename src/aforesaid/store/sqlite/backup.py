@@ -7,7 +7,6 @@ from contextlib import closing, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
-from uuid import uuid4
 
 import apsw
 
@@ -16,6 +15,7 @@ from aforesaid.store.contract import Progress
 from aforesaid.store.sqlite.connection import Options, connect, connect_reader, make_folder, sync_folder, translated
 from aforesaid.store.sqlite.encryption import opened
 from aforesaid.store.sqlite.migrate import migrate, schema_version
+from aforesaid.store.unfinished import unfinished
 
 _BESIDE: Final = ("-wal", "-shm", "-journal")
 """What SQLite keeps beside a file. It belongs to that file and must never meet another one."""
@@ -34,8 +34,8 @@ def restore(backup: Path, target: Path, *, replace: bool, progress: Progress | N
         raise InvalidInput(f"there is no backup at {backup}; nothing was changed")
     if target.exists() and not replace:
         raise InvalidInput(f"{target} exists already; with --replace it is set aside under another name")
-    arriving = target.with_name(f"{target.name}.restore-{uuid4().hex}")
-    try:
+    make_folder(target.parent)
+    with unfinished(target, "restore") as arriving:
         # Read-only, so that the backup stays what it is, byte for byte.
         read_only = apsw.SQLITE_OPEN_READONLY
         with translated(backup, "reading"), closing(opened(backup, flags=read_only)) as source:
@@ -49,8 +49,6 @@ def restore(backup: Path, target: Path, *, replace: bool, progress: Progress | N
             aside = _set_aside(target)
             arriving.replace(target)
             sync_folder(target.parent)
-    finally:
-        arriving.unlink(missing_ok=True)
     return aside
 
 
@@ -60,9 +58,8 @@ def _copy(reader: apsw.Connection, target: Path, progress: Progress | None) -> N
         if target.exists():
             raise InvalidInput(f"{target} exists already; choose another name, nothing was overwritten")
         make_folder(target.parent)
-        unfinished = target.with_name(f"{target.name}.part-{uuid4().hex}")
-        try:
-            with closing(opened(unfinished)) as writer:
+        with unfinished(target) as arriving:
+            with closing(opened(arriving)) as writer:
                 # One step, in one read transaction: a copy in several would start over whenever somebody writes.
                 with writer.backup("main", reader, "main") as pages:
                     pages.step(-1)
@@ -72,23 +69,21 @@ def _copy(reader: apsw.Connection, target: Path, progress: Progress | None) -> N
                 writer.pragma("journal_mode", "delete")
                 if writer.pragma("integrity_check") != "ok":
                     raise StoreDamaged("the copy is damaged, and so is what was copied; run: aforesaid verify")
-            _give_name(unfinished, target)
-        finally:
-            unfinished.unlink(missing_ok=True)
+            _give_name(arriving, target)
         sync_folder(target.parent)
 
 
-def _give_name(unfinished: Path, target: Path) -> None:
+def _give_name(arriving: Path, target: Path) -> None:
     """Give a finished file its name, unless another file has taken it."""
     try:
         try:
-            os.link(unfinished, target)
+            os.link(arriving, target)
         except FileExistsError:
             raise
         except OSError:
             # A file system without links. The name is taken with an empty file first, which fails if it is in use.
             os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-            unfinished.replace(target)
+            arriving.replace(target)
     except FileExistsError:
         raise InvalidInput(f"{target} exists already; choose another name, nothing was overwritten") from None
 

@@ -21,6 +21,8 @@ from aforesaid.settings.secrets import open_to_others, read_password
 KEY: Final = "AFORESAID_KEY"
 KEY_FILE: Final = "AFORESAID_KEY_FILE"
 
+_PLAIN: Final = b"SQLite format 3\0"
+
 _log: Final = logging.getLogger("aforesaid.store")
 
 
@@ -72,11 +74,22 @@ def _make_private(path: Path) -> None:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
 
+def is_plain(path: Path) -> bool:
+    """Tell whether a file begins like a database that is not encrypted, or is not there."""
+    try:
+        with path.open("rb") as file:
+            return file.read(len(_PLAIN)) == _PLAIN
+    except FileNotFoundError:
+        return True
+
+
 def unreadable(path: Path) -> str:
-    """Say why a file cannot be read as a database."""
+    """Say why a file cannot be read as a database. Encrypted data and damaged data look the same without the key."""
     if configured_key() is None:
         return f"{path} is not a SQLite database, or it is encrypted; if it is, say with which key: {KEY} or {KEY_FILE}"
+    if is_plain(path):
+        return f"{path} is not encrypted, but a key is configured ({KEY} or {KEY_FILE}); nothing was changed"
     return (
-        f"{path} cannot be read with the key that is configured ({KEY} or {KEY_FILE}): it has another one, or it is "
-        "not encrypted; nothing was changed"
+        f"{path} cannot be read with the key that is configured ({KEY} or {KEY_FILE}): it has another one, or its "
+        "first page is damaged; nothing was changed"
     )

@@ -16,11 +16,12 @@ from aforesaid.domain.checks import moment
 from aforesaid.domain.literals import Role
 from aforesaid.domain.message import Message, message_hash, message_id
 from aforesaid.domain.transfer import MemoryRow, Row, SummaryRow
-from aforesaid.errors import AforesaidError, StoreDamaged
+from aforesaid.errors import AforesaidError, StoreDamaged, StoreRefused
 from aforesaid.store.checksums import CHECKSUM
 from aforesaid.store.findings import Salvage, missing, ranges
 from aforesaid.store.sql import dumping
 from aforesaid.store.sqlite.connection import Options, connect
+from aforesaid.store.sqlite.encryption import is_plain, unreadable
 from aforesaid.store.sqlite.pages import RawRow, Value, raw_rows
 from aforesaid.store.sqlite.rows import answered
 from aforesaid.store.sqlite.verify import check_checksums
@@ -43,6 +44,8 @@ def salvage(path: Path) -> Salvage:
         found = _Found(raw_rows(copied))
         messages, damaged = _messages(found)
         others, lost = _others(copied)
+    if not messages and not is_plain(path):
+        raise StoreRefused(unreadable(path))
     if not messages:
         raise StoreDamaged(
             f"no message can be read from {path} (one that is encrypted cannot be read past its damage); nothing was "
