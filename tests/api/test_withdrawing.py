@@ -9,14 +9,15 @@ import pytest
 
 import aforesaid
 from aforesaid import Part, ToolCall
+from aforesaid.domain.agenda import Subject
 from aforesaid.domain.change import Archive, Change
-from aforesaid.domain.memory_change import AddMemory
+from aforesaid.domain.memory_change import AddMemory, MarkExtracted
 from aforesaid.domain.message import Message
 from aforesaid.domain.receipt import Receipt
-from aforesaid.domain.summary_change import AddView
-from aforesaid.errors import NotFound, WrongState
+from aforesaid.domain.summary_change import AddView, Advance
+from aforesaid.errors import InvalidInput, NotFound, WrongState
 from aforesaid.memory import Memory
-from aforesaid.store import Progress
+from aforesaid.store import Progress, questions
 from digesting import Scribe, remembering
 from facts.talking import connect, paused
 from making import minutes
@@ -288,3 +289,55 @@ def test_the_blocking_api_has_all_of_it() -> None:
         assert ann.take_back(first).message.taken_back
         assert ann.history() == []
         assert ann.erase(first).messages == 3
+
+
+@pytest.mark.defect("W7")
+@pytest.mark.parametrize("profile", ["archive", "account"])
+async def test_a_summary_counts_and_shows_what_it_was_made_from(location: str, profile: str) -> None:
+    async with remembering(location, profile) as memory:
+        ann = memory.user("ann")
+        said = [(await ann.add("user", text, at=minutes(n))).message for n, text in enumerate("abcd")]
+        await ann.take_back(said[0])
+        await ann.edit(said[1], "bb")
+        await ann.edit(said[1], "bbb")
+        (summary,) = await ann.summarize()
+        assert summary.messages == 3
+        assert texts(await ann.summary_messages(summary.id)) == ["bbb", "c", "d"]
+        await ann.edit(said[2], "cc")
+        assert texts(await ann.summary_messages(summary.id)) == ["bbb", "c", "d"], "the words that it was made from"
+        await ann.take_back(said[2])
+        await ann.add("user", "e", at=minutes(5))
+        (again,) = await ann.summarize()
+        assert again.messages == len(await ann.summary_messages(again.id)) == 3
+        assert (await memory.verify()).ok
+
+
+@pytest.mark.defect("W7")
+async def test_a_summary_of_ones_own_covers_as_many_messages_as_one_sees(location: str) -> None:
+    async with remembering(location, "session") as memory:
+        chat = memory.user("ann", thread="t")
+        said = [(await chat.add("user", text, at=minutes(n))).message for n, text in enumerate("abcd")]
+        await chat.take_back(said[1])
+        assert (await chat.update_summary("A and c.", 2)).messages == 2
+        made = await chat.update_summary("All.", 3)
+        assert (made.messages, texts(await chat.summary_messages(made.id))) == (3, ["a", "c", "d"])
+        with pytest.raises(InvalidInput, match="this thread has 3 messages"):
+            await chat.update_summary("More.", 4)
+        assert (await memory.verify()).ok
+
+
+@pytest.mark.defect("W3")
+@pytest.mark.req("G17")
+@pytest.mark.parametrize("changes", [(Advance,), (AddMemory,), (Archive,), (MarkExtracted,)])
+async def test_upkeep_goes_on_when_a_user_is_purged_meanwhile(location: str, changes: tuple[type, ...]) -> None:
+    async with remembering(location, {"summaries": "tree"}) as memory:
+        for user in ("ann", "bob"):
+            for number in range(12):
+                await memory.user(user).add("user", f"I live in town {number}.", at=minutes(number))
+                await memory.user(user).add("assistant", "I see.", at=minutes(number))
+        before_storing(memory, changes, lambda: memory.purge("ann"))
+        assert (await memory.upkeep()).error is None
+        assert [user.id for user in await memory.users()] == ["bob"]
+        assert await memory.store.read(questions.PlannedEntry(Subject("tree", "default", "ann"))) is None
+        assert await memory.user("bob").summaries()
+        assert (await memory.verify()).ok

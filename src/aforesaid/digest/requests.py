@@ -124,10 +124,14 @@ async def update_summary(digest: Digest, scope: Scope, text: str, covers: int, m
         raise InvalidInput(
             f"the summary of this thread covers {covered} messages; a new one must cover at least as many"
         )
-    after = 0 if current is None else current.last
-    messages = await store.read(questions.MessagesAfter(scope, after, covers - covered, here=True))
-    if len(messages) < covers - covered:
-        raise InvalidInput(f"this thread has {covered + len(messages)} messages; a summary cannot cover {covers}")
+    messages: list[Message] = []
+    while (known := covered + sum(not message.replaced for message in messages)) < covers:
+        after = messages[-1].seq if messages else 0 if current is None else current.last
+        # Versions that were replaced, and what was taken back, are covered but do not count.
+        page = await store.read(questions.MessagesAfter(scope, after, covers - known, here=True))
+        if not page:
+            raise InvalidInput(f"this thread has {known} messages; a summary cannot cover {covers}")
+        messages += page
     draft = ViewDraft(
         scope,
         "rolling",

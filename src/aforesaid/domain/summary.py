@@ -81,7 +81,8 @@ class ViewDraft:
     """The first message that the previous summary does not cover."""
     last: int
     messages: int
-    """How many there are from the first to the last: checked when it is stored. Of `sources`, what they have."""
+    """How many rows of the log there are from the first to the last, with all versions and tombstones: checked when it
+    is stored. Of `sources`, what they cover."""
     reach: Literal["thread", "user", "sources"] = "user"
     since: int = checks.EARLIEST
     until: int = checks.LATEST + 1
@@ -135,7 +136,7 @@ class Summary:
     first: int
     last: int
     messages: int
-    """Number of messages it covers."""
+    """Number of messages that it was made from: of each the newest version, and none that was taken back."""
     model: str | None
     """The model that wrote it; None without a model."""
     prompt: str
@@ -158,6 +159,13 @@ class Summary:
     """The person who edited it; None if nobody did."""
     details: Mapping[str, Any] | None = field(default=None, repr=False)
     quality: Quality | None = field(default=None, repr=False)
+    rows: int | None = field(default=None, repr=False)
+    """Number of rows of the log that it covers, with all versions and tombstones; None: as many as messages."""
+
+    @property
+    def covered(self) -> int:
+        """Number of rows of the log that it covers."""
+        return self.messages if self.rows is None else self.rows
 
     @property
     def valid(self) -> bool:

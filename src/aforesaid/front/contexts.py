@@ -199,5 +199,5 @@ class UserContexts(UserHandle):
             )
             return (profile.rolling_step if here else profile.rolling_messages), len(rest)
         if profile.summaries == "tiers":
-            return profile.short_term, messages - max((each.messages for each in active), default=0)
+            return profile.short_term, messages - max((each.covered for each in active), default=0)
         return 0, 0

@@ -89,10 +89,28 @@ class UserSummaries(UserHandle):
 
     @public(audit=("messages.read", "summary {summary}"))
     async def summary_messages(self, summary: int) -> list[Message]:
-        """Return the messages that a summary of any level and kind covers, oldest first."""
-        return await self._services.store.read(
-            questions.CoveredMessages(self.scope, checks.at_least(summary, 1, "the summary", "summary"))
-        )
+        """Return the messages that a summary of any level and kind covers, oldest first.
+
+        Of a message with several versions only the newest one that the summary covers is returned, and none that was
+        taken back.
+        """
+        store = self._services.store
+        number = checks.at_least(summary, 1, "the summary", "summary")
+        covered = await store.read(questions.CoveredMessages(self.scope, number))
+        replaced = [message.seq for message in covered if message.replaced]
+        versions = await store.read(questions.VersionsOf(self.scope, replaced)) if replaced else []
+        newer = {message.replaces: message for message in versions}
+        inside = {message.seq for message in covered}
+
+        def shown(message: Message) -> bool:
+            later = message
+            while not later.taken_back and (later.seq == message.seq or later.seq not in inside):
+                if later.seq not in newer:
+                    return True
+                later = newer[later.seq]
+            return False
+
+        return [message for message in covered if shown(message)]
 
     @public(audit=("summaries.read", "summaries of a message"))
     async def message_summaries(self, message: Message | str) -> list[Summary]:

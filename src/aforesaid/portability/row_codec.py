@@ -193,6 +193,7 @@ def _summary(found: Fields) -> SummaryRow:
         edited_by=found.optional_text("edited_by"),
         details=Fields(details, "details").raw_all() if details is not None else None,
         quality=_quality(found),
+        rows=found.optional_number("rows"),
     )
     if summary.reach == "chunks" and summary.level == 1 and len(summary.chunks) != 1:
         raise InvalidInput("a summary of messages needs exactly one archive")

@@ -60,7 +60,8 @@ _TABLES: Final = {
         [[space text, id bigint, ]]owner text, thread text, kind text, level integer, text text, chunks bigint[],
         reach text, first_seq bigint, last_seq bigint, fresh_seq bigint, messages bigint, began_at bigint,
         ended_at bigint, day text, version integer, replaces bigint, replaced boolean, model text, prompt text,
-        edited_by text, details json, quality json, created_at bigint, active boolean, rolled_back boolean
+        edited_by text, details json, quality json, created_at bigint, active boolean, rolled_back boolean,
+        shown bigint
         """,
         "[[space || '/' || ]]id",
     ),

@@ -74,7 +74,7 @@ async def _others(store: Store, profile: Profile, scope: Scope, at: datetime) ->
     memories = await store.read(questions.Memories(scope))
     issues = await _failures(store, scope, profile)
     made = max((summary.created_at for summary in summaries), default=None)
-    covered = max((summary.messages for summary in summaries), default=0)
+    covered = max((summary.covered for summary in summaries), default=0)
     learned = max((memory.created_at for memory in memories), default=None)
     return [
         _whole(ledger, newest[0].stored_at if newest else None, at),

@@ -191,7 +191,7 @@ class CalendarSteps:
             written.text,
             first=first,
             last=last,
-            messages=sum(each.messages for each in found),
+            messages=sum(each.covered for each in found),
             reach="sources",
             summaries=tuple(each.id for each in found),
             day=days[-1],

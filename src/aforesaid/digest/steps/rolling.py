@@ -35,7 +35,7 @@ class RollingSteps:
         """Summarise more messages if it is due."""
         scope, store = entry.subject.scope, self._executor.store
         current = await self.current(scope)
-        covered = 0 if current is None else current.messages
+        covered = 0 if current is None else current.covered
         ledger = RollingLedger(entry.messages, covered, entry.characters, await self._topic_ends(scope, current))
         plan = rolling.decide(ledger, self.rules, asked=asked).plan
         if not isinstance(plan, Roll):

@@ -42,7 +42,7 @@ class TiersSteps:
         current = await self.current(scope)
         ledger = TiersLedger(
             total=entry.messages,
-            covered=0 if current is None else current.messages,
+            covered=0 if current is None else current.covered,
             now=now,
             since=await self._since(scope, current),
             topic_changed=await self._topic_changed(scope, current),

@@ -80,7 +80,8 @@ def _covered(work: Changes, lookup: lookups.MessagesCovered) -> lookups.Coverage
     }
     if not times:
         return None
-    return lookups.Coverage(len(times), min(times), max(times), min(times.values()), max(times.values()))
+    shown = sum(message.seq in times and not message.replaced for message in found)
+    return lookups.Coverage(len(times), min(times), max(times), min(times.values()), max(times.values()), shown)
 
 
 def _is_changed_since(work: Changes, lookup: lookups.IsChangedSince) -> bool:

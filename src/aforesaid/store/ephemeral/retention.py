@@ -20,7 +20,7 @@ def discardable(reader: Reader, question: questions.DiscardableCount) -> int:
     """Return how many rows are older than a moment."""
     state, what, before = reader.state, question.what, question.before
     if what == "messages":
-        return sum(summary.messages for summary in _archiving(state, before))
+        return sum(summary.covered for summary in _archiving(state, before))
     if what not in OLD_TABLES:
         return len(old_keys(state, what, before))
     return sum(1 for table in OLD_TABLES[what] for _ in OLD[table](state, before))

@@ -15,13 +15,15 @@ from aforesaid.store.questions import OfScope, OfSpace, Question
 
 
 class Coverage(NamedTuple):
-    """The messages that a summary covers: how many, the first and the last, and the times of the first and last."""
+    """The rows of the log that a summary covers: how many, the first and the last, and the times of first and last."""
 
-    messages: int
+    rows: int
     first: int
     last: int
     began_at: int
     ended_at: int
+    messages: int
+    """How many of the rows are the newest version of a message that was not taken back."""
 
 
 @dataclass(frozen=True, slots=True)

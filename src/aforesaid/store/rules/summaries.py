@@ -198,7 +198,7 @@ def _place(scope: Scope, row: SummaryRow) -> Rule[tuple[tuple[int, ...], bool]]:
     yield SetLastChunk(scope, chunk)
     messages = yield from ask(MessagesByNumber(scope, row.messages))
     # An archive whose messages were removed by their age stands by itself.
-    free = len(messages) == len(row.messages) and len(row.messages) in (0, new.messages)
+    free = len(messages) == len(row.messages) and len(row.messages) in (0, new.covered)
     if not free or not all(message.active for message in messages):
         return (chunk,), False
     return (chunk,), not (yield from _is_outdated(scope, new))
@@ -212,7 +212,7 @@ def _covers_the_same(scope: Scope, view: Summary) -> Rule[bool]:
     since, until = (microseconds(each, "the time") for each in (view.began_at, view.ended_at))
     bounds = (view.first, view.last, since, until + 1)
     covered = yield from ask(MessagesCovered(scope, *bounds, here=view.reach == "thread"))
-    if covered is not None and covered.messages > view.messages:
+    if covered is not None and covered.rows > view.covered:
         return False
     return not (yield from _is_outdated(scope, view))
 
@@ -235,7 +235,8 @@ def _archive_messages(scope: Scope, draft: SummaryDraft) -> Rule[tuple[tuple[int
     yield SetLastChunk(scope, chunk)
     yield ArchiveMessages(scope, seqs, chunk, sum(message.role == "user" for message in messages))
     times = [microseconds(message.at, "the time") for message in messages]
-    return (chunk,), Coverage(len(seqs), min(seqs), max(seqs), min(times), max(times))
+    newest = sum(not message.replaced for message in messages)
+    return (chunk,), Coverage(len(seqs), min(seqs), max(seqs), min(times), max(times), newest)
 
 
 def _archive_summaries(scope: Scope, numbers: tuple[int, ...]) -> Rule[tuple[int, tuple[int, ...], Coverage]]:
@@ -289,10 +290,12 @@ def _covered(draft: ViewDraft) -> Rule[Coverage]:
 def _continued(summary: Summary, previous: Summary) -> Summary:
     if previous.last >= summary.first:
         raise SourcesChanged(f"summary {previous.id} covers some of these messages already")
+    messages = summary.messages + previous.messages
     return replace(
         summary,
         first=previous.first,
-        messages=summary.messages + previous.messages,
+        messages=messages,
+        rows=_rows(summary.covered + previous.covered, messages),
         began_at=min(summary.began_at, previous.began_at),
         ended_at=max(summary.ended_at, previous.ended_at),
         sources=(*summary.sources, previous.id),
@@ -321,6 +324,7 @@ def _drafted(draft: SummaryDraft | ViewDraft, covered: Coverage) -> Summary:
         first=covered.first,
         last=covered.last,
         messages=covered.messages,
+        rows=_rows(covered.rows, covered.messages),
         model=draft.model,
         prompt=draft.prompt,
         created_at=moment(draft.created_at or now()),
@@ -337,6 +341,10 @@ def _add(summary: Summary) -> Rule[Summary]:
     return replace(summary, id=(yield from ask(AddSummary(summary))))
 
 
+def _rows(rows: int, messages: int) -> int | None:
+    return None if rows == messages else rows
+
+
 def _archives_messages(summary: Summary) -> bool:
     """Return whether rolling a summary back would make messages active again."""
     return summary.reach == "chunks" and summary.level == 1 and summary.replaces is None
@@ -348,9 +356,10 @@ def _chunks_of(summaries: list[Summary]) -> tuple[int, ...]:
 
 def _coverage_of(summaries: list[Summary]) -> Coverage:
     return Coverage(
-        sum(summary.messages for summary in summaries),
+        sum(summary.covered for summary in summaries),
         min(summary.first for summary in summaries),
         max(summary.last for summary in summaries),
         min(microseconds(summary.began_at, "the time") for summary in summaries),
         max(microseconds(summary.ended_at, "the time") for summary in summaries),
+        sum(summary.messages for summary in summaries),
     )

@@ -104,7 +104,7 @@ LOOKUPS: Final[Answers] = {
     ),
     lookups.MessagesCovered: Select(
         f"""
-        SELECT count(*), min(seq), max(seq), min(at), max(at) FROM log
+        SELECT count(*), min(seq), max(seq), min(at), max(at), count(*) FILTER (WHERE NOT replaced) FROM log
          WHERE {OWNED} AND seq BETWEEN $3 AND $4 AND at >= $5 AND at < $6 AND ([[$7::text ~ $7]] IS NULL
             OR thread = {A_THREAD.format("$7")})
         """,

@@ -50,7 +50,7 @@ SELECT y.id, [[y.space, y.owner, y.thread ~ o.space, o.name, t.name]], y.kind, y
        ~ (SELECT json_group_array(source ORDER BY source) FROM summary_source WHERE summary = y.id)]],
        y.first_seq, y.last_seq, y.messages, y.model, y.prompt, y.created_at, y.active, y.rolled_back,
        y.began_at, y.ended_at, y.reach, y.fresh_seq, y.day, y.version, y.replaces, y.replaced, y.edited_by, y.details,
-       y.quality
+       y.quality, y.shown
   FROM summary y[[ ~  JOIN person o ON o.id = y.owner JOIN thread t ON t.id = y.thread]]
 """
 SUMMARY: Final = SUMMARY_OF_ANY_SPACE.replace("x.space = y.space", "x.space = $1")

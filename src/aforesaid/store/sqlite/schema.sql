@@ -87,7 +87,7 @@ CREATE TABLE summary (
     created_at INTEGER NOT NULL,
     active INTEGER NOT NULL DEFAULT 1,
     rolled_back INTEGER NOT NULL DEFAULT 0
-, reach TEXT NOT NULL DEFAULT 'chunks', fresh_seq INTEGER NOT NULL DEFAULT 0, began_at INTEGER NOT NULL DEFAULT 0, ended_at INTEGER NOT NULL DEFAULT 0, day TEXT NOT NULL DEFAULT '', version INTEGER NOT NULL DEFAULT 1, replaces INTEGER REFERENCES summary (id), replaced INTEGER NOT NULL DEFAULT 0, edited_by TEXT, details TEXT, quality TEXT, checksum INTEGER);
+, reach TEXT NOT NULL DEFAULT 'chunks', fresh_seq INTEGER NOT NULL DEFAULT 0, began_at INTEGER NOT NULL DEFAULT 0, ended_at INTEGER NOT NULL DEFAULT 0, day TEXT NOT NULL DEFAULT '', version INTEGER NOT NULL DEFAULT 1, replaces INTEGER REFERENCES summary (id), replaced INTEGER NOT NULL DEFAULT 0, edited_by TEXT, details TEXT, quality TEXT, checksum INTEGER, shown INTEGER);
 CREATE INDEX summary_by_owner ON summary (owner, active, level, id);
 CREATE TABLE summary_source (
     summary INTEGER NOT NULL REFERENCES summary (id),
