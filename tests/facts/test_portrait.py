@@ -365,3 +365,22 @@ async def test_a_day_is_summarised_by_one_model_and_merged_by_another(tmp_path: 
             assert await ann.portrait() is not None
             assert {request.body["model"] for request in cheap.requests} == {"cheap"}
             assert len(strong.requests) == 1, "the model for days is asked for days alone"
+
+
+@pytest.mark.defect("W1")
+@pytest.mark.req("G17")
+async def test_the_text_of_facts_holds_no_words_of_a_message_that_contradicts_it(tmp_path: Path) -> None:
+    """The text has no sources, so nothing could be taken out of it when the message is erased."""
+    async with connect(str(tmp_path / "memory.db")) as memory:
+        ann = memory.user("ann")
+        await ann.remember("I live in Berlin.")
+        await ann.remember("I like tea.")
+        moved = (await ann.add("user", "I live in Timbuktu now.")).message
+        await memory.upkeep()
+        assert "Timbuktu" in (await ann.portrait() or "")
+        versions = await memory.store.read(questions.FactsVersions(ann.scope))
+        assert not any("Timbuktu" in f"{each.text} {each.cause}" for each in versions)
+        assert "Berlin" not in versions[-1].text
+        assert "tea" in versions[-1].text
+        await ann.erase(moved)
+    assert not [path for path in tmp_path.iterdir() if b"Timbuktu" in path.read_bytes()]
