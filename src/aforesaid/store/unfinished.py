@@ -10,16 +10,15 @@ import glob
 import os
 import re
 import shutil
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final, Literal
 from uuid import uuid4
 
-try:
+if sys.platform != "win32":
     import fcntl
-except ImportError:  # On Windows, what a killed process was writing stays.
-    fcntl = None  # type: ignore[assignment] # a module, or nothing
 
 Purpose = Literal["part", "restore"]
 _UNFINISHED: Final = re.compile(r".+\.(part|restore)-[0-9a-f]{32}")
@@ -49,8 +48,8 @@ def unfinished(target: Path, purpose: Purpose = "part", *, folder: bool = False)
 
 def remove_abandoned(folder: Path, name: str = "") -> None:
     """Remove what killed processes were writing in a folder: all of it, or what was to become the file `name`."""
-    if fcntl is None:
-        return
+    if sys.platform == "win32":
+        return  # it has no such locks; what a killed process was writing stays
     for path in folder.glob(f"{glob.escape(name)}*"):
         if _UNFINISHED.fullmatch(path.name):
             with suppress(OSError), _locked(path) as held:  # another user's, or gone by now
@@ -61,7 +60,7 @@ def remove_abandoned(folder: Path, name: str = "") -> None:
 @contextmanager
 def _locked(path: Path) -> Iterator[bool]:
     """Hold the lock of a file or folder; yield False if somebody else does, or if it was removed before it was held."""
-    if fcntl is None:
+    if sys.platform == "win32":
         yield True
         return
     handle = os.open(path, os.O_RDONLY)
