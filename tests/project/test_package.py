@@ -38,6 +38,7 @@ MIGRATIONS = {
     "0016_unindexed.sql": "581b24bdafb9d5eb",
     "0017_receipts.sql": "38bcd2c060b56e10",
     "0018_names_in_views.sql": "35cb5f3fd0ca42e5",
+    "0019_shown_messages.sql": "acf5b6748be76ba9",
 }
 
 POSTGRES_MIGRATIONS = {
@@ -53,6 +54,7 @@ POSTGRES_MIGRATIONS = {
     "0010_checksums.sql": "d821af6708ae0872",
     "0011_kinds.sql": "449df0a2322930b7",
     "0012_receipts.sql": "d0e5d002c347833a",
+    "0013_shown_messages.sql": "bb80e32729a51bcd",
 }
 
 
