@@ -177,6 +177,36 @@ def processes_of(folder: Path) -> list[int]:
     return found
 
 
+@contextmanager
+def pgbouncer(server: Server) -> Iterator[str]:
+    """Run pgbouncer in transaction mode, with two sessions for each database. Return the folder of its socket."""
+    program = shutil.which("pgbouncer", path="/usr/sbin:/usr/bin:/usr/local/bin")
+    if program is None:
+        pytest.skip("pgbouncer is not installed")
+    folder = server.folder / "pgbouncer"
+    folder.mkdir()
+    (folder / "pgbouncer.ini").write_text(
+        f"[databases]\n* = host={server.data} user=aforesaid\n"
+        "[pgbouncer]\npool_mode = transaction\ndefault_pool_size = 2\nauth_type = any\n"
+        f"listen_addr =\nlisten_port = 6432\nunix_socket_dir = {folder}\n"
+    )
+    user = "nobody" if os.geteuid() == 0 else None  # it does not run as root
+    if user is not None:
+        shutil.chown(folder, user)
+    process = subprocess.Popen(
+        [program, "-q", folder / "pgbouncer.ini"], user=user, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL
+    )
+    try:
+        while not (folder / ".s.PGSQL.6432").exists():
+            assert process.poll() is None, process.communicate()
+            time.sleep(0.02)
+        yield str(folder)
+    finally:
+        process.kill()
+        process.communicate()
+        shutil.rmtree(folder)
+
+
 @cache
 def shared_server() -> Server:
     """Return the one server that all tests of a run share."""

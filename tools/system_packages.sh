@@ -24,6 +24,7 @@ look() {
     need flite "speech for the Mumble bot to hear (tests/mumble)" flite
     need systemd "the unit files of the docs (tests/project)" systemd-analyze
     need nodejs "the TypeScript client (tests/server)" node
+    need pgbouncer "PostgreSQL behind a pooler (tests/store, tests/upkeep)" pgbouncer
     need openssl "certificates for the Mumble bot (tests/mumble)" openssl
 }
 

@@ -14,14 +14,22 @@ import pytest
 import aforesaid
 from aforesaid.domain.change import PutSetting
 from aforesaid.domain.scope import Scope
-from aforesaid.errors import InvalidInput, StoreClosed, StoreRefused, StoreTooNew, StoreUnavailable, TooLarge
+from aforesaid.errors import (
+    InvalidInput,
+    StoreClosed,
+    StoreError,
+    StoreRefused,
+    StoreTooNew,
+    StoreUnavailable,
+    TooLarge,
+)
 from aforesaid.store import open_store, questions
 from aforesaid.store.postgres import Options, PostgresStore
 from aforesaid.store.postgres.breaker import Breaker
 from aforesaid.store.postgres.migrate import migrations, statements
 from intercepting import innermost
 from making import add, adding, minutes
-from pg import Server, clean_database, shared_server
+from pg import Server, clean_database, pgbouncer, shared_server
 
 ANN = Scope.of("123456789")
 
@@ -110,6 +118,66 @@ async def test_what_callers_hand_in_together_is_stored_in_one_transaction(store:
     await asyncio.gather(*[store.apply([adding(ANN, f"message {number}")]) for number in range(200)])
     assert await transactions() - before <= 3
     assert (await store.read(questions.UserLedger(ANN))).messages == 201
+
+
+@pytest.mark.defect("W9")
+async def test_everything_works_behind_a_pooler_that_gives_each_transaction_another_session() -> None:
+    server = shared_server()
+    direct = server.create("pooled")
+    with pgbouncer(server) as folder:
+        dsn = f"postgresql://aforesaid@/pooled?host={folder}&port=6432"
+        stores = await asyncio.gather(*[PostgresStore.open(dsn) for _ in range(3)])
+
+        async def chat(number: int) -> None:
+            store, scope = stores[number % 3], Scope.of(f"user{number}", space=f"space{number % 2}")
+            for turn in range(8):  # psycopg prepares a statement at the sixth time
+                await store.apply([adding(scope, f"tea number{turn}")])
+                assert len(await store.read(questions.SearchText(scope, "tea"))) == turn + 1
+
+        await asyncio.gather(*[chat(number) for number in range(6)])
+        assert (await stores[0].read(questions.Totals())).messages == 48
+        assert (await stores[0].verify()).ok
+        assert ("prepared statements", "none, behind a pooler") in (await stores[0].health()).facts
+        with psycopg.connect(dsn, autocommit=True) as other:
+            other.prepare_threshold = None
+            shown = [other.execute(f"SHOW {name}").fetchone() for name in ("statement_timeout", "lock_timeout")]
+            assert shown == [("0",), ("0",)], "the settings of a transaction stay in it"
+            assert other.execute("SELECT FROM pg_locks WHERE locktype = 'advisory'").fetchall() == []
+        for store in stores:
+            await store.close()
+    store = await PostgresStore.open(direct)
+    assert "prepared statements" not in dict((await store.health()).facts)
+    await store.close()
+
+
+@pytest.mark.defect("W2")
+async def test_a_connection_whose_statements_failed_is_not_used_again(store: PostgresStore) -> None:
+    async def try_to_add(times: int) -> set[str]:
+        outcomes = set()
+        for number in range(times):
+            try:
+                await add(store, ANN, f"message {number}")
+                outcomes.add("stored")
+            except StoreError as error:
+                outcomes.add(type(error).__name__)
+        return outcomes
+
+    await try_to_add(2)  # psycopg counts how often it has seen each statement, and prepares it at the sixth time
+    with psycopg.connect(store.dsn, autocommit=True) as owner:
+        owner.execute(
+            "CREATE FUNCTION no_room() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+            "RAISE EXCEPTION 'No space left on device' USING ERRCODE = 'disk_full'; END $$"
+        )
+        try:
+            owner.execute("CREATE TRIGGER no_room BEFORE INSERT ON log EXECUTE FUNCTION no_room()")
+            assert await try_to_add(10) == {"StoreFull"}
+            health = await store.health()
+            assert health.status == "failing"
+            assert "No space left on device" in health.issues[0]
+        finally:
+            owner.execute("DROP FUNCTION no_room CASCADE")
+    assert await try_to_add(10) == {"stored"}
+    assert (await store.health()).status == "active"
 
 
 async def test_names_of_any_length_are_stored_or_refused_clearly(store: PostgresStore) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import os
+import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -19,8 +20,10 @@ from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary import SummaryDraft
 from aforesaid.errors import StoreFull
 from aforesaid.store import Store, questions
+from aforesaid.store.postgres import PostgresStore
 from aforesaid.store.sqlite import Options, SqliteStore, engine
 from aforesaid.store.sqlite.writer import OVERDUE_PAGES
+from pg import shared_server
 from torture.disk import SmallDisk
 from torture.support import Figures, Size, opened
 from torture.witness import Archived, Witness
@@ -110,6 +113,47 @@ def test_a_search_on_a_full_disk_is_answered_without_a_batch_that_is_not_indexed
     with mounted(tmp_path / "small") as (folder, set_room):
         set_room(LARGEST)
         asyncio.run(run(folder / "memory.db", folder / "ballast"))
+
+
+@pytest.mark.defect("W2")
+def test_a_database_on_a_full_disk_works_again_as_soon_as_there_is_room() -> None:
+    async def add(store: PostgresStore, name: str) -> set[str]:
+        outcomes, scope = set(), Scope.of(name, space=f"space of {name[-1]}")
+        for turn in range(20):
+            try:
+                await store.apply([AddMessage(draft(scope, "user", f"{turn} {'tea ' * 300}"))])
+                outcomes.add("stored")
+            except StoreFull:
+                outcomes.add("full")
+        return outcomes
+
+    async def add_all(store: PostgresStore) -> list[set[str]]:
+        return await asyncio.gather(*[add(store, f"w{number}") for number in range(4)])
+
+    async def run(dsn: str, ballast: Path) -> None:
+        store = await PostgresStore.open(dsn)
+        await store.apply([AddMessage(draft(Scope.of("ann"), "user", "there is room"))])
+        fill_to_the_last_byte(ballast)
+        assert any("full" in outcomes for outcomes in await add_all(store))
+        assert (await store.health()).status == "failing"
+        ballast.unlink()
+        assert await add_all(store) == [{"stored"}] * 4
+        assert (await store.health()).status == "active"
+        assert (await store.verify()).ok
+        await store.close()
+
+    server = shared_server()
+    with mounted(server.folder / "small") as (folder, set_room):
+        set_room(128 << 20)
+        shutil.chown(folder, "nobody")
+        with server.admin() as admin:
+            admin.execute(f"CREATE TABLESPACE small LOCATION '{folder}'")
+            admin.execute("CREATE DATABASE small OWNER aforesaid TABLESPACE small")
+            try:
+                asyncio.run(run(server.dsn("small"), folder / "ballast"))
+            finally:
+                admin.execute("DROP DATABASE small WITH (FORCE)")
+                admin.execute("DROP TABLESPACE small")
 
 
 @contextmanager

@@ -25,7 +25,7 @@ from aforesaid.upkeep import Digesting, Extracting
 from aforesaid.upkeep.workers import WorkerParts, Workers
 from citus import clean_distributed_database
 from making import adding
-from pg import clean_database
+from pg import clean_database, pgbouncer, shared_server
 
 USERS = 6
 TURNS = 12
@@ -111,6 +111,23 @@ async def test_two_workers_do_each_thing_once_and_stop_gracefully(kind: str) -> 
         assert len(memories) == len(set(memories)), "nothing is learned twice"
     assert (await store.verify()).ok
     await store.close()
+
+
+@pytest.mark.defect("W9")
+async def test_a_worker_works_behind_pgbouncer_in_transaction_mode() -> None:
+    server = shared_server()
+    server.create("pooled_workers")
+    with pgbouncer(server) as folder:
+        dsn = f"postgresql://aforesaid@/pooled_workers?host={folder}&port=6432"
+        await fill(dsn, users=1)
+        worker = start_worker(dsn)
+        try:
+            await until_done(dsn, 1, [worker])
+        finally:
+            worker.send_signal(signal.SIGTERM)
+            output = worker.communicate(timeout=60)[0]
+        assert "stopped after" in output, output
+        assert "rror" not in output, output
 
 
 def test_only_a_shared_database_has_workers(tmp_path: Path) -> None:

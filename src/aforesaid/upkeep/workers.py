@@ -30,6 +30,8 @@ try:
     from procrastinate import App, PsycopgConnector, RetryStrategy
     from procrastinate.exceptions import AlreadyEnqueued, ProcrastinateException
     from procrastinate.jobs import Status
+
+    from aforesaid.store.postgres.connection import is_pooled
 except ImportError as missing:
     raise StoreRefused(f"workers need more packages; {how_to_install('postgres')}") from missing
 
@@ -109,8 +111,13 @@ class Workers:
     async def _work(self) -> float:
         """Carry out jobs until cancelled; raise StoreUnavailable when the queue cannot be reached."""
         try:
-            await prepare_queue(self._dsn)
-            connector = PsycopgConnector(conninfo=self._dsn, min_size=1, max_size=self._concurrency + 3)
+            pooled = await prepare_queue(self._dsn)
+            connector = PsycopgConnector(
+                conninfo=self._dsn,
+                min_size=1,
+                max_size=self._concurrency + 3,
+                kwargs={"prepare_threshold": None} if pooled else None,
+            )
             app = App(connector=connector)
             self._declare(app)
             async with app.open_async():
@@ -120,6 +127,7 @@ class Workers:
                     await app.run_worker_async(
                         queues=[_QUEUE],
                         concurrency=self._concurrency,
+                        listen_notify=not pooled,  # no notification would arrive; the queue is polled anyway
                         install_signal_handlers=False,
                         delete_jobs="successful",
                         fetch_job_polling_interval=self._scan_seconds,
@@ -196,11 +204,12 @@ async def _enqueue(app: App, task: str, subject: str, **given: str | int) -> Non
         await defer(**given)
 
 
-async def prepare_queue(dsn: str) -> None:
-    """Create the tables of the queue, once."""
-    async with await psycopg.AsyncConnection.connect(dsn, autocommit=True) as connection:
-        await connection.execute("SELECT pg_advisory_lock(%s)", (_SCHEMA_LOCK,))
+async def prepare_queue(dsn: str) -> bool:
+    """Create the tables of the queue, once. Return whether a pooler is between us and the database."""
+    async with await psycopg.AsyncConnection.connect(dsn, autocommit=True) as connection, connection.transaction():
+        await connection.execute("SELECT pg_advisory_xact_lock(%s)", (_SCHEMA_LOCK,))
         row = await (await connection.execute("SELECT to_regclass('procrastinate_jobs') IS NOT NULL")).fetchone()
         if row is not None and not row[0]:
             async with App(connector=PsycopgConnector(conninfo=dsn)).open_async() as app:
                 await app.schema_manager.apply_schema_async()
+        return await is_pooled(connection)

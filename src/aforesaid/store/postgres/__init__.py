@@ -110,6 +110,7 @@ class PostgresStore:
                 ("connections", str(self._database.pool.open)),
                 ("waiting writes", str(writer.waiting)),
                 *([("distributed by", "Citus")] if self._database.pool.distributed else []),
+                *([("prepared statements", "none, behind a pooler")] if self._database.pool.pooled else []),
             ),
         )
 

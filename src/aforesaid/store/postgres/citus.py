@@ -88,8 +88,8 @@ async def fill_checksums(dsn: str) -> int | None:
         async with await psycopg.AsyncConnection.connect(dsn, autocommit=True) as connection:
             if not await is_distributed(connection):
                 return None
-            await connection.execute("SET citus.propagate_set_commands = 'local'")
             async with connection.transaction():
+                await connection.execute("SET LOCAL citus.propagate_set_commands = 'local'")
                 await connection.execute("SET LOCAL aforesaid.reach = 'all'")
                 updates = [await connection.execute(CHECKSUMS.fill(table).encode()) for table in CHECKSUMS.columns]
                 return sum(update.rowcount for update in updates)

@@ -29,14 +29,20 @@ from aforesaid.errors import (
 )
 from aforesaid.store.error_rules import Rule, of, rule_for
 from aforesaid.store.postgres.arrays import ListDumper
-from aforesaid.store.postgres.queries import cut_after
+from aforesaid.store.postgres.queries import Statement, cut_after
 
 if TYPE_CHECKING:
     Connection = psycopg.AsyncConnection[tuple[Any, ...]]
 
 _CONNECT_SECONDS: Final = 5
+_SETTINGS: Final = (
+    "SELECT set_config('statement_timeout', $1, $3), set_config('lock_timeout', $2, $3), "
+    "set_config('idle_in_transaction_session_timeout', $1, $3), set_config('TimeZone', 'UTC', $3), "
+    # A plan for anybody is a bad plan for somebody: one user has ten messages, another a million.
+    "set_config('plan_cache_mode', 'force_custom_plan', $3)"
+)
 _DISTRIBUTED_SETTINGS: Final = """
-SELECT set_config('citus.propagate_set_commands', 'local', false), set_config('citus.max_adaptive_executor_pool_size', '1', false)
+SELECT set_config('citus.propagate_set_commands', 'local', $1), set_config('citus.max_adaptive_executor_pool_size', '1', $1)
 """
 """The workers hear of the space that a transaction may see. One connection to each of them, so that it sees one moment there."""
 _REFUSED_AT_CONNECTING: Final = re.compile(
@@ -76,6 +82,8 @@ class Pool:
         self._types: list[TypeInfo | None] = []
         self.distributed = False
         """Whether Citus distributes the tables. It is asked with the types of vectors."""
+        self.pooled: bool | None = None
+        """Whether a pooler is between us and the database. It is asked once."""
         self.open = 0
         """How many connections there are."""
 
@@ -93,18 +101,23 @@ class Pool:
         self._check_open()
         async with self._free:
             held = await self._take(vectors=vectors)
-            generation = self._generation
+            generation, usable = self._generation, False
             try:
                 with cut_after(held, seconds):
                     yield held
+                usable = True
+            except AforesaidError:
+                usable = True
+                raise
             except psycopg.OperationalError:
                 # Others are likely to have lost their connections too: none of them is tried again.
                 if held.broken or held.closed:
                     self._generation += 1
                 raise
             finally:
-                idle = held.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
-                if not idle or self._closed or generation != self._generation:
+                # After a failed pipeline psycopg counts on prepared statements that the server never saw.
+                usable = usable and held.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
+                if not usable or self._closed or generation != self._generation:
                     await self._drop(held)
                 else:
                     self._idle.append((held, generation))
@@ -143,17 +156,26 @@ class Pool:
         return held
 
     async def _set_up(self, held: Connection, *, vectors: bool) -> None:
-        await held.execute(
-            "SELECT set_config('statement_timeout', $1, false), set_config('lock_timeout', $2, false), "
-            "set_config('idle_in_transaction_session_timeout', $1, false), set_config('TimeZone', 'UTC', false), "
-            # A plan for anybody is a bad plan for somebody: one user has ten messages, another a million.
-            "set_config('plan_cache_mode', 'force_custom_plan', false)",
-            (milliseconds(self._options.statement_seconds), milliseconds(self._options.lock_seconds)),
-        )
+        if self.pooled is None:
+            self.pooled = await is_pooled(held)
         if vectors:
             await self._register(held)
-            if self.distributed:
-                await held.execute(_DISTRIBUTED_SETTINGS)
+        if self.pooled:
+            # What is prepared in a session of the database is not there in the session of the next transaction.
+            held.prepare_threshold = None
+            return
+        for query, values in self._settings(local=False):
+            await held.execute(query, values)
+
+    @property
+    def transaction_settings(self) -> list[Statement]:
+        """What each transaction begins with behind a pooler, where others use the same session before and after it."""
+        return self._settings(local=True) if self.pooled else []
+
+    def _settings(self, *, local: bool) -> list[Statement]:
+        limits = milliseconds(self._options.statement_seconds), milliseconds(self._options.lock_seconds)
+        settings: list[Statement] = [(_SETTINGS, (*limits, local))]
+        return [*settings, (_DISTRIBUTED_SETTINGS, (local,))] if self.distributed else settings
 
     async def _register(self, held: Connection) -> None:
         """Teach a connection the types of vectors. What they are called inside the database is asked once."""
@@ -168,6 +190,12 @@ class Pool:
     async def _drop(self, held: Connection) -> None:
         self.open -= 1
         await held.close()
+
+
+async def is_pooled(connection: psycopg.AsyncConnection[Any]) -> bool:
+    """Tell whether a pooler such as pgbouncer answers in the place of the database: it gives out process ids of its own."""
+    row = await (await connection.execute("SELECT pg_backend_pid()")).fetchone()
+    return row is not None and row[0] != connection.info.backend_pid
 
 
 async def is_distributed(connection: psycopg.AsyncConnection[Any]) -> bool:

@@ -131,7 +131,9 @@ class Database:
         """Return a transaction that sees one space, or all of them."""
         distributed = self.pool.distributed
         seconds = self._answer_seconds if begin == WRITING else None
-        return Queries(connection, opening(begin, space, distributed=distributed), seconds, distributed=distributed)
+        first = opening(begin, space, distributed=distributed)
+        first[1:1] = self.pool.transaction_settings
+        return Queries(connection, first, seconds, distributed=distributed)
 
     async def _drop_marks(self) -> None:
         async with self.pool.connection() as connection:

@@ -8,6 +8,8 @@ in its first line: `-- needs 7` means that they must know at least step 7.
 from __future__ import annotations
 
 import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final
 
 from aforesaid.errors import StoreTooNew
@@ -60,25 +62,30 @@ async def migrate(connection: Connection, where: str) -> None:
     """Apply the steps that the database lacks, each in a transaction. Several processes may try at once."""
     if await _is_current(connection, where):
         return
-    await connection.execute("SELECT pg_advisory_lock($1)", (_LOCK,))
-    try:
+    async with _locked(connection):
         await connection.execute(_RENAME)
         await connection.execute(_TABLE)
-        current = await _version(connection, where)
-        if await is_distributed(connection):
-            # Otherwise `SET LOCAL aforesaid.reach` in a step would not reach the workers, and they would hide all rows.
-            await connection.execute("SET citus.propagate_set_commands = 'local'")
-        for step in migrations():
-            if step.number > current:
-                async with connection.transaction():
-                    for statement in statements(step.sql):
-                        if not await _is_there(connection, statement):
-                            await connection.execute(statement)
-                    await distribute_new_tables(connection)
-                    await connection.execute(_NOTE, (step.number, step.name, step.needs))
-    finally:
-        if not connection.closed:
-            await connection.execute("SELECT pg_advisory_unlock($1)", (_LOCK,))
+        distributed = await is_distributed(connection)
+    for step in migrations():
+        async with _locked(connection):
+            if step.number <= await _version(connection, where):
+                continue
+            if distributed:
+                # Otherwise `SET LOCAL aforesaid.reach` in a step would not reach the workers, and they would hide all rows.
+                await connection.execute("SET LOCAL citus.propagate_set_commands = 'local'")
+            for statement in statements(step.sql):
+                if not await _is_there(connection, statement):
+                    await connection.execute(statement)
+            await distribute_new_tables(connection)
+            await connection.execute(_NOTE, (step.number, step.name, step.needs))
+
+
+@asynccontextmanager
+async def _locked(connection: Connection) -> AsyncIterator[None]:
+    """Hold the lock for one transaction. Behind a pooler, a lock of the session would stay with the pooler's session."""
+    async with connection.transaction():
+        await connection.execute("SELECT pg_advisory_xact_lock($1)", (_LOCK,))
+        yield
 
 
 def statements(sql: str) -> list[bytes]:

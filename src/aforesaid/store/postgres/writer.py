@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from aforesaid.domain.clock import now
 from aforesaid.domain.receipt import Receipt
-from aforesaid.errors import AforesaidError, StoreClosed, StoreUnavailable
+from aforesaid.errors import AforesaidError, StoreClosed, StoreError, StoreUnavailable
 from aforesaid.store.contract import Progress
 from aforesaid.store.groups import GROUP, settle
 from aforesaid.store.postgres.change_sets import Step, append_all, can_share, carry_out, spaces_of
@@ -152,6 +152,6 @@ class Writer:
         return [Receipt(True, results) for results in stored]
 
     def _failed(self, group: list[_Job], error: Exception) -> Sequence[Exception]:
-        if not isinstance(error, AforesaidError) or isinstance(error, StoreUnavailable):
+        if not isinstance(error, AforesaidError) or isinstance(error, StoreError):
             self.last_error = str(error)
         return [error] * len(group)
