@@ -1,17 +1,20 @@
-"""A process that restores a backup, and kills itself before one of its calls that change a file."""
+"""A process that makes or restores a backup, and kills itself before one of its calls that change a file."""
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import sys
+import threading
 from pathlib import Path
 from types import FrameType
 from typing import Any, Final
 
 import apsw
 
-from aforesaid.store import restore_store
+from aforesaid.store import Store, open_store, restore_store
+from aforesaid.store.attachments import Attachments, attaching, folder_of
 from torture.zygote import Tell
 
 CHANGING: Final = frozenset({
@@ -26,13 +29,13 @@ class Countdown:
     """Counts calls, and kills the process before the one with the number `fatal`; 0 kills nobody."""
 
     def __init__(self, fatal: int) -> None:
-        self._fatal = fatal
+        self.fatal = fatal
         self.calls = 0
 
     def tick(self) -> None:
         """Count a call that is about to be made."""
         self.calls += 1
-        if self.calls == self._fatal:
+        if self.calls == self.fatal:
             os.kill(os.getpid(), signal.SIGKILL)
 
     def watch_python(self, _frame: FrameType, event: str, called: Any) -> None:  # noqa: ANN401 - as profilers are called
@@ -90,3 +93,29 @@ def restore_until_killed(tell: Tell, options: dict[str, Any]) -> None:
         sys.setprofile(None)
         disk.unregister()
     tell(["restored", countdown.calls])
+
+
+async def with_attachments(place: str) -> Store:
+    """Open a store together with the attachments beside it."""
+    return attaching(await open_store(place), Attachments(folder_of(Path(place.partition(":")[2]))))
+
+
+def back_up_until_killed(tell: Tell, options: dict[str, Any]) -> None:
+    """Back a store up. The process is killed before its call with the number `fatal`."""
+
+    async def back_up() -> None:
+        store = await with_attachments(options["place"])
+        countdown.calls, countdown.fatal = 0, options["fatal"]
+        await store.backup(Path(options["backup"]))
+        countdown.fatal = 0
+        tell(["backed up", countdown.calls])
+        await store.close()
+
+    countdown = Countdown(0)
+    disk = DeadlyDisk(countdown)
+    threading.setprofile(countdown.watch_python)
+    try:
+        asyncio.run(back_up())
+    finally:
+        threading.setprofile(None)  # type: ignore[arg-type] # as the documentation says
+        disk.unregister()

@@ -20,9 +20,11 @@ from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary import SummaryDraft
 from aforesaid.errors import StoreFull
 from aforesaid.store import Store, questions
+from aforesaid.store.failover import open_with_failover
 from aforesaid.store.postgres import PostgresStore
 from aforesaid.store.sqlite import Options, SqliteStore, engine
 from aforesaid.store.sqlite.writer import OVERDUE_PAGES
+from making import add
 from pg import shared_server
 from torture.disk import SmallDisk
 from torture.support import Figures, Size, opened
@@ -85,6 +87,31 @@ def test_opening_a_file_on_a_full_disk_says_that_it_is_full(tmp_path: Path) -> N
             asyncio.run(add(folder / "memory.db", "there is none"))
         (folder / "ballast").unlink()
         asyncio.run(add(folder / "memory.db", "there is room again"))
+
+
+@pytest.mark.defect("W4")
+def test_what_took_over_on_a_full_disk_is_gone_when_there_is_room(tmp_path: Path) -> None:
+    def open_files() -> list[str]:
+        return [str(link.readlink()) for link in Path("/proc/self/fd").iterdir() if link.exists()]
+
+    async def run(folder: Path) -> None:
+        store = await open_with_failover(folder / "memory.db", "auto")
+        await add(store, ann, "there is room")
+        fill_to_the_last_byte(folder / "ballast")
+        for number in range(3):
+            assert not (await store.apply([AddMessage(draft(ann, "user", f"only in memory {number}"))])).durable
+        assert (await store.health()).status == "failing"
+        (folder / "ballast").unlink()
+        await add(store, ann, "there is room again")
+        assert [path.name for path in folder.iterdir() if path.name.endswith(".waiting")] == []
+        assert [path for path in open_files() if ".waiting" in path] == []
+        assert (await store.read(questions.Totals())).messages == 5
+        assert (await store.health()).status == "active"
+        await store.close()
+
+    ann = Scope.of("ann")
+    with mounted(tmp_path / "small") as (folder, _):
+        asyncio.run(run(folder))
 
 
 def test_a_search_on_a_full_disk_is_answered_without_a_batch_that_is_not_indexed(

@@ -1,27 +1,38 @@
-"""`kill -9` before each call of a restore that changes a file: the old memory or the new one is there, whole."""
+"""`kill -9` before each call of a backup or a restore that changes a file: whatever has its name is whole."""
 
 from __future__ import annotations
 
 import asyncio
 import shutil
 import signal
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
-from store.test_files_restore import NEW, OLD, prepare, texts
+from aforesaid.store import open_store
+from aforesaid.store.attachments import Attachments, folder_of
+from making import add
+from store.test_files_restore import ANN, BOB, CAROL, NEW, OLD, prepare, texts
 from torture.support import Figures, Size
 from torture.zygote import Zygote
+
+PICTURE = bytes(range(256)) * 40
 
 
 def restore(zygote: Zygote, live: Path, start: Path, place: str, fatal: int) -> int | None:
     """Restore over a fresh copy of the old store. Return how many calls it took; None if it was killed."""
     shutil.rmtree(live, ignore_errors=True)
     shutil.copytree(start, live)
-    zygote.start("restore_until_killed", place=place, backup=str(start.parent / "backup"), fatal=fatal)
+    return run(zygote, "restore_until_killed", place=place, backup=str(start.parent / "backup"), fatal=fatal)
+
+
+def run(zygote: Zygote, what_is_done: str, **options: object) -> int | None:
+    """Have a process do something. Return how many calls it took; None if it was killed."""
+    zygote.start(what_is_done, **options)
     calls: int | None = None
     for _, what, said in zygote.listen():
-        if what == "restored":
+        if what in ("restored", "backed up"):
             calls = said
         elif what == "ended":
             assert said == (0 if calls is not None else -signal.SIGKILL)
@@ -55,3 +66,36 @@ def test_a_restore_killed_before_any_call_leaves_the_old_or_the_new_memory(kind:
     figures.show()
     assert figures["kills"] > 6
     assert found == sorted(found), "once the new memory was there, it stays"
+
+
+@pytest.mark.defect("W6")
+@pytest.mark.parametrize("kind", ["sqlite", "json", "files"])
+def test_a_backup_killed_before_any_call_is_whole_or_has_no_name(kind: str, arena: Path, size: Size) -> None:
+    figures = Figures(f"backups killed under {kind}", "calls", "kills", "whole")
+    place, backup = f"{kind}:{arena / 'memory'}", arena / "backup"
+    said = asyncio.run(fill(place))
+    asyncio.run(Attachments(folder_of(arena / "memory")).put(sha256(PICTURE).hexdigest(), PICTURE))
+    with Zygote("torture.restore_victim") as zygote:
+        calls = run(zygote, "back_up_until_killed", place=place, backup=str(backup), fatal=0)
+        assert calls is not None
+        figures.add("calls", calls)
+        for fatal in range(1, calls + 1, size.step(small=max(1, calls // 10))):
+            for left in arena.glob("backup*"):
+                shutil.rmtree(left) if left.is_dir() else left.unlink()
+            if run(zygote, "back_up_until_killed", place=place, backup=str(backup), fatal=fatal) is None:
+                figures.add("kills")
+            if backup.exists():
+                figures.add("whole")
+                assert asyncio.run(texts(f"{kind}:{backup}")) == said, f"killed before call {fatal} of {calls}"
+                assert list(Attachments(folder_of(backup)).check()) == []
+                assert len(list(Attachments(folder_of(backup)).names())) == 1
+    figures.show()
+    assert figures["kills"] > 6
+
+
+async def fill(place: str) -> dict[str, list[str]]:
+    store = await open_store(place)
+    for number in range(12):
+        await add(store, (ANN, BOB, CAROL)[number % 3], f"tea {number}")
+    await store.close()
+    return await texts(place)

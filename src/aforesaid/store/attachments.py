@@ -152,19 +152,7 @@ class Attachments:
             os.utime(path, ns=(now, now))
             return False
         _make_private(path.parent)
-        handle, arriving = tempfile.mkstemp(dir=path.parent)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            Path(arriving).replace(path)
-        except BaseException:
-            with suppress(OSError):
-                Path(arriving).unlink()
-            raise
-        for folder in (path.parent, path.parent.parent):
-            _sync(folder)
+        _replace(path, data)
         return True
 
     def _get(self, name: str) -> bytes | None:
@@ -206,7 +194,25 @@ def copy_attachments(source: Path, target: Path) -> None:
         copied = target / path.parent.name / path.name
         if SHA256.fullmatch(path.name) and not copied.exists():
             _make_private(copied.parent)
-            shutil.copy2(path, copied)
+            _replace(copied, path.read_bytes())
+            shutil.copystat(path, copied)
+
+
+def _replace(path: Path, data: bytes) -> None:
+    """Write a file that has its name only when it is complete and on the disk."""
+    handle, arriving = tempfile.mkstemp(dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(arriving).replace(path)
+    except BaseException:
+        with suppress(OSError):
+            Path(arriving).unlink()
+        raise
+    for folder in (path.parent, path.parent.parent):
+        _sync(folder)
 
 
 def _make_private(folder: Path) -> None:
@@ -260,15 +266,27 @@ class _AttachingStore:
         return Verification((*found.checks, check))
 
     async def backup(self, target: Path, progress: Progress | None = None) -> None:
-        await self._inner.backup(target, progress)
-        if self._attachments.folder is not None and self._attachments.folder.is_dir():
-            await asyncio.to_thread(copy_attachments, self._attachments.folder, folder_of(target))
+        # Before, so that a backup that got its name has its attachments, and after, for those that came meanwhile.
+        folder = folder_of(target)
+        is_new = not folder.exists()
+        try:
+            await self._copy_attachments(folder)
+            await self._inner.backup(target, progress)
+        except BaseException:
+            if is_new:
+                await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+            raise
+        await self._copy_attachments(folder)
 
     async def health(self) -> Component:
         return await self._inner.health()
 
     async def close(self) -> None:
         await self._inner.close()
+
+    async def _copy_attachments(self, target: Path) -> None:
+        if self._attachments.folder is not None and self._attachments.folder.is_dir():
+            await asyncio.to_thread(copy_attachments, self._attachments.folder, target)
 
     async def _erasing(self, work: Coroutine[Any, Any, T]) -> T:
         """Do work that erases messages, and remove the attachments that none names any more."""

@@ -163,6 +163,8 @@ class Fallback:
         self._open_files = open_files
         self._passing = passing
         self._files: PendingMessages | None = None
+        self._unopened = False
+        """Whether files could not be opened: what was made of them so far may be in their folder."""
         self._memory = PendingMessages(EphemeralStore(first=FIRST))
 
     @property
@@ -176,6 +178,7 @@ class Fallback:
             try:
                 self._files = PendingMessages(await self._open_files())
             except StoreError as error:
+                self._unopened = True
                 _log.warning("no files can take over: %s", error)
 
     async def add(self, changes: Sequence[AddMessage], silence: int) -> Receipt:
@@ -198,14 +201,18 @@ class Fallback:
         return sum([await each.count() for each in self.stores])
 
     async def tidy(self) -> None:
-        """Remove files that nobody asked for, once all that waited in them is stored."""
-        if self._files is not None and self._passing is not None:
+        """Remove files that nobody asked for, if no message waits in them."""
+        if self._passing is None:
+            return
+        if self._files is None and self._unopened:
+            await self.open()
+        if self._files is not None and not await self._files.count():
             store, self._files = self._files.store, None
             await store.close()
             await asyncio.to_thread(shutil.rmtree, self._passing.expanduser())
+            self._unopened = False
 
     async def close(self) -> None:
         """Close the files, and remove their folder if nobody asked for it and no message waits in it."""
-        if self._files is not None and self._passing is not None and not await self._files.count():
-            await self.tidy()
+        await self.tidy()
         await close_all(*(waiting.store.close for waiting in self.stores))

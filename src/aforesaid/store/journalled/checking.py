@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
+from uuid import uuid4
 
 from aforesaid.domain.report import Check
 from aforesaid.errors import InvalidInput, StoreError
@@ -40,15 +43,24 @@ def verify(files: Files, state: State, progress: Progress | None) -> tuple[Check
 
 
 def copy(files: Files, state: State, target: Path) -> None:
-    """Write a state to a place where there is nothing yet."""
+    """Write a state to a place where there is nothing yet. It gets its name when it is complete and on the disk."""
     target = target.expanduser().absolute()
     if target.exists():
         raise InvalidInput(f"{target} exists already; choose another name, nothing was overwritten")
-    layout = files.layout.elsewhere(target)
+    unfinished = target.with_name(f"{target.name}.part-{uuid4().hex}")
+    layout = files.layout.elsewhere(unfinished)
     with translated(target, "copying to"):
-        make_folders(files.disk, target.parent)
-        layout.prepare(files.disk)
-        layout.write(files.disk, Snapshot(loading.still(state), Header(files.store, 1), None))
+        try:
+            make_folders(files.disk, target.parent)
+            layout.prepare(files.disk)
+            layout.write(files.disk, Snapshot(loading.still(state), Header(files.store, 1), None))
+            files.disk.replace(unfinished, target)
+        except BaseException:
+            shutil.rmtree(unfinished, ignore_errors=True)
+            with suppress(OSError):
+                unfinished.unlink(missing_ok=True)
+            raise
+        files.disk.sync_folder(target.parent)
 
 
 def _read_files(files: Files, read: State) -> Iterator[str]:

@@ -170,8 +170,12 @@ class Lock:
                 f"{place} is in use by {who}; files can be used by one at a time. Close it there, or use SQLite or "
                 "PostgreSQL to share a memory"
             ) from None
-        os.ftruncate(self._handle, 0)
-        os.pwrite(self._handle, str(os.getpid()).encode(), 0)
+        try:
+            os.ftruncate(self._handle, 0)
+            os.pwrite(self._handle, str(os.getpid()).encode(), 0)
+        except OSError:  # as on a full disk
+            self.release()
+            raise
 
     def release(self) -> None:
         """Let go of it. The file stays: removing it could take it away from the next one."""
