@@ -11,7 +11,7 @@ from aforesaid.store.accounts.components import FILES, Account, File, folder_nam
 from aforesaid.store.ephemeral.state import Name, State
 from aforesaid.store.journalled import document
 from aforesaid.store.journalled.disk import Disk, make_folders, replace_file
-from aforesaid.store.journalled.layout import Damaged, DamagedFile, Header, Put, Salvaged, Snapshot
+from aforesaid.store.journalled.layout import LOST, Damaged, DamagedFile, Header, Put, Salvaged, Snapshot
 from aforesaid.store.journalled.lines import Record
 from aforesaid.store.journalled.tables import BY_NAME, TABLES
 
@@ -103,6 +103,7 @@ class AccountFolders:
             header = found if found is not None and path == self._index else header or found
             lost += [f"{path.parent.name}/{line}" for line in missing if not _is_window(path)]
             files.append(path)
+        lost += [line for path in self.loss_lists() for line in path.read_text(encoding="utf-8").splitlines()]
         return Salvaged(header, tuple(files), tuple(lost))
 
     @property
@@ -111,8 +112,16 @@ class AccountFolders:
         return self._folder
 
     def files(self) -> list[Path]:
-        """Return the files of all accounts, and the index."""
-        return [*(path for account in self._accounts() for path in self._files_of(account)), self._index]
+        """Return the files of all accounts, what they lost, and the index."""
+        return [
+            *(path for account in self._accounts() for path in self._files_of(account)),
+            *self.loss_lists(),
+            self._index,
+        ]
+
+    def loss_lists(self) -> list[Path]:
+        """Return those of all accounts. They lie beside the copies of the damaged files."""
+        return sorted(self._folder.glob(f"{_ACCOUNTS}/*{LOST}"))
 
     def aside(self, path: Path, label: str) -> Path:
         """Return the same place below the folder `LABEL`."""

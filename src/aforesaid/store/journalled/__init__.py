@@ -109,7 +109,7 @@ class JournalledStore(EphemeralStore):
             name="store",
             status="failing" if issues else "active",
             last_update=self._last_update,
-            issues=(*issues, *self._files.set_aside),
+            issues=(*issues, *self._files.set_aside, *self._files.losses()),
             facts=(
                 ("backend", self._files.layout.kind),
                 ("location", str(self.path)),

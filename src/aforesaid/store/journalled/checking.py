@@ -39,6 +39,7 @@ def verify(files: Files, state: State, progress: Progress | None) -> tuple[Check
         findings.run("memory", lambda: _differences(read, state)),
         findings.run("hashes", hashes),
         findings.run("references", lambda: _references(state)),
+        findings.run("losses", files.losses),
     )
 
 

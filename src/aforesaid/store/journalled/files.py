@@ -16,7 +16,7 @@ from aforesaid.store.ephemeral.state import State
 from aforesaid.store.journalled import loading
 from aforesaid.store.journalled.disk import Disk, Lock, replace_file, translated
 from aforesaid.store.journalled.journal import Journal, Read, journals_of, read_journal
-from aforesaid.store.journalled.layout import DamagedFile, Header, Layout, Snapshot, Touched
+from aforesaid.store.journalled.layout import LOST, DamagedFile, Header, Layout, Snapshot, Touched
 from aforesaid.store.journalled.lines import Record
 from aforesaid.store.journalled.rebuilding import rebuild
 from aforesaid.store.journalled.restoring import label, undo_interrupted_restore
@@ -44,6 +44,8 @@ class Files:
         self.last_error: str | None = None
         self.set_aside: list[str] = []
         """What was damaged when the files were opened, and where it is kept."""
+        self.loss_lists: list[Path] = []
+        """The files that list what could not be recovered. Whoever has dealt with it removes them."""
         self._touched: set[Touched] = set()
         self._all_touched = False
         self._purge_unfinished = False
@@ -59,6 +61,7 @@ class Files:
                     self.write_now(self.state, everything=True)
                 elif self.set_aside:
                     self._write_rebuilt()
+                self.loss_lists = layout.loss_lists()
             except BaseException:
                 self._lock.release()
                 raise
@@ -72,6 +75,15 @@ class Files:
     def journalled(self) -> int:
         """How large the journals are that the files do not have yet."""
         return self._journal.size
+
+    def losses(self) -> list[str]:
+        """Return what could not be recovered of damaged files, when they were opened now or earlier."""
+        return [
+            f"not recovered: {line}; add it again or restore a backup, then remove {path}"
+            for path in self.loss_lists
+            if path.exists()
+            for line in path.read_text(encoding="utf-8").splitlines()
+        ]
 
     def append(self, records: Sequence[Record], touched: AbstractSet[Touched]) -> None:
         """Write change sets down. When this returns, they are on the disk."""
@@ -180,11 +192,11 @@ class Files:
             rebuild(self.state, owner, file, [each.path for each in damaged])
             aside = file.path.with_name(f"{file.path.name}.{label('damaged')}")
             replace_file(self.disk, aside, [file.path.read_bytes()])
-            lost = f"; not recovered: {', '.join(file.lost)}" if file.lost else ""
-            self.set_aside.append(
-                f"{file.path} was damaged; it is kept as {aside.name}, and its content is made again{lost}"
-            )
-            _log.error("%s", self.set_aside[-1])
+            if file.lost:
+                named = "".join(f"{file.path.parent.name}/{line}\n" for line in file.lost)
+                replace_file(self.disk, aside.with_name(aside.name + LOST), [named.encode()])
+            self.set_aside.append(f"{file.path} was damaged; it is kept as {aside.name}, and its content is made again")
+            _log.error("%s", "; ".join([self.set_aside[-1], *(f"not recovered: {line}" for line in file.lost)]))
         self._all_touched = self._all_touched or bool(damaged)
 
     def _write_rebuilt(self) -> None:

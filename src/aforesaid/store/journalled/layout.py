@@ -6,7 +6,7 @@ from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 from aforesaid.store.ephemeral.state import Name, State
 from aforesaid.store.journalled.disk import Disk
@@ -14,6 +14,9 @@ from aforesaid.store.journalled.lines import Record
 
 Touched: TypeAlias = tuple[Name | None, str]
 """Whose record changed (None: nobody's in particular), and of which table."""
+
+LOST: Final = ".lost"
+"""The end of the names of files that list what could not be recovered, until somebody removes them."""
 
 Put = Callable[[str, Record], None]
 """Takes the name of a table and a record of it."""
@@ -102,6 +105,9 @@ class Layout(Protocol):
 
     def files(self) -> list[Path]:
         """Return all files of the store but for lock and journals. Not all of them need to exist."""
+
+    def loss_lists(self) -> list[Path]:
+        """Return the files that list what could not be recovered of damaged files (`DamagedFile.lost`)."""
 
     def aside(self, path: Path, label: str) -> Path:
         """Return the name under which one of the files, a journal or `main` is set aside, in the same folder."""

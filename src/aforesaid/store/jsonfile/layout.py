@@ -72,6 +72,10 @@ class JsonFile:
         """Return the file."""
         return [self._file]
 
+    def loss_lists(self) -> list[Path]:
+        """Return none: a damaged file is not opened."""
+        return []
+
     def aside(self, path: Path, label: str) -> Path:
         """Return `memory.json.LABEL`, and `memory.json.LABEL.journal-…` for a journal."""
         return path.with_name(f"{self._file.name}.{label}{path.name.removeprefix(self._file.name)}")
