@@ -149,7 +149,7 @@ class AccountFolders:
     def _load_file(self, path: Path, file: File, put: Put, damaged: Damaged | None) -> None:
         try:
             document.read(path, self.kind, put)
-        except StoreDamaged as error:
+        except (StoreDamaged, StoreRefused) as error:  # refused: its first line is damaged
             if damaged is None or file.log:
                 raise
             lost = () if file.derived or file.window else document.salvage(path, put)[1]
