@@ -204,7 +204,7 @@ async def test_after_a_byte_of_a_file_changed_everything_is_there_or_the_loss_is
     await fill(tmp_path)
     chance = Random(5)
     told = 0
-    for number in range(400 if pytestconfig.getoption("--torture") else 12):
+    for number in range(150 if pytestconfig.getoption("--torture") else 12):
         folder = tmp_path / f"copy{number}"
         shutil.copytree(tmp_path / "memory", folder)
         before = await kept_in(folder)
