@@ -117,5 +117,5 @@ def back_up_until_killed(tell: Tell, options: dict[str, Any]) -> None:
     try:
         asyncio.run(back_up())
     finally:
-        threading.setprofile(None)  # type: ignore[arg-type] # as the documentation says
+        threading.setprofile(None)
         disk.unregister()
