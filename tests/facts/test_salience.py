@@ -126,7 +126,9 @@ async def test_what_is_remembered_does_not_depend_on_what_was_embedded_before() 
     assert found[0] == found[1] != []
 
 
-async def test_an_answer_is_remembered_with_its_question(encoder: LocalEmbedder) -> None:
+@pytest.mark.defect("S1")
+@pytest.mark.req("G15")
+async def test_an_answer_is_remembered_in_its_own_words_and_its_question_is_a_source(encoder: LocalEmbedder) -> None:
     async with connect(embedder=encoder) as memory:
         user = memory.user("ann", thread="chat", session="one")
         await user.add("assistant", "Which medicines do you take at the moment?")
@@ -134,7 +136,7 @@ async def test_an_answer_is_remembered_with_its_question(encoder: LocalEmbedder)
         await memory.upkeep()
         known = await user.memories()
     assert len(known) == 1
-    assert known[0].text.startswith('Assistant: "Which medicines do you take at the moment?" Ann: "It is Eliquis')
+    assert known[0].text == 'Ann: "It is Eliquis since March, 5 mg twice a day, no more warfarin."'
     assert len(known[0].sources) == 2
 
 
@@ -283,7 +285,7 @@ async def test_what_is_said_again_in_nearly_the_same_words_is_counted(encoder: L
     assert [each.times for each in known] == [2]
 
 
-async def test_the_same_answer_to_another_question_is_another_memory(encoder: LocalEmbedder) -> None:
+async def test_the_same_answer_to_another_question_names_both_questions_as_sources(encoder: LocalEmbedder) -> None:
     answer = "It is Eliquis since March, 5 mg twice a day."
     async with connect(embedder=encoder) as memory:
         user = memory.user("ann", thread="chat", session="one")
@@ -292,7 +294,7 @@ async def test_the_same_answer_to_another_question_is_another_memory(encoder: Lo
             await user.add("user", answer, name="Ann")
             await memory.upkeep()
         known = await user.memories(active=None)
-    assert len(known) == 2
+    assert [(each.times, len(each.sources)) for each in known] == [(2, 4)]
 
 
 def test_of_a_diary_only_what_stands_out_is_remembered() -> None:
@@ -466,13 +468,11 @@ async def test_messages_of_others_are_read_for_channels_alone_and_as_far_back_as
 @pytest.mark.parametrize(
     "wish",
     [
-        "ok two wishes before we start. round everything to full euros, and put the total at the top of the list",
+        "ok one wish before we start. from now on round everything to full euros",
         "Und bitte keine Emojis mehr in den Texten, das wirkt in unserer Kanzlei albern.",
     ],
 )
-async def test_wishes_in_any_words_become_instructions_for_the_assistant_alone(
-    encoder: LocalEmbedder, wish: str
-) -> None:
+async def test_wishes_become_instructions_for_the_assistant_alone(encoder: LocalEmbedder, wish: str) -> None:
     async with connect(embedder=encoder) as memory:
         user = memory.user("ann", thread="chat")
         await user.add("assistant", "Hello Ann, what can I do for you?")

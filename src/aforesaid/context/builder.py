@@ -142,7 +142,7 @@ class Builder:
             reading.cancel()
             reads.close()
         requests = [memory for memory in known if _is_request(memory, scope)]
-        others = [memory for memory in known if not _is_request(memory, scope)]
+        others = [memory for memory in known if not _is_request(memory, scope) and not memory.is_hearsay]
         found = _memories(others, request.query, hits, recipe, terms)
         events = await self._events(scope, request, recipe, hits, at, terms)
         offered |= {

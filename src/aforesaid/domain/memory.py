@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -37,6 +38,10 @@ CATEGORY_OF: Final[Mapping[Kind, Category]] = {
     "instruction": "preference",
 }
 """The category of each kind. Categories are the coarser view of kinds that the documented tables have."""
+_QUOTING: Final = "salience/1"
+"""The extractor whose texts quoted the message that a person answered, and that took answers for standing requests."""
+_EXCHANGE: Final = re.compile(r'(?P<first>[^":]{1,100}): ".*" (?P<own>(?P<second>[^":]{1,100}): ".*)', re.DOTALL)
+"""Such a text: what somebody said, and what the person answered. The person's own message before was quoted too."""
 _ABOUT: Final = "about "
 """The beginning of the tag by which memories named the person whom they are about, before there was a field for it."""
 FORGOTTEN: Final = "forgotten"
@@ -176,11 +181,22 @@ class MemoryRecord:
             object.__setattr__(self, "said_at", self.valid_from)
         if self.confidence is not None:
             object.__setattr__(self, "confidence", round(self.confidence, 2))
+        if self.extractor == _QUOTING:
+            # What the assistant or somebody else said is no part of what is known about the person.
+            said = _EXCHANGE.fullmatch(self.text)
+            if said is not None and (said["first"] != said["second"] or said["first"] == "Assistant"):
+                object.__setattr__(self, "text", said["own"])
+            object.__setattr__(self, "kind", "preference" if self.kind == INSTRUCTION else self.kind)
 
     @property
     def band(self) -> Band:
         """The band of its importance."""
         return band(self.importance)
+
+    @property
+    def is_hearsay(self) -> bool:
+        """Whether somebody other than the user said it about the user in a conversation. It describes nobody."""
+        return self.trust == "reported" and self.about in (None, self.user)
 
     @property
     def happened(self) -> Event | None:

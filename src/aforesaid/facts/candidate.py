@@ -20,6 +20,7 @@ from aforesaid.models.offline import (
     may_ask_for_good,
     recognise_request,
 )
+from aforesaid.text.quotations import own_text
 from aforesaid.text.times.find import When, find_times
 from aforesaid.text.times.request import read_requested_time
 
@@ -115,13 +116,19 @@ def among_people(messages: Sequence[Message], owner: Person) -> bool:
 
 
 def statement_in(message: Message) -> str:
-    """Return the statement in a message: "I have a daughter" of "Bot, remember that …", nothing of "forget …"."""
-    if message.role != "user" or not may_ask(message.text):
-        return message.text
-    requested = recognise_request(message.text)
+    """Return the statement in a message: "I have a daughter" of "Bot, remember that …", nothing of "forget …".
+
+    What its author quotes is no statement of theirs, and nothing that the assistant, a tool or a page says is one.
+    """
+    if message.role != "user":
+        return ""
+    text = own_text(message.text)
+    if not may_ask(text):
+        return text
+    requested = recognise_request(text)
     if requested.action == "remember" and requested.content:
         return requested.content
-    return "" if requested.action in {"forget", "recall"} else message.text
+    return "" if requested.action in {"forget", "recall"} else text
 
 
 def _from_rules(found: ExtractedMemory, message: Message, people: Mapping[str, Person], owner: Person) -> Candidate:

@@ -13,6 +13,7 @@ from aforesaid.domain.literals import Category, CategoryOrKind
 from aforesaid.domain.memory import (
     BY_HAND,
     ENDED,
+    INSTRUCTION,
     Event,
     MemoryDraft,
     MemoryRecord,
@@ -112,6 +113,9 @@ class Curator:
             # Forms send the category also where it was not changed, and it says less than the kind.
             same = before.kind if category == before.category else kind_of(category, (), before.event, before.subject)
             given["category"], given["kind"] = category, kind or same
+        if given.get("kind", before.kind) != before.kind and given["kind"] == INSTRUCTION:
+            # Whoever declares it a standing request says so, whatever extracted it.
+            given["extractor"] = BY_HAND
         if given.get("about", before.about) != before.about:
             # Anybody can write the id of another user here. It is not evidence that the user knows them.
             given["extractor"] = BY_HAND

@@ -155,7 +155,7 @@ class FactEditor:
             changes.append(PutFacts(scope, text, words, actor, instead_of=0 if facts is None else facts.version))
         same = _first(known, draft, person, "active")
         if same is None:
-            old = [memory for memory in known if memory.state == "active" and _is_superseded(memory, draft)]
+            old = [memory for memory in known if memory.state == "active" and _is_superseded(memory, draft, person)]
             changes.append(AddMemory(draft, actor, tuple(Superseded(memory.id, memory.revision) for memory in old)))
         if changes:
             receipt = await self._store.apply(changes)
@@ -202,7 +202,7 @@ class FactEditor:
         known = [memory for memory in stored if is_about(memory, about)]
         same = _first(known, draft, stranger, draft.state)
         if same is None:
-            old = [memory for memory in known if memory.state == "active" and _is_superseded(memory, draft)]
+            old = [memory for memory in known if memory.state == "active" and _is_superseded(memory, draft, stranger)]
             supersedes = () if reason else tuple(Superseded(memory.id, memory.revision) for memory in old)
             same = (await self._store.apply([AddMemory(draft, actor, supersedes)])).memory
             return RememberResult("stored" if reason is None else "quarantined", text, same, reason or "")
@@ -264,7 +264,7 @@ class FactEditor:
             valid_from=at,
             trust="stated",
             reason=reason or "",
-            language=guess_language(words),
+            language=guess_language(words, names=person.names),
             confidence=1.0,
         )
 
@@ -368,8 +368,10 @@ def _first(known: Sequence[MemoryRecord], draft: MemoryDraft, person: Person, st
     return None
 
 
-def _is_superseded(memory: MemoryRecord, draft: MemoryDraft) -> bool:
-    return draft.subject is not None and memory.subject == draft.subject and contradicts(draft.text, memory.text)
+def _is_superseded(memory: MemoryRecord, draft: MemoryDraft, person: Person) -> bool:
+    if draft.subject is None or memory.subject != draft.subject:
+        return False
+    return contradicts(draft.text, memory.text, person.names)
 
 
 __all__ = ["FactEditor", "Facts", "ForgetResult", "RememberResult", "trustworthy"]

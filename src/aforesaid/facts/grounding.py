@@ -18,6 +18,7 @@ from aforesaid.facts.statement import statement, support
 from aforesaid.models.embed import Embedder
 from aforesaid.models.meaning import nearness
 from aforesaid.text.languages import guess_language
+from aforesaid.text.quotations import own_text
 from aforesaid.text.relations import relation_called
 from aforesaid.text.scripts import UNSPACED_LANGUAGES
 from aforesaid.text.sentences import split_sentences
@@ -26,7 +27,8 @@ from aforesaid.text.words import words_of
 
 SUPPORTED: Final = 0.2
 """Share of words in common with its sources from which a candidate is not compared by meaning."""
-_CLEARLY_SHARED: Final = 0.5
+CLEARLY_SHARED: Final = 0.5
+"""Share of words from which a standing request is the person's own, and from which single characters count as words."""
 _MOSTLY_SHARED: Final = 0.65
 """Share of words from which a message is the source of a candidate although a model names another one."""
 _PARTLY_SHARED: Final = 0.4
@@ -77,12 +79,12 @@ def shared_words(text: str, said: Sequence[str], names: Collection[str]) -> floa
     some.
     """
     share = support(text, said, names)
-    return share if share >= _CLEARLY_SHARED or guess_language(text) not in UNSPACED_LANGUAGES else 0.0
+    return share if share >= CLEARLY_SHARED or guess_language(text) not in UNSPACED_LANGUAGES else 0.0
 
 
 def own_words(candidate: Candidate) -> list[str]:
-    """Return what people said in the messages that a candidate comes from, and the memory that it completes."""
-    said = [message.text for message in candidate.sources if message.role == "user"]
+    """Return what people said, and did not quote, in the sources of a candidate, and the memory that it completes."""
+    said = [own_text(message.text) for message in candidate.sources if message.role == "user"]
     return [*said, candidate.completes] if candidate.completes else said
 
 

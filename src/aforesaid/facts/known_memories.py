@@ -16,7 +16,8 @@ class KnownMemories:
     def __init__(self, known: Sequence[MemoryRecord], names: Collection[str]) -> None:
         """`names` are those of the user. They do not count as words of a statement."""
         self._known = known
-        self._names = name_stems(names)
+        self._names = tuple(names)
+        self._name_stems = name_stems(names)
         self._by_word: defaultdict[str, list[int]] = defaultdict(list)
         self._by_claim: defaultdict[str, list[int]] = defaultdict(list)
         self._by_text: defaultdict[str, list[int]] = defaultdict(list)
@@ -33,8 +34,8 @@ class KnownMemories:
 
         `near` are the ids of memories that mean nearly the same.
         """
-        mine = statement(text)
-        words = mine.words - self._names
+        mine = statement(text, self._names)
+        words = mine.words - self._name_stems
         places = {*self._by_text.get(text, ()), *self._reminders_by_hand}
         places.update(self._by_id[memory] for memory in near if memory in self._by_id)
         if mine.claim is not None:
@@ -56,8 +57,8 @@ class KnownMemories:
         return self._in_order(places)
 
     def _add(self, place: int, memory: MemoryRecord) -> None:
-        found = statement(memory.text)
-        words = found.words - self._names
+        found = statement(memory.text, self._names)
+        words = found.words - self._name_stems
         for word in words:
             self._by_word[word].append(place)
         if not words:

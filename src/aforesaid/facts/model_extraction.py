@@ -20,8 +20,8 @@ from aforesaid.domain.literals import Kind
 from aforesaid.domain.memory import CATEGORY_OF, Event, MemoryRecord
 from aforesaid.domain.message import Message, in_time_order
 from aforesaid.domain.scope import Scope
-from aforesaid.facts.candidate import Candidate, among_people, event_in, lasting
-from aforesaid.facts.grounding import is_the_opposite, is_too_certain, supporting
+from aforesaid.facts.candidate import Candidate, among_people, event_in, lasting, statement_in
+from aforesaid.facts.grounding import CLEARLY_SHARED, is_the_opposite, is_too_certain, shared_words, supporting
 from aforesaid.facts.people import Person, by_id, subject_of
 from aforesaid.facts.salient import in_own_words
 from aforesaid.facts.surroundings import just_before
@@ -262,14 +262,18 @@ class _NoteReader(NamedTuple):
     def _kind(self, kind: Kind, text: str, message: Message, event: Event | None) -> Kind:
         """Return the kind of a note. Without a date there is no appointment, and nothing to remind of.
 
-        A reminder rings, so its message must have asked for one. Small models call much a task: without a date, it is
+        A reminder rings, so its message must have asked for one. A standing request is followed, so it must consist of
+        words of the owner. Small models call much a task: without a date, it is
         one unless the salience model sees something that stays true.
         """
         judgement = self.judgements.get(message.seq)
         if kind == "instruction":
-            own = message.author == self.given.owner.id and not among_people(self.read, self.given.owner)
-            meant = own and may_hold_requests(message.text) and suspicion(text) is None
-            return "instruction" if meant and not reads_like_an_attack(text) else "preference"
+            owner, said = self.given.owner, statement_in(message)
+            own = message.author == owner.id and not among_people(self.read, owner) and may_hold_requests(said)
+            meant = own and shared_words(text, [said], owner.names) >= CLEARLY_SHARED and suspicion(text) is None
+            return (
+                "instruction" if meant and suspicion(text) is None and not reads_like_an_attack(text) else "preference"
+            )
         if event is None:
             if kind == "task" and judgement is not None and judgement.kind in {"fact", "preference", "relationship"}:
                 return judgement.kind

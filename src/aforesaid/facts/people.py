@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
@@ -58,11 +59,12 @@ def subject_of(text: str, speaker: Person, owner: Person) -> str | None:
     A statement about the owner has the plain key, such as `home`. A statement about somebody else has a key with their
     id or name (`@bob: home`, `carol: home`), so that it never supersedes one about the owner.
     """
-    claim = statement(text).claim
+    names = tuple(dict.fromkeys((*speaker.names, *owner.names)))
+    claim = statement(text, names).claim
     if claim is None:
         return None
     about_speaker = claim.key if speaker.id == owner.id else f"@{speaker.id}: {claim.key}"
-    language = guess_language(text)
+    language = guess_language(text, names=names)
     lists = vocabulary(language)
     before = words_of(text[: claim.start])
     if ": " in claim.key or set(before) & lists.first_person:
@@ -80,7 +82,8 @@ def subject_of(text: str, speaker: Person, owner: Person) -> str | None:
 def whom(text: str, subject: str | None, speaker: Person, owner: Person, people: Mapping[str, Person]) -> str | None:
     """Return whom a statement is about: a user's id, or the name of somebody who is no user; None for the owner.
 
-    `subject` is what `subject_of` returned for it. What another person says is about them, unless it names the owner.
+    `subject` is what `subject_of` returned for it. What another person says is about them, unless it names the owner or
+    begins with "you". A name by which they only address the owner ("Ann, …") does not count.
     """
     key = "" if subject is None else subject
     if key.startswith("@"):
@@ -92,9 +95,13 @@ def whom(text: str, subject: str | None, speaker: Person, owner: Person, people:
     if separator:
         known = next((each for each in people.values() if _is(words_of(named), each)), None)
         return None if known == owner else _as_written(named, text) if known is None else known.id
-    if speaker.id == owner.id or _mentions(text, owner):
+    if speaker.id == owner.id:
         return None
-    return speaker.id
+    said = text[_opening(text, speaker) :]
+    addressed = words_of(said)[:1]
+    if addressed and addressed[0] in vocabulary(guess_language(said)).second_person:
+        return None
+    return None if _mentions(_without_address(said, owner), owner) else speaker.id
 
 
 def _opening(text: str, speaker: Person) -> int:
@@ -110,6 +117,12 @@ def _as_written(name: str, text: str) -> str:
 
 def _mentions(text: str, person: Person) -> bool:
     return not {word for name in person.names for word in words_of(name)}.isdisjoint(words_of(text))
+
+
+def _without_address(text: str, person: Person) -> str:
+    """Return a text without the names of a person that stand before or after a comma, as when they are addressed."""
+    called = "|".join(sorted((re.escape(name) for name in person.names), key=len, reverse=True))
+    return re.sub(rf"(?:(?<!\w)(?:{called})\s*[,!?:]|,\s*(?:{called})(?!\w))", " ", text, flags=re.IGNORECASE)
 
 
 def _is(subject: Sequence[str], person: Person) -> bool:

@@ -327,7 +327,8 @@ def _hash(text: str) -> str:
 def _describes(memory: MemoryRecord) -> bool:
     """Return whether a memory describes its user or the people around them.
 
-    Reminders do not, nor does what somebody asked to be remembered about a person who is no user.
+    Reminders do not, nor does what somebody asked to be remembered about a person who is no user, nor what others said
+    about the user.
     """
     told = memory.extractor == BY_HAND and memory.about not in (None, memory.user)
-    return memory.kind != "reminder" and not told
+    return memory.kind != "reminder" and not told and not memory.is_hearsay

@@ -26,7 +26,7 @@ from aforesaid.facts.admission import admit
 from aforesaid.facts.candidate import DATED, Candidate
 from aforesaid.facts.known_memories import KnownMemories
 from aforesaid.facts.people import Person, whom
-from aforesaid.facts.statement import contradicts, says_the_same, single, statement
+from aforesaid.facts.statement import contradicts, name_stems, says_the_same, single, statement
 from aforesaid.facts.timing import timing
 from aforesaid.models.offline.memories.keys import says_less
 from aforesaid.text.languages import guess_language
@@ -148,7 +148,7 @@ def _draft(candidate: Candidate, given: ReconcileInput, quarantine: str | None) 
         kind=INSTRUCTION if candidate.request else candidate.kind,
         about=candidate.about or whom(candidate.text, candidate.subject, candidate.speaker, given.owner, given.people),
         said_at=candidate.said,
-        language=guess_language(candidate.quote or candidate.text),
+        language=guess_language(candidate.quote or candidate.text, names=candidate.speaker.names),
         confidence=candidate.confidence,
     )
 
@@ -188,7 +188,8 @@ def _refines(draft: MemoryDraft, candidate: Candidate, memory: MemoryRecord) -> 
     """Return whether a model's sentence says all that an active memory says, and more."""
     if candidate.replaces != memory.id or memory.state != "active":
         return False
-    return statement(memory.text).words < statement(draft.text).words
+    names = candidate.speaker.names
+    return statement(memory.text, names).words < statement(draft.text, names).words
 
 
 def _was_carried_out(draft: MemoryDraft, memory: MemoryRecord) -> bool:
@@ -238,8 +239,10 @@ def _same(draft: MemoryDraft, other: MemoryDraft | MemoryRecord, given: Reconcil
     near = isinstance(other, MemoryRecord) and other.id in given.near.get(draft.text, ())
     if not near or outdates in other.sources:
         return False
-    mine, theirs = statement(draft.text), statement(other.text)
-    return mine.numbers == theirs.numbers and mine.denies == theirs.denies and not contradicts(draft.text, other.text)
+    names = given.owner.names
+    mine, theirs = statement(draft.text, names), statement(other.text, names)
+    alike = mine.numbers == theirs.numbers and mine.denies == theirs.denies
+    return alike and not contradicts(draft.text, other.text, names)
 
 
 def _replaces(draft: MemoryDraft, other: MemoryDraft | MemoryRecord, candidate: Candidate) -> bool:
@@ -252,10 +255,11 @@ def _replaces(draft: MemoryDraft, other: MemoryDraft | MemoryRecord, candidate: 
         return False
     if not single(draft.subject):
         return False
-    mine, theirs = statement(draft.text).claim, statement(other.text).claim
+    names = candidate.speaker.names
+    mine, theirs = statement(draft.text, names).claim, statement(other.text, names).claim
     liked = None if mine is None else mine.liked
     if liked is None or theirs is None:
-        return not says_less(draft.text, other.text)
+        return not says_less(draft.text, other.text, names)
     return liked != theirs.liked
 
 
@@ -298,6 +302,6 @@ def _supersedes(draft: MemoryDraft, candidate: Candidate, memory: MemoryRecord) 
         return False
     if memory.speaker != (draft.speaker or memory.user):
         return False
-    shared = statement(draft.text).words & statement(memory.text).words
-    called = {word for name in candidate.speaker.names for word in statement(name).words}
-    return bool(shared - called)
+    names = candidate.speaker.names
+    shared = statement(draft.text, names).words & statement(memory.text, names).words
+    return bool(shared - name_stems(names))

@@ -1,9 +1,10 @@
 """Candidates that the salience model finds: what a message says, in a form that can be understood later.
 
 A statement keeps its words: it is quoted with the name of its speaker. English sentences are put into the third person
-where that is safe. What cannot be understood alone ("Yes, there") is quoted with the message that it answers, or left
-out. Messages of other users are never quoted, since a memory may contain nothing that belongs to another user: what
-answers one must be clearer to be remembered.
+where that is safe. The text holds words of the speaker alone: what cannot be understood without their last message ("He
+has a test") is quoted with it. Where they answer somebody else, that message is a source: what the assistant or another
+person said is evidence, and nothing that is known about the speaker. What says too little without it ("Yes, there") is
+left out. What answers another user must be clearer, since their message cannot be a source of this user's memory.
 """
 
 from __future__ import annotations
@@ -21,8 +22,7 @@ from aforesaid.domain.message import Message, in_time_order
 from aforesaid.facts.candidate import Candidate, among_people, by_rules, statement_in
 from aforesaid.facts.people import Person, by_id, subject_of
 from aforesaid.facts.plain_parts import PlainPart
-from aforesaid.facts.suspicion import suspicion
-from aforesaid.models.offline import is_joke, may_ask, may_hold_requests, reads_like_an_attack, third_person
+from aforesaid.models.offline import is_joke, may_ask, third_person
 from aforesaid.models.offline.memories.extract import written_time
 from aforesaid.models.salience import PLAIN_WORDS, Judgement
 from aforesaid.text.languages import guess_language
@@ -38,18 +38,18 @@ from aforesaid.text.times.recurring import recurs
 from aforesaid.text.vocabulary import vocabulary
 from aforesaid.text.words import words_of
 
-SALIENCE: Final = "salience/1"
+SALIENCE: Final = "salience/2"
 """The version of this extractor."""
 _LONGEST: Final = 400
 """Maximum characters of quoted words. Longer messages become several memories."""
-_LONGEST_QUESTION: Final = 160
-"""Maximum characters of the message that an answer is quoted with."""
 _MOST_PARTS: Final = 4
 """Maximum memories of one message."""
+_LONGEST_BEFORE: Final = 160
+"""Maximum characters that are quoted of the same person's message before."""
 _ENOUGH_WORDS: Final = 4
 """Content words that a statement needs to be understood alone."""
 _LEAST_WORDS: Final = 2
-"""Content words that a statement needs to be remembered at all, without the message that it answers."""
+"""Content words that a statement needs to be remembered at all."""
 _COVERED: Final = 0.5
 """Share of a sentence's words in what rules found from which the sentence is not quoted again."""
 _SHORT: Final = 40
@@ -70,7 +70,7 @@ class _Quoted(NamedTuple):
 
     words: str
     answers: Message | None
-    """The message that they are quoted with."""
+    """The message before them, where they do not stand alone: a source, which is quoted if the same person wrote it."""
 
 
 def by_salience(
@@ -86,18 +86,13 @@ def by_salience(
     """Return the candidates in messages of one user.
 
     `before` are earlier messages of the user, and `others` messages of other users in the same channels. Messages may
-    answer both, but only the user's own are quoted. `parts` are plain statements in messages to the assistant that are
+    answer both, but only the user's own are sources. `parts` are plain statements in messages to the assistant that are
     not worth remembering as a whole, by sequence number.
     """
     by_message: dict[int, list[Candidate]] = {}
     previous = _previous(messages, [*before, *others])
     with_assistant = not among_people([*before, *others, *messages], owner)
-    worth = {
-        message.seq
-        for message in messages
-        if _worth(message, judgements, previous)
-        or (with_assistant and message.author == owner.id and _instructs(judgements.get(message.seq)))
-    }
+    worth = {message.seq for message in messages if _worth(message, judgements, previous)}
     only = {message.seq: _ruled(message, worth=message.seq in worth) for message in messages}
     for candidate in by_rules(messages, people, owner, zone, only, with_assistant=with_assistant):
         asked = candidate.request or candidate.category == "reminder"
@@ -113,12 +108,11 @@ def by_salience(
             speaker = by_id(people, message.author)
             answered = previous.get(message.seq)
             for quoted in _quoted(message, answered, ruled, speaker, judgement):
-                own = with_assistant and message.author == owner.id
-                candidate = _candidate(message, quoted, judgement, people, owner, zone, to_assistant=own)
+                candidate = _candidate(message, quoted, judgement, people, owner, zone)
                 found.append(candidate._replace(about=_meant(quoted.words, message, [*before, *messages], speaker)))
         else:
             found += [
-                _candidate(message, _Quoted(part.words, None), part.judgement, people, owner, zone, to_assistant=True)
+                _candidate(message, _Quoted(part.words, None), part.judgement, people, owner, zone)
                 for part in parts.get(message.seq, ())
                 if not _is_covered(part.words, ruled)
             ]
@@ -160,13 +154,8 @@ def _worth(message: Message, judgements: Mapping[int, Judgement], previous: Mapp
     return not _is_hidden(message, previous.get(message.seq)) or judgement.is_clear_reply
 
 
-def _instructs(judgement: Judgement | None) -> bool:
-    """Return whether a message, if it is for the assistant, is likely to hold a standing instruction."""
-    return judgement is not None and judgement.is_likely("instruction")
-
-
 def _is_hidden(message: Message, previous: Message | None) -> bool:
-    """Return whether the message before belongs to another user, so that it cannot be quoted."""
+    """Return whether the message before belongs to another user, so that it cannot be a source."""
     return previous is not None and previous.user != message.user
 
 
@@ -241,7 +230,7 @@ def _quoted(
         joined = _answers(message, previous) or begins_with_pronoun(parts[0], language)
         answers = previous if joined else None
     enough = alone if judgement.is_plain else judgement.stands_alone and content >= _LEAST_WORDS
-    if answers is None and not enough:
+    if not enough and (answers is None or content < _ENOUGH_WORDS):
         return []
     return [_Quoted(part, answers if number == 0 else None) for number, part in enumerate(parts[:_MOST_PARTS])]
 
@@ -301,13 +290,11 @@ def _candidate(
     people: Mapping[str, Person],
     owner: Person,
     zone: tzinfo,
-    *,
-    to_assistant: bool,
 ) -> Candidate:
     speaker = by_id(people, message.author)
     when = _time_in(quoted.words, to_zone(message.at, zone))
-    kind = _kind(judgement, quoted.words, message, when, to_assistant=to_assistant)
-    text = _text(quoted, speaker, people)
+    kind = _kind(judgement, quoted.words, message, when)
+    text = _text(quoted, speaker)
     if when is not None and str(when.start.year) not in quoted.words:
         text = f"{text.rstrip('.')} ({written_time(when)})."
     return Candidate(
@@ -322,7 +309,6 @@ def _candidate(
         replaces=None,
         extractor=SALIENCE,
         quote=quoted.words,
-        request=kind == "instruction",
         kind=kind,
         confidence=judgement.confidence,
     )
@@ -356,12 +342,11 @@ def _time_in(words: str, said: datetime) -> When | None:
     )
 
 
-def _kind(judgement: Judgement, words: str, message: Message, when: When | None, *, to_assistant: bool) -> Kind:
-    """Return the kind of a statement. What names a time is an event, unless it is an appointment or a task to come."""
-    if _instructs(judgement):
-        own = to_assistant and may_hold_requests(message.text)
-        if own and suspicion(words) is None and not reads_like_an_attack(words):
-            return "instruction"
+def _kind(judgement: Judgement, words: str, message: Message, when: When | None) -> Kind:
+    """Return the kind of a statement. What names a time is an event, unless it is an appointment or a task to come.
+
+    Only a rule finds a standing request: what is guessed to be one must not be followed.
+    """
     kind = judgement.kind
     exact = when is not None and when.end - when.start <= _DAY
     if kind == "instruction" or (
@@ -373,10 +358,10 @@ def _kind(judgement: Judgement, words: str, message: Message, when: When | None,
     return "task" if kind == "reminder" else kind
 
 
-def _text(quoted: _Quoted, speaker: Person, people: Mapping[str, Person]) -> str:
-    if quoted.answers is not None:
-        asked = by_id(people, quoted.answers.author).name if quoted.answers.role == "user" else "Assistant"
-        return f'{asked}: "{_beginning(quoted.answers.text)}" {speaker.name}: "{quoted.words}"'
+def _text(quoted: _Quoted, speaker: Person) -> str:
+    before = quoted.answers
+    if before is not None and (before.role, before.author) == ("user", speaker.id) and statement_in(before):
+        return f'{speaker.name}: "{_beginning(statement_in(before))}" {speaker.name}: "{quoted.words}"'
     if len(split_sentences(quoted.words)) == 1 and guess_language(quoted.words) == "english":
         turned = third_person(quoted.words, speaker.name)
         if turned is not None:
@@ -385,8 +370,5 @@ def _text(quoted: _Quoted, speaker: Person, people: Mapping[str, Person]) -> str
 
 
 def _beginning(text: str) -> str:
-    """Return what is quoted of a message that was answered: its last question, or its beginning."""
-    sentences = split_sentences(text)
-    asked = [sentence for sentence in sentences if is_question(sentence)]
-    shown = asked[-1] if asked else " ".join(sentences)
-    return shown if len(shown) <= _LONGEST_QUESTION else f"{shown[:_LONGEST_QUESTION].rsplit(' ', 1)[0]} …"
+    shown = " ".join(split_sentences(text))
+    return shown if len(shown) <= _LONGEST_BEFORE else f"{shown[:_LONGEST_BEFORE].rsplit(' ', 1)[0]} …"

@@ -63,9 +63,9 @@ class Statement(NamedTuple):
 
 @holds_texts
 @lru_cache(_CACHED)
-def statement(text: str) -> Statement:
-    """Return the comparable parts of a text. Cached."""
-    language = guess_language(text)
+def statement(text: str, names: tuple[str, ...] = ()) -> Statement:
+    """Return the comparable parts of a text, whose language `names` of the person do not decide. Cached."""
+    language = guess_language(text, names=names)
     found = words_of(text)
     dull = stop_words(language) | vocabulary(language).dull
     content = [word for word in found if word not in dull] or found
@@ -76,7 +76,7 @@ def statement(text: str) -> Statement:
         frozenset(_NUMBER.findall(text)),
         bool(denied),
         _HEDGE.search(folded) is not None,
-        claim_of(text),
+        claim_of(text, names),
     )
 
 
@@ -84,7 +84,7 @@ def says_the_same(one: str, other: str, names: Collection[str] = ()) -> bool:
     """Return whether two texts say nearly the same about the same thing. Names of the person do not count as words."""
     if one == other:
         return True
-    left, right = statement(one), statement(other)
+    left, right = statement(one, tuple(names)), statement(other, tuple(names))
     if left.numbers != right.numbers or left.denies != right.denies:
         return False
     mine, others = left.claim, right.claim
@@ -106,12 +106,12 @@ def least_shared(words: int) -> int:
     return max(1, min(words - 1, ceil(_ALIKE * words)))
 
 
-def contradicts(new: str, old: str) -> bool:
-    """Return whether a new text excludes an old one about the same subject."""
-    mine, others = statement(new).claim, statement(old).claim
+def contradicts(new: str, old: str, names: tuple[str, ...] = ()) -> bool:
+    """Return whether a new text excludes an old one about the same subject. `names` are those of the person."""
+    mine, others = statement(new, names).claim, statement(old, names).claim
     if mine is None or others is None or mine.key != others.key or not single(mine.key):
         return False
-    return not says_less(new, old) if mine.liked is None else mine.liked != others.liked
+    return not says_less(new, old, names) if mine.liked is None else mine.liked != others.liked
 
 
 def single(key: str) -> bool:
@@ -121,14 +121,16 @@ def single(key: str) -> bool:
 
 def support(text: str, sources: Iterable[str], names: Collection[str] = ()) -> float:
     """Return the share of a text's words that occur in its sources, 0 to 1; 1 for a text without words."""
-    words = statement(text).words - name_stems(names)
-    if not words:
-        return 1.0
-    said: set[str] = set()
-    for source in sources:
-        # The language is guessed per source: sources are longer than statements, so the guess is more reliable.
-        said.update(stems(words_of(source), guess_language(source)))
-    return len(words & said) / len(words)
+    words = statement(text, tuple(names)).words - name_stems(names)
+    return len(words & stems_in(sources)) / len(words) if words else 1.0
+
+
+def stems_in(sources: Iterable[str]) -> set[str]:
+    """Return the stems of all words of some texts.
+
+    The language is guessed per text: sources are longer than statements, so the guess is more reliable.
+    """
+    return {stem for source in sources for stem in stems(words_of(source), guess_language(source))}
 
 
 def name_stems(names: Collection[str]) -> frozenset[str]:

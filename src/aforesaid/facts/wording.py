@@ -33,7 +33,7 @@ _COUNTRY: Final = re.compile(r"\bUS\b|\bU\.S\.")
 
 def stands_alone(text: str, names: Collection[str]) -> bool:
     """Return whether a text can be understood without the conversation: it names somebody and has no "I" or "we"."""
-    language = guess_language(text)
+    language = guess_language(text, names=names)
     words = words_of(_COUNTRY.sub(" ", text))
     first_person = vocabulary(language).first_person
     if language in UNSPACED_LANGUAGES:

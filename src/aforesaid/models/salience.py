@@ -122,10 +122,6 @@ class Judgement(NamedTuple):
         """How sure the model is that the message is worth remembering: 0.5 is just enough, 1 is certain."""
         return 1 / (1 + exp(-max(self.margin, self.plain, -_LARGEST_LOG_ODDS)))
 
-    def is_likely(self, kind: Kind) -> bool:
-        """Return whether a kind has a probability above one half."""
-        return self.kinds[KINDS.index(kind)] > 0
-
 
 class SalienceModel(NamedTuple):
     """The trained weights."""

@@ -85,7 +85,7 @@ def mentioned_people(text: str, speakers: Collection[str] = (), until: int | Non
     this position are returned.
     """
     text = text[:_MOST_CHARACTERS]
-    language = guess_language(text)
+    language = guess_language(text, names=speakers)
     last = len(text) if until is None else until
     if language in UNSPACED_LANGUAGES:
         return [mention for mention in _by_parts(text) if mention.start <= last]

@@ -60,34 +60,33 @@ def merge_fact(facts: str, fact: str, name: str = "") -> str:
     rewritten in the third person, or quoted where that is not safe.
     """
     for sentence in split_sentences(fact):
-        facts = _merge(facts, _sentence(sentence, name))
+        facts = _merge(facts, _sentence(sentence, name), (name,))
     return facts
 
 
 def without_contradicted(facts: str, fact: str, name: str = "") -> str:
     """Return a text of facts without the sentences or pieces that a newer fact contradicts. The fact is not added."""
     for sentence in split_sentences(fact):
-        new = _sentence(sentence, name)
-        claim, known = claim_of(new), split_sentences(facts)
-        kept = [
-            piece
-            for old in known
-            for piece in ([old] if says_less(new, old) or _says_more(new, old) else _without_contradiction(old, claim))
-        ]
+        new, names = _sentence(sentence, name), (name,)
+        claim, known = claim_of(new, names), split_sentences(facts)
+        kept: list[str] = []
+        for old in known:
+            stays = says_less(new, old, names) or _says_more(new, old, names)
+            kept += [old] if stays else _without_contradiction(old, claim, names)
         facts = facts if kept == known else "\n".join(kept)
     return facts
 
 
-def _merge(facts: str, new: str) -> str:
+def _merge(facts: str, new: str, names: Collection[str]) -> str:
     if not new:
         return facts
-    claim = claim_of(new)
+    claim = claim_of(new, names)
     kept: list[str] = []
     for old in split_sentences(facts):
-        if _says_more(old, new):
+        if _says_more(old, new, names):
             return facts
-        if not _says_more(new, old):
-            kept += [old] if says_less(new, old) else _without_contradiction(old, claim)
+        if not _says_more(new, old, names):
+            kept += [old] if says_less(new, old, names) else _without_contradiction(old, claim, names)
     return "\n".join([*kept, new])
 
 
@@ -100,48 +99,48 @@ def forget_fact(facts: str, what: str, names: Collection[str] = ()) -> FactRemov
     """
     subject, wanted = _wanted(what, names)
     known = split_sentences(facts)
-    matching = [sentence for sentence in known if wanted and wanted <= _content(sentence, everything=True)]
+    matching = [sentence for sentence in known if wanted and wanted <= _content(sentence, names, everything=True)]
     if subject:
-        matching = [one for one in matching if subject <= _content(one, everything=True)] or matching
+        matching = [one for one in matching if subject <= _content(one, names, everything=True)] or matching
     kept: list[str] = []
     for sentence in known:
-        kept += _without(sentence, wanted, _THAT.sub("", what.strip())) if sentence in matching else [sentence]
+        kept += _without(sentence, wanted, _THAT.sub("", what.strip()), names) if sentence in matching else [sentence]
     return FactRemoval("\n".join(kept), found=True) if kept != known else FactRemoval(facts, found=False)
 
 
-def _without(sentence: str, wanted: set[str], what: str) -> list[str]:
+def _without(sentence: str, wanted: set[str], what: str, names: Collection[str]) -> list[str]:
     """Return a sentence without the pieces that contain all these words; nothing if only the whole sentence does."""
     pieces = _pieces(sentence)
-    holding = [piece for piece in pieces if wanted <= _content(piece, everything=True)]
+    holding = [piece for piece in pieces if wanted <= _content(piece, names, everything=True)]
     if not holding:
-        return [] if _agree(sentence, what) else [sentence]
-    gone = [piece for piece in holding if _may_mean(piece, what)]
-    return _rejoined(sentence, pieces, gone) if gone else [sentence]
+        return [] if _agree(sentence, what, names) else [sentence]
+    gone = [piece for piece in holding if _may_mean(piece, what, names)]
+    return _rejoined(sentence, pieces, gone, names) if gone else [sentence]
 
 
-def _may_mean(piece: str, what: str) -> bool:
+def _may_mean(piece: str, what: str, names: Collection[str]) -> bool:
     """Return whether statements that share words may mean the same: "works at Pizza Hut" is not "likes pizza"."""
-    mine, others = claim_of(piece), claim_of(what)
+    mine, others = claim_of(piece, names), claim_of(what, names)
     kinds = {
         _TASTE if kind in _TASTES else kind for claim in (mine, others) if claim for kind in [claim.key.split()[0]]
     }
-    return len(kinds) < 2 and _agree(piece, what)  # noqa: PLR2004 - two kinds
+    return len(kinds) < 2 and _agree(piece, what, names)  # noqa: PLR2004 - two kinds
 
 
-def _agree(statement: str, what: str) -> bool:
+def _agree(statement: str, what: str, names: Collection[str]) -> bool:
     """Return whether two statements are both denied, or both not. What only names a thing agrees with both."""
-    return _denies(statement) == _denies(what) or _only_names(what, statement)
+    return _denies(statement) == _denies(what) or _only_names(what, statement, names)
 
 
-def _only_names(what: str, statement: str) -> bool:
+def _only_names(what: str, statement: str, names: Collection[str]) -> bool:
     """Return whether words name a thing that a denied statement is about, and claim nothing: "red wine", "my car".
 
     Several words must stand together in the statement, and not where its verb is: "drinks beer" claims the opposite of
     "never drinks beer".
     """
-    if _denies(what) or claim_of(what) is not None:
+    if _denies(what) or claim_of(what, names) is not None:
         return False
-    language = guess_language(statement)
+    language = guess_language(statement, names=names)
     if language in UNSPACED_LANGUAGES:
         before, found, after = fold(statement).partition(fold(what).strip())
         particle = language != "japanese" or _PARTICLE.match(after) is not None
@@ -160,7 +159,7 @@ def _sentence(fact: str, name: str) -> str:
     words = words_of(plain)
     if not words:
         return ""
-    language = guess_language(plain)
+    language = guess_language(plain, names=(name,))
     lists = vocabulary(language)
     if name and words[0] in lists.first_person:
         turned = third_person(plain, name) if language == "english" else None
@@ -174,15 +173,15 @@ def _same(new: Claim | None, old: Claim | None) -> bool:
     return new is not None and old is not None and new.key == old.key
 
 
-def _without_contradiction(old: str, claim: Claim | None) -> list[str]:
+def _without_contradiction(old: str, claim: Claim | None, names: Collection[str]) -> list[str]:
     """Return the parts of a sentence that do not contradict a claim: all, none, or its other pieces."""
     if claim is None:
         return [old]
     pieces = _pieces(old)
     if len(pieces) == 1:
-        return [] if _same(claim, claim_of(old)) else [old]
-    gone = [piece for piece in pieces if _same(claim, claim_of(piece))]
-    return _rejoined(old, pieces, gone) if gone else [old]
+        return [] if _same(claim, claim_of(old, names)) else [old]
+    gone = [piece for piece in pieces if _same(claim, claim_of(piece, names))]
+    return _rejoined(old, pieces, gone, names) if gone else [old]
 
 
 def _pieces(sentence: str) -> list[str]:
@@ -194,12 +193,12 @@ def begins_with_verb(text: str) -> bool:
     return _VERB_FIRST.match(text) is not None
 
 
-def _remaining(pieces: Sequence[str], gone: Collection[str]) -> list[str]:
+def _remaining(pieces: Sequence[str], gone: Collection[str], names: Collection[str]) -> list[str]:
     """Return the pieces that are left. What only continues a removed one ("Hamburg" of an address) goes with it."""
     rest: list[str] = []
     continues_removed = False
     for place, piece in enumerate(pieces):
-        states = place == 0 or claim_of(piece) is not None or begins_with_verb(piece)
+        states = place == 0 or claim_of(piece, names) is not None or begins_with_verb(piece)
         if piece in gone:
             continues_removed = continues_removed or states
         elif states or not continues_removed:
@@ -208,15 +207,15 @@ def _remaining(pieces: Sequence[str], gone: Collection[str]) -> list[str]:
     return rest
 
 
-def _rejoined(sentence: str, pieces: Sequence[str], gone: Collection[str]) -> list[str]:
+def _rejoined(sentence: str, pieces: Sequence[str], gone: Collection[str], names: Collection[str]) -> list[str]:
     """Join the pieces that are left, with the subject of the sentence if its first piece was removed."""
-    rest = _remaining(pieces, gone)
+    rest = _remaining(pieces, gone, names)
     if not rest:
         return []
     joined = ", ".join(rest)
     first = pieces[0]
     if first not in rest:
-        claim = claim_of(first)
+        claim = claim_of(first, names)
         # "Ann's favourite" names Ann.
         subject = _POSSESSIVE.split(first[: claim.start].strip())[0] if claim is not None else ""
         if subject and len(subject.split()) <= 2:  # noqa: PLR2004 - a name, or a first name and a family name
@@ -225,21 +224,21 @@ def _rejoined(sentence: str, pieces: Sequence[str], gone: Collection[str]) -> li
     return [joined[:1].upper() + joined[1:] + stop]
 
 
-def _says_more(one: str, other: str) -> bool:
+def _says_more(one: str, other: str, names: Collection[str]) -> bool:
     """Return whether one sentence contains everything that the other says."""
-    mine, others = _content(one, everything=True), _content(other, everything=True)
+    mine, others = _content(one, names, everything=True), _content(other, names, everything=True)
     if not others or _denies(one) != _denies(other):
         return False
-    claim = claim_of(one)
+    claim = claim_of(one, names)
     if claim is not None and claim.key.startswith(_CHOICE):
         # "Tea over coffee" is not "coffee over tea".
         return words_of(one) == words_of(other)
     return others <= mine
 
 
-def _content(text: str, *, everything: bool = False) -> set[str]:
+def _content(text: str, names: Collection[str], *, everything: bool = False) -> set[str]:
     """Return the stems of the content words of a text; without `everything`, only those of specific words."""
-    language = guess_language(text)
+    language = guess_language(text, names=names)
     words = words_of(text)
     left_out = stop_words(language) if everything else stop_words(language) | vocabulary(language).dull
     telling = [word for word in words if word not in left_out]
@@ -249,11 +248,11 @@ def _content(text: str, *, everything: bool = False) -> set[str]:
 def _wanted(what: str, names: Collection[str]) -> tuple[set[str], set[str]]:
     """Return the stems of the subject, if there is one, and of the rest of the statement."""
     plain = _THAT.sub("", what.strip())
-    claim = claim_of(plain)
+    claim = claim_of(plain, names)
     subject = plain[: claim.start].strip() if claim is not None and ":" not in claim.key else ""
     own = {stem for name in names for stem in stems(words_of(name), "english")}
-    wanted = _content(plain[len(subject) :] if subject else plain) - own
-    return (_content(subject) - own if subject else set()), wanted
+    wanted = _content(plain[len(subject) :] if subject else plain, names) - own
+    return (_content(subject, names) - own if subject else set()), wanted
 
 
 def _denies(text: str) -> bool:

@@ -163,7 +163,7 @@ async def _memories(view: View, user: str | None) -> list[MemoryRecord]:
 
 def _topics(memory: MemoryRecord, view: View) -> frozenset[str]:
     """Return the words of a memory that say what it is about: no names, no numbers, no function words."""
-    language = guess_language(memory.text)
+    language = memory.language or guess_language(memory.text)
     dull = stop_words(language) | vocabulary(language).dull
     names = {word for user in (memory.user, memory.about or "") for word in words_of(view.names.get(user, user))}
     names |= set(words_of(memory.user)) | set(words_of(memory.about or ""))

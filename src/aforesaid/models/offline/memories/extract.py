@@ -11,7 +11,7 @@ from aforesaid.domain.literals import Category
 from aforesaid.domain.memory import MOST_IMPORTANCE
 from aforesaid.models.offline.memories.introductions import introduction
 from aforesaid.models.offline.memories.keys import claim_of
-from aforesaid.models.offline.memories.requests import may_hold_requests, standing_request, topic_of
+from aforesaid.models.offline.memories.requests import standing_request, topic_of
 from aforesaid.models.offline.memories.rules import RULES, Rule
 from aforesaid.models.offline.memories.third_person import third_person
 from aforesaid.models.offline.spoken_turn import Spoken
@@ -146,7 +146,7 @@ def _of_sentence(
 ) -> Iterator[ExtractedMemory]:
     if len(sentence) >= _LONGEST:
         return
-    if _requests(sentence, turn):
+    if standing_request(sentence, turn.text):
         yield _request(sentence, turn, number)
         return
     if (named := _introduced(sentence, turn, number, only)) is not None:
@@ -181,13 +181,6 @@ def _introduced(clause: str, turn: Spoken, number: int, only: Collection[Categor
         return None
     text = introduced.told_of(turn.speaker) if turn.speaker else f'"{clause}"'
     return ExtractedMemory(number, turn.speaker, "fact", text, _NAMED, "name", None, clause)
-
-
-def _requests(sentence: str, turn: Spoken) -> bool:
-    """Return whether a sentence is a standing request in the speaker's own words."""
-    if not standing_request(sentence, turn.text) or not may_hold_requests(turn.text):
-        return False
-    return _QUOTED.search(sentence) is None and _REPORTED.search(fold(sentence)) is None
 
 
 def _request(sentence: str, turn: Spoken, number: int) -> ExtractedMemory:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from typing import Final, NamedTuple
 
 from aforesaid.models.offline.memories.introductions import introduction
@@ -175,9 +176,12 @@ _NOT_SO: Final = re.compile(r"\b(?:used to|wants? to|would|might|hopes? to|plans
 _IDENTITY: Final = re.compile(r"^(?:the )?\w+ is (?P<name>[^\W\d_a-z]\w+)$")
 
 
-def claim_of(text: str) -> Claim | None:
-    """Return what a sentence claims, in the first or in the third person. None where no rule knows it."""
-    language = guess_language(text)
+def claim_of(text: str, names: Collection[str] = ()) -> Claim | None:
+    """Return what a sentence claims, in the first or in the third person. None where no rule knows it.
+
+    `names` of the person do not decide in which language it is.
+    """
+    language = guess_language(text, names=names)
     folded = fold_for_patterns(text.lower(), language).replace("'", " ")
     found = _find(text, folded, language)
     if found is None and _IDENTITY.match(text.strip(" .!")):
@@ -205,9 +209,9 @@ def _relation(text: str, claim: Claim) -> str | None:
     return first.relation if before in _UNSPACED_MY or not words_of(before) else None
 
 
-def says_less(new: str, old: str) -> bool:
+def says_less(new: str, old: str, names: Collection[str] = ()) -> bool:
     """Return whether a home is named that an older statement names too: "lives in Hull" after a whole address."""
-    claim = claim_of(new)
+    claim = claim_of(new, names)
     named = _named(new) if claim is not None and claim.key.rpartition(": ")[2] == "home" else set()
     return bool(named) and named <= _named(old)
 

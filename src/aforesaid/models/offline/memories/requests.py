@@ -1,7 +1,9 @@
 """Recognising standing requests to the assistant: "always answer in metric units", "call me Max".
 
-A request must say that it holds for good ("always", "never", "from now on"), or how to address the person. What could
-be an attack (ignoring rules, recommending or revealing something, links) is not a request.
+A request must say that it holds for good ("always", "never", "from now on"), or how to address the person, in words of
+the person's own. What could be an attack (ignoring rules, recommending or revealing something, links) is not a request,
+nor is what the person promises, reports, quotes, or asks for in a scene. What is unsure is none: one that is missed can
+be repeated, and one that is invented would be followed in every answer.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from typing import Any, Final
 from aforesaid.domain.text_caches import holds_texts
 from aforesaid.text.folding import fold, fold_for_patterns
 from aforesaid.text.languages import ENGLISH, LATIN_LANGUAGES, guess_language
+from aforesaid.text.quotations import is_role_play, reports_somebody, without_quotes
 from aforesaid.text.sentences import is_question, split_sentences
 
 _LONGEST: Final = 240
@@ -24,9 +27,12 @@ _LONGEST_MESSAGE: Final = 1_000
 """Characters of a message that may hold a request. Longer ones are mostly pasted."""
 _FEW_WORDS: Final = 8
 """Words of a message up to which its language is often guessed wrong."""
-_PASTED: Final = re.compile(r"```|^\s*>|^(?:from|subject|to|von|betreff):", re.IGNORECASE | re.MULTILINE)
+_LONGEST_QUOTE: Final = 2
+"""Words in quotation marks that may belong to a request: call me "Max"."""
 _BEYOND_LATIN: Final = re.compile(r"[^\W\d_a-z\u00df-\u024f]")
 """A letter of another script, in a folded text."""
+_NOT_GUESSED: Final = ("polish", "turkish")
+"""Languages in Latin letters that `guess_language` does not know. Their patterns are tried with each of the others."""
 _MOST_CACHED: Final = 2_048
 _NAMES: Final = ("OPEN", "VERBS", "GERUNDS", "FROM_NOW", "WANT")
 
@@ -36,11 +42,13 @@ def standing_request(sentence: str, message: str = "") -> bool:
 
     `message` is the whole message, which shows the language of a short sentence.
     """
-    if len(sentence) > _LONGEST or not may_ask_for_good(message or sentence) or is_question(sentence):
+    whole = message or sentence
+    if len(sentence) > _LONGEST or not may_ask_for_good(whole) or is_question(sentence):
         return False
-    if not any(_asks(sentence, language) for language in _languages(sentence, message or sentence)):
+    plain = without_quotes(sentence, _LONGEST_QUOTE)
+    if not any(_asks(plain, language) for language in _languages(plain, whole)) or _promises(plain):
         return False
-    return not reads_like_an_attack(sentence)
+    return may_hold_requests(whole) and not reads_like_an_attack(sentence)
 
 
 @holds_texts
@@ -57,8 +65,8 @@ def _languages(sentence: str, message: str) -> Iterable[str]:
     if guessed not in LATIN_LANGUAGES:
         return (guessed,)
     if len(message.split()) <= _FEW_WORDS:
-        return LATIN_LANGUAGES
-    return dict.fromkeys((guessed, guess_language(message), ENGLISH))
+        return (*LATIN_LANGUAGES, *_NOT_GUESSED)
+    return dict.fromkeys((guessed, guess_language(message), ENGLISH, *_NOT_GUESSED))
 
 
 def reads_like_an_attack(sentence: str) -> bool:
@@ -68,8 +76,10 @@ def reads_like_an_attack(sentence: str) -> bool:
 
 
 def may_hold_requests(message: str) -> bool:
-    """Return whether a message reads like somebody's own words, not like something that they pasted."""
-    return len(message) <= _LONGEST_MESSAGE and _PASTED.search(message) is None
+    """Return whether a message can ask for something: it reports nobody, sets up no scene, and does not only promise."""
+    if not message.strip() or len(message) > _LONGEST_MESSAGE or reports_somebody(message) or is_role_play(message):
+        return False
+    return not all(map(_promises, split_sentences(message)))
 
 
 def without_requests(message: str) -> str:
@@ -82,6 +92,12 @@ def topic_of(request: str) -> str | None:
     folded = fold(request)
     topics = ((name[6:], each) for name, each in _patterns().items() if name.startswith("topic "))
     return next((topic for topic, each in topics if each.search(folded) or each.search(request)), None)
+
+
+def _promises(sentence: str) -> bool:
+    """Return whether the speaker says what they do or will do themself: "Thanks, I'll do that every time"."""
+    promise, plain = _patterns()["promise"], sentence.replace("’", "'")
+    return promise.search(fold(plain)) is not None or promise.search(plain) is not None
 
 
 def _asks(sentence: str, language: str) -> bool:
@@ -99,7 +115,7 @@ def _patterns() -> dict[str, re.Pattern[str]]:
     languages = {name: _compiled(patterns, parts) for name, patterns in table["languages"].items()}
     topics = {f"topic {name}": _compiled([pattern], {}) for name, pattern in table["topics"].items()}
     found = {**languages, **topics, "attack": _compiled(table["attack"]["any"], {})}
-    return {**found, "hints": _compiled([table["HINTS"]], {})}
+    return {**found, "hints": _compiled([table["HINTS"]], {}), "promise": _compiled(table["promise"], parts)}
 
 
 def _compiled(patterns: Iterable[str], parts: dict[str, str]) -> re.Pattern[str]:
