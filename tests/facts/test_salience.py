@@ -136,7 +136,7 @@ async def test_an_answer_is_remembered_in_its_own_words_and_its_question_is_a_so
         await memory.upkeep()
         known = await user.memories()
     assert len(known) == 1
-    assert known[0].text == 'Ann: "It is Eliquis since March, 5 mg twice a day, no more warfarin."'
+    assert known[0].text.startswith('Ann: "It is Eliquis since March, 5 mg twice a day, no more warfarin."')
     assert len(known[0].sources) == 2
 
 

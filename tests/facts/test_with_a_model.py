@@ -72,8 +72,8 @@ async def test_what_a_model_puts_together_of_two_messages_rests_on_the_one_that_
     async with scripted, connect(scripted=scripted, embedder="local") as memory:
         ann = memory.user("ann")
         async with paused(memory):
-            await say(ann, "Now dinner. I'm allergic to peanuts, by the way.", reply="I keep them out.", name="Ann")
-            await say(ann, "Rice, tomatoes and cheese, so a risotto.", reply="How about a tomato risotto?", name="Ann")
+            await say(ann, "Now dinner. I'm allergic to peanuts, by the way.", reply="Noted.", name="Ann")
+            await say(ann, "Rice, tomatoes and a bit of cheese.", reply="How about a tomato risotto?", name="Ann")
         await memory.upkeep()
         (known,) = await ann.memories()
         assert (known.sources, known.kind) == ((1,), "fact")

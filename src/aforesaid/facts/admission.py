@@ -110,9 +110,11 @@ def _check_sources(
     own = own_words(candidate)
     # Dates are computed: the number of a day may be in any message.
     words = statement(_DATE.sub("", candidate.text), tuple(names)).words - name_stems(names)
-    said, asked = stems_in(own), stems_in(_questions_before(candidate, batch))
-    others = [message.text for message in batch if message.role != "user" or message.author != candidate.speaker.id]
+    theirs = [message for message in batch if message.role == "user" and message.author == candidate.speaker.id]
+    others = [message.text for message in batch if message not in theirs]
     quoted = [message.text for message in candidate.sources if own_text(message.text) != message.text]
+    said = stems_in([*own, *(own_text(message.text) for message in theirs)])
+    asked = stems_in(_questions_before(candidate, batch))
     borrowed = words & stems_in([*others, *quoted]) - said
     # The words of a question may be needed to understand the answer, but no number comes from anybody else.
     if len(borrowed - asked) > _BORROWED * len(words) or any(map(_has_digit, borrowed)):

@@ -88,20 +88,17 @@ def whom(text: str, subject: str | None, speaker: Person, owner: Person, people:
     key = "" if subject is None else subject
     if key.startswith("@"):
         return key[1:].partition(": ")[0]
-    mentions = mentioned_people(text, speaker.names, _opening(text, speaker)) if speaker.id == owner.id else []
+    own = speaker.id == owner.id
+    if not own and _is_told_of(owner, text[_opening(text, speaker) :]):
+        return None
+    mentions = mentioned_people(text, speaker.names, _opening(text, speaker)) if own else []
     if mentions:
         return mentions[0].name or mentions[0].relation
     named, separator, _ = key.partition(": ")
     if separator:
         known = next((each for each in people.values() if _is(words_of(named), each)), None)
         return None if known == owner else _as_written(named, text) if known is None else known.id
-    if speaker.id == owner.id:
-        return None
-    said = text[_opening(text, speaker) :]
-    addressed = words_of(said)[:1]
-    if addressed and addressed[0] in vocabulary(guess_language(said)).second_person:
-        return None
-    return None if _mentions(_without_address(said, owner), owner) else speaker.id
+    return None if own else speaker.id
 
 
 def _opening(text: str, speaker: Person) -> int:
@@ -115,14 +112,17 @@ def _as_written(name: str, text: str) -> str:
     return " ".join(words.get(word, word) for word in name.split())
 
 
-def _mentions(text: str, person: Person) -> bool:
-    return not {word for name in person.names for word in words_of(name)}.isdisjoint(words_of(text))
+def _is_told_of(person: Person, text: str) -> bool:
+    """Return whether somebody says something of a person, to them ("you …") or to others.
 
-
-def _without_address(text: str, person: Person) -> str:
-    """Return a text without the names of a person that stand before or after a comma, as when they are addressed."""
+    A name that stands before or after a comma only addresses them.
+    """
+    words = words_of(text)
+    if words and words[0] in vocabulary(guess_language(text)).second_person:
+        return True
     called = "|".join(sorted((re.escape(name) for name in person.names), key=len, reverse=True))
-    return re.sub(rf"(?:(?<!\w)(?:{called})\s*[,!?:]|,\s*(?:{called})(?!\w))", " ", text, flags=re.IGNORECASE)
+    rest = re.sub(rf"(?:(?<!\w)(?:{called})\s*[,!?:]|,\s*(?:{called})(?!\w))", " ", text, flags=re.IGNORECASE)
+    return not {word for name in person.names for word in words_of(name)}.isdisjoint(words_of(rest))
 
 
 def _is(subject: Sequence[str], person: Person) -> bool:

@@ -29,7 +29,6 @@ _MARKED: Final = re.compile(
 )
 _COLON: Final = re.compile(r"[:：](?=\s|\Z|[\"“«»„‘'「『\u2e80-\uffff…])")
 _SENTENCE_END: Final = re.compile(r"[.!?。！？\n]")
-_PARAGRAPH_END: Final = re.compile(r"\n\s*\n")
 _ANNOUNCEMENT: Final = 200
 """Characters before a colon that can announce what follows it."""
 _MOST_CHARACTERS: Final = 20_000
@@ -49,8 +48,8 @@ class _Patterns(NamedTuple):
 def own_text(text: str) -> str:
     """Return what the author of a message says in words of their own, with an ellipsis in place of what they quote.
 
-    Left out are code, quoted lines, forwarded letters, words in quotation marks (titles stay), and what follows a colon
-    after somebody else's words were announced ("the page says: …"). Nothing is left of a message that sets up a scene.
+    Left out are code, quoted lines, words in quotation marks (titles stay), forwarded letters, and all that follows
+    where somebody else's words are announced ("the page says: …"). Nothing is left of a message that sets up a scene.
     """
     if is_role_play(text):
         return ""
@@ -83,16 +82,11 @@ def is_role_play(text: str) -> bool:
 
 
 def _without_announced(text: str) -> str:
-    """Cut each paragraph at a colon behind which somebody else's words stand."""
-    start = 0
-    while (colon := _COLON.search(text, start)) is not None:
+    """Return a text up to the sentence that announces words of somebody else. Nobody knows where those end."""
+    for colon in _COLON.finditer(text):
         before = _SENTENCE_END.split(text[max(colon.start() - _ANNOUNCEMENT, 0) : colon.start()])[-1]
-        start = colon.end()
         if reports_somebody(before) or _holds(_patterns().announced, before):
-            end = _PARAGRAPH_END.search(text, start)
-            rest = "" if end is None else text[end.start() :]
-            text = f"{text[:start]} {GAP}{rest}"
-            start += len(f" {GAP}")
+            return text[: colon.start() - len(before)] + GAP
     return text
 
 

@@ -76,7 +76,7 @@ def reads_like_an_attack(sentence: str) -> bool:
 
 
 def may_hold_requests(message: str) -> bool:
-    """Return whether a message can ask for something: it reports nobody, sets up no scene, and does not only promise."""
+    """Return whether a message may hold a request: it reports nobody, sets up no scene, and does not only promise."""
     if not message.strip() or len(message) > _LONGEST_MESSAGE or reports_somebody(message) or is_role_play(message):
         return False
     return not all(map(_promises, split_sentences(message)))
