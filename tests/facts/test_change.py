@@ -91,6 +91,27 @@ async def test_one_statement_with_an_and_is_not_taken_apart(said: str) -> None:
         assert await texts(user) == [f'ann: "{said}"']
 
 
+@pytest.mark.defect("S7")
+@pytest.mark.parametrize(
+    "name",
+    ["Ann", "Mei Lin", "Zoë", "Die", "Jan de Vries", "Sofía García de la Cruz", "Мария Константинова", "欧阳娜娜"],
+)
+async def test_a_name_does_not_decide_the_language_of_what_is_known(name: str) -> None:
+    async with connect() as memory:
+        user = memory.user("u1")
+        await user.add("user", "Hello.", name=name)
+        await user.remember("is vegetarian")
+        await user.remember("I live in Paris")
+        await user.remember("I live in Berlin")
+        await user.remember("likes running")
+        assert await user.portrait() == f"{name} is vegetarian.\n{name} lives in Berlin.\n{name} likes running."
+        assert {each.language for each in await user.memories()} == {"english"}
+        assert [(await user.forget(what)).found for what in ("is vegetarian", "lives in Berlin", "running")] == [
+            True
+        ] * 3
+        assert await user.portrait() is None
+
+
 async def test_tastes_change_only_where_they_are_about_the_same_thing() -> None:
     async with connect() as memory:
         user = memory.user("ann")
