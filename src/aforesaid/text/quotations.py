@@ -31,6 +31,8 @@ _COLON: Final = re.compile(r"[:：](?=\s|\Z|[\"“«»„‘'「『\u2e80-\uffff
 _SENTENCE_END: Final = re.compile(r"[.!?。！？\n]")
 _ANNOUNCEMENT: Final = 200
 """Characters before a colon that can announce what follows it."""
+_MOST_COLONS: Final = 100
+"""Colons that are examined. A message with more of them is a table, a log or a program."""
 _MOST_CHARACTERS: Final = 20_000
 """Characters of a message that are examined. What follows in a longer one counts as pasted."""
 
@@ -83,9 +85,9 @@ def is_role_play(text: str) -> bool:
 
 def _without_announced(text: str) -> str:
     """Return a text up to the sentence that announces words of somebody else. Nobody knows where those end."""
-    for colon in _COLON.finditer(text):
+    for number, colon in enumerate(_COLON.finditer(text), 1):
         before = _SENTENCE_END.split(text[max(colon.start() - _ANNOUNCEMENT, 0) : colon.start()])[-1]
-        if reports_somebody(before) or _holds(_patterns().announced, before):
+        if number > _MOST_COLONS or reports_somebody(before) or _holds(_patterns().announced, before):
             return text[: colon.start() - len(before)] + GAP
     return text
 
