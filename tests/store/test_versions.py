@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import aforesaid
-from aforesaid.domain.change import AddVectors
+from aforesaid.domain.change import AddVectors, SetAside
 from aforesaid.domain.literals import Within
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Scope
@@ -227,3 +227,44 @@ async def test_versions_are_there_after_a_restart(location: str) -> None:
         assert (await store.verify()).ok
     finally:
         await store.close()
+
+
+@pytest.mark.defect("S4")
+@pytest.mark.req("G16")
+async def test_messages_that_were_set_aside_are_found_and_not_shown_until_a_version_of_them_counts_again(
+    store: Store,
+) -> None:
+    question = await say(store, "Tell me about Spain.", id="spain")
+    answer = await say(store, "Spain has oranges.", "assistant")
+    theirs = await say(store, "I like Spain too.", scope=Scope.of("bob"))
+    vector = np.array([1.0, 0.0], dtype=np.float16)
+    aside = SetAside(ANN, (question.seq, answer.seq, theirs.seq, 999))
+    await store.apply([aside, adding(ANN, "Tell me about Portugal.", "user")])
+    await store.apply([aside])
+
+    async def found(word: str) -> list[str]:
+        hits = await store.read(questions.SearchText(ANN, word))
+        return sorted(hit.text for hit in hits)
+
+    async def similar() -> set[int]:
+        seen = await store.read(questions.SearchVector(ANN, "test", vector.astype(np.float32)))
+        return set() if seen is None else set(seen.seqs.tolist())
+
+    assert texts(await store.read(questions.Messages(ANN))) == ["Tell me about Portugal."]
+    assert texts(await store.read(questions.Messages(Scope.of("bob")))) == ["I like Spain too."]
+    assert await found("Spain") == ["Spain has oranges.", "Tell me about Spain."]
+    rows = tuple(VectorRow(each.seq, each.text, vector.tobytes(), "default") for each in (question, answer))
+    await store.apply([AddVectors("test", rows, answer.seq)])
+    assert await similar() == {question.seq, answer.seq}
+    again = await say(store, "Tell me about Spain.", id="spain again", replaces="spain")
+    assert again.replaces == question.seq
+    assert texts(await store.read(questions.Messages(ANN))) == ["Tell me about Spain.", "Tell me about Portugal."]
+    assert await found("Spain") == ["Spain has oranges.", "Tell me about Spain."], "each version once"
+    assert await similar() == {answer.seq}
+    assert (await store.verify()).ok
+    other = await open_store(":memory:")
+    for _ in range(2):
+        await copy(store.dump(), other)
+        assert texts(await other.read(questions.Messages(ANN))) == [again.text, "Tell me about Portugal."]
+        assert len(await other.read(questions.SearchText(ANN, "oranges"))) == 1
+    await other.close()

@@ -77,6 +77,19 @@ class Withdraw:
 
 
 @dataclass(frozen=True, slots=True)
+class SetAside:
+    """Let messages of the user not count any more, because their chat goes on from another version of an earlier turn.
+
+    Histories, recent windows and what is made from messages leave them out, as they leave out older versions; searches
+    still find them. Memories that rest on them alone are deactivated. One counts again when a new version of it is
+    stored. Messages of others, and those that do not exist, are left alone.
+    """
+
+    scope: Scope
+    messages: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Archive:
     """Store a summary and archive its sources; archived messages get the next chunk id.
 
@@ -190,6 +203,7 @@ Change: TypeAlias = (
     | KeepReceipt
     | AddMessage
     | Withdraw
+    | SetAside
     | Archive
     | RollBack
     | SummaryChange

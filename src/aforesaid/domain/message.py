@@ -97,8 +97,8 @@ class Message:
     replaces: int | None = None
     """The sequence number of the version before this one."""
     replaced: bool = False
-    """Whether there is a newer version, or it was taken back. Older versions stay in the log, but only the newest is
-    shown and found."""
+    """Whether it does not count any more: there is a newer version, it was taken back, or its chat goes on from another
+    turn. It stays in the log and is not shown; a search finds it only if it was set aside with its branch."""
     details: str | None = None
     """What it has beside its text, as JSON; the properties below read it. None for most messages."""
 

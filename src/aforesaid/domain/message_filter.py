@@ -28,10 +28,14 @@ class MessageFilter:
     """Said before this time, in microseconds since 1970."""
     metadata: tuple[tuple[str, Scalar], ...] = ()
     """Keys of its metadata, and the values that they must have."""
+    given_id: str | None = None
+    """The id that a platform gave it. Threads number their messages apart, so several may have it."""
 
     def holds(self, message: Message) -> bool:
         """Return whether a message fulfils all conditions."""
         if self.role not in (None, message.role) or self.author not in (None, message.author):
+            return False
+        if self.given_id not in (None, message.id):
             return False
         if self.since is not None or self.until is not None:
             at = checks.microseconds(message.at, "at")

@@ -188,15 +188,16 @@ class UserMessages(UserHandle):
         of those that were taken back before; that cannot be undone. Other users' messages in the thread stay.
         """
         scope = self.scope if thread is None else Scope.of(self.scope.user, self.scope.space, thread)
-        seqs, shown = [], []
+        stored: list[Message] = []
         page = [*await self._services.store.read(questions.MessagesAfter(scope, 0, MOST_AT_ONCE, here=True))]
         while page:
-            seqs += [message.seq for message in page]
-            shown += [message for message in page if not message.replaced]
+            stored += page
             wanted = questions.MessagesAfter(scope, page[-1].seq, MOST_AT_ONCE, here=True)
             page = await self._services.store.read(wanted) if len(page) == MOST_AT_ONCE else []
-        if erase and seqs:
-            await self._services.store.erase(scope, seqs, self._who)
+        older = {message.replaces for message in stored}
+        shown = [message for message in stored if message.seq not in older and not message.taken_back]
+        if erase and stored:
+            await self._services.store.erase(scope, [message.seq for message in stored], self._who)
             self._services.clear_caches()
             self._services.upkeep.nudge()
         elif shown:

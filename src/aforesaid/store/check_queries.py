@@ -105,14 +105,6 @@ _REFERENCES: Final[Queries] = (
         """,
     ),
     (
-        "a message is marked as replaced, but there is no newer version: message",
-        f"""
-        SELECT [[o.space || '/' || ]]'#' || o.seq FROM log o
-         WHERE o.replaced AND o.details IS DISTINCT FROM '{TAKEN_BACK}'
-           AND NOT EXISTS (SELECT 1 FROM log n WHERE [[n.space = o.space AND ]]n.replaces = o.seq)
-        """,
-    ),
-    (
         "a message was taken back, but its tombstone is shown: message",
         f"""
         SELECT [[space || '/' || ]]'#' || seq FROM log

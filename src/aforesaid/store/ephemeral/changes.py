@@ -91,7 +91,7 @@ class Changes:
             draft = self._new_version(draft, named)
         seq = self.state.number("log", row.seq)
         session = automatic_name(seq) if opening_message(row.session) == row.seq else row.session
-        self._append(draft, seq, self._enter(draft, session))
+        self._append(draft, seq, self._enter(draft, session), hidden=row.replaced)
         return Restored(seq, True)
 
     def _add_message(self, change: AddMessage) -> Stored | Repeated:
@@ -133,7 +133,7 @@ class Changes:
         mine = self.state.numbers.owned(person(scope))
         return (self.state.log[each].message for each in mine[bisect_right(mine, seq) :])
 
-    def _append(self, draft: Draft, seq: int, session: str) -> Stored:
+    def _append(self, draft: Draft, seq: int, session: str, *, hidden: bool = False) -> Stored:
         """Store a message under its number."""
         scope, state = draft.scope, self.state
         self.own(scope, draft.stored_at)
@@ -142,8 +142,9 @@ class Changes:
         said_then = thread(scope), draft.at
         state.by_time[said_then] = (*state.by_time.get(said_then, ()), seq)
         stored = Stored(draft, seq, session, draft.hash)
-        state.log[seq] = Entry(stored.message, draft.id)
-        state.numbers.add(stored.message)
+        message = replace(stored.message, replaced=True) if hidden else stored.message
+        state.log[seq] = Entry(message, draft.id)
+        state.numbers.add(message)
         if isinstance(draft.replaces, int):
             entry = state.log[draft.replaces]
             state.log[draft.replaces] = replace(entry, message=replace(entry.message, replaced=True))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from aforesaid.domain.message import Position
 from aforesaid.store.columns import ColumnRow, Columns, Roll
-from aforesaid.store.ephemeral.state import Entry, Name, State, as_microseconds
+from aforesaid.store.ephemeral.state import Entry, Name, State, as_microseconds, not_searched
 from aforesaid.text.terms import terms
 
 if TYPE_CHECKING:
@@ -106,8 +106,9 @@ class Index:
         """Take in the messages that came since."""
         fresh = [self._state.log[seq] for seq in seqs[self.count :]]
         self.count += len(fresh)
-        self.length += sum(len(terms(entry.message.text)) for entry in fresh if entry.message.replaced)
-        newest = [entry for entry in fresh if not entry.message.replaced]
+        gone = not_searched(entry.message for entry in fresh)
+        self.length += sum(len(terms(entry.message.text)) for entry in fresh if entry.message.seq in gone)
+        newest = [entry for entry in fresh if entry.message.seq not in gone]
         self._roll.extend([self._row(entry, place) for place, entry in enumerate(newest, self._rows)])
         self._rows += len(newest)
 

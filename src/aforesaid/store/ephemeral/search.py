@@ -16,7 +16,7 @@ from aforesaid.domain.vector import Similar
 from aforesaid.store import questions
 from aforesaid.store.ephemeral.known_reads import below
 from aforesaid.store.ephemeral.reader import Index, Reader
-from aforesaid.store.ephemeral.state import State, person, thread
+from aforesaid.store.ephemeral.state import State, not_searched, person, thread
 from aforesaid.store.matrix import Matrix
 from aforesaid.store.notes import MOST_SOURCES, rank_notes, similarities
 from aforesaid.store.ranking import Posting, TextMatches, best_hits, hit, posting, telling
@@ -66,7 +66,8 @@ def _index(reader: Reader, scope: Scope, *, shared: bool) -> Index:
 def search_vector(reader: Reader, question: questions.SearchVector) -> Similar | None:
     """Return the messages most similar to a vector."""
     inside = [entry.message for entry in reader.state.inside(question.scope, question.within)]
-    seqs = [message.seq for message in inside if not message.replaced and question.where.holds(message)]
+    gone = not_searched(inside)
+    seqs = [message.seq for message in inside if message.seq not in gone and question.where.holds(message)]
     rows = [
         (seq, reader.state.vectors[question.embedder, seq])
         for seq in seqs

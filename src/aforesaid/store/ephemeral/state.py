@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Collection, Hashable, Iterator, MutableMapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, MutableMapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import date, datetime
 from typing import Final, TypeAlias, TypeVar
@@ -333,11 +333,18 @@ def facts_table(owner: Name) -> str:
 
 
 def _moved(log: Layer[int, Entry], seq: int) -> bool:
-    """Tell whether a message came into another session, or has a newer version now."""
+    """Tell whether a message came into another session, was set aside or has a newer version now."""
     if seq not in log.below:
         return False
     before, now = log.below[seq].message, log.put[seq].message
-    return (before.session, before.replaced) != (now.session, now.replaced)
+    return now.replaced or before.session != now.session
+
+
+def not_searched(messages: Iterable[Message]) -> set[int]:
+    """Return the numbers of messages that no search finds: with a newer version among these, or taken back."""
+    replaced = [message for message in messages if message.replaced or message.replaces is not None]
+    older = {message.replaces for message in replaced}
+    return {message.seq for message in replaced if message.seq in older or message.taken_back}
 
 
 def person(scope: Scope) -> Name:

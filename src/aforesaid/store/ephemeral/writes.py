@@ -57,6 +57,12 @@ def _release_messages(work: Changes, write: writes.ReleaseMessages) -> None:
         _set_chunk(work.state, seq, None)
 
 
+def _hide_messages(work: Changes, write: writes.HideMessages) -> None:
+    for seq in write.seqs:
+        entry = work.state.log[seq]
+        work.state.log[seq] = replace(entry, message=replace(entry.message, replaced=True))
+
+
 def in_chunk(state: State, scope: Scope, chunk: int) -> list[int]:
     """Return the messages of one of the user's archives."""
     return [seq for seq in state.numbers.owned(person(scope)) if state.log[seq].message.chunk == chunk]

@@ -157,7 +157,7 @@ class Appender:
         seq = numbers.seq = max(numbers.seq + 1, step.seq)
         name = automatic_name(seq) if opening_message(step.session) == step.seq else step.session
         session = await self._sessions.enter(draft, step.message.silence, seq, name)
-        self._collect(step.message._replace(draft=draft), seq, session, name)
+        self._collect(step.message._replace(draft=draft), seq, session, name, hidden=step.hidden)
         if isinstance(version, Version):
             self._replace(draft)
         return Restored(seq, True)
@@ -170,14 +170,16 @@ class Appender:
         self.write()
         replace_version(self._transaction.later, draft)
 
-    def _collect(self, step: Prepared, seq: int, session: int, session_name: str) -> Stored:
+    def _collect(
+        self, step: Prepared, seq: int, session: int, session_name: str, *, hidden: bool = False
+    ) -> Stored:
         """Have a message written with the next ones."""
         draft, scope = step.draft, step.draft.scope
         shared = not is_direct(scope.thread)
         self._messages.append(
             (scope.space, seq, scope.user, scope.thread, shared, session, draft.author, draft.role, draft.name)
             + (draft.text, draft.at, draft.stored_at, draft.id, step.words, step.terms, step.hash, draft.replaces)
-            + (draft.is_tombstone, draft.details)
+            + (hidden or draft.is_tombstone, draft.details)
         )
         self._count(draft, seq, step.words, shared=shared)
         stored = Stored(draft, seq, session_name, step.hash)

@@ -25,6 +25,7 @@ from aforesaid.store.postgres.rows import answered
 from aforesaid.store.ranking import Posting, TextMatches, best_hits, hit, posting, telling
 from aforesaid.store.sized_cache import SizedCache
 from aforesaid.store.sql.messages import add_filter, inside, pick
+from aforesaid.store.sql.tables import SEARCHED
 from aforesaid.tasks import to_the_end
 from aforesaid.text.terms import query_words
 
@@ -39,7 +40,7 @@ _IN_A_THREAD: Final = 1_000
 _COUNTS: Final = "SELECT messages, words, revision FROM {table} WHERE space = $1 AND name = $2"
 _NEW: Final = f"""
 SELECT seq, at, thread, session, coalesce(name, author), role, words, terms FROM log
- WHERE space = $1 AND {{limit}} = $2 AND seq > $3 AND NOT replaced {{shared}} ORDER BY seq LIMIT {_PAGE}
+ WHERE space = $1 AND {{limit}} = $2 AND seq > $3 AND {{searched}} {{shared}} ORDER BY seq LIMIT {_PAGE}
 """
 _HAS_NOTES: Final = """
 SELECT EXISTS (SELECT 1 FROM summary WHERE space = $1 AND owner = $2)
@@ -63,7 +64,8 @@ class Place(NamedTuple):
     @property
     def new(self) -> str:
         """The query for what is new."""
-        return _NEW.format(limit="thread" if self.shared else "owner", shared="AND shared" if self.shared else "")
+        limit, shared = ("thread", "AND shared") if self.shared else ("owner", "")
+        return _NEW.format(limit=limit, shared=shared, searched=for_postgres(SEARCHED))
 
 
 def place_of(scope: Scope, within: Within) -> Place:

@@ -26,6 +26,7 @@ from aforesaid.store.postgres.vectors import halves
 from aforesaid.store.signs import Signs, in_words
 from aforesaid.store.sized_cache import SizedCache
 from aforesaid.store.sql.messages import add_filter, inside
+from aforesaid.store.sql.tables import NOT_SEARCHED, SEARCHED
 from aforesaid.tasks import to_the_end
 
 if TYPE_CHECKING:
@@ -47,8 +48,8 @@ _SCORE: Final = "-(v.value::vector <#> {vector}::vector)"
 _SCORES: Final = f"""
 SELECT v.seq, {_SCORE} AS score FROM meaning v {{join}} WHERE {{limit}} AND v.embedder = {{embedder}}
 """
-_NEWEST_OF_USER: Final = """
-v.seq != ALL(ARRAY(SELECT log.seq FROM log WHERE log.space = $1 AND log.owner = $2 AND log.replaced))
+_OF_USER: Final = f"""
+v.seq != ALL(ARRAY(SELECT log.seq FROM log WHERE log.space = $1 AND log.owner = $2 AND {for_postgres(NOT_SEARCHED)}))
 """
 _BEST: Final = """
 WITH scored AS MATERIALIZED ({scores}), best AS (SELECT * FROM scored ORDER BY score DESC, seq DESC LIMIT {limit})
@@ -65,12 +66,12 @@ SELECT place.messages, place.revision, embedder.up_to
 _SIGNS_OF_USER: Final = f"""
 SELECT v.seq, bit_send(binary_quantize(v.value)) FROM meaning v
  WHERE v.space = $1 AND v.owner = $2 AND v.embedder = $3 AND v.seq > $4 AND v.seq <= $5
-   AND {_NEWEST_OF_USER} ORDER BY v.seq LIMIT $6
+   AND {_OF_USER} ORDER BY v.seq LIMIT $6
 """
 _SIGNS_OF_THREAD: Final = f"""
 SELECT v.seq, bit_send(binary_quantize(v.value)) FROM meaning v {_JOIN_LOG}
  WHERE log.space = $1 AND log.thread = $2 AND v.embedder = $3 AND log.seq > $4 AND log.seq <= $5
-   AND log.shared AND NOT log.replaced ORDER BY log.seq LIMIT $6
+   AND log.shared AND {for_postgres(SEARCHED)} ORDER BY log.seq LIMIT $6
 """
 _VALUES_OF: Final = """
 SELECT seq, halfvec_send(value) FROM meaning WHERE space = $1 AND embedder = $2 AND seq = ANY($3::bigint[]) ORDER BY seq
@@ -202,9 +203,9 @@ async def _compared(queries: Queries, question: questions.SearchVector) -> Simil
 
     limits = await answered(queries, inside(question.scope, question.within))
     add_filter(limits, question.where)
-    join, where = _JOIN_LOG, f"{limits} AND NOT log.replaced"
+    join, where = _JOIN_LOG, f"{limits} AND {for_postgres(SEARCHED)}"
     if question.within == "user" and question.where == EVERY_MESSAGE:
-        join, where = "", f"{str(limits).replace('log.', 'v.')} AND {_NEWEST_OF_USER}"
+        join, where = "", f"{str(limits).replace('log.', 'v.')} AND {_OF_USER}"
     vector, embedder = limits.bind(Vector(question.vector)), limits.bind(question.embedder)
     scores = _SCORES.format(vector=vector, embedder=embedder, join=join, limit=where)
     most, also = limits.bind(max(_MANY, question.limit)), limits.bind(list(question.also))

@@ -18,7 +18,7 @@ from aforesaid.domain.retention import Discard, PutMark
 from aforesaid.domain.transfer import Restore, Restored, as_expected
 from aforesaid.store.rules import agenda, known, memories, summaries
 from aforesaid.store.rules.driving import Rule
-from aforesaid.store.rules.purging import withdraw
+from aforesaid.store.rules.purging import set_aside, withdraw
 from aforesaid.store.rules.retention import discard
 
 _ROWS: Final[Mapping[type, Callable[[Any], Rule[Restored]]]] = {
@@ -45,6 +45,7 @@ def _restore(step: Restore) -> Rule[Restored]:
 
 RULES: Final[Mapping[type, Callable[[Any], Rule[Any]]]] = {
     change.Withdraw: withdraw,
+    change.SetAside: set_aside,
     change.Archive: summaries.archive,
     change.RollBack: summaries.roll_back,
     summary_change.AddView: summaries.add_view,

@@ -14,7 +14,7 @@ from datetime import date
 from typing import NamedTuple
 
 from aforesaid.domain.agenda import Entry, Subject
-from aforesaid.domain.change import Withdraw
+from aforesaid.domain.change import SetAside, Withdraw
 from aforesaid.domain.checks import microseconds, moment
 from aforesaid.domain.clock import now
 from aforesaid.domain.counting import counted
@@ -24,7 +24,7 @@ from aforesaid.domain.message import Draft, Message
 from aforesaid.domain.scope import Scope, is_direct
 from aforesaid.domain.summary import Summary
 from aforesaid.domain.transfer import Purged
-from aforesaid.store.questions import Memories, VersionsOf
+from aforesaid.store.questions import Memories, MessagesByNumber, VersionsOf
 from aforesaid.store.rules.driving import Rule, ask
 from aforesaid.store.rules.expected import expect_user
 from aforesaid.store.rules.lookups import (
@@ -50,6 +50,7 @@ from aforesaid.store.rules.writes import (
     EraseMessages,
     EraseSummaries,
     EraseUser,
+    HideMessages,
     PutEntries,
     RecordAudit,
 )
@@ -114,6 +115,18 @@ def replace_version(draft: Draft) -> Rule[None]:
     # Most messages led to no memory; then the user's memories need not be read.
     if gone and (yield from ask(MemoriesFrom(scope.space, sorted(gone)))):
         yield from _deactivate(scope, gone, EDITED, "edit_message", "aforesaid")
+
+
+def set_aside(change: SetAside) -> Rule[None]:
+    """Hide the messages of a branch, and deactivate memories that rest on them alone."""
+    scope = change.scope
+    found = yield from ask(MessagesByNumber(scope, change.messages))
+    hidden = [message.seq for message in found if not message.replaced]
+    if not hidden:
+        return
+    yield HideMessages(scope, hidden)
+    if (yield from ask(MemoriesFrom(scope.space, hidden))):
+        yield from _deactivate(scope, set(hidden), EDITED, "edit_message", "aforesaid")
 
 
 def _deactivate(scope: Scope, gone: set[int], reason: str, action: str, actor: str) -> Rule[None]:

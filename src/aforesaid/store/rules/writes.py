@@ -102,6 +102,14 @@ class ReleaseMessages(Write[None]):
 
 
 @dataclass(frozen=True, slots=True)
+class HideMessages(Write[None]):
+    """Mark messages of the user as replaced, though there are no newer versions of them."""
+
+    scope: Scope
+    seqs: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
 class DescribeSession(Write[None]):
     """Set who opened a session, its timeout, and whether it was detected automatically. One that is unknown is not."""
 

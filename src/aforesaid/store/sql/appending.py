@@ -55,6 +55,8 @@ class Returning(NamedTuple):
     message: Prepared
     seq: int
     session: str
+    hidden: bool
+    """Whether it did not count any more where it came from."""
 
 
 class Version(NamedTuple):
@@ -82,7 +84,8 @@ def prepare_change(change: Change, indexed: Callable[[Sequence[str]], Any]) -> C
     if isinstance(change, AddMessage):
         return prepare(change, indexed)
     if isinstance(change, Restore) and isinstance(message := change.row, Message):
-        return Returning(change, prepare(AddMessage(draft_of(message)), indexed), message.seq, message.session)
+        ready = prepare(AddMessage(draft_of(message)), indexed)
+        return Returning(change, ready, message.seq, message.session, message.replaced)
     return change
 
 

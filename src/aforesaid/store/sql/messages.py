@@ -128,6 +128,7 @@ def add_filter(limits: Conditions, where: MessageFilter) -> None:
     limits.add_if(f"log.author = {A_USER}", where.author)
     limits.add_if("log.at >= {0}", where.since)
     limits.add_if("log.at < {0}", where.until)
+    limits.add_if("log.given_id = {0}", where.given_id)
     for key, wanted in where.metadata:
         limits.add(
             f"""
@@ -147,12 +148,18 @@ def _type(wanted: Scalar) -> str:
     return "type = 'text'" if isinstance(wanted, str) else "type IN ('integer', 'real')"
 
 
-def _by_time(within: Within) -> str:
-    """Return the log with the index that has a scope's messages in order of time.
+def _index(within: Within, where: MessageFilter) -> str:
+    """Return the index that has a scope's messages in order of time, or the few with an id.
 
-    SQLite needs the name of the index, because its planner does not know how large a user's log is.
+    SQLite needs its name, because its planner does not know how large a user's log is.
     """
-    return f"log[[ ~  INDEXED BY {'log_by_owner_time' if within == 'user' else 'log_by_time'}]]"
+    if where.given_id is not None:
+        return "log_by_given_id"
+    return "log_by_owner_time" if within == "user" else "log_by_time"
+
+
+def _by_time(within: Within, where: MessageFilter) -> str:
+    return f"log[[ ~  INDEXED BY {_index(within, where)}]]"
 
 
 def messages(question: questions.Messages) -> Answer[list[Message]]:
@@ -170,8 +177,8 @@ def messages(question: questions.Messages) -> Answer[list[Message]]:
     if question.after is not None:
         limits.add("(log.at, log.seq) > ({0}, {1})", *question.after)
         order = "ORDER BY log.at, log.seq"
-    index = "log_by_owner_time" if question.within == "user" else "log_by_time"
     page = f"{order} LIMIT {limits.bind(question.limit)}"
+    index = _index(question.within, question.where)
     picked = f"[[ ~ log.seq IN (SELECT seq FROM log INDEXED BY {index} WHERE ]]{limits} {page}"
     found = yield from rows(f"{MESSAGE} WHERE {picked}[[ ~ ) {order}]]", *limits.values)
     return records.messages(found if question.after is not None else reversed(found))
@@ -192,7 +199,7 @@ def count(question: questions.MessageCount) -> Answer[int]:
     add_filter(limits, question.where)
     if not question.archived:
         limits.add(ACTIVE.format("log"))
-    ((found,),) = yield from rows(f"SELECT count(*) FROM {_by_time(question.within)} WHERE {limits}", *limits.values)
+    ((found,),) = yield from rows(f"SELECT count(*) FROM {_by_time(question.within, question.where)} WHERE {limits}", *limits.values)
     return int(found)
 
 
@@ -278,7 +285,7 @@ def sessions(question: questions.Sessions) -> Answer[list[Session]]:
     values = tuple(limits.values)
     limits.add("(log.at, log.seq) < ({0}, {1})", LARGEST, LARGEST)
     text = f"""
-    SELECT log.at, log.seq, log.session FROM {_by_time(question.within)} WHERE {limits}
+    SELECT log.at, log.seq, log.session FROM {_by_time(question.within, question.where)} WHERE {limits}
      ORDER BY log.at DESC, log.seq DESC LIMIT {_PAGE}
     """
     found: dict[int, None] = {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import date
 from typing import Final
 
+from aforesaid.domain.details import TAKEN_BACK
 from aforesaid.store import records
 
 USER_ID: Final = "(SELECT id FROM person WHERE space = $1 AND name = {0})"
@@ -19,7 +20,15 @@ OWNED: Final = f"[[space = $1 AND ]]owner = {USER}"
 BY_NAME: Final = "space = $1 AND [[owner ~ user]] = $2"
 """The same, for tables that hold names in both databases."""
 NEWEST: Final = "[[NOT log.replaced ~ log.replaced = 0]]"
-"""The condition that leaves out older versions of messages."""
+"""The condition that leaves out messages that do not count any more."""
+_LATEST: Final = f"""
+log.details IS DISTINCT FROM '{TAKEN_BACK}'
+AND NOT EXISTS (SELECT 1 FROM log n WHERE [[n.space = log.space AND ]]n.replaces = log.seq)
+"""
+SEARCHED: Final = f"({NEWEST} OR ({_LATEST}))"
+"""The condition for messages that a search finds: those that count, and those that were set aside with their branch."""
+NOT_SEARCHED: Final = f"[[log.replaced ~ log.replaced = 1]] AND NOT ({_LATEST})"
+"""The condition for all others, in a form that the index of replaced messages answers."""
 ACTIVE: Final = "[[{0}.active ~ {0}.active = 1]]"
 """The condition for active rows. SQLite's partial indexes need it in this form."""
 

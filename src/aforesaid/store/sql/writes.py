@@ -20,6 +20,7 @@ _USER_ROW: Final = "space = $1 AND name = $2"
 _NUMBERED: Final = "[[space = $1 AND ]]id = $2"
 _ARCHIVE: Final = f"UPDATE log SET active = false, chunk = $2 WHERE [[space = $1 AND ]]{listed('seq', '$3')}"
 _RELEASE: Final = f"UPDATE log SET active = true, chunk = NULL WHERE {OWNED} AND chunk = $3"
+_HIDE: Final = f"UPDATE log SET replaced = true WHERE [[space = $1 AND ]]{listed('seq', '$2')}"
 _ARCHIVED: Final = f"UPDATE person SET archived = archived + $3, open_turns = open_turns - $4 WHERE {_USER_ROW}"
 _REMOVE_SETTING: Final = f"DELETE FROM setting WHERE {OWNED} AND key = $3"
 _REMOVE_MARK: Final = "DELETE FROM mark WHERE [[space = '' AND ]]name = $1"
@@ -138,6 +139,10 @@ def _archive_messages(transaction: WriteTransaction, write: writes.ArchiveMessag
 def _release_messages(transaction: WriteTransaction, write: writes.ReleaseMessages) -> None:
     transaction.later(_RELEASE, *write.scope[:2], write.chunk)
     transaction.later(_ARCHIVED, *write.scope[:2], -write.messages, -write.turns)
+
+
+def _hide_messages(transaction: WriteTransaction, write: writes.HideMessages) -> None:
+    transaction.later(_HIDE, write.scope.space, list(write.seqs))
 
 
 def add_summary(transaction: WriteTransaction, write: writes.AddSummary) -> int:

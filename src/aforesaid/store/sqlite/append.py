@@ -125,7 +125,7 @@ class Appender:
         seq = max(self.next_seq, step.seq)
         name = automatic_name(seq) if opening_message(step.session) == step.seq else step.session
         session = self.sessions.enter(draft, step.message.silence, thread, owner, seq, name)
-        self._collect(step.message._replace(draft=draft), owner, thread, session, seq)
+        self._collect(step.message._replace(draft=draft), owner, thread, session, seq, hidden=step.hidden)
         if isinstance(version, Version):
             self._replace(draft)
         return Restored(seq, True)
@@ -138,7 +138,9 @@ class Appender:
         self.write_messages()
         replace_version(self._transaction.later, draft)
 
-    def _collect(self, step: Prepared, owner: int, thread: int, session: int, seq: int) -> None:
+    def _collect(
+        self, step: Prepared, owner: int, thread: int, session: int, seq: int, *, hidden: bool = False
+    ) -> None:
         """Have a message written with the next ones."""
         draft, words = step.draft, step.words
         scope = draft.scope
@@ -149,7 +151,7 @@ class Appender:
         row = (seq, owner, thread, shared_thread is not None, session, author, draft.role, draft.name, draft.text)
         self._messages.append(
             (*row, draft.at, draft.stored_at, draft.id, words, step.hash)
-            + (draft.replaces, draft.is_tombstone, draft.details)
+            + (draft.replaces, hidden or draft.is_tombstone, draft.details)
         )
         if step.terms is not None:
             self._index.append((seq, prefixed_terms(owner, shared_thread, step.terms)))

@@ -28,6 +28,7 @@ from aforesaid.store.dialects import for_sqlite
 from aforesaid.store.matrix import Few, Matrix
 from aforesaid.store.sized_cache import SizedCache
 from aforesaid.store.sql import messages
+from aforesaid.store.sql.tables import NOT_SEARCHED, SEARCHED
 from aforesaid.store.sqlite import rows
 from aforesaid.store.sqlite.indexing import Place, is_complete_for
 from aforesaid.store.sqlite.names import find_person, find_thread
@@ -44,29 +45,30 @@ _HELD: Final = 150_000
 """Maximum vectors of one place that are in memory: 150 MB. Of more, their signs are, a sixteenth of that."""
 
 # One text for each column: handing over rows one by one takes several times as long. The inner limit keeps the order.
-_COLUMNS: Final = """
+_COLUMNS: Final = f"""
 SELECT count(*), group_concat(seq), group_concat(at), group_concat(thread), group_concat(assistant),
        group_concat(words), group_concat(session), json_group_array(speaker)
   FROM (SELECT log.seq AS seq, log.at AS at, log.thread AS thread, log.role = 'assistant' AS assistant,
                log.words AS words, log.session AS session, coalesce(log.name, a.name) AS speaker
-          FROM log JOIN person a ON a.id = log.author WHERE {limit} AND log.seq > ? AND log.replaced = 0
+          FROM log JOIN person a ON a.id = log.author WHERE {{limit}} AND log.seq > ?
+           AND {for_sqlite(SEARCHED)}
          ORDER BY log.seq LIMIT ?)
 """
-_OF_OWNER: Final = """
+_OF_OWNER: Final = f"""
 SELECT n, seq, value FROM vector WHERE embedder = ?1 AND n > ?2 AND owner = ?3
-   AND seq NOT IN (SELECT log.seq FROM log WHERE log.owner = ?3 AND log.replaced = 1) ORDER BY n
+   AND seq NOT IN (SELECT log.seq FROM log WHERE log.owner = ?3 AND {for_sqlite(NOT_SEARCHED)}) ORDER BY n
 """
 _BY_NUMBER: Final = """
 SELECT seq, value FROM vector
  WHERE embedder = (SELECT id FROM embedder WHERE name = ?) AND seq IN (SELECT value FROM json_each(?))
 """
-_OF_THREAD: Final = """
+_OF_THREAD: Final = f"""
 SELECT v.n, v.seq, v.value FROM log JOIN vector v ON v.seq = log.seq AND v.embedder = ? AND v.n > ?
- WHERE log.shared = 1 AND log.thread = ? AND log.replaced = 0 ORDER BY v.seq
+ WHERE log.shared = 1 AND log.thread = ? AND {for_sqlite(SEARCHED)} ORDER BY v.seq
 """
-_NEW_OF_THREAD: Final = """
+_NEW_OF_THREAD: Final = f"""
 SELECT v.n, v.seq, v.value FROM vector v CROSS JOIN log ON log.seq = v.seq
- WHERE v.embedder = ? AND v.n > ? AND log.shared = 1 AND log.thread = ? AND log.replaced = 0
+ WHERE v.embedder = ? AND v.n > ? AND log.shared = 1 AND log.thread = ? AND {for_sqlite(SEARCHED)}
  ORDER BY v.n
 """
 
@@ -191,7 +193,7 @@ def _extend_roll(connection: apsw.Connection, roll: Roll, place: Place) -> int:
     """Add a block of messages that the roll does not have yet, and return how many they are."""
     import numpy as np  # noqa: PLC0415 - loaded with the first search
 
-    query = _COLUMNS.format(limit=place.limit)
+    query = _COLUMNS.replace("{limit}", place.limit)
     count, *numbers, speakers = rows.one(connection.execute(query, (place.number, roll.last, _BLOCK)))
     if count:
         seq, at, thread, assistant, length, session = (
