@@ -4,12 +4,39 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from random import Random
+from typing import Any
 
 import pytest
+from openai import OpenAI
 
+from aforesaid.domain.scope import chat_thread
 from aforesaid.testing import Request
 from server.talking import Chat, Talk, ask, log_of, talking
+
+CHAT_ID = "X-OpenWebUI-Chat-Id"
+
+
+def threads_of(talk: Talk, request: pytest.FixtureRequest) -> list[list[str]]:
+    """The chats of the test's user, each as the lines that count in it."""
+    threads: dict[str, list[str]] = {}
+    for message in talk.stored(space=request.node.name[:200]):
+        threads.setdefault(message.thread, []).append(f"{message.role}: {message.text}")
+    return sorted(threads.values())
+
+
+def found(talk: Talk, request: pytest.FixtureRequest, words: str) -> list[str]:
+    person = talk.server.served.memory.user("ann", space=request.node.name[:200])
+    return [hit.text for hit in talk.server.run(person.search(words, limit=20))]
+
+
+def portrait(talk: Talk, request: pytest.FixtureRequest) -> str:
+    talk.log()
+    talk.server.run(talk.server.served.memory.upkeep())
+    person = talk.server.served.memory.user("ann", space=request.node.name[:200])
+    return talk.server.run(person.portrait()) or ""
 
 
 def chat_turn(chat: Chat, name: str, number: int) -> None:
@@ -293,3 +320,155 @@ def test_the_answer_to_a_tools_result_is_a_further_answer(talk: Talk, request: p
         "assistant: It is 21 degrees.",
         "user: Thanks.",
     ]
+
+
+@pytest.mark.defect("S3")
+@pytest.mark.req("G16")
+@pytest.mark.parametrize("greeting", [["Good day.", "Good evening."], ["Good day.", "Good day."]])
+def test_two_chats_that_begin_alike_keep_all_that_was_said(
+    talk: Talk, request: pytest.FixtureRequest, greeting: list[str]
+) -> None:
+    answers = iter([*greeting, "A fine city.", "Gladly.", "Lovely.", "Done."])
+    talk.model.say(lambda _: next(answers))
+    with talk.client() as client:
+        one, other = Chat(client), Chat(client)
+        one.say("Hello")
+        other.say("Hello")
+        one.say("I live in Rome with my wife Carla.")
+        other.say("I need help with Python.")
+        one.say("What shall we visit?")
+        other.say("Write a loop.")
+    assert threads_of(talk, request) == sorted([one.lines, other.lines])
+    assert "I live in Rome with my wife Carla." in found(talk, request, "Rome Carla")
+    assert "Rome" in portrait(talk, request)
+
+
+@pytest.mark.defect("S4")
+@pytest.mark.req("G16")
+@pytest.mark.parametrize("headers", [{}, {CHAT_ID: "trip"}], ids=["without a chat id", "with a chat id"])
+def test_a_branch_that_is_returned_to_counts_again(
+    talk: Talk, request: pytest.FixtureRequest, headers: dict[str, str]
+) -> None:
+    with talk.client(**headers) as client:
+        chat = Chat(client)
+        chat.say("Guess where I live now.")
+        chat.say("I moved to Spain.")
+        chat.say("What is the capital of Spain?")
+        spain = list(chat.messages)
+        del chat.messages[2:]
+        chat.say("I moved to Portugal.")
+        assert threads_of(talk, request) == [chat.lines]
+        portugal = list(chat.messages)
+        chat.messages = list(spain)
+        chat.say("Where is the beach?")
+        assert threads_of(talk, request) == [chat.lines]
+        assert "Spain" in portrait(talk, request)
+        assert "Portugal" not in portrait(talk, request)
+        chat.messages = portugal
+        chat.say("And the mountains?")
+    assert threads_of(talk, request) == [chat.lines]
+    for text in ("I moved to Spain.", "I moved to Portugal.", "Where is the beach?", "What is the capital of Spain?"):
+        assert found(talk, request, text).count(text) == 1, "each branch is found, and each message once"
+
+
+@pytest.mark.defect("S4")
+@pytest.mark.req("G16")
+def test_an_earlier_turn_that_is_edited_leaves_all_after_it_in_its_branch(
+    talk: Talk, request: pytest.FixtureRequest
+) -> None:
+    with talk.client() as client:
+        chat = Chat(client)
+        for number in range(4):
+            chat_turn(chat, "one", number)
+        del chat.messages[3:]
+        chat.answer()
+        chat_turn(chat, "one", 9)
+    assert threads_of(talk, request) == [chat.lines]
+    assert "user: one says line 3" in talk.versions(request)
+    assert "one says line 3" in found(talk, request, "one says line 3")
+
+
+def test_a_request_that_is_sent_twice_at_once_is_stored_once(talk: Talk, request: pytest.FixtureRequest) -> None:
+    with talk.client() as client, ThreadPoolExecutor(4) as pool:
+        chat = Chat(client)
+        chat_turn(chat, "one", 0)
+        sent = [*chat.messages, {"role": "user", "content": "Once."}]
+        list(pool.map(lambda _: ask(client, *sent), range(4)))
+    assert log_of(talk, request).count("user: Once.") == 1
+    assert [line for line in talk.versions(request) if line == "user: Once."] == ["user: Once."]
+
+
+class Client:
+    """A chat app at random: it begins as others do, edits, has answers written anew, and returns to older branches."""
+
+    def __init__(self, openai: OpenAI, dice: Random, chat_id: str | None) -> None:
+        self.openai, self.dice, self.chat_id = openai, dice, chat_id
+        self.messages: list[dict[str, Any]] = []
+        self.branches: list[list[dict[str, Any]]] = []
+
+    def step(self, words: str) -> None:
+        move = self.dice.random()
+        asked = [place for place, each in enumerate(self.messages) if each["role"] == "user"]
+        if asked and move < 0.5:
+            self.branches.append(list(self.messages))
+            if move < 0.2:  # an edit
+                del self.messages[self.dice.choice(asked) :]
+            elif move < 0.35:  # another answer
+                del self.messages[self.dice.choice(asked) + 1 :]
+            else:
+                self.messages = list(self.dice.choice(self.branches))
+        if not self.messages or self.messages[-1]["role"] == "assistant":
+            same = self.dice.random() < (0.3 if self.messages else 0.8)
+            self.messages.append({"role": "user", "content": "Hello" if same else words})
+        headers = {} if self.chat_id is None else {CHAT_ID: self.chat_id}
+        heard = ask(self.openai, *self.messages, extra_headers=headers)
+        self.messages.append({"role": "assistant", "content": heard})
+
+    @property
+    def lines(self) -> list[str]:
+        return [f"{each['role']}: {each['content']}" for each in self.messages]
+
+
+@pytest.mark.defect("S3", "S4")
+@pytest.mark.req("G16")
+@pytest.mark.parametrize("block", range(2))
+def test_chats_at_random_are_kept_as_their_clients_hold_them(
+    talk: Talk, request: pytest.FixtureRequest, block: int
+) -> None:
+    """Up to six chats of one person that begin alike, in any order: 2 interleavings, or 1,000 with --torture.
+
+    A chat without an id that got the same answers as another cannot be told from it: it may be the beginning of it.
+    """
+    each = 500 if request.config.getoption("--torture") else 1
+    for seed in range(block * 500, block * 500 + each):
+        dice = Random(seed)
+        space = f"{request.node.name}-{seed}"[:200]
+        key = talk.server.key(space=space)
+        said: set[str] = set()
+
+        def script(_: Request, dice: Random = dice, said: set[str] = said, seed: int = seed) -> str:
+            said.add(word := "Good day." if dice.random() < 0.4 else f"answer{seed}x{len(said)}")
+            return word
+
+        talk.model.say(script)
+        with talk.client(key) as openai:
+            ids = [f"chat {number}" if dice.random() < 0.4 else None for number in range(dice.randint(2, 6))]
+            clients = [Client(openai, dice, chat_id) for chat_id in ids]
+            for number in range(25):
+                said.add(words := f"question{seed}x{number}")
+                dice.choice(clients).step(words)
+        threads: dict[str, list[str]] = {}
+        for message in talk.stored(space=space):
+            threads.setdefault(message.thread, []).append(f"{message.role}: {message.text}")
+        for client in clients:
+            if client.chat_id is not None:
+                assert threads.get(chat_thread("ann", client.chat_id), []) == client.lines, seed
+            elif client.messages:
+                assert any(lines[: len(client.lines)] == client.lines for lines in threads.values()), seed
+        person = talk.server.served.memory.user("ann", space=space)
+        sent = {message["content"] for client in clients for message in client.messages}
+        for branch in (branch for client in clients for branch in client.branches):
+            sent |= {message["content"] for message in branch}
+        for text in sent | {word for word in said if word.startswith("answer")}:
+            hits = talk.server.run(person.search(text, limit=5))
+            assert any(hit.text == text for hit in hits), (seed, text)

@@ -1,4 +1,4 @@
-"""Nothing but the models of the provider can be reached below /v1/models."""
+"""Nothing but models and responses of the provider can be reached below /v1/models and /v1/responses."""
 
 from __future__ import annotations
 
@@ -42,3 +42,43 @@ def test_ids_of_models_arrive_as_they_are(talk: Talk, path: str) -> None:
     httpx2.get(f"{talk.server.address}/v1/models/{path}", headers=headers)
     (request,) = talk.model.requests
     assert request.path == f"/v1/models/{path}"
+
+
+@pytest.mark.defect("S9")
+@pytest.mark.parametrize(
+    "name",
+    [
+        "%2e%2e",
+        "%2E%2E",
+        "..",
+        ".",
+        "%2e",
+        "...",
+        "resp.1",
+        "a%2Fb",
+        "a%5cb",
+        "a;b",
+        "a%3Fb",
+        "a%23b",
+        "a%25b",
+        "a%00",
+        "-a",
+    ],
+)
+@pytest.mark.parametrize(
+    ("method", "below"), [("GET", ""), ("DELETE", ""), ("POST", "/cancel"), ("GET", "/input_items")]
+)
+def test_an_id_of_a_response_that_leads_elsewhere_is_refused_and_not_sent_on(
+    talk: Talk, method: str, below: str, name: str
+) -> None:
+    headers = {"Authorization": f"Bearer {talk.key}"}
+    url = httpx2.URL(talk.server.address).copy_with(raw_path=f"/v1/responses/{name}{below}".encode())
+    assert httpx2.request(method, url, headers=headers).status_code in {400, 404, 405}
+    assert talk.model.requests == []
+
+
+def test_ids_of_responses_arrive_as_they_are(talk: Talk) -> None:
+    headers = {"Authorization": f"Bearer {talk.key}"}
+    httpx2.delete(f"{talk.server.address}/v1/responses/resp_68a-b:c", headers=headers)
+    (request,) = talk.model.requests
+    assert request.path == "/v1/responses/resp_68a-b:c"

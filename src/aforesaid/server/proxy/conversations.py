@@ -1,30 +1,35 @@
-"""Recognising the conversation that a request goes on with.
+"""Recognising the chat that a request goes on with.
 
-A conversation is found by the hash chain of its questions (`hash_chain`), or by the texts of its turns if its beginning
-is missing. Different chats can begin with the same messages: examples, or instructions that a program writes. So a
-question is taken for an edited version of a stored one only if the app sends the id of the chat, or if an answer that
-this server passed on stands before it in the request. Otherwise it begins a new chat.
+A chat is its questions and its answers. It is found by their hash chain (`hash_chain`), or by the texts of its turns if
+its beginning is missing. A thread holds one chat in all its versions: a tree of turns, of which one branch counts. A
+request that leaves this branch, because a turn was edited, written anew or returned to, makes its own branch the one
+that counts; the other is set aside (`domain.change.SetAside`).
+
+Different chats can begin alike. An answer that was passed on once belongs to one chat. Where a request has no such
+answer before it leaves the branch, it may be an edit or another chat; then nothing that a person said is set aside, and
+the request becomes a chat of its own. An app that sends the id of its chat leaves no such doubt.
 
 A client whose provider stores the history sends the id of the reply that it goes on from. The reply is stored with that
-id as metadata, so the place in the chain is found again too.
+id as metadata, so its place in the chain is found again too.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from cachetools import LRUCache
 
 from aforesaid.domain.message import Message
 from aforesaid.domain.message_filter import MessageFilter
-from aforesaid.domain.scope import Scope, chat_thread
+from aforesaid.domain.scope import Scope, chat_name, chat_thread
 from aforesaid.errors import NotFound
 from aforesaid.memory import Memory
 from aforesaid.server.proxy.caller import Caller
-from aforesaid.server.proxy.hash_chain import Link, chain, hashed, node_of, root_of
+from aforesaid.server.proxy.hash_chain import Link, base_id, chain, hashed, is_link, node_of, parent_of, root_of
 from aforesaid.server.proxy.turns import Turn, align
 from aforesaid.store import questions
 
@@ -35,15 +40,21 @@ _MOST_COMPARED: Final = 400
 """Messages of a thread that are compared with a request: twice as many as it has turns and 12 more, at most 400."""
 _HISTORY: Final = 40
 """Turns that a request is taken to have when the provider has its history: as many messages are not repeated to it."""
+_WHOLE_CHAT: Final = 10_000
+"""Maximum messages of a chat that another chat takes over, when it turns out to be one of its own."""
+_ALIKE: Final = 20
+"""Maximum chats that begin alike among which the one of a request is looked for, and answers that are looked up."""
 _REPLIES: Final = 100_000
 """Replies of which the place in a conversation is held in memory. Others are looked up in the store."""
 REPLY_ID: Final = "response"
 """The metadata key of a stored reply that has the id by which the provider and the client know it."""
 FROM_CLIENT: Final = "from_client"
-"""The metadata key of a stored answer that a client sent and this server did not pass on. It may be an example."""
+"""The metadata key of a stored answer that came with a request: an example, or a further row of an earlier answer."""
+_RECOGNISED: Final = re.compile(r"[0-9a-f]{20}(-[0-9]+)?")
+"""Names of chats that were recognised: a place in the hash chain, and what tells chats apart that begin alike."""
 _SENT_AGAIN: Final = timedelta(minutes=30)
-"""A single message that is sent again within this time is taken for a new try at its answer, as the profiles' sessions
-end after this silence; later it begins a new chat."""
+"""A beginning that is sent again within this time is taken for a new try at its answer, as the profiles' sessions end
+after this silence; later it begins a new chat."""
 
 
 class NewTurn(NamedTuple):
@@ -52,11 +63,12 @@ class NewTurn(NamedTuple):
     turn: Turn
     id: str
     replaces: str | None = None
-    """The id of the earlier version of this turn."""
+    """The id of the row of the same turn that was set aside before."""
+    metadata: dict[str, Any] | None = None
 
 
 class Place(NamedTuple):
-    """A place in a conversation, after the question with this hash."""
+    """A place in a conversation, after the turn with this hash."""
 
     thread: str
     node: str
@@ -69,14 +81,34 @@ class Conversation:
     thread: str
     """The thread to store in."""
     node: str
-    """The hash of all questions: the answer is stored under it."""
+    """The hash of all turns: the answer is stored after it."""
     new: tuple[NewTurn, ...] = ()
     known: frozenset[int] = frozenset()
     """Sequence numbers of the stored messages that the client has."""
     here: frozenset[int] = field(default=frozenset(), repr=False)
     """Sequence numbers of the newest messages of the conversation's thread."""
-    answered_by: str | None = None
-    """The id of the answer that the next one replaces."""
+    aside: tuple[int, ...] = ()
+    """Messages to set aside once the request is stored: the branch that it leaves."""
+    answers: tuple[int, ...] = ()
+    """Messages to set aside once there is a new answer: the older ones to the same question, and what followed them."""
+    newest: int = 0
+    """The number of the newest message of the thread: rows that are added for a turn are told apart by it."""
+
+
+class _Fork(NamedTuple):
+    """Where a request leaves the branch of a thread that counts."""
+
+    there: Conversation
+    path: tuple[Message, ...]
+    """The stored messages of the request's turns, one row of each, oldest first."""
+    shared: tuple[Message, ...]
+    """Those of them that both have in common."""
+    unknown: int
+    """How many of the request's turns are stored nowhere in the thread."""
+    leaves: bool
+    """Whether it leaves a branch that another chat may have, or goes on from an answer that was passed on again."""
+    repeats: bool
+    """Whether the request has nothing new: it asks for another answer."""
 
 
 class Conversations:
@@ -95,40 +127,36 @@ class Conversations:
         `previous` is the id of the reply that the request goes on from, if the provider has the history.
         """
         scope = caller.person(caller.thread).scope
-        if previous is not None and (begin := await self._place_of(scope, previous, caller.thread)) is not None:
-            return await self._after_reply(scope, begin, turns, asks=asks)
+        root = root_of(scope.user, caller.thread)
+        if previous is not None and (place := await self._place_of(scope, previous, caller.thread)) is not None:
+            found = await self._fork_in(scope, place, chain(place.node, turns), _HISTORY, asks=asks)
+            return await self._settled(caller, scope, found, begun_at_reply=True)
         if caller.thread is not None and _has_news_alone(caller, turns):
             return await self._next_message(scope, turns)
-        links = chain(root_of(scope.user), turns)
-        place, found = await self._deepest(scope, links, caller.thread)
-        last: Message | None = None
-        if found is not None:
-            tail = await self._tail(scope, found.thread, len(turns))
-            place = _last_stored(links, place, tail)
-            edits = caller.sends_history or _has_answer(links, found, tail)
-            if caller.thread is None and not edits:
-                last = await self._newest(scope)
-            goes_on = _is_retry(found, last, tail) if len(turns) == 1 else _newest_node(tail) == links[place].node
-            if edits or caller.thread is not None or goes_on:
-                continued = _continued(links, place, tail, found.thread, asks=asks, edits=edits)
-                return _chosen_again(continued, found, tail)
-        if len(turns) > 1 and (aligned := await self._aligned(scope, turns, caller, asks=asks)) is not None:
-            return aligned
+        links = chain(root, turns)
+        stored = await self._deepest(scope, links, caller.thread)
+        fork: _Fork | None = None
+        if stored is not None:
+            fork = await self._fork_in(scope, Place(stored.thread, root), links, len(links), asks=asks)
+        if len(turns) > 1 and (fork is None or fork.unknown > 1):
+            aligned = await self._aligned(scope, turns, caller, asks=asks)
+            if aligned is not None and (fork is None or aligned.unknown < fork.unknown):
+                return await self._settled(caller, scope, aligned)
+        if fork is not None:
+            return await self._settled(caller, scope, fork, links)
         if caller.thread is not None:
-            tail = await self._tail(scope, scope.thread, len(turns))
-            begun = _continued(links, -1, tail, scope.thread, asks=asks)
-            return begun if caller.sends_history else replace(begun, new=_as_said(links), answered_by=None)
-        first = links[0].node if links else root_of(scope.user)
-        # A chat that begins as an earlier one did gets another thread; two servers that store it choose the same one.
-        thread = chat_thread(scope.user, first if last is None else f"{first}-{last.seq}")
-        return _continued(links, -1, (), thread, asks=asks)
+            begun = await self._fork_in(scope, Place(scope.thread, root), links, len(turns), asks=asks)
+            # Several turns of which none is known are no edit of the first one: the client cut or changed its history.
+            return await self._settled(caller, scope, begun if len(turns) == 1 else _beside(begun))
+        thread = chat_thread(scope.user, links[0].node if links else root)
+        return Conversation(thread, links[-1].node if links else root, tuple(map(_as_said, links)))
 
-    def note_reply(self, scope: Scope, reply: str, there: Conversation) -> None:
+    def note_reply(self, scope: Scope, reply: str, thread: str, node: str) -> None:
         """Remember to which place of a conversation a reply belongs, by the id that the provider gave it.
 
         A reply that only calls tools is not stored, so this is the only record of it.
         """
-        self._replies[scope.space, scope.user, reply] = Place(there.thread, there.node)
+        self._replies[scope.space, scope.user, reply] = Place(thread, node)
 
     async def _place_of(self, scope: Scope, reply: str, thread: str | None) -> Place | None:
         """Return the place of a reply; None if the request names another thread than that of the reply."""
@@ -136,76 +164,55 @@ class Conversations:
         if place is None:
             with_id = MessageFilter(role="assistant", metadata=((REPLY_ID, reply),))
             found = await self._memory.store.read(questions.Messages(scope, limit=1, versions=True, where=with_id))
-            if found and found[0].id.startswith("reply:"):
-                place = Place(found[0].thread, found[0].id.split(":")[1])
+            if found and is_link(found[0]):
+                place = Place(found[0].thread, node_of(found[0]))
         if thread is not None:
             return place if place is not None and place.thread == scope.thread else None
         # A chat that was begun without this server goes on in a thread of its own.
         unknown = hashed(root_of(scope.user), reply)
         return place or Place(chat_thread(scope.user, unknown), unknown)
 
-    async def _after_reply(self, scope: Scope, place: Place, turns: Sequence[Turn], *, asks: bool) -> Conversation:
-        """Return the conversation of a request that goes on from a reply.
-
-        Another question after the same reply is a version of the one that was asked there before.
-        """
-        tail = await self._tail(scope, place.thread, _HISTORY)
-        links = chain(place.node, turns)
-        if links:
-            return _continued(links, _last_stored(links, -1, tail), tail, place.thread, asks=asks)
-        seqs = frozenset(message.seq for message in tail)
-        return Conversation(place.thread, place.node, (), seqs, seqs)
-
     async def _next_message(self, scope: Scope, turns: Sequence[Turn]) -> Conversation:
         """Return the conversation of a client that names a thread and sends only what is new: no turn, one or more.
 
         A request without turns has results of tools, which belong to the newest question.
         """
-        tail = await self._tail(scope, scope.thread, len(turns))
+        tail = await self._tail(scope, scope.thread, _compared(len(turns)))
         here = frozenset(message.seq for message in tail)
-        asked = [message for message in tail if message.role == "user"][-max(1, len(turns)) :]
-        node = node_of(asked[-1]) if asked else root_of(scope.user)
+        shown = [message for message in tail if not message.replaced]
+        asked = [message for message in shown if message.role == "user"][-max(1, len(turns)) :]
         said = [(turn.role, turn.words) for turn in turns]
         stored = [("user", Turn("user", message.text).words) for message in asked]
-        if said and said == stored and _is_retry(asked[-1], tail[-1], tail):
-            answers = [message for message in tail if message.seq > asked[-1].seq]
-            known = frozenset(message.seq for message in (*asked, *answers))
-            return Conversation(scope.thread, node, (), known, here, answers[-1].id if answers else None)
+        newest = tail[-1].seq if tail else 0
+        if said and said == stored and _is_retry(asked[-1], shown[-1], shown):
+            answers = tuple(message.seq for message in shown if message.seq > asked[-1].seq)
+            known = frozenset((*(message.seq for message in asked), *answers))
+            return Conversation(scope.thread, node_of(asked[-1]), (), known, here, answers=answers, newest=newest)
+        node = node_of(shown[-1]) if shown else root_of(scope.user, scope.thread)
+        if not turns and asked:
+            node = node_of(asked[-1])
         links = chain(node, turns)
-        return Conversation(scope.thread, links[-1].node if links else node, _as_said(links), frozenset(), here)
+        new = tuple(map(_as_said, links))
+        return Conversation(scope.thread, links[-1].node if links else node, new, frozenset(), here, newest=newest)
 
-    async def _deepest(self, scope: Scope, links: Sequence[Link], thread: str | None) -> tuple[int, Message | None]:
-        """Return the place of the last question that is stored with all before it, and a message of its conversation.
+    async def _deepest(self, scope: Scope, links: Sequence[Link], thread: str | None) -> Message | None:
+        """Return the last turn that is stored after all turns before it.
 
-        The answer that the client has last says most exactly which conversation it is: two chats can begin with the
-        same questions.
+        That is usually the last answer, or the question after it if that is sent again. Turns are stored in order, so
+        otherwise it is searched for by halves.
         """
-        questions = [place for place, link in enumerate(links) if link.turn.role == "user"]
-        if not questions:
-            return -1, None
-        last = questions[-1]
-        answer = next((link for link in reversed(links[:last]) if link.turn.role == "assistant"), None)
-        found = None if answer is None else await self._stored(scope, answer.id, thread)
-        if answer is not None and found is not None and _passed_on(found):
-            return next(place for place in reversed(questions) if links[place].node == answer.node), found
-        for place in questions[:-3:-1]:
-            if (found := await self._stored(scope, links[place].id, thread)) is not None:
-                return place, found
-        return await self._bisected(scope, links, questions[:-2], thread)
-
-    async def _bisected(
-        self, scope: Scope, links: Sequence[Link], questions: Sequence[int], thread: str | None
-    ) -> tuple[int, Message | None]:
-        """Search for the last stored question. Questions are stored in order, so those before it are stored too."""
-        low, high, best = 0, len(questions), None
+        places = [place for place, link in enumerate(links) if link.turn.role == "assistant"]
+        if places and (found := await self._stored(scope, links[places[-1]].id, thread)) is not None:
+            return found
+        low, high, best = 0, places[-1] if places else len(links), None
         while low < high:
             middle = (low + high) // 2
-            found = await self._stored(scope, links[questions[middle]].id, thread)
+            found = await self._stored(scope, links[middle].id, thread)
             if found is None:
                 high = middle
             else:
                 low, best = middle + 1, found
-        return (questions[low - 1] if low else -1), best
+        return best
 
     async def _stored(self, scope: Scope, name: str, thread: str | None) -> Message | None:
         try:
@@ -214,50 +221,231 @@ class Conversations:
             return None
         return found if thread is None or found.thread == scope.thread else None
 
-    async def _aligned(self, scope: Scope, turns: Sequence[Turn], caller: Caller, *, asks: bool) -> Conversation | None:
-        """Recognise a request whose beginning is missing, by the texts of its turns."""
+    async def _fork_in(self, scope: Scope, place: Place, links: Sequence[Link], turns: int, *, asks: bool) -> _Fork:
+        """Lay a request of so many turns along a thread: its newest messages, or all if it leaves them further back."""
+        tail = await self._tail(scope, place.thread, _compared(turns))
+        fork = _fork(_Tree(tail), *place, links, asks=asks)
+        if not fork.shared and len(tail) >= _compared(turns):
+            tail = await self._tail(scope, place.thread, _WHOLE_CHAT)
+            fork = _fork(_Tree(tail), *place, links, asks=asks)
+        return fork
+
+    async def _settled(
+        self,
+        caller: Caller,
+        scope: Scope,
+        fork: _Fork,
+        links: Sequence[Link] = (),
+        *,
+        begun_at_reply: bool = False,
+    ) -> Conversation:
+        """Decide whether a request that leaves the branch that counts is an edit, or another chat."""
+        there = fork.there
+        if caller.sends_history or not (fork.leaves or fork.repeats):
+            return there
+        if begun_at_reply and caller.thread is None:
+            edits = False  # several requests may go on from one reply: none of them hides another
+        else:
+            edits = await self._is_of_one_chat(scope, fork.shared, everywhere=caller.thread is None)
+        if edits:
+            return there
+        if caller.thread is not None:
+            return _beside(fork).there if fork.leaves else there
+        if not fork.leaves and (begun_at_reply or await self._is_new_try(scope, fork)):
+            return there
+        return await self._apart(scope, fork, whole=begun_at_reply or bool(links))
+
+    async def _is_of_one_chat(self, scope: Scope, path: Sequence[Message], *, everywhere: bool) -> bool:
+        """Return whether only one chat can have all these turns: one of the answers was passed on once."""
+        answers = [message for message in path if message.role == "assistant"]
+        for message in list(reversed(answers))[:_ALIKE]:
+            rows = await self._alike(scope, base_id(message))
+            rows = [row for row in rows if everywhere or row.thread == message.thread]
+            rows += [row for row in await self._versions(scope, message) if row.id != base_id(message)]
+            if sum(map(_passed_on, rows)) == 1:
+                return True
+        return False
+
+    async def _alike(self, scope: Scope, name: str) -> list[Message]:
+        """Return the messages with an id in all chats of the user, newest first."""
+        where = MessageFilter(given_id=name)
+        found = await self._memory.store.read(questions.Messages(scope, limit=_ALIKE, versions=True, where=where))
+        return found[::-1]
+
+    async def _versions(self, scope: Scope, message: Message) -> list[Message]:
+        return await self._memory.store.read(questions.VersionsOf(scope, [message.seq]))
+
+    async def _is_new_try(self, scope: Scope, fork: _Fork) -> bool:
+        """Return whether a beginning that is sent again asks for another answer, and does not begin another chat.
+
+        It does if nothing was said since but the answer, and that not long ago.
+        """
+        newest = await self._memory.store.read(questions.Messages(scope, limit=1))
+        last = newest[0] if newest else None
+        if last is None or last.thread != fork.there.thread:
+            return False
+        return not fork.there.answers or _is_recent(last)
+
+    async def _apart(self, scope: Scope, fork: _Fork, *, whole: bool) -> Conversation:
+        """Return a new chat that has the turns of the request. Two servers that store it choose the same thread.
+
+        `whole` says whether it has all turns that lead to the fork, also those that were not read.
+        """
+        there, path = fork.there, fork.path
+        if whole and path and parent_of(path[0]) != root_of(scope.user):
+            path = _Tree(await self._tail(scope, there.thread, _WHOLE_CHAT)).path_to(node_of(path[-1]))
+        copies = [
+            NewTurn(Turn(message.role, message.text), base_id(message), None, _copied(message)) for message in path
+        ]
+        new = [each for each in there.new if each.replaces is None]
+        thread = chat_thread(scope.user, f"{there.node}-{there.newest}")
+        known = frozenset(message.seq for message in path)
+        return Conversation(thread, there.node, (*copies, *new), known, known)
+
+    async def _aligned(self, scope: Scope, turns: Sequence[Turn], caller: Caller, *, asks: bool) -> _Fork | None:
+        """Recognise a request whose beginning is missing, or changed, by the texts of its turns."""
         limit = _compared(len(turns))
         newest = await self._memory.store.read(
             questions.Messages(scope, within="user" if caller.thread is None else "thread", limit=limit)
         )
         threads: dict[str, list[Message]] = {}
         for message in newest:
-            if message.user == scope.user and not message.id.startswith(_PART):
+            mine = message.user == scope.user and (caller.thread is not None or _is_recognised(message.thread))
+            if mine and not message.id.startswith(_PART):
                 threads.setdefault(message.thread, []).append(message)
         whole = len(newest) < limit
         found = [(align(turns, stored, whole=whole), stored) for stored in threads.values()]
         best, stored = max(found, key=lambda each: (len(each[0].known), each[1][-1].seq), default=(None, []))
         if best is None or not best.known:
             return None
-        asked = next((message for message in reversed(best.known) if message.role == "user"), None)
-        node = root_of(scope.user) if asked is None else node_of(asked)
-        edits = caller.sends_history or any(map(_passed_on, best.known))
-        if caller.thread is None and not edits and _newest_node(stored) != node:
+        last = best.known[-1]
+        asked = next((message for message in reversed(stored) if message.role == "user"), None)
+        if caller.thread is None and not any(map(_passed_on, best.known)) and asked not in best.known:
             return None
         # What stands before the known turns was never stored, such as a summary that the client made: it is new.
         ahead = [NewTurn(turn, f"{_PART}{hashed(turn.role, turn.words)}") for turn in turns[: best.first]]
-        rest = chain(node, turns[best.end :])
-        new, answered_by = _versions(rest, stored if edits else ())
-        after = [message for message in stored if message.seq > best.known[-1].seq]
-        if not rest and asks and turns[-1].role == "user" and after:
-            answered_by = after[-1].id
-        return Conversation(
-            best.known[-1].thread,
-            rest[-1].node if rest else node,
-            (*ahead, *new),
-            frozenset(message.seq for message in (*best.known, *(() if rest else after))),
-            frozenset(message.seq for message in stored),
-            answered_by,
-        )
+        tree = _Tree(stored)
+        fork = _fork(tree, last.thread, node_of(last), chain(node_of(last), turns[best.end :]), asks=asks, at=last)
+        there = replace(fork.there, new=(*ahead, *fork.there.new))
+        return fork._replace(there=there, path=best.known, shared=best.known, repeats=fork.repeats and not ahead)
 
-    async def _tail(self, scope: Scope, thread: str, turns: int) -> list[Message]:
+    async def _tail(self, scope: Scope, thread: str, limit: int) -> list[Message]:
+        """Return the newest messages of a thread that are the user's, with all versions."""
         there = scope._replace(thread=thread)
-        found = await self._memory.store.read(questions.Messages(there, within="thread", limit=_compared(turns)))
+        found = await self._memory.store.read(questions.Messages(there, within="thread", limit=limit, versions=True))
         return [message for message in found if message.user == scope.user]
 
-    async def _newest(self, scope: Scope) -> Message | None:
-        found = await self._memory.store.read(questions.Messages(scope, limit=1))
-        return found[0] if found else None
+
+class _Tree:
+    """The turns of a thread, with all their rows, in the order of time."""
+
+    def __init__(self, messages: Sequence[Message]) -> None:
+        self.all = frozenset(message.seq for message in messages)
+        self.newest = max(self.all, default=0)
+        self.rows: dict[str, list[Message]] = {}
+        for message in sorted(messages, key=lambda each: each.seq):
+            if not message.taken_back:
+                self.rows.setdefault(node_of(message), []).append(message)
+        self.branch = [message for message in messages if is_link(message) and not message.replaced]
+        """The turns that count, one after the other."""
+
+    def row(self, node: str) -> Message | None:
+        """Return the row of a turn that counts, or else its newest one."""
+        rows = self.rows.get(node)
+        return None if rows is None else next((row for row in rows if not row.replaced), rows[-1])
+
+    def path_to(self, node: str) -> tuple[Message, ...]:
+        """Return the turns that lead to one, as far as they are known, oldest first."""
+        path: list[Message] = []
+        while (row := self.row(node)) is not None:
+            path.append(row)
+            if not is_link(row):
+                break
+            node = parent_of(row)
+        return tuple(reversed(path))
+
+    def answer_like(self, parent: str, turn: Turn) -> Message | None:
+        """Return an answer at a place of which a client may have sent a part, or more than it."""
+        found = []
+        for rows in self.rows.values():
+            if rows[0].role == "assistant" and is_link(rows[0]) and parent_of(rows[0]) == parent:
+                words = Turn("assistant", rows[0].text).words
+                if words in turn.words or turn.words in words:
+                    found.append(self.row(node_of(rows[0])))
+        return max((row for row in found if row is not None), key=lambda row: (not row.replaced, row.seq), default=None)
+
+
+def _fork(
+    tree: _Tree, thread: str, place: str, links: Sequence[Link], *, asks: bool, at: Message | None = None
+) -> _Fork:
+    """Lay a request along the turns of a thread. `links` are its turns after a place; `at` is the row there."""
+    nodes = {link.node: number for number, link in enumerate(links, 1)}
+    done = max((nodes[node] for node in tree.rows if node in nodes), default=0)
+    node = links[done - 1].node if done else place
+    path = list(tree.path_to(node)) or ([] if at is None else [at])
+    rest = list(links[done:])
+    while rest:
+        turn = rest[0].turn
+        known = tree.row(hashed(node, turn.words))
+        if (known is None or known.role != turn.role) and turn.role == "assistant":
+            known = tree.answer_like(node, turn)
+        if known is None or known.role != turn.role:
+            break
+        path.append(known)
+        node = node_of(known)
+        del rest[0]
+    rest = chain(node, [link.turn for link in rest])
+    on_path = {row.seq for row in path}
+    common = max((number for number, row in enumerate(tree.branch, 1) if row.seq in on_path), default=0)
+    shared = tuple(row for row in path if not row.replaced)
+    left = tree.branch[common:]
+    later = [*(row.role for row in path if row.replaced), *(link.turn.role for link in rest)]
+    if later[:1] == ["user"]:  # an answer that the client leaves out is not replaced by anything
+        while left and left[0].role == "assistant":
+            del left[0]
+    again = [
+        NewTurn(Turn(row.role, row.text), f"{base_id(row)}:{tree.newest}", row.id, _copied(row))
+        for row in path
+        if row.replaced and is_link(row)
+    ]
+    new = (*again, *map(_as_said, rest))
+    seqs = tuple(row.seq for row in left)
+    there = Conversation(
+        thread,
+        rest[-1].node if rest else node,
+        new,
+        tree.all,
+        tree.all,
+        aside=seqs if new else (),
+        answers=seqs if asks and not new else (),
+        newest=tree.newest,
+    )
+    answer = next((row for row in reversed(shared) if row.role == "assistant"), None)
+    if new:
+        leaves = bool(left) or (answer is not None and sum(map(_passed_on, tree.rows[node_of(answer)])) > 1)
+    else:
+        leaves = asks and any(row.role == "user" for row in left)
+    return _Fork(there, tuple(path), shared, len(rest), leaves, asks and not new)
+
+
+def _beside(fork: _Fork) -> _Fork:
+    """Return the same without anything that is set aside: the turns are stored after what is there."""
+    return fork._replace(there=replace(fork.there, aside=(), answers=()), leaves=False, repeats=False)
+
+
+def _is_recognised(thread: str) -> bool:
+    """Return whether a thread is that of a chat without an id. An app that sends ids sends them with each request."""
+    return _RECOGNISED.fullmatch(chat_name(thread)) is not None
+
+
+def _as_said(link: Link) -> NewTurn:
+    return NewTurn(link.turn, link.id, None, {FROM_CLIENT: True} if link.turn.role == "assistant" else None)
+
+
+def _copied(row: Message) -> dict[str, Any] | None:
+    """Return the metadata of a further row of a turn."""
+    kept = dict(row.metadata)
+    return {**kept, FROM_CLIENT: True} if row.role == "assistant" else kept or None
 
 
 def _has_news_alone(caller: Caller, turns: Sequence[Turn]) -> bool:
@@ -273,114 +461,17 @@ def _passed_on(message: Message) -> bool:
     return message.role == "assistant" and not message.metadata.get(FROM_CLIENT)
 
 
-def _has_answer(links: Sequence[Link], found: Message, tail: Sequence[Message]) -> bool:
-    """Return whether a request has an answer that this server passed on, possibly cut: then it is the same chat."""
-    if _passed_on(found):
-        return True
-    answers = {link.node: link.turn.words for link in links if link.turn.role == "assistant"}
-    for message in filter(_passed_on, tail):
-        sent = answers.get(message.id.split(":")[1]) if message.id.startswith("reply:") else None
-        words = Turn("assistant", message.text).words
-        if sent is not None and (sent in words or words in sent):
-            return True
-    return False
-
-
-def _newest_node(tail: Sequence[Message]) -> str | None:
-    """Return the place of the newest question in the hash chain."""
-    return next((node_of(message) for message in reversed(tail) if message.role == "user"), None)
-
-
-def _continued(
-    links: Sequence[Link], place: int, tail: Sequence[Message], thread: str, *, asks: bool, edits: bool = True
-) -> Conversation:
-    """Return a conversation that is stored up to the question at `place`, or from its beginning if that is -1.
-
-    `edits` says whether another question at the same place is a version of a stored one.
-    """
-    if edits and place >= 0 and _edited_back(links, place, tail):
-        place -= 1
-        while place >= 0 and links[place].turn.role != "user":
-            place -= 1
-    rest = list(links[place + 1 :])
-    answered_by = None
-    if place >= 0:
-        node = links[place].node
-        answers = _answers(tail, node)
-        if answers:
-            # The log has the answer as the model gave it. What a client sends of it may be cut or changed.
-            rest = [link for link in rest if link.node != node]
-        if asks and links[-1] is links[place]:
-            answered_by = answers[-1].id if answers else None
-    new, replaced = _versions(rest, tail if edits else ())
-    seqs = frozenset(message.seq for message in tail)
-    node = links[-1].node if links else ""
-    return Conversation(thread, node, tuple(new), seqs, seqs, answered_by or replaced)
-
-
-def _chosen_again(there: Conversation, found: Message, tail: Sequence[Message]) -> Conversation:
-    """Let an older version of an answer count again, if the client goes on with it instead of the newest one."""
-    if not found.replaced or found.role != "assistant":
-        return there
-    turn, (_, node, words, *_) = Turn("assistant", found.text), found.id.split(":")
-    answers = _answers(tail, node)
-    if not answers or not there.new or answers[-1].id.startswith(f"reply:{node}:{words}"):
-        return there
-    return replace(there, new=(NewTurn(turn, f"reply:{node}:{words}", answers[-1].id), *there.new))
-
-
-def _last_stored(links: Sequence[Link], place: int, tail: Sequence[Message]) -> int:
-    """Return the place of the last question from `place` on that is among the stored messages."""
-    nodes = {node_of(message) for message in tail if message.role == "user"}
-    later = (each for each in range(place + 1, len(links)) if links[each].turn.role == "user")
-    return max((each for each in later if links[each].node in nodes), default=place)
-
-
-def _edited_back(links: Sequence[Link], place: int, tail: Sequence[Message]) -> bool:
-    """Return whether the last question is an older version of the one that counts."""
-    asked = links[place]
-    others = [message for message in tail if message.id.startswith(f"turn:{asked.parent}:")]
-    return asked is links[-1] and bool(others) and all(node_of(message) != asked.node for message in others)
-
-
-def _as_said(links: Sequence[Link]) -> tuple[NewTurn, ...]:
-    return tuple(NewTurn(link.turn, link.id) for link in links)
-
-
-def _versions(links: Sequence[Link], tail: Sequence[Message]) -> tuple[list[NewTurn], str | None]:
-    """Return what to store of new turns, and the answer that the answer to them replaces.
-
-    If the conversation went on with another question at this place, the first question is an edited version of it.
-    """
-    first = next((link for link in links if link.turn.role == "user"), None)
-    edited: Message | None = None
-    if first is not None:
-        others = [
-            message
-            for message in tail
-            if message.id.startswith(f"turn:{first.parent}:") and node_of(message) != first.node
-        ]
-        edited = others[-1] if others else None
-    new = [NewTurn(each.turn, each.id, edited.id if edited is not None and each is first else None) for each in links]
-    if edited is None or first is not links[-1]:
-        return new, None
-    answers = _answers(tail, node_of(edited))
-    return new, answers[-1].id if answers else None
-
-
-def _answers(tail: Sequence[Message], node: str) -> list[Message]:
-    return [message for message in tail if message.id.startswith(f"reply:{node}:")]
-
-
-def _is_retry(question: Message, last: Message | None, tail: Sequence[Message]) -> bool:
+def _is_retry(question: Message, last: Message, tail: Sequence[Message]) -> bool:
     """Return whether a question that is sent again, alone, asks for another answer instead of being said once more.
 
-    It does if nothing was said since but the answer, and that not long ago. `last` is the newest message of all.
+    It does if nothing was said since but the answer, and that not long ago. `last` is the newest message.
     """
     after = [message for message in tail if message.seq > question.seq]
-    if last is None or last.thread != question.thread or any(message.role == "user" for message in after):
-        return False
-    return not after or datetime.now(UTC) - last.stored_at < _SENT_AGAIN
+    return all(message.role == "assistant" for message in after) and (not after or _is_recent(last))
+
+
+def _is_recent(message: Message) -> bool:
+    return datetime.now(UTC) - message.stored_at < _SENT_AGAIN
 
 
 def _compared(turns: int) -> int:

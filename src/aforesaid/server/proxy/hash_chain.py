@@ -1,17 +1,17 @@
 """The ids that the proxy stores turns under: a hash chain.
 
-The id of each stored turn is a hash of all questions of its conversation up to it: a hash chain. So a conversation is
-found by its own prefix, in any server process and after a restart, and the store itself refuses to store a turn twice.
-Answers are no part of the chain: clients shorten them, strip reasoning from them and have them written again. System
-prompts are no part of it either.
+The id of each stored turn has the hash of all turns of its chat up to it, questions and answers. So a place in a chat
+is found by the turns before it, in any server process and after a restart, and the store itself refuses to store a turn
+twice. System prompts are no part of the chain.
 
-An id is `turn:PARENT:NODE` for a question and `reply:NODE:HASH` for an answer, where NODE is the hash of the questions
-up to this one and PARENT that of the questions before it. Two questions with one parent are versions of one turn.
+An id is `turn:PARENT:NODE` for a question and `reply:PARENT:NODE` for an answer, where NODE is the hash of the turns up
+to this one and PARENT that of the turns before it. Turns with one parent are versions of one turn, so the turns of a
+thread are a tree. A further row of the same turn, such as one that counts again, has something appended to its id.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from hashlib import blake2b
 from typing import Final, NamedTuple
 
@@ -19,10 +19,11 @@ from aforesaid.domain.message import Message
 from aforesaid.server.proxy.turns import Turn
 
 _HASH_BYTES: Final = 10
+_KINDS: Final = {"user": "turn", "assistant": "reply"}
 
 
 class Link(NamedTuple):
-    """A turn in the hash chain of its conversation."""
+    """A turn in the hash chain of its chat."""
 
     turn: Turn
     parent: str
@@ -31,39 +32,45 @@ class Link(NamedTuple):
     @property
     def id(self) -> str:
         """The message id that the turn is stored under."""
-        return f"turn:{self.parent}:{self.node}" if self.turn.role == "user" else reply_id(self.node, self.turn)
+        return f"{_KINDS[self.turn.role]}:{self.parent}:{self.node}"
 
 
-def root_of(user: str) -> str:
-    """Return the begin of all hash chains of a user: two people's chains in one thread share no id."""
-    return hashed("", user)
+def root_of(user: str, thread: str | None = None) -> str:
+    """Return the begin of the hash chains of a user, or of those in a thread that the app names.
+
+    So two people's chains in one thread share no id, nor do chats with ids and those that have to be recognised.
+    """
+    return hashed("" if thread is None else thread, user)
 
 
-def chain(root: str, turns: Sequence[Turn]) -> list[Link]:
-    """Return the turns with their places in the hash chain."""
-    links, parent, node = [], root, root
+def chain(parent: str, turns: Iterable[Turn]) -> list[Link]:
+    """Return turns with their places in the hash chain, after the turn with the hash `parent`."""
+    links = []
     for turn in turns:
-        if turn.role == "user":
-            parent, node = node, hashed(node, turn.words)
+        node = hashed(parent, turn.words)
         links.append(Link(turn, parent, node))
+        parent = node
     return links
 
 
-def reply_id(node: str, turn: Turn) -> str:
-    """Return the message id of an answer."""
-    return f"reply:{node}:{hashed(node, turn.words)}"
+def is_link(message: Message) -> bool:
+    """Return whether a stored message was stored by the proxy, as a turn of a chat."""
+    return message.id.startswith(("turn:", "reply:"))
 
 
-def version_id(name: str, replaces: str) -> str:
-    """Return another message id for a turn whose own id an older version of it has."""
-    return f"{name}:{hashed(name, replaces)}"
+def parent_of(link: Message) -> str:
+    """Return the place in the hash chain that a stored turn follows."""
+    return link.id.split(":")[1]
 
 
-def node_of(question: Message) -> str:
-    """Return the place of a stored question in its hash chain; one of its own if it was not stored by the proxy."""
-    if question.id.startswith("turn:"):
-        return question.id.split(":")[2]
-    return hashed(root_of(question.user), question.id)
+def node_of(message: Message) -> str:
+    """Return the place of a stored turn in its hash chain; one of its own if it was not stored by the proxy."""
+    return message.id.split(":")[2] if is_link(message) else hashed(root_of(message.user), message.id)
+
+
+def base_id(link: Message) -> str:
+    """Return the id of the first row of a stored turn."""
+    return ":".join(link.id.split(":")[:3])
 
 
 def hashed(before: str, words: str) -> str:

@@ -20,7 +20,8 @@ from aforesaid.server.proxy.protocols.protocol import X_API_KEY, Endpoint
 from aforesaid.server.proxy.relay import Exchange, relayed, send
 
 _ID_CHARACTERS: Final = 255
-_ID: Final = re.compile(r"[\w.:-]{1,255}", re.ASCII)
+_ID: Final = re.compile(r"\w[\w:-]{0,254}", re.ASCII)
+"""Ids of responses: no dot segment, and nothing that ends a segment of a path."""
 _NATIVE: Final = partial(Endpoint, at_root=True, provider=ollama.PROVIDER)
 _ANTHROPIC: Final = partial(Endpoint, key_header=X_API_KEY, provider=messages.PROVIDER)
 _MODELS: Final = "/models"

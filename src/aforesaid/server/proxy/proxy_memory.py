@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from cachetools import LRUCache
 
 from aforesaid.context import Context
-from aforesaid.domain.change import AddMessage
+from aforesaid.domain.change import AddMessage, SetAside
 from aforesaid.domain.checks import MESSAGE_BYTES
 from aforesaid.domain.memory_change import AuditAccess
 from aforesaid.domain.message import draft
@@ -26,8 +26,8 @@ from aforesaid.memory import Memory
 from aforesaid.models.tokens import TokenCounter, counter_for
 from aforesaid.profiles.recipe import LEAST_BUDGET
 from aforesaid.server.proxy.caller import Caller
-from aforesaid.server.proxy.conversations import FROM_CLIENT, REPLY_ID, Conversation, Conversations, NewTurn
-from aforesaid.server.proxy.hash_chain import reply_id, version_id
+from aforesaid.server.proxy.conversations import REPLY_ID, Conversation, Conversations, NewTurn
+from aforesaid.server.proxy.hash_chain import chain
 from aforesaid.server.proxy.insertion import ClientHas, MemoryText, write
 from aforesaid.server.proxy.recall_steps import RecallSteps
 from aforesaid.server.proxy.reply import Reply
@@ -122,8 +122,7 @@ class _Written(NamedTuple):
     """What was written for a request."""
 
     text: MemoryText
-    node: str
-    """The question in the hash chain of its conversation."""
+    question: str
     at: float
 
 
@@ -233,7 +232,7 @@ class ProxyMemory:
     async def _store_reply(
         self, outcome: MemoryOutcome, said: Sequence[Turn], reply: str | None, metadata: Mapping[str, object]
     ) -> int | None:
-        """Store the versions of a reply, the first one last; return its number. Raises nothing."""
+        """Store the versions of a reply; return the number of the first one, which counts. Raises nothing."""
         stored: int | None = None
         await outcome.stored.wait()
         began = time.perf_counter()
@@ -242,19 +241,42 @@ class ProxyMemory:
                 if outcome.conversation is None:
                     await self._store_turns(outcome, looks=False)
                 if (there := outcome.conversation) is not None:
+                    stored = await self._add_answers(outcome.caller, there, said, metadata)
                     if reply is not None:
-                        self._conversations.note_reply(outcome.caller.person(there.thread).scope, reply, there)
-                    replaced = there.answered_by
-                    for turn in reversed(list(dict.fromkeys(said))):
-                        name = reply_id(there.node, turn)
-                        new = NewTurn(turn, name, replaced)
-                        stored = await self._add(outcome.caller, there.thread, new, metadata or None) or stored
-                        replaced = name
+                        scope = outcome.caller.person(there.thread).scope
+                        node = chain(there.node, said[:1])[0].node if said else there.node
+                        self._conversations.note_reply(scope, reply, there.thread, node)
         except Exception as error:
             self._note(PROXY_STORE, outcome, began, error)
         else:
             self._note(PROXY_STORE, outcome, began)
         return stored
+
+    async def _add_answers(
+        self, caller: Caller, there: Conversation, said: Sequence[Turn], metadata: Mapping[str, object]
+    ) -> int | None:
+        """Store an answer and further choices for it; the choices, and the older answers, are set aside.
+
+        An answer that was given before, word for word, gets a further row: it counts again, and the number of rows says
+        how many chats may have it. Older answers are set aside after the new one is stored: after a crash in between
+        both are shown, until the next request of the chat.
+        """
+        person = caller.person(there.thread)
+        kept, aside = None, list(there.answers)
+        for turn in reversed(list(dict.fromkeys(said))):
+            (link,) = chain(there.node, [turn])
+            receipt = await person.add("assistant", turn.text, id=link.id, metadata=metadata)
+            if receipt.duplicate and (receipt.message.replaced or caller.thread is None):
+                name = f"{link.id}:{there.newest}"
+                receipt = await person.add("assistant", turn.text, id=name, replaces=link.id, metadata=metadata)
+            kept = receipt.message.seq
+            aside.append(kept)
+        await self._set_aside(caller, there.thread, (seq for seq in aside if kept is not None and seq != kept))
+        return kept
+
+    async def _set_aside(self, caller: Caller, thread: str, seqs: Iterable[int]) -> None:
+        if gone := tuple(seqs):
+            await self._memory.store.apply([SetAside(caller.person(thread).scope, gone)])
 
     def keep_receipt(self, outcome: MemoryOutcome, answer: Reply | None = None, reply: int | None = None) -> None:
         """Store the receipt of a request in the background. `reply` is the number of the stored reply."""
@@ -296,42 +318,29 @@ class ProxyMemory:
 
     async def _add_all(self, caller: Caller, there: Conversation) -> None:
         """Store all that is new. A history, which may have a thousand turns, is stored in few transactions."""
-        last_version = max((place for place, turn in enumerate(there.new) if turn.replaces is not None), default=0)
-        history = there.new[last_version + 1 : -1]
-        for turn in there.new[: last_version + 1]:
-            await self._add(caller, there.thread, turn, _of_client(turn))
-        for first in range(0, len(history), _AT_ONCE):
-            await self._add_history(caller, there.thread, history[first : first + _AT_ONCE])
+        person = caller.person(there.thread)
+        for first in range(0, len(there.new) - 1, _AT_ONCE):
+            await self._add_history(caller, there.thread, there.new[first : min(first + _AT_ONCE, len(there.new) - 1)])
         # The last one alone: that wakes the work in the background.
-        for turn in there.new[last_version + 1 :][-1:]:
-            await self._add(caller, there.thread, turn, _of_client(turn))
+        for (role, text), name, replaces, metadata in there.new[-1:]:
+            said_by = caller.name if role == "user" else None
+            await person.add(role, text, id=name, name=said_by, replaces=replaces, metadata=metadata)
+        await self._set_aside(caller, there.thread, there.aside)
 
     async def _add_history(self, caller: Caller, thread: str, turns: Sequence[NewTurn]) -> None:
-        """Store turns that replace nothing, in one transaction. They belong to the session of the turn before them."""
+        """Store turns in one transaction. They belong to the session of the turn before them."""
         scope = caller.person(thread).scope
         drafts = [
-            draft(scope, role, text, id=new.id, name=caller.name if role == "user" else None, metadata=_of_client(new))
-            for new, (role, text) in ((new, new.turn) for new in turns)
+            draft(
+                *(scope, role, text),
+                id=name,
+                name=caller.name if role == "user" else None,
+                replaces=replaces,
+                metadata=metadata,
+            )
+            for (role, text), name, replaces, metadata in turns
         ]
         await self._memory.store.apply([AddMessage(each) for each in drafts])
-
-    async def _add(
-        self, caller: Caller, thread: str, new: NewTurn, metadata: Mapping[str, object] | None = None
-    ) -> int | None:
-        """Store a turn, or a new version of one, and return its number.
-
-        A turn that is stored already is not stored again. One with the text of the version that counts has no number.
-        """
-        if new.replaces is not None and new.replaces.startswith(new.id):
-            return None
-        name = caller.name if new.turn.role == "user" else None
-        person, (role, text) = caller.person(thread), new.turn
-        receipt = await person.add(role, text, id=new.id, name=name, replaces=new.replaces, metadata=metadata)
-        if receipt.duplicate and receipt.message.replaced and new.replaces is not None:
-            # An earlier version, word for word, counts again.
-            again = version_id(new.id, new.replaces)
-            receipt = await person.add(role, text, id=again, name=name, replaces=new.replaces)
-        return receipt.message.seq
 
     async def _note_access(self, caller: Caller) -> None:
         scope = caller.reads.scope
@@ -345,17 +354,22 @@ class ProxyMemory:
         client = ClientHas(question=words) if there is None else ClientHas(there.known, there.here, words)
         scope = outcome.caller.reads.scope
         key = scope.space, scope.user, "" if there is None else there.thread
-        node = "" if there is None else there.node
         last = self._written_last.get(key)
         now = time.monotonic()
         if last is not None and now - last.at > _CACHE_SECONDS:
             last = None
-        if last is not None and node and last.node == node and not outcome.asks and last.text.tokens <= room:
+        if (
+            last is not None
+            and there is not None
+            and last.question == words
+            and not outcome.asks
+            and last.text.tokens <= room
+        ):
             text = last.text  # results of tools for the same question: the provider has cached this prompt
         else:
             front = None if last is None else last.text.front
             text = write(context, client, counter, min(room, context.budget), front)
-        self._written_last[key] = _Written(text, node, now)
+        self._written_last[key] = _Written(text, words, now)
         return text
 
     def _note(self, operation: str, outcome: MemoryOutcome, began: float, error: Exception | None = None) -> None:
@@ -377,11 +391,6 @@ class ProxyMemory:
 
 def _as_messages(texts: Iterable[str]) -> list[dict[str, str]]:
     return [{"role": "assistant", "content": text} for text in texts]
-
-
-def _of_client(new: NewTurn) -> dict[str, bool] | None:
-    """Return the metadata of a turn that a client sends. An answer that replaces another was passed on before."""
-    return {FROM_CLIENT: True} if new.turn.role == "assistant" and new.replaces is None else None
 
 
 def _size(counter: TokenCounter, messages: Sequence[object]) -> int:

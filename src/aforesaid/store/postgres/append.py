@@ -170,9 +170,7 @@ class Appender:
         self.write()
         replace_version(self._transaction.later, draft)
 
-    def _collect(
-        self, step: Prepared, seq: int, session: int, session_name: str, *, hidden: bool = False
-    ) -> Stored:
+    def _collect(self, step: Prepared, seq: int, session: int, session_name: str, *, hidden: bool = False) -> Stored:
         """Have a message written with the next ones."""
         draft, scope = step.draft, step.draft.scope
         shared = not is_direct(scope.thread)

@@ -199,7 +199,8 @@ def count(question: questions.MessageCount) -> Answer[int]:
     add_filter(limits, question.where)
     if not question.archived:
         limits.add(ACTIVE.format("log"))
-    ((found,),) = yield from rows(f"SELECT count(*) FROM {_by_time(question.within, question.where)} WHERE {limits}", *limits.values)
+    log = _by_time(question.within, question.where)
+    ((found,),) = yield from rows(f"SELECT count(*) FROM {log} WHERE {limits}", *limits.values)
     return int(found)
 
 
@@ -285,7 +286,7 @@ def sessions(question: questions.Sessions) -> Answer[list[Session]]:
     values = tuple(limits.values)
     limits.add("(log.at, log.seq) < ({0}, {1})", LARGEST, LARGEST)
     text = f"""
-    SELECT log.at, log.seq, log.session FROM {_by_time(question.within, question.where)} WHERE {limits}
+    SELECT log.at, log.seq, log.session FROM {_by_time(question.within, EVERY_MESSAGE)} WHERE {limits}
      ORDER BY log.at DESC, log.seq DESC LIMIT {_PAGE}
     """
     found: dict[int, None] = {}
