@@ -253,27 +253,19 @@ class Conversations:
             return _beside(fork).there if fork.leaves else there
         if not fork.leaves and (begun_at_reply or await self._is_new_try(scope, fork)):
             return there
-        return await self._apart(scope, fork, whole=begun_at_reply or bool(links))
+        return await self._apart(scope, fork, whole=begun_at_reply or bool(links), at_reply=begun_at_reply)
 
     async def _is_of_one_chat(self, scope: Scope, path: Sequence[Message], *, everywhere: bool) -> bool:
         """Return whether only one chat can have all these turns: one of the answers was passed on once."""
         answers = [message for message in path if message.role == "assistant"]
         for message in list(reversed(answers))[:_ALIKE]:
-            rows = await self._alike(scope, base_id(message))
-            rows = [row for row in rows if everywhere or row.thread == message.thread]
-            rows += [row for row in await self._versions(scope, message) if row.id != base_id(message)]
-            if sum(map(_passed_on, rows)) == 1:
+            where = MessageFilter(given_id=base_id(message))
+            alike = questions.Messages(scope, limit=_ALIKE, versions=True, where=where)
+            seqs = [row.seq for row in await self._memory.store.read(alike)]
+            rows = await self._memory.store.read(questions.VersionsOf(scope, seqs))
+            if sum(_passed_on(row) for row in rows if everywhere or row.thread == message.thread) == 1:
                 return True
         return False
-
-    async def _alike(self, scope: Scope, name: str) -> list[Message]:
-        """Return the messages with an id in all chats of the user, newest first."""
-        where = MessageFilter(given_id=name)
-        found = await self._memory.store.read(questions.Messages(scope, limit=_ALIKE, versions=True, where=where))
-        return found[::-1]
-
-    async def _versions(self, scope: Scope, message: Message) -> list[Message]:
-        return await self._memory.store.read(questions.VersionsOf(scope, [message.seq]))
 
     async def _is_new_try(self, scope: Scope, fork: _Fork) -> bool:
         """Return whether a beginning that is sent again asks for another answer, and does not begin another chat.
@@ -286,7 +278,7 @@ class Conversations:
             return False
         return not fork.there.answers or _is_recent(last)
 
-    async def _apart(self, scope: Scope, fork: _Fork, *, whole: bool) -> Conversation:
+    async def _apart(self, scope: Scope, fork: _Fork, *, whole: bool, at_reply: bool) -> Conversation:
         """Return a new chat that has the turns of the request. Two servers that store it choose the same thread.
 
         `whole` says whether it has all turns that lead to the fork, also those that were not read.
@@ -298,7 +290,11 @@ class Conversations:
             NewTurn(Turn(message.role, message.text), base_id(message), None, _copied(message)) for message in path
         ]
         new = [each for each in there.new if each.replaces is None]
-        thread = chat_thread(scope.user, f"{there.node}-{there.newest}")
+        thread = chat_thread(scope.user, there.node if at_reply else f"{there.node}-{there.newest}")
+        if path and await self._tail(scope, thread, 1):
+            begin = Place(thread, parent_of(path[0]))
+            links = chain(begin.node, [each.turn for each in (*copies, *new)])
+            return (await self._fork_in(scope, begin, links, len(links), asks=True)).there
         known = frozenset(message.seq for message in path)
         return Conversation(thread, there.node, (*copies, *new), known, known)
 
