@@ -338,7 +338,9 @@ def test_two_chats_that_begin_alike_keep_all_that_was_said(
         other.say("I need help with Python.")
         one.say("What shall we visit?")
         other.say("Write a loop.")
-    assert threads_of(talk, request) == sorted([one.lines, other.lines])
+    threads = threads_of(talk, request)
+    assert one.lines in threads
+    assert other.lines in threads
     assert "I live in Rome with my wife Carla." in found(talk, request, "Rome Carla")
     assert "Rome" in portrait(talk, request)
 
@@ -437,7 +439,8 @@ def test_chats_at_random_are_kept_as_their_clients_hold_them(
 ) -> None:
     """Up to six chats of one person that begin alike, in any order: 2 interleavings, or 1,000 with --torture.
 
-    A chat without an id that got the same answers as another cannot be told from it: it may be the beginning of it.
+    A chat without an id that got the same answers as another cannot be told from it: it may be the beginning of it. One
+    that has a single exchange cannot be told from a new try at another's.
     """
     each = 500 if request.config.getoption("--torture") else 1
     for seed in range(block * 500, block * 500 + each):
@@ -463,7 +466,7 @@ def test_chats_at_random_are_kept_as_their_clients_hold_them(
         for client in clients:
             if client.chat_id is not None:
                 assert threads.get(chat_thread("ann", client.chat_id), []) == client.lines, seed
-            elif client.messages:
+            elif len(client.messages) > 2:
                 assert any(lines[: len(client.lines)] == client.lines for lines in threads.values()), seed
         person = talk.server.served.memory.user("ann", space=space)
         sent = {message["content"] for client in clients for message in client.messages}
