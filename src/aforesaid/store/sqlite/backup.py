@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from contextlib import closing, suppress
+from contextlib import ExitStack, closing, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
@@ -34,15 +34,18 @@ def restore(backup: Path, target: Path, *, replace: bool, progress: Progress | N
         raise InvalidInput(f"there is no backup at {backup}; nothing was changed")
     if target.exists() and not replace:
         raise InvalidInput(f"{target} exists already; with --replace it is set aside under another name")
-    make_folder(target.parent)
-    with unfinished(target, "restore") as arriving:
+    with ExitStack() as stack:
+        with translated(target, "copying to"):
+            make_folder(target.parent)
+            arriving = stack.enter_context(unfinished(target, "restore"))
         # Read-only, so that the backup stays what it is, byte for byte.
         read_only = apsw.SQLITE_OPEN_READONLY
         with translated(backup, "reading"), closing(opened(backup, flags=read_only)) as source:
             schema_version(source, backup)
             if source.pragma("integrity_check") != "ok":
                 raise StoreDamaged(f"the backup {backup} is damaged; nothing was changed")
-            _copy(source, arriving, progress)
+            with translated(target, "copying to"):
+                _fill(arriving, source, progress)
         with translated(arriving, "opening"), closing(connect(arriving, Options(), create=False)) as connection:
             migrate(connection, arriving)
         with translated(target, "replacing"):
@@ -59,18 +62,23 @@ def _copy(reader: apsw.Connection, target: Path, progress: Progress | None) -> N
             raise InvalidInput(f"{target} exists already; choose another name, nothing was overwritten")
         make_folder(target.parent)
         with unfinished(target) as arriving:
-            with closing(opened(arriving)) as writer:
-                # One step, in one read transaction: a copy in several would start over whenever somebody writes.
-                with writer.backup("main", reader, "main") as pages:
-                    pages.step(-1)
-                    if progress is not None:
-                        progress("pages", pages.page_count, pages.page_count)
-                # One plain file that can be moved about, without a write-ahead log beside it.
-                writer.pragma("journal_mode", "delete")
-                if writer.pragma("integrity_check") != "ok":
-                    raise StoreDamaged("the copy is damaged, and so is what was copied; run: aforesaid verify")
+            _fill(arriving, reader, progress)
             _give_name(arriving, target)
         sync_folder(target.parent)
+
+
+def _fill(arriving: Path, reader: apsw.Connection, progress: Progress | None) -> None:
+    """Copy a database into an empty file."""
+    with closing(opened(arriving)) as writer:
+        # One step, in one read transaction: a copy in several would start over whenever somebody writes.
+        with writer.backup("main", reader, "main") as pages:
+            pages.step(-1)
+            if progress is not None:
+                progress("pages", pages.page_count, pages.page_count)
+        # One plain file that can be moved about, without a write-ahead log beside it.
+        writer.pragma("journal_mode", "delete")
+        if writer.pragma("integrity_check") != "ok":
+            raise StoreDamaged("the copy is damaged, and so is what was copied; run: aforesaid verify")
 
 
 def _give_name(arriving: Path, target: Path) -> None:
