@@ -693,7 +693,11 @@ class SyncUserMemory:
         """Undo a summary: its previous version, or else the messages it covers, become active again."""
 
     def summary_messages(self, summary: int) -> list[Message]:
-        """Return the messages that a summary of any level and kind covers, oldest first."""
+        """Return the messages that a summary of any level and kind covers, oldest first.
+
+        Of a message with several versions only the newest one that the summary covers is returned, and none that was
+        taken back.
+        """
 
     def message_summaries(self, message: Message | str) -> list[Summary]:
         """Return the summaries of every level and kind that cover a message of the user."""
