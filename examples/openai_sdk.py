@@ -23,5 +23,5 @@ def chat(user: aforesaid.SyncUserMemory, text: str) -> str:
 
 with aforesaid.open("openai.db") as memory:
     ann = memory.user("ann")
-    print(chat(ann, "I moved to Berlin last week."))
-    print(chat(ann, "Where do I live?"))
+    print(chat(ann.chat("monday"), "I moved to Berlin last week."))
+    print(chat(ann.chat("tuesday"), "Where do I live?"))  # another chat of hers recalls it

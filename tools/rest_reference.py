@@ -42,6 +42,10 @@ time.
 **Concurrent changes.** Memories have an `ETag`. Send it as `If-Match`; the response is 412 if the memory was
 changed in the meantime.
 
+**Chats and threads.** `chat` names one of several private chats of a user, and `thread` a channel that users share.
+[The glossary](glossary.md#chats-and-threads) explains the difference. A web app sends the id of each conversation as
+`chat`.
+
 **Spaces.** A key is limited to one space, or valid for all. With a key for all spaces, `space` selects one.
 """
 

@@ -62,14 +62,16 @@ class SyncMemory:
         *,
         space: str | int = ...,
         thread: str | int | None = None,
+        chat: str | int | None = None,
         session: str | int | None = None,
         actor: str | None = None,
     ) -> SyncUserMemory:
         """Return the memory of one user.
 
-        Without a thread, messages go to the user's direct chat. With one, `within="thread"` also includes other users'
-        messages in it. `session` is the session of messages added through this handle. With an `actor`, the audit log
-        records who changed and who viewed the user's memory.
+        Without a thread or a chat, messages go to the user's direct chat. A `thread` is a channel that users share:
+        `within="thread"` also includes other users' messages in it. A `chat` is one of the user's private chats, as in
+        `user(…).chat(…)`. `session` is the session of messages added through this handle. With an `actor`, the audit
+        log records who changed and who viewed the user's memory.
         """
 
     def ingest_message(
@@ -79,6 +81,7 @@ class SyncMemory:
         text: str,
         *,
         thread: str | int | None = None,
+        chat: str | int | None = None,
         role: Role = "user",
         at: datetime | None = None,
         id: str | int | None = None,
@@ -675,7 +678,7 @@ class SyncUserMemory:
     ) -> list[Summary]:
         """Return the summaries, highest level first; with `active=None` also inactive ones.
 
-        With `thread`, only summaries of that chat. Without it, a handle that names a thread leaves out those of other
+        With `thread`, only summaries of that chat. Without it, a handle of a thread or a chat leaves out those of other
         chats, unless `every_thread` is set; summaries of all that the user said (days, archives, the history) belong to
         no single chat.
         """

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from aforesaid.domain import checks
 from aforesaid.domain.literals import Role, SettingValue
 from aforesaid.domain.receipt import Receipt
-from aforesaid.domain.scope import DEFAULT_SPACE, Scope, chat_thread
+from aforesaid.domain.scope import DEFAULT_SPACE, Scope
 from aforesaid.domain.setting import EVERYBODY
 from aforesaid.errors import InvalidInput
 from aforesaid.front.contexts import UserContexts
@@ -182,16 +182,18 @@ class Memory(AllMemories, MemoryOperations, MemoryTransfer):
         *,
         space: str | int = DEFAULT_SPACE,
         thread: str | int | None = None,
+        chat: str | int | None = None,
         session: str | int | None = None,
         actor: str | None = None,
     ) -> UserMemory:
         """Return the memory of one user.
 
-        Without a thread, messages go to the user's direct chat. With one, `within="thread"` also includes other users'
-        messages in it. `session` is the session of messages added through this handle. With an `actor`, the audit log
-        records who changed and who viewed the user's memory.
+        Without a thread or a chat, messages go to the user's direct chat. A `thread` is a channel that users share:
+        `within="thread"` also includes other users' messages in it. A `chat` is one of the user's private chats, as in
+        `user(…).chat(…)`. `session` is the session of messages added through this handle. With an `actor`, the audit
+        log records who changed and who viewed the user's memory.
         """
-        scope = Scope.of(user, space, thread, session)
+        scope = Scope.of(user, space, thread, session, chat)
         if scope.user == EVERYBODY:
             raise InvalidInput(f"{EVERYBODY!r} cannot be a user id: it means all users of a space", "user")
         return UserMemory(self._services, scope, actor)
@@ -204,13 +206,14 @@ class Memory(AllMemories, MemoryOperations, MemoryTransfer):
         text: str,
         *,
         thread: str | int | None = None,
+        chat: str | int | None = None,
         role: Role = "user",
         at: datetime | None = None,
         id: str | int | None = None,  # noqa: A002 - the platform's id of the message
         name: str | None = None,
     ) -> Receipt:
         """Store a message. The same as `user(…).add(…)`."""
-        there = self.user(user, space=space, thread=thread)
+        there = self.user(user, space=space, thread=thread, chat=chat)
         return await there.add(role, text, at=at, id=id, name=name)
 
     @public(audit=IN_METHOD, untimed="`portrait` is timed")
@@ -300,5 +303,4 @@ class UserMemory(
         nothing that was said in private.
         """
         space, user, _, session = self.scope
-        name = chat_thread(user, checks.identifier(chat, "the chat", "chat"))
-        return UserMemory(self._services, Scope.of(user, space, name, session), self._actor)
+        return UserMemory(self._services, Scope.of(user, space, session=session, chat=chat), self._actor)

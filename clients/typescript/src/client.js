@@ -75,11 +75,17 @@ export class UserMemory {
 
   /** @param {Aforesaid} client @param {string | undefined} user @param {types.Place} place */
   constructor(client, user, place) {
-    const { space, thread, session } = place;
+    const { space, thread, chat, session } = place;
     this.#client = client;
-    this.#query = { user, space, thread, session };
-    this.#body = { user, thread };
+    this.#query = { user, space, thread, chat, session };
+    this.#body = { user, thread, chat };
     this.#session = session;
+  }
+
+  /** @param {string} chat */
+  chat(chat) {
+    const { user, space, session } = this.#query;
+    return new UserMemory(this.#client, user, { space, chat, session });
   }
 
   /**

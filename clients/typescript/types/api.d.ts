@@ -49,8 +49,10 @@ export interface ChatMessage {
 export interface ClearedThread {
   /** The user. Not needed with a key for one user. */
   user?: string | null;
-  /** A channel or conversation. Default: the direct chat. */
+  /** A channel that users share. Default: the direct chat. */
   thread?: string | null;
+  /** One of the user's private chats. Default: the direct chat. */
+  chat?: string | null;
   /** Erase the messages, so that no byte of them is left. */
   erase?: boolean;
 }
@@ -130,8 +132,10 @@ export interface ContextReceipt {
 export interface ContextWanted {
   /** The user. Not needed with a key for one user. */
   user?: string | null;
-  /** A channel or conversation. Default: the direct chat. */
+  /** A channel that users share. Default: the direct chat. */
   thread?: string | null;
+  /** One of the user's private chats. Default: the direct chat. */
+  chat?: string | null;
   /** The message to answer. */
   text: string;
   /** Maximum tokens. Default: the profile's. */
@@ -154,8 +158,10 @@ export interface ContextWanted {
 export interface EditedMessage {
   /** The user. Not needed with a key for one user. */
   user?: string | null;
-  /** A channel or conversation. Default: the direct chat. */
+  /** A channel that users share. Default: the direct chat. */
   thread?: string | null;
+  /** One of the user's private chats. Default: the direct chat. */
+  chat?: string | null;
   /** The id of the message. */
   id: string;
   text?: string | null;
@@ -201,8 +207,10 @@ export interface Erased {
 export interface FactRequest {
   /** The user. Not needed with a key for one user. */
   user?: string | null;
-  /** A channel or conversation. Default: the direct chat. */
+  /** A channel that users share. Default: the direct chat. */
   thread?: string | null;
+  /** One of the user's private chats. Default: the direct chat. */
+  chat?: string | null;
   fact: string;
   /** The user's name in sentences. */
   name?: string | null;
@@ -501,8 +509,10 @@ export interface MessagePage {
 export interface NamedMessage {
   /** The user. Not needed with a key for one user. */
   user?: string | null;
-  /** A channel or conversation. Default: the direct chat. */
+  /** A channel that users share. Default: the direct chat. */
   thread?: string | null;
+  /** One of the user's private chats. Default: the direct chat. */
+  chat?: string | null;
   /** The id of the message. */
   id: string;
 }
@@ -511,8 +521,10 @@ export interface NamedMessage {
 export interface NamedMessages {
   /** The user. Not needed with a key for one user. */
   user?: string | null;
-  /** A channel or conversation. Default: the direct chat. */
+  /** A channel that users share. Default: the direct chat. */
   thread?: string | null;
+  /** One of the user's private chats. Default: the direct chat. */
+  chat?: string | null;
   /** The ids of the messages. */
   ids: string[];
 }
@@ -578,8 +590,10 @@ export interface NewMessage {
   replaces?: string | null;
   /** The user. Not needed with a key for one user. */
   user?: string | null;
-  /** A channel or conversation. Default: the direct chat. */
+  /** A channel that users share. Default: the direct chat. */
   thread?: string | null;
+  /** One of the user's private chats. Default: the direct chat. */
+  chat?: string | null;
   /** A session by name. Default: by time. */
   session?: string | null;
 }
@@ -588,8 +602,10 @@ export interface NewMessage {
 export interface NewMessages {
   /** The user. Not needed with a key for one user. */
   user?: string | null;
-  /** A channel or conversation. Default: the direct chat. */
+  /** A channel that users share. Default: the direct chat. */
   thread?: string | null;
+  /** One of the user's private chats. Default: the direct chat. */
+  chat?: string | null;
   /** A session by name. Default: by time. */
   session?: string | null;
   /** The messages, in their order. */
@@ -691,8 +707,10 @@ export interface ReceiptPage {
 export interface RememberRequest {
   /** The user. Not needed with a key for one user. */
   user?: string | null;
-  /** A channel or conversation. Default: the direct chat. */
+  /** A channel that users share. Default: the direct chat. */
   thread?: string | null;
+  /** One of the user's private chats. Default: the direct chat. */
+  chat?: string | null;
   fact: string;
   /** The user's name in sentences. */
   name?: string | null;
@@ -838,13 +856,17 @@ export interface SummaryEdit {
 export interface SummaryWanted {
   /** The user. Not needed with a key for one user. */
   user?: string | null;
-  /** A channel or conversation. Default: the direct chat. */
+  /** A channel that users share. Default: the direct chat. */
   thread?: string | null;
+  /** One of the user's private chats. Default: the direct chat. */
+  chat?: string | null;
 }
 
 /** A conversation of a user. */
 export interface Thread {
   id: string;
+  /** The id of the private chat that this is; null for any other thread. */
+  chat: string | null;
   /** Number of the user's messages in it. */
   messages: number;
   first_at: string;
@@ -1175,8 +1197,10 @@ export interface Routes {
         user?: string;
         /** The space. Only for keys for all spaces; other keys have their own. */
         space?: string;
-        /** A channel or conversation. Default: the direct chat. */
+        /** A channel that users share. Default: the direct chat. */
         thread?: string;
+        /** One of the user's private chats. Default: the direct chat. */
+        chat?: string;
         /** A session by name. */
         session?: string;
         /** Only messages of this role. */
@@ -1231,8 +1255,10 @@ export interface Routes {
         user?: string;
         /** The space. Only for keys for all spaces; other keys have their own. */
         space?: string;
-        /** A channel or conversation. Default: the direct chat. */
+        /** A channel that users share. Default: the direct chat. */
         thread?: string;
+        /** One of the user's private chats. Default: the direct chat. */
+        chat?: string;
         /** A session by name. */
         session?: string;
         /** Only messages of this role. */
@@ -1304,8 +1330,10 @@ export interface Routes {
         user?: string;
         /** The space. Only for keys for all spaces; other keys have their own. */
         space?: string;
-        /** A channel or conversation. Default: the direct chat. */
+        /** A channel that users share. Default: the direct chat. */
         thread?: string;
+        /** One of the user's private chats. Default: the direct chat. */
+        chat?: string;
         /** A session by name. */
         session?: string;
       };
@@ -1337,8 +1365,10 @@ export interface Routes {
         user?: string;
         /** The space. Only for keys for all spaces; other keys have their own. */
         space?: string;
-        /** A channel or conversation. Default: the direct chat. */
+        /** A channel that users share. Default: the direct chat. */
         thread?: string;
+        /** One of the user's private chats. Default: the direct chat. */
+        chat?: string;
         /** A session by name. */
         session?: string;
       };
@@ -1357,8 +1387,10 @@ export interface Routes {
         user?: string;
         /** The space. Only for keys for all spaces; other keys have their own. */
         space?: string;
-        /** A channel or conversation. Default: the direct chat. */
+        /** A channel that users share. Default: the direct chat. */
         thread?: string;
+        /** One of the user's private chats. Default: the direct chat. */
+        chat?: string;
         /** A session by name. */
         session?: string;
       };
@@ -1391,8 +1423,10 @@ export interface Routes {
         user?: string;
         /** The space. Only for keys for all spaces; other keys have their own. */
         space?: string;
-        /** A channel or conversation. Default: the direct chat. */
+        /** A channel that users share. Default: the direct chat. */
         thread?: string;
+        /** One of the user's private chats. Default: the direct chat. */
+        chat?: string;
         /** A session by name. */
         session?: string;
         /** Only messages of this role. */
@@ -1424,8 +1458,10 @@ export interface Routes {
         user?: string;
         /** The space. Only for keys for all spaces; other keys have their own. */
         space?: string;
-        /** A channel or conversation. Default: the direct chat. */
+        /** A channel that users share. Default: the direct chat. */
         thread?: string;
+        /** One of the user's private chats. Default: the direct chat. */
+        chat?: string;
         /** A session by name. */
         session?: string;
       };
@@ -1459,8 +1495,10 @@ export interface Routes {
         user?: string;
         /** The space. Only for keys for all spaces; other keys have their own. */
         space?: string;
-        /** A channel or conversation. Default: the direct chat. */
+        /** A channel that users share. Default: the direct chat. */
         thread?: string;
+        /** One of the user's private chats. Default: the direct chat. */
+        chat?: string;
         /** A session by name. */
         session?: string;
       };
@@ -1512,8 +1550,10 @@ export interface Routes {
         user?: string;
         /** The space. Only for keys for all spaces; other keys have their own. */
         space?: string;
-        /** A channel or conversation. Default: the direct chat. */
+        /** A channel that users share. Default: the direct chat. */
         thread?: string;
+        /** One of the user's private chats. Default: the direct chat. */
+        chat?: string;
         /** A session by name. */
         session?: string;
       };
@@ -1543,8 +1583,10 @@ export interface Routes {
         user?: string;
         /** The space. Only for keys for all spaces; other keys have their own. */
         space?: string;
-        /** A channel or conversation. Default: the direct chat. */
+        /** A channel that users share. Default: the direct chat. */
         thread?: string;
+        /** One of the user's private chats. Default: the direct chat. */
+        chat?: string;
         /** A session by name. */
         session?: string;
       };
@@ -1561,8 +1603,10 @@ export interface Routes {
         user?: string;
         /** The space. Only for keys for all spaces; other keys have their own. */
         space?: string;
-        /** A channel or conversation. Default: the direct chat. */
+        /** A channel that users share. Default: the direct chat. */
         thread?: string;
+        /** One of the user's private chats. Default: the direct chat. */
+        chat?: string;
         /** A session by name. */
         session?: string;
       };
@@ -1577,8 +1621,10 @@ export interface Routes {
         user?: string;
         /** The space. Only for keys for all spaces; other keys have their own. */
         space?: string;
-        /** A channel or conversation. Default: the direct chat. */
+        /** A channel that users share. Default: the direct chat. */
         thread?: string;
+        /** One of the user's private chats. Default: the direct chat. */
+        chat?: string;
         /** A session by name. */
         session?: string;
       };
@@ -1633,8 +1679,10 @@ export interface Routes {
         user?: string;
         /** The space. Only for keys for all spaces; other keys have their own. */
         space?: string;
-        /** A channel or conversation. Default: the direct chat. */
+        /** A channel that users share. Default: the direct chat. */
         thread?: string;
+        /** One of the user's private chats. Default: the direct chat. */
+        chat?: string;
         /** A session by name. */
         session?: string;
       };
@@ -1653,8 +1701,10 @@ export interface Routes {
         user?: string;
         /** The space. Only for keys for all spaces; other keys have their own. */
         space?: string;
-        /** A channel or conversation. Default: the direct chat. */
+        /** A channel that users share. Default: the direct chat. */
         thread?: string;
+        /** One of the user's private chats. Default: the direct chat. */
+        chat?: string;
         /** A session by name. */
         session?: string;
       };
@@ -1723,8 +1773,10 @@ export interface Routes {
         user?: string;
         /** The space. Only for keys for all spaces; other keys have their own. */
         space?: string;
-        /** A channel or conversation. Default: the direct chat. */
+        /** A channel that users share. Default: the direct chat. */
         thread?: string;
+        /** One of the user's private chats. Default: the direct chat. */
+        chat?: string;
         /** A session by name. */
         session?: string;
       };

@@ -28,8 +28,10 @@ export interface CallOptions {
 export interface Place {
   /** Only for keys for all spaces; other keys have their own. */
   space?: string;
-  /** A channel or conversation. Default: the user's direct chat. */
+  /** A channel that users share. Default: the user's direct chat. */
   thread?: string;
+  /** One of the user's private chats, instead of a thread. Default: the user's direct chat. */
+  chat?: string;
   /** A session by name. Default: by time. */
   session?: string;
 }
@@ -53,7 +55,7 @@ type Query<R extends keyof Routes> = Routes[R]["options"] extends { query?: infe
 /** Fields as a caller gives them: times also as `Date`. */
 type Given<T> = { [K in keyof T]: K extends "at" | "since" | "until" ? T[K] | Date : T[K] };
 /** The options of a method: the parameters of a route, without those that the method or the user's place gives. */
-type Rest<T, Known extends PropertyKey = never> = CallOptions & Given<Omit<T, Known | "user" | "space" | "thread" | "session">>;
+type Rest<T, Known extends PropertyKey = never> = CallOptions & Given<Omit<T, Known | "user" | "space" | "thread" | "chat" | "session">>;
 type Filtered<T> = Omit<T, "metadata"> & {
   /** Only messages whose metadata has these keys with equal values. */
   metadata?: Record<string, unknown>;
@@ -117,6 +119,11 @@ export declare class Aforesaid {
 /** The memory of one user, or of one of their conversations. Made by `client.user(…)`. */
 export declare class UserMemory {
   private constructor();
+  /**
+   * Return the memory of the same user in one of several private chats. Its contexts go on with its own messages, and
+   * recall what was said in the user's other chats. No request is made.
+   */
+  chat(chat: string): UserMemory;
   /** Store a message. It is on disk when the promise is fulfilled, and stored once, also if the request is repeated. */
   add(role: Role, text: string, options?: AddOptions): Promise<Receipt>;
   /** Store many messages: all of them or none, on disk when the promise is fulfilled. */
@@ -127,7 +134,7 @@ export declare class UserMemory {
   takeBack(id: string, options?: CallOptions): Promise<Receipt>;
   /** Erase messages, so that no byte of them is left. This cannot be undone. */
   erase(ids: string[], options?: CallOptions): Promise<Erased>;
-  /** Take back all messages of the user in this thread, or erase them; return how many these were. */
+  /** Take back all messages of the user in this thread or chat, or erase them; return how many these were. */
   clear(options?: CallOptions & { erase?: boolean }): Promise<number>;
   /** Return the newest messages, oldest first; pass `next` as `cursor` for earlier ones. */
   history(options?: HistoryOptions): Promise<MessagePage>;

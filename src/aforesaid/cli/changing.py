@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 import aforesaid
-from aforesaid.cli.options import ME, AsJson, Space, Store, Thread, User, by_id, json_object, must_exist
+from aforesaid.cli.options import ME, AsJson, Chat, Space, Store, Thread, User, by_id, json_object, must_exist
 from aforesaid.cli.output import harmless, message_line, print_json, say
 from aforesaid.domain.counting import counted
 from aforesaid.domain.scope import DEFAULT_SPACE
@@ -26,6 +26,7 @@ def edit(
     user: User = ME,
     space: Space = DEFAULT_SPACE,
     thread: Thread = None,
+    chat: Chat = None,
     metadata: Annotated[
         str | None,
         typer.Option(
@@ -45,7 +46,7 @@ def edit(
     if text is None and metadata is None:
         raise InvalidInput("nothing to change; pass a text or --metadata")
     with aforesaid.open(store) as memory:
-        handle = memory.user(user, space=space, thread=thread)
+        handle = memory.user(user, space=space, thread=thread, chat=chat)
         changed = json_object(metadata, "--metadata")
         receipt = by_id(lambda known: handle.edit(known, text, metadata=changed), message)
     if as_json:
@@ -60,6 +61,7 @@ def take_back(
     user: User = ME,
     space: Space = DEFAULT_SPACE,
     thread: Thread = None,
+    chat: Chat = None,
     as_json: AsJson = False,
 ) -> None:
     """Take a message back: it is not found, shown or used any more. Its versions stay in the log.
@@ -69,7 +71,7 @@ def take_back(
     """
     must_exist(store)
     with aforesaid.open(store) as memory:
-        receipt = by_id(memory.user(user, space=space, thread=thread).take_back, message)
+        receipt = by_id(memory.user(user, space=space, thread=thread, chat=chat).take_back, message)
     if as_json:
         print_json({"taken_back": message, "before": receipt.duplicate})
     else:
@@ -85,6 +87,7 @@ def erase(
     user: User = ME,
     space: Space = DEFAULT_SPACE,
     thread: Thread = None,
+    chat: Chat = None,
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
@@ -97,7 +100,7 @@ def erase(
     must_exist(store)
     _confirm(f"erase {counted(len(messages), 'message')} for good?", yes=yes)
     with aforesaid.open(store) as memory:
-        handle = memory.user(user, space=space, thread=thread)
+        handle = memory.user(user, space=space, thread=thread, chat=chat)
         done = handle.erase([by_id(lambda known: handle.message(known, versions=True), each).id for each in messages])
     if as_json:
         print_json(done)
@@ -110,6 +113,7 @@ def clear(
     user: User = ME,
     space: Space = DEFAULT_SPACE,
     thread: Thread = None,
+    chat: Chat = None,
     erase_them: Annotated[
         bool, typer.Option("--erase", help="Erase the messages for good. Default: take them back.")
     ] = False,
@@ -123,7 +127,7 @@ def clear(
     """
     must_exist(store)
     with aforesaid.open(store) as memory:
-        handle = memory.user(user, space=space, thread=thread)
+        handle = memory.user(user, space=space, thread=thread, chat=chat)
         where = harmless(handle.scope.thread)
         _confirm(f"{'erase' if erase_them else 'take back'} all messages of {harmless(user)} in {where}?", yes=yes)
         count = handle.clear(erase=erase_them)

@@ -16,7 +16,7 @@ from rich.text import Text
 import aforesaid
 from aforesaid.assistant import Assistant, File
 from aforesaid.assistant.brain import SYSTEM
-from aforesaid.cli.options import ME, Profile, Session, Space, Store, Thread, User, announce_new_folder
+from aforesaid.cli.options import ME, Chat, Profile, Session, Space, Store, Thread, User, announce_new_folder
 from aforesaid.cli.output import complain, console, harmless, message_line, say
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import DEFAULT_SPACE
@@ -37,6 +37,7 @@ def chat(
     ] = SYSTEM,
     space: Space = DEFAULT_SPACE,
     thread: Thread = None,
+    chat: Chat = None,
     session: Session = None,
 ) -> None:
     """Chat in the terminal, with memory. End with /quit or Ctrl+D.
@@ -48,15 +49,15 @@ def chat(
     if isinstance(sys.stdin, io.TextIOWrapper):
         sys.stdin.reconfigure(errors="replace")
     announce_new_folder(store)
-    anyio.run(_talk, store, profile, system, (user, space, thread, session))
+    anyio.run(_talk, store, profile, system, (user, space, thread, chat, session))
 
 
 async def _talk(
-    store: str | None, profile: str | None, system: str, place: tuple[str, str, str | None, str | None]
+    store: str | None, profile: str | None, system: str, place: tuple[str, str, str | None, str | None, str | None]
 ) -> None:
-    user, space, thread, session = place
+    user, space, thread, chat, session = place
     async with aforesaid.connect(store, profile=profile) as memory:
-        ann = memory.user(user, space=space, thread=thread, session=session)
+        ann = memory.user(user, space=space, thread=thread, chat=chat, session=session)
         said = await ann.history(_HISTORY_LINES)
         _recall_lines(said)
         for message in said[-_SHOWN:]:

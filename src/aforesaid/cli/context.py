@@ -13,6 +13,7 @@ import aforesaid
 from aforesaid.cli.options import (
     ME,
     AsJson,
+    Chat,
     Profile,
     Session,
     Space,
@@ -50,6 +51,7 @@ def context(
     ] = False,
     space: Space = DEFAULT_SPACE,
     thread: Thread = None,
+    chat: Chat = None,
     session: Session = None,
     at: Annotated[
         str | None, typer.Option("--at", help="The time of the question. Default: now. Example: 2026-03-01T09:30")
@@ -64,7 +66,7 @@ def context(
     must_exist(store)
     with aforesaid.open(store, profile=profile) as memory:
         note_pending_work(memory)
-        handle = memory.user(user, space=space, thread=thread, session=session)
+        handle = memory.user(user, space=space, thread=thread, chat=chat, session=session)
         made = handle.context(text, budget, system=system, at=moment(at), model=model, tools=False)
     if as_json:
         print_json({"messages": made.messages, "tokens": made.tokens, "budget": made.budget, "sections": made.sections})

@@ -17,6 +17,7 @@ from aforesaid.cli.options import (
     ME,
     AsJson,
     ByAuthor,
+    Chat,
     OfRole,
     Session,
     Since,
@@ -54,6 +55,7 @@ def add(
     role: Annotated[str, typer.Option("--role", "-r", help="Who speaks: user, assistant, system or tool.")] = "user",
     space: Space = DEFAULT_SPACE,
     thread: Thread = None,
+    chat: Chat = None,
     session: Session = None,
     at: Annotated[
         str | None, typer.Option("--at", help="When it was said. Default: now. Example: 2026-03-01T09:30")
@@ -107,7 +109,7 @@ def add(
     announce_new_folder(store)
     said = _read_standard_input() if text == _STDIN else text
     with aforesaid.open(store) as memory:
-        handle = memory.user(user, space=space, thread=thread, session=session)
+        handle = memory.user(user, space=space, thread=thread, chat=chat, session=session)
         receipt = handle.add(
             cast("Role", role),
             said,
@@ -176,6 +178,7 @@ def history(
     ] = True,
     space: Space = DEFAULT_SPACE,
     thread: Thread = None,
+    chat: Chat = None,
     session: Session = None,
     within: Within = "user",
     role: OfRole = None,
@@ -193,7 +196,7 @@ def history(
     """
     must_exist(store)
     with aforesaid.open(store) as memory:
-        handle = memory.user(user, space=space, thread=thread, session=session)
+        handle = memory.user(user, space=space, thread=thread, chat=chat, session=session)
         read = partial(
             handle.history,
             limit,
@@ -223,6 +226,7 @@ def search(
     limit: Annotated[int, typer.Option("--limit", "-n", help="Maximum number of hits. Example: -n 5")] = 10,
     space: Space = DEFAULT_SPACE,
     thread: Thread = None,
+    chat: Chat = None,
     session: Session = None,
     within: Within = "user",
     at: Annotated[
@@ -269,7 +273,7 @@ def search(
     must_exist(store)
     with aforesaid.open(store, embedder="none" if arms == "keyword" else None) as memory:
         note_pending_work(memory)
-        handle = memory.user(user, space=space, thread=thread, session=session)
+        handle = memory.user(user, space=space, thread=thread, chat=chat, session=session)
         hits = handle.search(
             query,
             limit,

@@ -42,7 +42,13 @@ Space = Annotated[
 Thread = Annotated[
     str | None,
     typer.Option(
-        "--thread", "-t", help="A channel or conversation. Default: the user's direct chat. Example: --thread general"
+        "--thread", "-t", help="A channel that users share. Default: the user's direct chat. Example: --thread general"
+    ),
+]
+Chat = Annotated[
+    str | None,
+    typer.Option(
+        "--chat", help="One of the user's private chats, by its id. Default: the user's direct chat. Example: --chat c1"
     ),
 ]
 Session = Annotated[

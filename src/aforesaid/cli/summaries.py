@@ -9,7 +9,7 @@ from rich.text import Text
 from rich.tree import Tree
 
 import aforesaid
-from aforesaid.cli.options import ME, AsJson, Session, Space, Store, Thread, User, must_exist
+from aforesaid.cli.options import ME, AsJson, Chat, Session, Space, Store, Thread, User, must_exist
 from aforesaid.cli.output import console, harmless, local_time, print_json, progress_bar, say
 from aforesaid.domain.counting import counted
 from aforesaid.domain.scope import DEFAULT_SPACE
@@ -21,6 +21,7 @@ def summarize(
     user: User = ME,
     space: Space = DEFAULT_SPACE,
     thread: Thread = None,
+    chat: Chat = None,
     session: Session = None,
     as_json: AsJson = False,
 ) -> None:
@@ -31,7 +32,7 @@ def summarize(
     """
     must_exist(store)
     with aforesaid.open(store) as memory:
-        made = memory.user(user, space=space, thread=thread, session=session).summarize()
+        made = memory.user(user, space=space, thread=thread, chat=chat, session=session).summarize()
     if as_json:
         print_json(made)
     elif not made:
@@ -50,6 +51,7 @@ def summaries(
     tree: Annotated[bool, typer.Option("--tree", help="Show each summary's sources, down to the messages.")] = False,
     space: Space = DEFAULT_SPACE,
     thread: Thread = None,
+    chat: Chat = None,
     as_json: AsJson = False,
 ) -> None:
     """Print a user's summaries, highest level first; with --tree also their sources.
@@ -59,7 +61,7 @@ def summaries(
     """
     must_exist(store)
     with aforesaid.open(store) as memory:
-        handle = memory.user(user, space=space, thread=thread)
+        handle = memory.user(user, space=space, thread=thread, chat=chat)
         found = handle.summaries(active=None if every else True, kind=cast("SummaryKind | None", kind))
         if as_json:
             print_json(found)

@@ -16,6 +16,7 @@ from aforesaid.cli.options import (
     ME,
     AsJson,
     ByAuthor,
+    Chat,
     OfRole,
     Session,
     Since,
@@ -31,7 +32,7 @@ from aforesaid.cli.options import (
     moment,
     must_exist,
 )
-from aforesaid.cli.output import complain, harmless, local_time, print_json, progress_bar, say
+from aforesaid.cli.output import complain, harmless, local_time, plain, print_json, progress_bar, say
 from aforesaid.domain.checks import file_path
 from aforesaid.domain.counting import counted
 from aforesaid.domain.literals import Role
@@ -48,6 +49,7 @@ def add_many(
     user: User = ME,
     space: Space = DEFAULT_SPACE,
     thread: Thread = None,
+    chat: Chat = None,
     session: Session = None,
     as_json: AsJson = False,
 ) -> None:
@@ -60,7 +62,7 @@ def add_many(
     """
     announce_new_folder(store)
     with aforesaid.open(store) as memory, progress_bar("storing", hidden=as_json) as progress:
-        handle = memory.user(user, space=space, thread=thread, session=session)
+        handle = memory.user(user, space=space, thread=thread, chat=chat, session=session)
         receipt = handle.add_many(_lines(file), progress=progress)
     if receipt.notices and not receipt.durable:
         raise StoreError("the messages could not be stored and are lost with this process; run: aforesaid status")
@@ -95,13 +97,13 @@ def threads(
     with aforesaid.open(store) as memory:
         found = memory.user(user, space=space).threads(limit, before=before)
     if as_json:
-        print_json(found)
+        print_json([{**plain(each), "chat": each.chat} for each in found])
     elif not found:
         say(f"there are no messages for {harmless(user)}")
     for each in () if as_json else found:
         say(
             Text(f"{local_time(each.last_at)}  ", style="dim"),
-            Text(harmless(each.id), style="cyan"),
+            Text(harmless(each.id if each.chat is None else f"chat {each.chat}"), style="cyan"),
             f"  {counted(each.messages, 'message')}: {harmless(each.last_text)}",
         )
 
@@ -111,6 +113,7 @@ def count(
     user: User = ME,
     space: Space = DEFAULT_SPACE,
     thread: Thread = None,
+    chat: Chat = None,
     session: Session = None,
     within: Within = "user",
     archived: Annotated[
@@ -130,7 +133,7 @@ def count(
     """
     must_exist(store)
     with aforesaid.open(store) as memory:
-        found = memory.user(user, space=space, thread=thread, session=session).count(
+        found = memory.user(user, space=space, thread=thread, chat=chat, session=session).count(
             within=cast("WithinWord", within),
             archived=archived,
             role=cast("Role | None", role),

@@ -26,8 +26,8 @@ ArgumentCheck: TypeAlias = Callable[[Any, KnownIds], Any]
 Check: TypeAlias = Callable[[KnownIds, tuple[Any, ...], dict[str, Any]], tuple[Any, ...]]
 """Takes the positional and the named arguments of a call, and returns the positional ones."""
 
-_IDS: Final = frozenset({"user", "space", "thread", "session", "author", "by"})
-"""Arguments that are ids of users, spaces, threads and sessions."""
+_IDS: Final = frozenset({"user", "space", "thread", "chat", "session", "author", "by"})
+"""Arguments that are ids of users, spaces, threads, chats and sessions."""
 _ITEM: Final = "an item of "
 _MOST_ITEMS: Final = 10_000
 """Maximum number of items of a list argument."""

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 from unicodedata import normalize
 
+from aforesaid.domain.scope import chat_name
+
 
 def regular(text: str) -> str:
     """Return an id without surrounding white space and in Unicode's composed form (NFC).
@@ -27,7 +29,8 @@ class KnownIds:
     """
 
     def __init__(self, irregular: Iterable[str] = ()) -> None:
-        self._irregular = frozenset(irregular)
+        found = frozenset(irregular)
+        self._irregular = found.union(map(chat_name, found))
 
     def spelled(self, value: Any) -> Any:  # noqa: ANN401 - what is not a text is returned as it is
         """Return an id as the store spells it."""

@@ -23,10 +23,23 @@ class Scope(NamedTuple):
     session: str | None = None
 
     @classmethod
-    def of(cls, user: object, space: object = DEFAULT_SPACE, thread: object = None, session: object = None) -> Self:
-        """Return a scope with validated names. Without a thread, it is the user's direct chat."""
+    def of(
+        cls,
+        user: object,
+        space: object = DEFAULT_SPACE,
+        thread: object = None,
+        session: object = None,
+        chat: object = None,
+    ) -> Self:
+        """Return a scope with validated names: of a thread, of a private chat, or else of the user's direct chat."""
         owner = identifier(user, "the user id", "user")
-        if thread is None:
+        if chat is not None:
+            if thread is not None:
+                raise InvalidInput(
+                    "both a chat and a thread are given; name one: a chat is private, a thread is shared", "chat"
+                )
+            name = chat_thread(owner, identifier(chat, "the chat id", "chat"))
+        elif thread is None:
             name = direct_thread(owner)
         else:
             name = identifier(thread, "the thread id", "thread")

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Final
 
 from aforesaid.domain.message import Message
+from aforesaid.domain.scope import chat_name, is_chat
 from aforesaid.errors import NotFound, quoted
 
 LAST_TEXT: Final = 200
@@ -25,6 +26,11 @@ class Thread:
     last_at: datetime
     last_text: str
     """The beginning of the user's newest message, at most 200 characters."""
+
+    @property
+    def chat(self) -> str | None:
+        """The id of the private chat that this is, as `user(…).chat(…)` takes it; None for any other thread."""
+        return chat_name(self.id) if is_chat(self.id) else None
 
 
 def newest_first(threads: Iterable[Thread]) -> list[Thread]:

@@ -10,7 +10,7 @@ from aforesaid.domain.change import RollBack
 from aforesaid.domain.chat_message import ChatMessage
 from aforesaid.domain.literals import Within
 from aforesaid.domain.message import Message
-from aforesaid.domain.scope import Scope, is_direct
+from aforesaid.domain.scope import Scope, direct_thread
 from aforesaid.domain.summary import Summary, SummaryKind, summary_text
 from aforesaid.front.handle import IN_METHOD, UserHandle, public
 from aforesaid.store import questions
@@ -50,7 +50,7 @@ class UserSummaries(UserHandle):
     ) -> list[Summary]:
         """Return the summaries, highest level first; with `active=None` also inactive ones.
 
-        With `thread`, only summaries of that chat. Without it, a handle that names a thread leaves out those of other
+        With `thread`, only summaries of that chat. Without it, a handle of a thread or a chat leaves out those of other
         chats, unless `every_thread` is set; summaries of all that the user said (days, archives, the history) belong to
         no single chat.
         """
@@ -59,7 +59,7 @@ class UserSummaries(UserHandle):
             scope = Scope.of(scope.user, scope.space, thread)
             return await store.read(questions.Summaries(scope, active=active, kind=kind, day=day, here=True))
         found = await store.read(questions.Summaries(scope, active=active, kind=kind, day=day))
-        if every_thread or is_direct(scope.thread):
+        if every_thread or scope.thread == direct_thread(scope.user):
             return found
         return [summary for summary in found if summary.reach != "thread" or summary.thread == scope.thread]
 

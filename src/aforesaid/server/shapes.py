@@ -260,6 +260,7 @@ class ThreadShape(Shape):
     """A conversation of a user."""
 
     id: str
+    chat: str | None = Field(description="The id of the private chat that this is; null for any other thread.")
     messages: int = Field(description="Number of the user's messages in it.")
     first_at: datetime
     last_at: datetime

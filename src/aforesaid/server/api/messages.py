@@ -171,7 +171,7 @@ async def add_messages(
 @router.patch("/messages", summary="Edit a message")
 async def edit_message(who: App, memory: MemoryDep, new: EditedMessage, space: SpaceQuery = None) -> ReceiptShape:
     """Store a new version of a message. Only the new version is shown and found; older ones stay in the log."""
-    given = new.model_dump(exclude={"user", "thread", "id", "parts"}, exclude_none=True)
+    given = new.model_dump(exclude={"user", "thread", "chat", "id", "parts"}, exclude_none=True)
     person = new.person(who, memory, space)
     if new.parts is not None:
         by_hash = any(part.is_hash_alone for part in new.parts)

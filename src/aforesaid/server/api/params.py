@@ -43,7 +43,11 @@ UserQuery = Annotated[
     Identifier | None, Query(description="The user. Not needed with a key for one user.", examples=["ann"])
 ]
 ThreadQuery = Annotated[
-    Identifier | None, Query(description="A channel or conversation. Default: the direct chat.", examples=["general"])
+    Identifier | None, Query(description="A channel that users share. Default: the direct chat.", examples=["general"])
+]
+ChatQuery = Annotated[
+    Identifier | None,
+    Query(description="One of the user's private chats. Default: the direct chat.", examples=["chat-1"]),
 ]
 SessionQuery = Annotated[Identifier | None, Query(description="A session by name.", examples=["s-1"])]
 Limit = Annotated[int, Query(ge=1, le=MOST_ON_A_PAGE, description="Maximum number of results.")]
@@ -71,12 +75,17 @@ class OfUser(Body):
         default=None, description="The user. Not needed with a key for one user.", examples=["ann"]
     )
     thread: Identifier | None = Field(
-        default=None, description="A channel or conversation. Default: the direct chat.", examples=["general"]
+        default=None, description="A channel that users share. Default: the direct chat.", examples=["general"]
+    )
+    chat: Identifier | None = Field(
+        default=None, description="One of the user's private chats. Default: the direct chat.", examples=["chat-1"]
     )
 
     def person(self, who: Credential, memory: Memory, space: str | None, session: str | None = None) -> UserMemory:
         """Return the user's memory, if the credential allows it."""
-        return who.person(memory, named(who, self.user), space=space, thread=self.thread, session=session)
+        return who.person(
+            memory, named(who, self.user), space=space, thread=self.thread, chat=self.chat, session=session
+        )
 
 
 def named(who: Credential, user: str | None) -> str:
@@ -93,9 +102,10 @@ def _person(
     user: UserQuery = None,
     space: SpaceQuery = None,
     thread: ThreadQuery = None,
+    chat: ChatQuery = None,
     session: SessionQuery = None,
 ) -> UserMemory:
-    return who.person(memory, named(who, user), space=space, thread=thread, session=session)
+    return who.person(memory, named(who, user), space=space, thread=thread, chat=chat, session=session)
 
 
 Person = Annotated[UserMemory, Depends(_person)]

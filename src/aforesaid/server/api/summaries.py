@@ -8,7 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, Field
 
-from aforesaid.domain.scope import is_direct
+from aforesaid.domain.scope import direct_thread
 from aforesaid.domain.summary import SummaryKind
 from aforesaid.server.api.once import IdempotencyKey, Once
 from aforesaid.server.api.params import Body, Number, OfUser, Person, SpaceQuery, Text, UserQuery, named
@@ -44,9 +44,10 @@ async def list_summaries(
     day: Annotated[date | None, Query(description="Only summaries of this day.")] = None,
     every: Annotated[bool, Query(description="All states; `active` is ignored.")] = False,
 ) -> Summaries:
-    """Return a user's summaries, highest level first; with `thread`, only those of that chat."""
+    """Return a user's summaries, highest level first; with `thread` or `chat`, only those made there."""
     state = None if every else active is not False
-    thread = None if is_direct(person.scope.thread) else person.scope.thread
+    scope = person.scope
+    thread = None if scope.thread == direct_thread(scope.user) else scope.thread
     found = await person.summaries(active=state, kind=kind, day=day, thread=thread)
     return Summaries(summaries=[SummaryShape.model_validate(each) for each in found])
 

@@ -65,6 +65,7 @@ class Credential:
         *,
         space: str | None = None,
         thread: str | None = None,
+        chat: str | None = None,
         session: str | None = None,
         audited: bool = True,
     ) -> UserMemory:
@@ -79,7 +80,7 @@ class Credential:
         if self.user is not None and thread is not None and not is_direct(thread) and not thread.startswith(own):
             thread = f"{own}{thread}"
         actor = self.viewer if audited else None
-        return memory.user(whose, space=self.space_of(space), thread=thread, session=session, actor=actor)
+        return memory.user(whose, space=self.space_of(space), thread=thread, chat=chat, session=session, actor=actor)
 
     @property
     def actor(self) -> str:

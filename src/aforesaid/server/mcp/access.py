@@ -34,13 +34,15 @@ class AgentAccess:
     def _who(self, ctx: Context[Any, Any]) -> Credential:
         return self._credential_of(ctx.request_context.request)
 
-    def _person(self, ctx: Context[Any, Any], user: str | None, *, thread: str | None = None) -> UserMemory:
+    def _person(
+        self, ctx: Context[Any, Any], user: str | None, *, thread: str | None = None, chat: str | None = None
+    ) -> UserMemory:
         """Return the memory of the user that a call is about. Raises InvalidInput if it names none."""
         who = self._who(ctx)
         named = who.user_of(user)
         if named is None:
             raise InvalidInput("this connection is for several users; pass the argument `user` to say whose memory")
-        return who.person(self._memory, named, thread=thread)
+        return who.person(self._memory, named, thread=thread, chat=chat)
 
     async def _owner(self, ctx: Context[Any, Any], number: int) -> UserMemory:
         """Return the memory of the user to whom a memory with this id belongs. Raises NotFound, also for others'."""

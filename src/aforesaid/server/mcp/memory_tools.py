@@ -14,7 +14,7 @@ from aforesaid.domain.memory import MemoryRecord
 from aforesaid.server.api.params import cursor_of, number_of
 from aforesaid.server.mcp.access import AgentAccess
 from aforesaid.server.mcp.answers import CursorArgument, Item, NextCursor
-from aforesaid.server.mcp.arguments import Author, Limit, Metadata, OfRole, Since, Until, User
+from aforesaid.server.mcp.arguments import Author, Chat, Limit, Metadata, OfRole, Since, Thread, Until, User
 
 _KINDS: Final[tuple[HitKind, ...]] = ("message", "summary", "memory")
 _HITS: Final = 10
@@ -121,6 +121,8 @@ class MemoryTools(AgentAccess):
         budget: Annotated[
             int | None, Field(ge=256, le=200_000, description="Maximum tokens. Default: as many as an answer may have.")
         ] = None,
+        thread: Thread = None,
+        chat: Chat = None,
         user: User = None,
     ) -> ContextText:
         """Get everything that should be known to answer a message.
@@ -128,7 +130,8 @@ class MemoryTools(AgentAccess):
         That is what is known about the user, summaries of what was said, and the parts of past conversations that fit.
         Call this first, with the user's own words.
         """
-        made = await self._person(ctx, user).context(text, min(budget or self._limit.tokens, self._limit.tokens))
+        person = self._person(ctx, user, thread=thread, chat=chat)
+        made = await person.context(text, min(budget or self._limit.tokens, self._limit.tokens))
         return ContextText(text=made.text, tokens=made.tokens)
 
     async def search_memories(

@@ -15,13 +15,12 @@ from aforesaid.server.api.message_params import MessageBody
 from aforesaid.server.api.params import cursor_of, number_of, text_of
 from aforesaid.server.mcp.access import AgentAccess
 from aforesaid.server.mcp.answers import CursorArgument, Item, NextCursor
-from aforesaid.server.mcp.arguments import MOST, Author, Limit, Metadata, OfRole, Since, Until, User
+from aforesaid.server.mcp.arguments import MOST, Author, Chat, Limit, Metadata, OfRole, Since, Thread, Until, User
 from aforesaid.server.shapes import BatchShape, ErasedShape, MessageCount
 
 _PAGE: Final = 20
 """Messages or threads in a list unless the agent asks for more."""
 
-Thread = Annotated[str | None, Field(description="A channel or conversation. Default: the user's direct chat.")]
 MessageId = Annotated[str, Field(description="The id of the message, as get_messages returned it.")]
 
 
@@ -63,6 +62,7 @@ class ThreadItem(Item):
     LONG: ClassVar[str] = "last_text"
 
     id: str
+    chat: str | None = Field(description="The id of the private chat that this is; null for any other thread.")
     messages: int = Field(description="Number of the user's messages in it.")
     first_at: datetime
     last_at: datetime
@@ -90,6 +90,7 @@ class MessageTools(AgentAccess):
         limit: Limit = _PAGE,
         cursor: CursorArgument = None,
         thread: Annotated[str | None, Field(description="Only this thread, with everybody's messages.")] = None,
+        chat: Annotated[str | None, Field(description="Only this private chat of the user.")] = None,
         role: OfRole = None,
         author: Author = None,
         since: Since = None,
@@ -101,11 +102,11 @@ class MessageTools(AgentAccess):
 
         The next page has earlier ones. Use search_memories to find something in particular.
         """
-        person = self._person(ctx, user, thread=thread)
+        person = self._person(ctx, user, thread=thread, chat=chat)
         found = await person.history(
             limit,
             before=number_of(cursor),
-            within="user" if thread is None else "thread",
+            within="user" if thread is chat is None else "thread",
             role=role,
             author=author,
             since=since,
@@ -151,10 +152,11 @@ class MessageTools(AgentAccess):
         ctx: Context[Any, Any],
         messages: Annotated[list[MessageBody], Field(max_length=MOST, description="The messages, in their order.")],
         thread: Thread = None,
+        chat: Chat = None,
         user: User = None,
     ) -> BatchShape:
         """Store messages of a conversation, all of them or none. They can be found at once."""
-        person = self._person(ctx, user, thread=thread)
+        person = self._person(ctx, user, thread=thread, chat=chat)
         return BatchShape.of(await person.add_many([message.arguments() for message in messages]))
 
     async def edit_message(
@@ -192,8 +194,9 @@ class MessageTools(AgentAccess):
         self,
         ctx: Context[Any, Any],
         thread: Thread = None,
+        chat: Chat = None,
         erase: Annotated[bool, Field(description="Erase the messages for good.")] = False,
         user: User = None,
     ) -> MessageCount:
-        """Take back all messages that the user has in a thread, or erase them for good. Returns how many these were."""
-        return MessageCount(count=await self._person(ctx, user, thread=thread).clear(erase=erase))
+        """Take back all messages that the user has in a thread or a chat, or erase them for good. Returns how many."""
+        return MessageCount(count=await self._person(ctx, user, thread=thread, chat=chat).clear(erase=erase))
