@@ -16,6 +16,7 @@ from importlib import import_module
 
 TYPE_CHECKING = False  # as type checkers know it; importing `typing` would cost more than all the rest
 if TYPE_CHECKING:
+    from aforesaid import errors
     from aforesaid._sync_types import SyncMemory, SyncUserMemory
     from aforesaid.blocking import open  # noqa: A004 - reads as aforesaid.open
     from aforesaid.context import Context
@@ -52,6 +53,7 @@ __all__ = [
     "ToolCall",
     "UserMemory",
     "connect",
+    "errors",
     "open",
 ]
 
@@ -80,6 +82,8 @@ _HOME = {
 
 def __getattr__(name: str) -> object:
     # Names are loaded when they are first used, so that importing the package costs next to nothing.
+    if name == "errors":
+        return import_module("aforesaid.errors")
     if name not in _HOME:
         raise AttributeError(f"module 'aforesaid' has no attribute {name!r}")
     value = getattr(import_module(f"aforesaid.{_HOME[name]}"), name)

@@ -318,6 +318,7 @@ class SyncUserMemory:
         reply_to: Message | str | int | None = None,
         kind: str | None = None,
         language: str | None = None,
+        content: str | Sequence[Mapping[str, Any]] | None = None,
     ) -> Receipt:
         """Store a message. When this returns, it is on disk (`receipt.durable`).
 
@@ -333,6 +334,9 @@ class SyncUserMemory:
         `tool_call_id` makes this message the result of one. With any of these, `text` may be empty; it is what is
         searched, and by default the texts, captions and transcripts of the parts. `metadata` is any JSON object,
         `reply_to` the message that this one answers, `kind` the platform's kind of message and `language` its language.
+
+        `content` is the text, or a list of its parts (`text`, `image_url`), as OpenAI-style programs have it:
+        `add(**{"role": "user", "content": "hello"})`. Give either `text` or `content`.
         """
 
     def edit(
@@ -466,7 +470,8 @@ class SyncUserMemory:
     ) -> BatchReceipt:
         """Store many messages at once: all of them, or none. When this returns, they are on disk and can be found.
 
-        Each is a `NewMessage`, or a mapping with the arguments of `add`, such as `{"role": "user", "text": "hello"}`.
+        Each is a `NewMessage`, or a mapping with the arguments of `add`, such as `{"role": "user", "text": "hello"}`;
+        `content` may stand for `text`, as in the messages of OpenAI-style programs.
         They are stored in their order, in the handle's thread, with one commit. In SQLite, a batch of 200 messages or
         more is indexed after that, in the background; a search of the user waits for it, some seconds after 100,000.
         A message that is not valid refuses the whole batch; the error has its index. Duplicates are recognised as by
@@ -715,13 +720,17 @@ class SyncUserMemory:
         """Store a rolling summary of your own, of the first `covers` messages of the thread."""
 
     def day(self, day: date | None = None) -> Summary | None:
-        """Return the user's summary of a day (default: today), or None.
+        """Return the user's summary of a day (default: today); None if nothing was said on it.
 
-        With the policy `calendar` it is made on request: today's at most once an hour, others once.
+        Only the policy `calendar` (profile `community`) makes such summaries; with another it is None, and a warning is
+        logged. It is made on request: today's at most once an hour, others once.
         """
 
     def week(self) -> Summary | None:
-        """Return the user's summary of the six days before today, or None. It is made once a day."""
+        """Return the user's summary of the six days before today, or None. It is made once a day.
+
+        Only the policy `calendar` (profile `community`) makes it, as for `day`.
+        """
 
     def tiers(self, *, within: Within = "user") -> Tiers:
         """Return the user's memory in tiers: short-term, mid-term, the whole history, and its context.

@@ -164,3 +164,75 @@ async def test_equal_texts_of_a_batch_stay_apart_when_it_is_exported_and_loaded(
 def test_a_new_message_has_the_arguments_of_add() -> None:
     parameters = [*inspect.signature(aforesaid.UserMemory.add).parameters][1:]
     assert list(new_message._FIELDS) == parameters
+
+
+SENT_TO_A_MODEL: list[dict[str, Any]] = [
+    {"role": "user", "content": "What is on this picture?"},
+    {
+        "role": "user",
+        "content": [
+            {"type": "text", "text": "This one"},
+            {"type": "image_url", "image_url": {"url": "https://example.org/cat.png", "detail": "low"}},
+        ],
+    },
+    {
+        "role": "assistant",
+        "content": None,
+        "refusal": None,
+        "annotations": [],
+        "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}],
+    },
+    {
+        "role": "tool",
+        "tool_call_id": "c1",
+        "content": [{"type": "text", "text": "a cat"}, {"type": "text", "text": "on a roof"}],
+    },
+]
+
+
+@pytest.mark.defect("I5")
+async def test_messages_of_openai_style_programs_are_stored_as_they_are() -> None:
+    async with aforesaid.connect(":memory:") as memory:
+        ann = memory.user("ann")
+        await ann.add_many(SENT_TO_A_MODEL)
+        for message in SENT_TO_A_MODEL[:2]:
+            await ann.add(**message)
+        await ann.add_many([NewMessage("user", content="hello")])
+        found = await ann.history()
+        assert [each.text for each in found] == [
+            "What is on this picture?", "This one", "", "a cat\non a roof",
+            "What is on this picture?", "This one", "hello",
+        ]  # fmt: skip
+        assert [part.url for part in found[1].parts] == [None, "https://example.org/cat.png"]
+        assert found[1].parts == found[5].parts
+        assert found[2].tool_calls[0].name == "look"
+        assert (await ann.add_many([each.as_openai() for each in found[:4]])).stored == 4
+
+
+@pytest.mark.defect("I5")
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        ({"text": "a", "content": "b"}, "both text and content"),
+        (
+            {"content": [{"type": "image_url", "image_url": "u"}], "parts": [{"type": "text", "text": "t"}]},
+            "both parts",
+        ),
+        ({"content": [{"type": "video"}]}, "give others as `parts`"),
+        ({"content": [{"type": "image_url", "image_url": "data:image/png;base64,?"}]}, "must be base64"),
+        ({"content": "a", "refusal": "no"}, "unknown key 'refusal'"),
+    ],
+)
+async def test_content_that_cannot_be_taken_is_named(given: dict[str, Any], problem: str) -> None:
+    async with aforesaid.connect(":memory:") as memory:
+        with pytest.raises(InvalidInput, match=problem):
+            await memory.user("ann").add_many([{"role": "user", **given}])
+        assert await memory.user("ann").history() == []
+
+
+@pytest.mark.defect("I5")
+async def test_an_image_inside_its_address_is_attached_by_add() -> None:
+    async with aforesaid.connect(":memory:") as memory:
+        image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,aGk="}}
+        stored = (await memory.user("ann").add("user", content=[image])).message
+        assert [(part.type, part.media_type, part.size) for part in stored.parts] == [("image", "image/png", 2)]

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import aforesaid
 from aforesaid.digest.calendar import CalendarLedger, CalendarRules, bounds, day_of, decide, history_days
 from aforesaid.digest.leases import Leases
 from aforesaid.digest.plan import MakeDay
@@ -401,3 +402,14 @@ async def test_of_two_who_change_a_mark_at_once_one_is_told(store: Store) -> Non
         await store.apply([PutMark("place", None, only_if="two")])
     await store.apply([PutMark("place", "two", only_if="one")])
     assert await store.read(questions.Marks()) == {"place": "two"}
+
+
+@pytest.mark.defect("I5")
+async def test_a_profile_that_summarises_no_days_says_so_when_asked_for_one(caplog: pytest.LogCaptureFixture) -> None:
+    async with aforesaid.connect(":memory:") as memory:
+        ann = memory.user("ann")
+        await ann.add("user", "I moved to Bern.")
+        assert (await ann.day(), await ann.week()) == (None, None)
+    said = [record.message for record in caplog.records if record.name == "aforesaid.digest"]
+    assert len(said) == 2
+    assert all("policy is 'tree'" in each and "'community'" in each for each in said)

@@ -6,6 +6,7 @@ pytest.importorskip("haystack", reason="Haystack is not installed (make test-int
 
 from haystack import Pipeline
 from haystack.components.generators.chat import OpenAIChatGenerator
+from haystack.core.errors import DeserializationError
 from haystack.dataclasses import ChatMessage, ImageContent, TextContent, ToolCall
 from haystack.utils import Secret
 
@@ -14,9 +15,11 @@ from aforesaid.integrations.haystack import (
     AforesaidChatHistory,
     AforesaidChatWriter,
     AforesaidRetriever,
+    memory_for_loading,
 )
 from aforesaid.testing import ScriptedModel
 
+TRUSTED = ["aforesaid.integrations.haystack"]
 CALL = ToolCall("weather", {"city": "Bern"}, id="c1", extra={"index": 0})
 TOOL_CONVERSATION = [
     ChatMessage.from_system("Be brief."),
@@ -81,3 +84,24 @@ def test_a_pipeline_answers_with_its_history(memory: aforesaid.SyncMemory) -> No
             AforesaidChatWriter(ann).run(said)
     assert [each["content"] for each in server.requests[-1].messages] == ["Hello, Ann.", "I am Ann.", "Who am I?"]
     assert AforesaidRetriever(ann, top_k=1).run("Who is Ann?")["documents"]
+
+
+@pytest.mark.defect("I5")
+def test_a_pipeline_is_written_and_loaded_with_another_memory(memory: aforesaid.SyncMemory) -> None:
+    ann = memory.user("ann", space="home").chat("chat-1")
+    pipeline = Pipeline()
+    pipeline.add_component("writer", AforesaidChatWriter(ann))
+    pipeline.add_component("history", AforesaidChatHistory(ann, last=1))
+    pipeline.add_component("retriever", AforesaidRetriever(ann, top_k=1))
+    written = pipeline.dumps()
+    with pytest.raises(DeserializationError, match="memory_for_loading"):
+        Pipeline.loads(written, allowed_modules=TRUSTED)
+    with aforesaid.open(":memory:") as other:
+        with memory_for_loading(other):
+            loaded = Pipeline.loads(written, allowed_modules=TRUSTED)
+        assert loaded.to_dict() == pipeline.to_dict()
+        for text in ("I have a tortoise.", "It is called Rex."):
+            other.user("ann", space="home").chat("chat-1").add("user", text)
+        found = loaded.run({"retriever": {"query": "tortoise"}, "writer": {"messages": []}})
+        assert [each.text for each in found["history"]["messages"]] == ["It is called Rex."]
+        assert [each.content for each in found["retriever"]["documents"]] == ["I have a tortoise."]

@@ -167,3 +167,32 @@ def test_a_long_value_is_stored_whole_and_found_by_its_beginning(memory: aforesa
     store.put(("things",), "key", value)
     (found,) = store.search(("things",), query="tortoise")
     assert found.value == value
+
+
+@pytest.mark.defect("I2")
+def test_a_purge_erases_the_items_of_namespaces_that_name_the_user(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    with aforesaid.open(path) as memory:
+        store = AforesaidStore(memory)
+        of_ann = [(("users", "ann"), "home"), (("memories", "ann", "pets"), "a"), (("ann", "memories"), "b")]
+        others = [(("users", "bob"), "home"), (("projects", "ann"), "plan"), (("users",), "bob")]
+        for namespace, key in (*of_ann, (("users",), "ann"), *others):
+            store.put(namespace, key, {"text": f"a tortoise in {'/'.join(namespace)}"})
+        store.put(("users", "ann"), "home", {"text": "secretword"})
+        store.put(("users", "ann"), "gone", {"text": "secretword"})
+        store.delete(("users", "ann"), "gone")
+        memory.purge("ann")
+        assert {(item.namespace, item.key) for item in store.search((), limit=100)} == {*others}
+        assert store.get(("users", "ann"), "home") is None
+        store.put(("users", "ann"), "home", {"text": "new"})
+        assert store.get(("users", "ann"), "home").value == {"text": "new"}
+    assert b"secretword" not in path.read_bytes()
+
+
+@pytest.mark.defect("I2")
+def test_an_app_says_whom_its_namespaces_name(memory: aforesaid.SyncMemory) -> None:
+    store = AforesaidStore(memory, user_of=lambda namespace, _: namespace[0])
+    store.put(("ann", "notes"), "key", {"text": "hers"})
+    store.put(("bob", "notes"), "key", {"text": "his"})
+    memory.purge("ann")
+    assert [item.namespace for item in store.search(())] == [("bob", "notes")]

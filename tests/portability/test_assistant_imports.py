@@ -164,6 +164,26 @@ async def test_claude_keeps_attachments_titles_and_tools(tmp_path: Path) -> None
     assert [(call.name, call.arguments) for call in answer.tool_calls] == [("web_search", '{"query": "tea"}')]
 
 
+@pytest.mark.defect("I5")
+async def test_what_claude_remembers_becomes_memories(tmp_path: Path) -> None:
+    remembered = {
+        "conversations_memory": "**Personal context**\n\nAnn lives in Bern.\n\nShe has a tortoise.\n",
+        "project_memories": {"p-1": "**Purpose**\n\n- Ann plans a garden."},
+        "account_uuid": "a",
+    }
+    talk = {"uuid": "t", "name": "Tea", "chat_messages": [claude("m1", "human", "tea?")]}
+    files = {"conversations.json": [talk], "memories.json": [remembered], "projects.json": [{"uuid": "p-1"}]}
+    report, store = await load(packed(tmp_path / "export.zip", files))
+    assert [(each.text, each.tags) for each in await memories(store, "me")] == [
+        ("Ann lives in Bern.", ("claude",)),
+        ("Ann plans a garden.", ("project",)),
+        ("She has a tortoise.", ("claude",)),
+    ]
+    assert report.skipped == {"projects and their documents": 1}
+    alone, _ = await load(written(tmp_path / "memories.json", [remembered]))
+    assert alone.problems == 1
+
+
 async def test_claude_imports_the_branch_that_was_shown_last(tmp_path: Path) -> None:
     root = "00000000-0000-4000-8000-000000000000"
     messages = [

@@ -80,6 +80,14 @@ async def test_an_empty_folder_says_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.defect("N4")
+@pytest.mark.defect("I5")
+@pytest.mark.parametrize("content", ["", "\ufeff", " \n"])
+@pytest.mark.parametrize("format_", ["auto", "openai"])
+async def test_an_empty_file_says_so(tmp_path: Path, content: str, format_: str) -> None:
+    with pytest.raises(InvalidInput, match="is empty: there is nothing to import"):
+        await load(written(tmp_path / "chat.json", content), format=format_)
+
+
 async def test_messages_that_do_not_fit_in_memory_are_sorted_all_the_same() -> None:
     from aforesaid.portability.import_items import ImportedMessage  # noqa: PLC0415
     from aforesaid.portability.time_order import TimeOrder  # noqa: PLC0415

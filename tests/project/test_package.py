@@ -13,6 +13,8 @@ from inspect import ismodule
 from pathlib import Path
 from pkgutil import iter_modules
 
+import pytest
+
 import aforesaid
 import ordering
 from aforesaid import errors
@@ -69,6 +71,13 @@ def test_the_public_face_is_small_and_whole() -> None:
     for name in aforesaid.__all__:
         assert getattr(aforesaid, name) is not None
     assert set(aforesaid.__all__) <= set(dir(aforesaid))
+
+
+@pytest.mark.defect("I3")
+def test_the_errors_are_there_without_an_import_of_their_own() -> None:
+    program = "import aforesaid; print(issubclass(aforesaid.errors.InvalidInput, aforesaid.AforesaidError))"
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert ran.stdout == "True\n"
 
 
 def test_every_error_is_drawn_in_the_tree() -> None:

@@ -27,6 +27,14 @@ def ask(client: OpenAI, ann: aforesaid.SyncUserMemory, text: str) -> str | None:
 def open_both() -> tuple[aforesaid.SyncMemory, aforesaid.SyncUserMemory]:
     memory = aforesaid.open("memory.db")
     return memory, memory.user("ann")
+
+
+def refused(ann: aforesaid.SyncUserMemory) -> str | None:
+    try:
+        ann.add("user", "")
+    except aforesaid.errors.InvalidInput as error:
+        return error.field
+    return None
 """
 MISTAKES = """
 import aforesaid
@@ -45,7 +53,7 @@ def strict(*files: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 
 
-@pytest.mark.defect("N5")
+@pytest.mark.defect("N5", "I3")
 @pytest.mark.timeout(600)
 def test_documented_code_passes_a_strict_type_checker_and_mistakes_do_not(tmp_path: Path) -> None:
     written = WRITE_BLOCKS(tmp_path)

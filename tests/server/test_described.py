@@ -105,6 +105,7 @@ NOT_DESCRIBABLE = {
     "when",  # words that name a time
     "session",  # needed with `within=session`
     "thread",  # not the direct chat of somebody else
+    "chat",  # not together with a thread
     "id",  # not of the form of our own ids
     "parts",  # a hash needs data or a url, and data is base64
     "metadata",  # in a query: a JSON object as text; numbers in it are limited, at any depth

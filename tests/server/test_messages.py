@@ -132,6 +132,7 @@ async def test_threads_are_listed_newest_first_and_paged(server: Running) -> Non
         assert [each["id"] for each in first] == ["three", "two"]
         assert first[0] == {
             "id": "three",
+            "chat": None,
             "messages": 1,
             "first_at": "2026-03-03T09:00:00Z",
             "last_at": "2026-03-03T09:00:00Z",
@@ -170,3 +171,26 @@ async def test_a_message_is_edited_taken_back_and_erased(server: Running) -> Non
         assert (await client.get("/api/messages", params={**whose, "versions": True})).json()["messages"] == []
     async with server.client(server.key("reader")) as client:
         assert (await client.post("/api/threads/clear", json=whose)).status_code == 403
+
+
+@pytest.mark.defect("I5")
+async def test_messages_of_openai_style_programs_are_taken_one_by_one_and_together(server: Running) -> None:
+    call = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+    image = {"type": "image_url", "image_url": {"url": "https://example.org/cat.png"}}
+    messages = [
+        {"role": "user", "content": "Look!"},
+        {"role": "user", "content": [{"type": "text", "text": "This one"}, image]},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+    ]
+    async with server.client(server.key()) as client:
+        for message in messages:
+            assert (await client.post("/api/messages", json={"user": "ann", **message})).status_code == 201
+        batch = await client.post("/api/messages/batch", json={"user": "bob", "messages": messages})
+        assert batch.status_code == 201, batch.text
+        refused = await client.post("/api/messages", json={"user": "ann", "role": "user", "text": "a", "content": "b"})
+        assert (refused.status_code, refused.json()["errors"][0]["where"]) == (422, "body.content")
+        for user in ("ann", "bob"):
+            found = (await client.get("/api/messages", params={"user": user})).json()["messages"]
+            assert [each["text"] for each in found] == ["Look!", "This one", ""]
+            assert found[1]["parts"][1]["url"] == "https://example.org/cat.png"
+            assert found[2]["tool_calls"][0]["name"] == "look"

@@ -57,3 +57,24 @@ def test_the_client_passes_its_tests_against_a_real_server() -> None:
     )
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert re.search(r"^# pass [1-9]\d+$", ran.stdout, re.MULTILINE), ran.stdout
+
+
+@pytest.mark.defect("I5")
+@pytest.mark.parametrize("page", ["clients/typescript/README.md", "docs/how-to/use-the-typescript-client.md"])
+def test_the_documented_installation_finds_the_ai_sdk_of_the_app(tmp_path: Path, page: str) -> None:
+    npm = shutil.which("npm")
+    if npm is None:
+        pytest.skip("left out: npm is not installed here")
+    (command,) = re.findall(r"`npm (install [^`]*)/path/to/aforesaid/clients/typescript`", (ROOT / page).read_text())
+    (tmp_path / "package.json").write_text('{"name": "app"}')
+    options = ["--offline", "--no-audit", "--no-fund", "--ignore-scripts", "--omit=dev"]
+    subprocess.run([npm, *command.split(), *options, str(CLIENT)], cwd=tmp_path, capture_output=True, check=True)
+    sdk = tmp_path / "node_modules" / "ai"
+    sdk.mkdir()
+    (sdk / "index.js").write_text("")
+    # As TypeScript looks for what the types import: from the real place of the file.
+    find = 'require("module").createRequire(require("fs").realpathSync("node_modules/aforesaid/types/ai.d.ts"))'
+    found = subprocess.run(
+        [node(), "--print", f'{find}.resolve("ai")'], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert Path(found.stdout.strip()) == sdk / "index.js"

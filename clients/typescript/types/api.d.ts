@@ -71,6 +71,12 @@ export interface Component {
   health_check: string | null;
 }
 
+/** An image in the content of a message. */
+export interface ContentImage {
+  type: "image_url";
+  image_url: ImageAddress;
+}
+
 /** A part of a message. */
 export interface ContentPart {
   type: "text" | "image" | "audio" | "file";
@@ -82,6 +88,12 @@ export interface ContentPart {
   /** The SHA-256 of its bytes. */
   hash: string | null;
   size: number | null;
+}
+
+/** A text in the content of a message. */
+export interface ContentText {
+  type: "text";
+  text: string;
 }
 
 /** What goes to a model now. */
@@ -268,6 +280,13 @@ export interface Hit {
   explanation: string;
   message: Message | null;
   around: Message[];
+}
+
+/** Where an image is. */
+export interface ImageAddress {
+  url: string;
+  /** Ignored. */
+  detail?: string | null;
 }
 
 /** A user whose memory an import added to. */
@@ -481,6 +500,8 @@ export interface MessageBody {
   role: "user" | "assistant" | "system" | "tool";
   /** May be empty if there are parts or tool calls, or for the result of one. */
   text?: string;
+  /** The text, or its parts, as OpenAI-style programs have it. Instead of `text`. */
+  content?: string | unknown[] | null;
   /** When it was said. Default: now. */
   at?: string | null;
   /** The platform's message id. An id that the thread already has is not stored again. */
@@ -578,6 +599,8 @@ export interface NewMessage {
   role: "user" | "assistant" | "system" | "tool";
   /** May be empty if there are parts or tool calls, or for the result of one. */
   text?: string;
+  /** The text, or its parts, as OpenAI-style programs have it. Instead of `text`. */
+  content?: string | unknown[] | null;
   /** When it was said. Default: now. */
   at?: string | null;
   /** The platform's message id. An id that the thread already has is not stored again. */

@@ -179,6 +179,8 @@ async def day(digest: Digest, scope: Scope, wanted: date | None) -> Summary | No
     found = await digest.executor.store.read(questions.Summaries(scope, kind="day", day=when))
     if found and not made:
         digest.metrics.cache_hit("day")
+    if not found:
+        _say_why_not(digest)
     return found[0] if found else None
 
 
@@ -188,10 +190,13 @@ async def week(digest: Digest, scope: Scope) -> Summary | None:
     for when in calendar.history_days(calendar.today(scope.space)):
         await _bring_up_to_date(digest, calendar, scope, when)
     try:
-        return await calendar.week(scope)
+        found = await calendar.week(scope)
     except (ModelError, NotFound, SourcesChanged) as error:
         _log.warning("the week of %r could not be summarised: %s", scope.user, error)
         return None
+    if found is None:
+        _say_why_not(digest)
+    return found
 
 
 async def analyze(digest: Digest, scope: Scope) -> HistoryContext:
@@ -237,6 +242,16 @@ async def read_tiers(digest: Digest, scope: Scope, within: Within = "user") -> T
     end = len(newest) - sizes.short_term
     mid = newest[max(0, end - sizes.mid_term) : end]
     return Tiers(tuple(newest[end:]), tuple(mid), total, await history_context(digest, scope))
+
+
+def _say_why_not(digest: Digest) -> None:
+    """Log why there are no summaries of days, where the profile makes none."""
+    if digest.policy != "calendar":
+        _log.warning(
+            "there are no summaries of days and weeks: this profile's policy is %r; use one with the policy "
+            "'calendar', such as 'community'",
+            digest.policy,
+        )
 
 
 async def _bring_up_to_date(digest: Digest, calendar: CalendarSteps, scope: Scope, when: date) -> bool:

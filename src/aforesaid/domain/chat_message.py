@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from base64 import b64decode
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from typing import Any, Final, NotRequired, TypedDict
 from unicodedata import combining, normalize
 
-from aforesaid.domain.details import Part, ToolCall
+from aforesaid.domain.details import MOST_PARTS, Part, ToolCall, text_of_parts
+from aforesaid.errors import InvalidInput, TooLarge
 
 _NOT_IN_NAMES: Final = re.compile(r"[^a-zA-Z0-9_-]+")
 """What a name must not have: OpenAI refuses white space and `<|\\/>`, compatible servers all but these characters."""
@@ -71,6 +74,56 @@ def content_parts(text: str, parts: Sequence[Part]) -> list[dict[str, Any]]:
     if text and not any(part.type == "text" for part in parts):
         content.insert(0, {"type": "text", "text": text})
     return content
+
+
+def said_in(content: object, text: object, parts: Sequence[object]) -> tuple[Any, Sequence[Any]]:
+    """Return the text and the parts of a message whose text is given as the API has it, in `content`.
+
+    That is a text, None, or a list of parts of the types `text` and `image_url`. Raises InvalidInput for a message that
+    has a text or parts of its own beside it.
+    """
+    if content is None:
+        return text, parts
+    if text:
+        raise InvalidInput("both text and content are given; they are two names of one thing", "content")
+    if isinstance(content, str):
+        return content, parts
+    found = [_part(piece) for piece in _pieces(content)]
+    if all(part.type == "text" for part in found):
+        return text_of_parts(found), parts
+    if parts:
+        raise InvalidInput("both parts and a content with parts are given; give one of them", "content")
+    return "", tuple(found)
+
+
+def _pieces(content: object) -> list[object]:
+    if not isinstance(content, Iterable) or isinstance(content, bytes | bytearray | Mapping):
+        raise InvalidInput(f"content must be a text or a list of parts, not {type(content).__name__}", "content")
+    found = [*islice(content, MOST_PARTS + 1)]
+    if len(found) > MOST_PARTS:
+        raise TooLarge(f"content has more than {MOST_PARTS:,} parts", "content")
+    return found
+
+
+def _part(piece: object) -> Part:
+    found = piece if isinstance(piece, Mapping) else {}
+    text, image = found.get("text"), found.get("image_url")
+    address = image.get("url") if isinstance(image, Mapping) else image
+    if found.get("type") == "text" and isinstance(text, str):
+        return Part("text", text)
+    if found.get("type") == "image_url" and isinstance(address, str):
+        head, comma, data = address.partition(";base64,")
+        if not comma or not head.startswith("data:"):
+            return Part("image", url=address)
+        try:
+            return Part.of(b64decode(data, validate=True), head[5:].partition(";")[0] or None, type="image")
+        except ValueError:
+            raise InvalidInput("the data of an image_url must be base64", "content") from None
+    raise InvalidInput(
+        'a part of content is {"type": "text", "text": …} or {"type": "image_url", "image_url": {"url": …}}; '
+        "give others as `parts`",
+        "content",
+    )
 
 
 def _content_part(part: Part) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from types import NoneType
 from typing import Any, Final, get_args
 
 from aforesaid.domain import checks
+from aforesaid.domain.chat_message import said_in
 from aforesaid.domain.details import MOST_PARTS, Part, ToolCall
 from aforesaid.domain.fast_constructor import named_tuples
 from aforesaid.domain.known_ids import KnownIds
@@ -45,12 +46,16 @@ class NewMessage:
     reply_to: Message | str | int | None = None
     kind: str | None = None
     language: str | None = None
+    content: str | Sequence[Mapping[str, Any]] | None = None
+    """The text, or its parts, as OpenAI-style APIs name them: instead of `text`."""
 
 
 _FIELDS: Final = tuple(each.name for each in fields(NewMessage))
 _KNOWN: Final = frozenset(_FIELDS)
 _PLAIN: Final = frozenset({"role", "text", "at", "id"})
 """The fields of a message that most messages have no others of."""
+_PLAIN_CONTENT: Final = frozenset({"role", "content", "at", "id"})
+"""The same of a message as OpenAI-style programs have it."""
 _VALUES: Final = attrgetter(*_FIELDS)
 _NONE: Final = ()
 """The parts or tool calls of a message that has none."""
@@ -104,10 +109,14 @@ def _plain_fields(new: object) -> tuple[Any, Any, Any, Any] | None:
         and new.reply_to is None
         and new.kind is None
         and new.language is None
+        and new.content is None
     ):
         return new.role, new.text, new.at, new.id
-    if type(new) is dict and "role" in new and new.keys() <= _PLAIN:
-        return new["role"], new.get("text", ""), new.get("at"), new.get("id")
+    if type(new) is dict and "role" in new:
+        if new.keys() <= _PLAIN:
+            return new["role"], new.get("text", ""), new.get("at"), new.get("id")
+        if new.keys() <= _PLAIN_CONTENT and type(new["content"]) is str:
+            return new["role"], new["content"], new.get("at"), new.get("id")
     return None
 
 
@@ -116,6 +125,9 @@ def draft_of_new(scope: Scope, new: object, ids: KnownIds, limit: int) -> Draft:
     if (plain := _plain_fields(new)) is not None:
         return plain_draft(scope, *plain, limit)
     given = _given(new)
+    if "content" in given:
+        text, parts = given.get("text", ""), given.get("parts", ())
+        given["text"], given["parts"] = said_in(given.pop("content"), text, parts)
     if isinstance(given.get("parts"), Iterable):
         given["parts"] = parts = tuple(islice(given["parts"], MOST_PARTS + 1))
         if any(map(_has_data, parts)):
@@ -137,6 +149,9 @@ def _given(new: object) -> dict[str, Any]:
         return {name: value for name, value in values if value is not None and value is not _NONE}
     if not isinstance(new, Mapping):
         raise InvalidInput(f"it must be a NewMessage or a mapping, not {type(new).__name__}")
+    if "content" in new:
+        # SDKs write down the fields that a message of theirs does not have, too.
+        new = {name: value for name, value in new.items() if name in _KNOWN or value not in (None, [])}
     if unknown := [name for name in new if name not in _KNOWN]:
         raise InvalidInput(f"it has the unknown key {quoted(unknown[0])}; use {', '.join(_FIELDS)}")
     if "role" not in new:

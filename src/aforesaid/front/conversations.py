@@ -37,7 +37,8 @@ class UserConversations(UserHandle):
     ) -> BatchReceipt:
         """Store many messages at once: all of them, or none. When this returns, they are on disk and can be found.
 
-        Each is a `NewMessage`, or a mapping with the arguments of `add`, such as `{"role": "user", "text": "hello"}`.
+        Each is a `NewMessage`, or a mapping with the arguments of `add`, such as `{"role": "user", "text": "hello"}`;
+        `content` may stand for `text`, as in the messages of OpenAI-style programs.
         They are stored in their order, in the handle's thread, with one commit. In SQLite, a batch of 200 messages or
         more is indexed after that, in the background; a search of the user waits for it, some seconds after 100,000.
         A message that is not valid refuses the whole batch; the error has its index. Duplicates are recognised as by

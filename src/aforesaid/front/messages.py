@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from aforesaid.domain import checks
 from aforesaid.domain.change import AddMessage, Withdraw
+from aforesaid.domain.chat_message import said_in
 from aforesaid.domain.details import Part, ToolCall, checked_parts
 from aforesaid.domain.hit import Hit
 from aforesaid.domain.literals import HitKind, Role, Within
@@ -53,6 +54,7 @@ class UserMessages(UserHandle):
         reply_to: Message | str | int | None = None,
         kind: str | None = None,
         language: str | None = None,
+        content: str | Sequence[Mapping[str, Any]] | None = None,
     ) -> Receipt:
         """Store a message. When this returns, it is on disk (`receipt.durable`).
 
@@ -68,7 +70,12 @@ class UserMessages(UserHandle):
         `tool_call_id` makes this message the result of one. With any of these, `text` may be empty; it is what is
         searched, and by default the texts, captions and transcripts of the parts. `metadata` is any JSON object,
         `reply_to` the message that this one answers, `kind` the platform's kind of message and `language` its language.
+
+        `content` is the text, or a list of its parts (`text`, `image_url`), as OpenAI-style programs have it:
+        `add(**{"role": "user", "content": "hello"})`. Give either `text` or `content`.
         """
+        if content is not None:
+            text, parts = said_in(content, text, parts)
         if parts and (with_data := _with_data(parts)):
             given: dict[str, Any] = {
                 "at": at,

@@ -144,9 +144,10 @@ class UserSummaries(UserHandle):
 
     @public(audit=("summaries.read", "day"))
     async def day(self, day: date | None = None) -> Summary | None:
-        """Return the user's summary of a day (default: today), or None.
+        """Return the user's summary of a day (default: today); None if nothing was said on it.
 
-        With the policy `calendar` it is made on request: today's at most once an hour, others once.
+        Only the policy `calendar` (profile `community`) makes such summaries; with another it is None, and a warning is
+        logged. It is made on request: today's at most once an hour, others once.
         """
         from aforesaid.digest import requests  # noqa: PLC0415
 
@@ -154,7 +155,10 @@ class UserSummaries(UserHandle):
 
     @public(audit=("summaries.read", "week"))
     async def week(self) -> Summary | None:
-        """Return the user's summary of the six days before today, or None. It is made once a day."""
+        """Return the user's summary of the six days before today, or None. It is made once a day.
+
+        Only the policy `calendar` (profile `community`) makes it, as for `day`.
+        """
         from aforesaid.digest import requests  # noqa: PLC0415
 
         return await requests.week(self._services.digest, self.scope)

@@ -3,6 +3,7 @@
     crew = Crew(agents=…, tasks=…, memory=Memory(storage=AforesaidStorage(memory)))
 
 CrewAI decides what to remember, and embeds it. Its records belong to one user of the memory, `crewai` by default.
+`memory.purge("ann")` erases those of the scopes `/users/ann`, `/user/ann` and below.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from crewai.memory.types import MemoryRecord, ScopeInfo
 from aforesaid.domain.scope import DEFAULT_SPACE
 from aforesaid.errors import InvalidInput, NotFound, quoted
 from aforesaid.integrations.calls import AnyMemory, Calls
-from aforesaid.integrations.documents import Documents, NewDocument
+from aforesaid.integrations.documents import Documents, NewDocument, named_user
 from aforesaid.integrations.vectors import packed, similarity, unpacked
 from aforesaid.memory import Memory
 
@@ -149,7 +150,7 @@ class AforesaidStorage:
 
     async def _save(self, records: Sequence[MemoryRecord]) -> None:
         if records:
-            new = {each.id: NewDocument(each.id, _stored(each), each.content) for each in records}
+            new = {each.id: NewDocument(each.id, _stored(each), each.content, _about(each)) for each in records}
             await self._documents.put(_COLLECTION, list(new.values()))
 
     async def _all(self) -> list[tuple[MemoryRecord, str | None]]:
@@ -213,6 +214,11 @@ def _children(records: Sequence[MemoryRecord], parent: str) -> list[str]:
 def _aware(moment: datetime) -> datetime:
     """Return a time that can be compared: CrewAI's have no zone, and are UTC."""
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def _about(record: MemoryRecord) -> str | None:
+    """Return the user whom a record is about, by its scope (`/users/ann`)."""
+    return named_user(record.scope.strip("/").split("/"))
 
 
 def _stored(record: MemoryRecord) -> dict[str, Any]:

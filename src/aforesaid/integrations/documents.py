@@ -13,6 +13,7 @@ from datetime import datetime
 from hashlib import blake2b
 from typing import Any, Final
 
+from aforesaid.domain import checks
 from aforesaid.domain.literals import Within
 from aforesaid.domain.message import Message
 from aforesaid.domain.receipt import BatchReceipt
@@ -54,6 +55,8 @@ class NewDocument:
     key: str
     value: Any
     text: str = ""
+    about: str | None = None
+    """The user whom it is about, as `author` of its message: purging that user erases it, whoever owns it."""
 
 
 class Collection:
@@ -103,6 +106,7 @@ class Collection:
             "kind": _KIND,
             "metadata": {_KEY: document.key, _VALUE: document.value},
             "parts": () if document.text else (placeholder(_KIND),),
+            "author": document.about,
             **({"id": self._id(document.key)} if earlier is None else {"replaces": earlier}),
         }
 
@@ -194,6 +198,25 @@ class Documents:
             if len(page) < _PAGE:
                 break
         return found
+
+
+def named_user(path: Sequence[str], key: str | None = None) -> str | None:
+    """Return the user whom a path of labels names in one of the usual ways; None if it names none.
+
+    These are `("users", "ann")`, `("memories", "ann")` and `("ann", "memories")`, each with further labels, and
+    `("users",)` with the user as the `key`.
+    """
+    for place, label in enumerate(path):
+        after = path[place + 1] if place + 1 < len(path) else None
+        if label in {"user", "users"}:
+            return _user(after or key)
+        if label == "memories":
+            return _user(path[place - 1] if place else after)
+    return None
+
+
+def _user(name: str | None) -> str | None:
+    return name if name is not None and checks.are_identifiers([name]) else None
 
 
 def readable(value: object) -> str:

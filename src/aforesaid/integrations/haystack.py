@@ -5,14 +5,23 @@
     pipeline.add_component("retriever", AforesaidRetriever(memory.user("ann")))
 
 Messages with tool calls, results, images and files come back as they were written.
+
+A pipeline is written without its memory, which is open in one program alone; it is loaded with the one to use:
+
+    with memory_for_loading(memory):
+        pipeline = Pipeline.loads(text, allowed_modules=["aforesaid.integrations.haystack"])
 """
 
 from __future__ import annotations
 
 import json
-from typing import Any, Final
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, Final, Self
 
-from haystack import Document, component
+from haystack import Document, component, default_to_dict
+from haystack.core.errors import DeserializationError
 from haystack.dataclasses import ChatMessage, ChatRole
 from haystack.dataclasses import ToolCall as HaystackToolCall
 
@@ -20,19 +29,55 @@ from aforesaid.domain.details import ToolCall
 from aforesaid.domain.hit import Hit
 from aforesaid.domain.message import Message
 from aforesaid.integrations import conversation
-from aforesaid.integrations.calls import AnyUser, Calls
+from aforesaid.integrations.calls import AnyMemory, AnyUser, Calls
 from aforesaid.memory import UserMemory
 
 _FRAMEWORK: Final = "haystack"
 """The key in the metadata of a message under which Haystack's message is stored."""
 
 
+_MEMORY: Final[ContextVar[AnyMemory]] = ContextVar("aforesaid_haystack_memory")
+
+
+@contextmanager
+def memory_for_loading(memory: AnyMemory) -> Iterator[None]:
+    """Use a memory for the components that are loaded in this block."""
+    token = _MEMORY.set(memory)
+    try:
+        yield
+    finally:
+        _MEMORY.reset(token)
+
+
+class _OfUser:
+    """What the components share: the user's memory, and how they are written and loaded.
+
+    They call its `__init__` by name: `component` makes another class of each, which `super()` does not know.
+    """
+
+    def __init__(self, user: AnyUser, **options: Any) -> None:  # noqa: ANN401
+        self._calls = Calls(user, UserMemory)
+        self._options = options
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the component with the names of its user, space, thread and session."""
+        return default_to_dict(self, user=self._calls.target.scope._asdict(), **self._options)
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Self:
+        """Return the component for the memory of `memory_for_loading`."""
+        if (memory := _MEMORY.get(None)) is None:
+            raise DeserializationError(f"{cls.__name__} needs a memory: load it in `with memory_for_loading(memory)`")
+        given = dict(data["init_parameters"])
+        return cls(memory.user(**given.pop("user")), **given)
+
+
 @component
-class AforesaidChatWriter:
+class AforesaidChatWriter(_OfUser):
     """Stores chat messages in a thread of a user. Needs a memory from `aforesaid.open`, unless it is awaited."""
 
     def __init__(self, user: AnyUser) -> None:
-        self._calls = Calls(user, UserMemory)
+        _OfUser.__init__(self, user)
 
     @component.output_types(messages_written=int)
     def run(self, messages: list[ChatMessage]) -> dict[str, int]:
@@ -50,11 +95,11 @@ class AforesaidChatWriter:
 
 
 @component
-class AforesaidChatHistory:
+class AforesaidChatHistory(_OfUser):
     """Reads the last messages that a user has in a thread, and puts new messages after them."""
 
     def __init__(self, user: AnyUser, *, last: int | None = None) -> None:
-        self._calls = Calls(user, UserMemory)
+        _OfUser.__init__(self, user, last=last)
         self._last = last
 
     @component.output_types(messages=list[ChatMessage])
@@ -71,11 +116,11 @@ class AforesaidChatHistory:
 
 
 @component
-class AforesaidRetriever:
+class AforesaidRetriever(_OfUser):
     """Searches messages, memories and summaries of a user."""
 
     def __init__(self, user: AnyUser, *, top_k: int = 10, min_score: float | None = None) -> None:
-        self._calls = Calls(user, UserMemory)
+        _OfUser.__init__(self, user, top_k=top_k, min_score=min_score)
         self._top_k = top_k
         self._min_score = min_score
 

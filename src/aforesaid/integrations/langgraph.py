@@ -35,7 +35,7 @@ from aforesaid.domain.scope import DEFAULT_SPACE
 from aforesaid.errors import InvalidInput, quoted
 from aforesaid.integrations import conversation
 from aforesaid.integrations.calls import AnyMemory, Calls
-from aforesaid.integrations.documents import Document, Documents, NewDocument, readable
+from aforesaid.integrations.documents import Document, Documents, NewDocument, named_user, readable
 from aforesaid.integrations.vectors import packed, similarity
 from aforesaid.memory import Memory
 
@@ -57,6 +57,10 @@ class AforesaidStore(BaseStore):
 
     `index` is LangGraph's: with `embed`, items are searched by the vectors of that embedder; with `fields` alone,
     Aforesaid searches the texts at these paths.
+
+    `user_of` returns the user whom an item is about, from its namespace and key: `memory.purge` of that user erases the
+    item. By default, that is `ann` for `("users", "ann")`, `("memories", "ann")`, `("ann", "memories")` and what is
+    below, and for the key `ann` in `("users",)`.
     """
 
     supports_ttl = False
@@ -68,9 +72,11 @@ class AforesaidStore(BaseStore):
         user: str = _OWN_USER,
         space: str = DEFAULT_SPACE,
         index: IndexConfig | None = None,
+        user_of: Callable[[Namespace, str], str | None] = named_user,
     ) -> None:
         self._calls = Calls(memory, Memory)
         self._documents = Documents(self._calls.target, user, space, learn=user != _OWN_USER)
+        self._user_of = user_of
         self.index_config = index
         self.embeddings = ensure_embeddings(index["embed"]) if index and index.get("embed") else None
         self._fields: list[str] = list((index or {}).get("fields") or [_WHOLE])
@@ -140,7 +146,8 @@ class AforesaidStore(BaseStore):
             stored: dict[str, Any] = {_VALUE: op.value}
             if self.embeddings is not None and texts:
                 stored[_VECTORS] = [packed(vectors[text]) for text in texts]
-            new.setdefault(name, []).append(NewDocument(op.key, stored, "\n".join(texts)))
+            about = self._user_of((*op.namespace,), op.key)
+            new.setdefault(name, []).append(NewDocument(op.key, stored, "\n".join(texts), about))
         for name, documents in new.items():
             await self._documents.put(name, documents)
 

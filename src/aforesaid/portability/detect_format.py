@@ -56,6 +56,7 @@ _OF_OBJECTS: Final = (
     ({"personal_information", "contacts"}, "telegram"),
     ({"mapping"}, "chatgpt"),
     ({"chat_messages"}, "claude"),
+    ({"conversations_memory"}, "claude"),
     ({"backupTimeMs"}, "signal"),
     ({"chatItem"}, "signal"),
     ({"date", "sender", "body"}, "signal"),
@@ -99,12 +100,12 @@ _ENDINGS: Final = (".json", ".jsonl", ".txt", ".md", ".af", ".html", ".db", ".sq
 
 def choose(source: Source, wanted: str = "auto") -> tuple[str, Reader]:
     """Return the name and reader of the requested format, or of the detected one. Raises InvalidInput."""
+    if not source.names or (len(source.names) == 1 and not source.head(source.names[0]).strip()):
+        raise InvalidInput(f"{source.path} is empty: there is nothing to import")
     if wanted != "auto":
         if wanted not in READERS:
             raise InvalidInput(f"unknown format {quoted(wanted)}; use auto or one of {', '.join(READERS)}", "format")
         return wanted, READERS[wanted]
-    if not source.names:
-        raise InvalidInput(f"{source.path} is empty: there is nothing to import")
     name = _of_names(source) or _of_contents(source)
     if name is None:
         raise InvalidInput(f"{source.path} has an unrecognised format; name it (one of {', '.join(READERS)})", "format")

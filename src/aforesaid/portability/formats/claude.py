@@ -1,14 +1,26 @@
-"""Claude's export format: `conversations.json`, alone or in its zip archive."""
+"""Claude's export format: `conversations.json`, alone or in its zip archive, and `memories.json`: what it remembers."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
+from datetime import datetime
 from functools import partial
 from typing import Final
 
 from aforesaid.domain.details import Part, ToolCall
-from aforesaid.portability.import_items import NO_WORDS, REPLACED, ImportedMessage, Item, ReadOptions
+from aforesaid.errors import InvalidInput
+from aforesaid.portability.import_items import (
+    NO_WORDS,
+    REPLACED,
+    ImportedMessage,
+    ImportedRow,
+    Item,
+    ReadOptions,
+    Skipped,
+)
+from aforesaid.portability.imported_memory import imported_memory, numbered
 from aforesaid.portability.input_files import Source
 from aforesaid.portability.json_fields import Fields
 from aforesaid.portability.json_stream import JsonStream
@@ -18,6 +30,7 @@ from aforesaid.portability.reader_helpers import (
     each,
     filled,
     lines,
+    mapping_of,
     name_of,
     objects,
     objects_of,
@@ -30,13 +43,45 @@ _UNSEEN_BLOCKS: Final = ("This block is not supported on your current device yet
 """What stands in `text` for something that is only in `content`."""
 
 
+_HEADING: Final = re.compile(r"\*\*[^*]+\*\*:?")
+"""A line of its own above paragraphs: `**Work context**`."""
+_PROJECT: Final = Skipped("projects and their documents")
+
+
 def read(source: Source, reading: ReadOptions) -> Iterator[Item]:
-    """Yield the messages of all conversations."""
+    """Yield the messages of all conversations, and then what Claude remembers."""
+    others = source.called("memories.json", "projects.json", "users.json")
     files = [name for name in source.named(".json") if name.rpartition("/")[2].startswith("conversations")]
-    for name in files or source.names[:1]:
+    newest: datetime | None = None
+    for name in files or [name for name in source.names[:1] if name not in others]:
         with source.open(name) as stream:
             entries = objects(JsonStream(stream), "conversation")
-            yield from until_damaged(each(entries, partial(_conversation, reading)))
+            for item in until_damaged(each(entries, partial(_conversation, reading))):
+                if isinstance(item, ImportedMessage) and item.at is not None:
+                    newest = item.at if newest is None else max(newest, item.at)
+                yield item
+    for name in source.called("memories.json"):
+        with source.open(name) as stream:
+            remembered = objects(JsonStream(stream), "memories")
+            yield from numbered(until_damaged(each(remembered, partial(_memories, reading, newest))))
+    for name in source.called("projects.json"):
+        with source.open(name) as stream:
+            yield from until_damaged(each(objects(JsonStream(stream), "project"), lambda _, __: _PROJECT))
+
+
+def _memories(reading: ReadOptions, newest: datetime | None, found: Fields, where: str) -> Iterator[Item]:
+    """Yield a memory for each paragraph of what Claude remembers: from all chats, and from those of each project."""
+    at = any_moment(found.raw("updated_at"), "updated_at", reading.zone) or newest
+    if at is None:
+        raise InvalidInput("only the conversations say when Claude remembered this; import the whole export")
+    texts = [(name_of(found, "conversations_memory"), "claude")]
+    texts += [(text, "project") for text in mapping_of(found, "project_memories").values() if isinstance(text, str)]
+    for text, tag in texts:
+        for line in (text or "").splitlines():
+            words = line.strip().removeprefix("- ").removeprefix("* ").strip()
+            if words and not words.startswith("#") and not _HEADING.fullmatch(words):
+                row = imported_memory(words, reading.user, at, space=reading.space, extractor="claude", tags=[tag])
+                yield ImportedRow(where, row)
 
 
 def _conversation(reading: ReadOptions, found: Fields, where: str) -> Iterator[Item]:

@@ -1,4 +1,4 @@
-"""What WhatsApp itself writes into an exported chat, in 16 languages."""
+"""What WhatsApp itself writes into an exported chat, in 26 languages."""
 
 from __future__ import annotations
 
@@ -140,6 +140,87 @@ _LANGUAGES: Final = {
         r"파일 첨부됨",
         r"부재중 (?:음성|영상) 통화|(?:음성|영상) 통화",
     ),
+    "Swedish": _Phrases(
+        r"(?:medi(?:a|er|efiler)|bild(?:en)?|video(?:n|klipp)?|ljud(?:et)?|gif|klistermärke|dekal|sticker|dokument(?:et)?"
+        r"|kontaktkort(?:et)?) (?:har )?(?:uteläm(?:nats|nades|nad|nat)|uteslut(?:its|en|et|na)|uteslöts)",
+        r"(?:det här meddelandet|detta meddelande|meddelandet) (?:har )?(?:rader(?:ats|ades)|tagits bort|togs bort)"
+        r"|du (?:raderade|tog bort|har raderat|har tagit bort) (?:det här meddelandet|detta meddelande)",
+        r"(?:det här meddelandet|detta meddelande|meddelandet) (?:har )?(?:redigerats|redigerades)",
+        r"(?:fil bifogad|bifogad fil)",
+        r"missat (?:grupp)?(?:röst|video)samtal|(?:röst|video)samtal",
+    ),
+    "Danish": _Phrases(
+        r"(?:medier?|mediefil(?:er)?|billede|video|lyd|gif|sticker|mærkat|dokument|kontaktkort) (?:er )?udelad(?:t|et)",
+        r"denne (?:besked|meddelelse) (?:blev|er(?: blevet)?) slettet"
+        r"|du (?:har )?slette(?:de|t) denne (?:besked|meddelelse)",
+        r"denne (?:besked|meddelelse) (?:blev|er(?: blevet)?) redigeret",
+        r"(?:fil vedhæftet|vedhæftet fil)",
+        r"ubesvaret (?:gruppe)?(?:tale|video)opkald|(?:tale|video)opkald",
+    ),
+    "Norwegian": _Phrases(
+        r"(?:medie(?:r|fil|filer|innhold)?|bilde|video|lyd|gif|klistremerke|dokument|kontaktkort)"
+        r" (?:er |ble )?utelat(?:t|e)",
+        r"denne meldingen (?:ble|er|har blitt) slettet|du (?:har )?slettet denne meldingen",
+        r"denne meldingen (?:ble|er|har blitt) redigert",
+        r"(?:fil vedlagt|vedlagt fil)",
+        r"(?:tapt|ubesvart) (?:gruppe)?(?:tale|video)anrop|(?:tale|video)anrop",
+    ),
+    "Finnish": _Phrases(
+        r"(?:media|kuva|video|ääni|gif|tarra|asiakirja|yhteystieto(?:kortti)?) jätettiin pois",
+        r"tämä viesti (?:on )?poistett(?:u|iin)|poistit tämän viestin",
+        r"tätä viestiä (?:on muokattu|muokattiin)|tämä viesti on muokattu",
+        r"(?:tiedosto liitetty|liitetiedosto)",
+        r"vastaamaton (?:ryhmä)?(?:ääni|video)puhelu|(?:ääni|video)puhelu",
+    ),
+    "Czech": _Phrases(
+        r"(?:média|multimédia|obrázek|video|zvuk|gif|nálepka|dokument|vizitka)"
+        r" (?:byl[aoy]? )?(?:vynechán[aoy]?|vypuštěn[aoy]?|nezahrnut[aoy]?)",
+        r"tato zpráva byla (?:smazána|odstraněna)|(?:smazali|odstranili) jste tuto zprávu"
+        r"|tuto zprávu jste (?:smazali|odstranili)",
+        r"tato zpráva byla upravena",
+        r"(?:soubor byl přiložen|přiložený soubor|soubor přiložen)",
+        r"zmeškaný (?:skupinový )?(?:hlasový hovor|videohovor)|hlasový hovor|videohovor",
+    ),
+    "Ukrainian": _Phrases(
+        r"без медіафайлів|(?:медіа(?:файл)?|зображення|відео|аудіо|gif|наліпку|стікер|документ|картку контакту)"
+        r" (?:не додано|пропущено|вилучено)",
+        r"(?:це )?повідомлення (?:було )?видалено|ви видалили це повідомлення",
+        r"(?:це )?повідомлення (?:було )?(?:змінено|відредаговано)",
+        r"файл (?:додано|прикріплено)",
+        r"пропущений (?:груповий )?(?:аудіо|відео|голосовий )дзвінок|(?:аудіо|відео)дзвінок|голосовий дзвінок",
+    ),
+    "Romanian": _Phrases(
+        r"(?:fișier(?:ul)? media|media|imagine|video(?:clip)?|audio|gif|autocolant|sticker|document|fișă de contact)"
+        r" (?:omis[ăe]?|exclus[ăe]?)",
+        r"acest mesaj a fost șters|(?:ați|ai) șters acest mesaj",
+        r"acest mesaj a fost (?:editat|modificat)",
+        r"fișier atașat",
+        r"apel (?:vocal|video) (?:de grup )?(?:pierdut|nepreluat)|apel (?:vocal|video)",
+    ),
+    "Greek": _Phrases(
+        r"(?:μη συμπεριλαμβανομένων των (?:πολυμέσων|αρχείων)|εξαίρεση πολυμέσων)"
+        r"|(?:πολυμέσα|εικόνα|βίντεο|ήχος|gif|αυτοκόλλητο|έγγραφο|κάρτα επαφής) (?:παραλείφθηκ(?:ε|αν)|παραλείπεται)",
+        r"αυτό το μήνυμα διαγράφ(?:η|ηκε|τηκε)|διαγράψατε αυτό το μήνυμα",
+        r"αυτό το μήνυμα (?:έχει υποστεί επεξεργασία|επεξεργάστηκε|τροποποιήθηκε)",
+        r"(?:συνημμένο αρχείο|το αρχείο επισυνάπτεται)",
+        r"αναπάντητη (?:ομαδική )?(?:φωνητική κλήση|βιντεοκλήση|κλήση βίντεο)|φωνητική κλήση|βιντεοκλήση",
+    ),
+    "Hebrew": _Phrases(
+        r"(?:המדיה לא נכללה|המדיה הושמטה|(?:התמונה|הסרטון|האודיו|קובץ השמע|הסטיקר|המסמך|כרטיס איש הקשר)"
+        r" (?:לא נכללה?|הושמטה?|הושמט))",
+        r"הודעה זו נמחקה|ההודעה נמחקה|מחקת הודעה זו|(?:את|אתה) מחקת הודעה זו",
+        r"הודעה זו נערכה|ההודעה נערכה",
+        r"(?:קובץ מצורף|הקובץ צורף)",
+        r"שיחת (?:קול|וידאו)(?: קבוצתית)? שלא נענתה|שיחה קולית שלא נענתה|שיחת (?:קול|וידאו)",
+    ),
+    "Vietnamese": _Phrases(
+        r"(?:tệp |file )?(?:phương tiện|hình ảnh|ảnh|video|âm thanh|gif|nhãn dán|tài liệu|danh thiếp liên hệ)"
+        r" (?:đã )?bị (?:bỏ qua|loại bỏ|ẩn)",
+        r"tin nhắn này đã bị xóa|bạn đã xóa tin nhắn này",
+        r"tin nhắn này đã được chỉnh sửa",
+        r"(?:tệp đính kèm|tệp đã đính kèm|file đính kèm)",
+        r"cuộc gọi (?:thoại|video) (?:nhóm )?(?:nhỡ|bị nhỡ)|cuộc gọi (?:thoại|video)",
+    ),
 }
 
 LANGUAGES: Final = tuple(_LANGUAGES)
@@ -168,7 +249,9 @@ ATTACHED: Final = re.compile(
 CALL: Final = re.compile(rf"(?:{_CALL})(?:[.,،].{{0,60}})?", re.DOTALL)
 ENCRYPTED: Final = re.compile(
     r"end-to-end|ende-zu-ende|extremo a extremo|bout en bout|ponta a ponta|ponto a ponto|сквозн|uçtan uca|"
-    r"مشفرة|مشفّرة|एंड-टू-एंड|端到端|端對端|エンドツーエンド|종단간|מקצה לקצה",
+    r"مشفرة|مشفّرة|एंड-टू-एंड|端到端|端對端|エンドツーエンド|종단간|מקצה לקצה|"
+    r"totalsträck|ände till ände|ende-til-ende|täysin salat|w pełni szyfrowane|koncov\w+ šifrov|"
+    r"наскрізн|criptate integral|διατερματικ|mã hóa (?:hai )?đầu cuối",
     re.IGNORECASE,
 )
 """What only the notice about encryption says."""

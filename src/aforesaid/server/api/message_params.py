@@ -7,10 +7,10 @@ import binascii
 import json
 from collections.abc import Collection
 from datetime import datetime
-from typing import Annotated, Any, Final, NamedTuple
+from typing import Annotated, Any, Final, Literal, NamedTuple
 
 from fastapi import Depends, Query
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from aforesaid.domain.details import MOST_PARTS, PartType
 from aforesaid.domain.literals import Role
@@ -64,6 +64,38 @@ class ToolCallBody(Body):
     name: Identifier = Field(examples=["get_weather"])
     arguments: Text = Field(description="As the model wrote them.", examples=['{"city": "Berlin"}'])
 
+    @model_validator(mode="before")
+    @classmethod
+    def _flat(cls, given: Any) -> Any:  # noqa: ANN401
+        """Accept the form of OpenAI's API: `{"id": …, "type": "function", "function": {"name": …, "arguments": …}}`."""
+        if isinstance(given, dict) and isinstance(given.get("function"), dict):
+            return {
+                **{name: value for name, value in given.items() if name not in ("type", "function")},
+                **given["function"],
+            }
+        return given
+
+
+class ContentText(Body):
+    """A text in the content of a message."""
+
+    type: Literal["text"]
+    text: Text = Field(min_length=1, examples=["What is this?"])
+
+
+class ImageAddress(Body):
+    """Where an image is."""
+
+    url: Text = Field(min_length=1, examples=["https://example.org/cat.png"])
+    detail: Text | None = Field(default=None, description="Ignored.")
+
+
+class ContentImage(Body):
+    """An image in the content of a message."""
+
+    type: Literal["image_url"]
+    image_url: ImageAddress
+
 
 class DetailsBody(Body):
     """What a message has beside its text."""
@@ -99,6 +131,11 @@ class MessageBody(DetailsBody):
         description="May be empty if there are parts or tool calls, or for the result of one.",
         examples=["I moved to Berlin last week."],
     )
+    content: Text | list[Annotated[ContentText | ContentImage, Field(discriminator="type")]] | None = Field(
+        default=None,
+        description="The text, or its parts, as OpenAI-style programs have it. Instead of `text`.",
+        examples=["I moved to Berlin last week."],
+    )
     at: Moment | None = Field(default=None, description="When it was said. Default: now.")
     id: Identifier | None = Field(
         default=None,
@@ -113,6 +150,9 @@ class MessageBody(DetailsBody):
     def arguments(self) -> dict[str, Any]:
         """Return the arguments of `add`."""
         plain = {name: getattr(self, name) for name in ("role", "text", "at", "id", "author", "name", "replaces")}
+        if self.content is not None:
+            content = self.content if isinstance(self.content, str) else [part.model_dump() for part in self.content]
+            plain["content"] = content
         return {**plain, **self.details()}
 
 
