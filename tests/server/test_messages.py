@@ -177,7 +177,7 @@ async def test_a_message_is_edited_taken_back_and_erased(server: Running) -> Non
 async def test_messages_of_openai_style_programs_are_taken_one_by_one_and_together(server: Running) -> None:
     call = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
     image = {"type": "image_url", "image_url": {"url": "https://example.org/cat.png"}}
-    messages = [
+    messages: list[dict[str, Any]] = [
         {"role": "user", "content": "Look!"},
         {"role": "user", "content": [{"type": "text", "text": "This one"}, image]},
         {"role": "assistant", "content": None, "tool_calls": [call]},

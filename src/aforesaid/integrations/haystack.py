@@ -61,7 +61,8 @@ class _OfUser:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the component with the names of its user, space, thread and session."""
-        return default_to_dict(self, user=self._calls.target.scope._asdict(), **self._options)
+        found: dict[str, Any] = default_to_dict(self, user=self._calls.target.scope._asdict(), **self._options)
+        return found
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
