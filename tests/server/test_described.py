@@ -111,6 +111,8 @@ NOT_DESCRIBABLE = {
     "metadata",  # in a query: a JSON object as text; numbers in it are limited, at any depth
     "messages.metadata",
     "messages.text",  # needed by messages without parts and tool calls
+    "content",  # not together with a text
+    "messages.content",
     "messages.parts",
     "messages.id",
     "If-Match",
