@@ -294,7 +294,7 @@ async def test_an_export_does_not_bring_back_a_summary_of_words_that_were_taken_
         await ann.update_summary("Ann has secrets.", 3)
         await memory.export(tmp_path / "before.jsonl")
         await ann.take_back(said[1])
-        await ann.update_summary("Ann says little.", 3)
+        await ann.update_summary("Ann says little.", 2)
         await memory.load(tmp_path / "before.jsonl")
         assert [each.text for each in await ann.summaries()] == ["Ann says little."]
         assert (await memory.verify()).ok
