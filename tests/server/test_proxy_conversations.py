@@ -431,6 +431,22 @@ class Client:
         return [f"{each['role']}: {each['content']}" for each in self.messages]
 
 
+def is_kept(
+    client: Client, threads: dict[str, list[str]], clients: list[Client], began_last: dict[str, Client]
+) -> bool:
+    """Whether what a client holds is the history of a thread."""
+    held = client.lines
+    if client.chat_id is not None:
+        return threads.get(chat_thread("ann", client.chat_id), []) == held
+    if not held or held in threads.values():
+        return True
+    if len(held) == 2 and began_last[held[0]] is not client:
+        return True
+    others = [other.lines for other in clients if other.chat_id is None and other.lines != held]
+    begun_alike = any(lines[: len(held)] == held for lines in others)
+    return begun_alike and any(lines[: len(held)] == held for lines in threads.values())
+
+
 @pytest.mark.defect("S3", "S4")
 @pytest.mark.req("G16")
 @pytest.mark.parametrize("block", range(2))
@@ -439,8 +455,10 @@ def test_chats_at_random_are_kept_as_their_clients_hold_them(
 ) -> None:
     """Up to six chats of one person that begin alike, in any order: 2 interleavings, or 1,000 with --torture.
 
-    A chat without an id that got the same answers as another cannot be told from it: it may be the beginning of it. One
-    that has a single exchange cannot be told from a new try at another's.
+    After each request, each client finds what it holds as the history of a thread. Two things cannot be known about
+    chats without an id, until an answer is continued: whether a first question that is asked again begins another chat
+    (it is taken for a new try, and the older answer for a version), and whether chats with the same questions and
+    answers are two (the shorter one is the beginning of the longer one). In the end all that was said is found.
     """
     each = 500 if request.config.getoption("--torture") else 1
     for seed in range(block * 500, block * 500 + each):
@@ -457,17 +475,18 @@ def test_chats_at_random_are_kept_as_their_clients_hold_them(
         with talk.client(key) as openai:
             ids = [f"chat {number}" if dice.random() < 0.4 else None for number in range(dice.randint(2, 6))]
             clients = [Client(openai, dice, chat_id) for chat_id in ids]
+            began_last: dict[str, Client] = {}
             for number in range(25):
                 said.add(words := f"question{seed}x{number}")
-                dice.choice(clients).step(words)
-        threads: dict[str, list[str]] = {}
-        for message in talk.stored(space=space):
-            threads.setdefault(message.thread, []).append(f"{message.role}: {message.text}")
-        for client in clients:
-            if client.chat_id is not None:
-                assert threads.get(chat_thread("ann", client.chat_id), []) == client.lines, seed
-            elif len(client.messages) > 2:
-                assert any(lines[: len(client.lines)] == client.lines for lines in threads.values()), seed
+                client = dice.choice(clients)
+                client.step(words)
+                if client.chat_id is None and len(client.lines) == 2:
+                    began_last[client.lines[0]] = client
+                threads: dict[str, list[str]] = {}
+                for message in talk.stored(space=space):
+                    threads.setdefault(message.thread, []).append(f"{message.role}: {message.text}")
+                for client in clients:
+                    assert is_kept(client, threads, clients, began_last), (seed, number, client.lines)
         person = talk.server.served.memory.user("ann", space=space)
         sent = {message["content"] for client in clients for message in client.messages}
         for branch in (branch for client in clients for branch in client.branches):
@@ -475,3 +494,21 @@ def test_chats_at_random_are_kept_as_their_clients_hold_them(
         for text in sent | {word for word in said if word.startswith("answer")}:
             hits = talk.server.run(person.search(text, limit=5))
             assert any(hit.text == text for hit in hits), (seed, text)
+
+
+@pytest.mark.defect("S3")
+@pytest.mark.req("G16")
+def test_a_question_that_two_chats_with_the_same_answers_ask_is_answered_in_both(
+    talk: Talk, request: pytest.FixtureRequest
+) -> None:
+    answers = iter(["Good day.", "Good day.", "A fine city.", "Lovely."])
+    talk.model.say(lambda _: next(answers))
+    with talk.client() as client:
+        one, other = Chat(client), Chat(client)
+        one.say("Hello")
+        other.say("Hello")
+        one.say("Tell me of Rome.")
+        other.say("Tell me of Rome.")
+    threads = threads_of(talk, request)
+    assert one.lines in threads
+    assert other.lines in threads

@@ -244,39 +244,46 @@ class Conversations:
         if caller.sends_history or not (fork.leaves or fork.repeats):
             return there
         if begun_at_reply and caller.thread is None:
-            edits = False  # several requests may go on from one reply: none of them hides another
+            passed_on = 0  # several requests may go on from one reply: none of them hides another
         else:
-            edits = await self._is_of_one_chat(scope, fork.shared, everywhere=caller.thread is None)
-        if edits:
+            passed_on = await self._passed_on(scope, fork.shared, everywhere=caller.thread is None)
+        if passed_on == 1:
             return there
         if caller.thread is not None:
             return _beside(fork).there if fork.leaves else there
-        if not fork.leaves and (begun_at_reply or await self._is_new_try(scope, fork)):
+        if not fork.leaves and (begun_at_reply or await self._is_new_try(scope, fork, passed_on)):
             return there
         return await self._apart(scope, fork, whole=begun_at_reply or bool(links), at_reply=begun_at_reply)
 
-    async def _is_of_one_chat(self, scope: Scope, path: Sequence[Message], *, everywhere: bool) -> bool:
-        """Return whether only one chat can have all these turns: one of the answers was passed on once."""
+    async def _passed_on(self, scope: Scope, path: Sequence[Message], *, everywhere: bool) -> int:
+        """Return how many chats can have all these turns: how often the rarest of the answers was passed on.
+
+        0: none of the answers was, so any number of chats can have them.
+        """
+        least = 0
         answers = [message for message in path if message.role == "assistant"]
         for message in list(reversed(answers))[:_ALIKE]:
             where = MessageFilter(given_id=base_id(message))
             alike = questions.Messages(scope, limit=_ALIKE, versions=True, where=where)
             seqs = [row.seq for row in await self._memory.store.read(alike)]
             rows = await self._memory.store.read(questions.VersionsOf(scope, seqs))
-            if sum(_passed_on(row) for row in rows if everywhere or row.thread == message.thread) == 1:
-                return True
-        return False
+            times = sum(_passed_on(row) for row in rows if everywhere or row.thread == message.thread)
+            if times == 1:
+                return 1
+            least = min(least or times, times or least)
+        return least
 
-    async def _is_new_try(self, scope: Scope, fork: _Fork) -> bool:
-        """Return whether a beginning that is sent again asks for another answer, and does not begin another chat.
+    async def _is_new_try(self, scope: Scope, fork: _Fork, passed_on: int) -> bool:
+        """Return whether a request that is sent again asks for another answer, and is not of another chat.
 
-        It does if nothing was said since but the answer, and that not long ago.
+        It does if nothing was said since. It also does if only the answer was, not long ago, unless several chats got
+        the answers before: one of them would lose the turn that it went on with.
         """
         newest = await self._memory.store.read(questions.Messages(scope, limit=1))
         last = newest[0] if newest else None
         if last is None or last.thread != fork.there.thread:
             return False
-        return not fork.there.answers or _is_recent(last)
+        return not fork.there.answers or (not passed_on and _is_recent(last))
 
     async def _apart(self, scope: Scope, fork: _Fork, *, whole: bool, at_reply: bool) -> Conversation:
         """Return a new chat that has the turns of the request. Two servers that store it choose the same thread.
