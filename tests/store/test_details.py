@@ -194,3 +194,25 @@ async def test_details_are_salvaged_from_a_damaged_file(path: Path) -> None:
     await store.close()
     found = [row for row in salvage(path).rows if isinstance(row, Message)]
     assert whole(found) == whole(stored)
+
+
+@pytest.mark.distributed
+@pytest.mark.defect("S10")
+async def test_the_first_answer_stored_with_a_response_id_tells_whose_it_is(store: Store) -> None:
+    bob = Scope.of("bob", space="lab")
+
+    async def owner(response: str) -> object:
+        return await store.read(questions.ResponseOwner(response))
+
+    assert await owner("resp_1") is None
+    named = {"metadata": {"response": "resp_1"}}
+    await say(store, "Not of the proxy.", "assistant", ANN, **named)
+    assert await owner("resp_1") is None
+    await say(store, "Yes.", "assistant", bob, id="reply:a:b", **named)
+    await say(store, "Forged.", "assistant", ANN, id="reply:a:b", **named)
+    await say(store, "No id.", "assistant", ANN, id="reply:c:d")
+    await say(store, "A number.", "assistant", ANN, id="reply:e:f", metadata={"response": 7})
+    await say(store, "Long.", "assistant", ANN, id="reply:g:h", metadata={"response": "é" * 20_000})
+    assert await owner("resp_1") == ("lab", "bob")
+    assert await owner("é" * 20_000) == (ANN.space, "ann")
+    assert await owner("resp_2") is None

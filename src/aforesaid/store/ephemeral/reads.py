@@ -260,6 +260,17 @@ def attachment_hashes(reader: Reader, _: questions.AttachmentHashes) -> frozense
     return hashes_in(details for details in found if details is not None)
 
 
+def response_owner(reader: Reader, question: questions.ResponseOwner) -> tuple[str, str] | None:
+    """Return whose the first answer with a response id is."""
+    found = (
+        message
+        for entry in reader.state.log.values()
+        if (message := entry.message).id.startswith("reply:") and message.metadata.get("response") == question.response
+    )
+    first = min(found, key=lambda message: (message.stored_at, message.seq), default=None)
+    return None if first is None else (first.space, first.user)
+
+
 def change_token(_: Reader, __: questions.ChangeToken) -> str:
     """Return always the same text: no other process can change this store."""
     return ""

@@ -181,6 +181,17 @@ class AttachmentHashes(Question[frozenset[str]]):
 
 
 @dataclass(frozen=True, slots=True)
+class ResponseOwner(Question[tuple[str, str] | None]):
+    """The space and the user of the answer that the proxy stored first under a provider's response id, in any space.
+
+    None if there is none. The first one counts: whoever stores the id later, in metadata of their own, gets nothing.
+    """
+
+    needs_store = True
+    response: str
+
+
+@dataclass(frozen=True, slots=True)
 class MessagesAfter(OfScope[list[Message]]):
     """The user's first messages with a sequence number above `after`, by sequence number.
 

@@ -64,6 +64,15 @@ _HASHES: Final = """
 SELECT details FROM log
  WHERE details IS NOT NULL AND [[strpos(details, '"hash"') > 0 ~ instr(details, '"hash"')]]
 """
+# The conditions are those of the index log_by_response, word for word.
+_RESPONSE_OWNER: Final = """
+SELECT [[log.space, log.owner FROM log ~ p.space, p.name
+  FROM log INDEXED BY log_by_response JOIN person p ON p.id = log.owner]]
+ WHERE log.details IS NOT NULL AND substr(log.given_id, 1, 6) = 'reply:'
+   AND [[md5(log.details::jsonb -> 'metadata' ->> 'response') = md5($1)
+   AND log.details::jsonb -> 'metadata' ->> 'response' = $1 ~ json_extract(log.details, '$.metadata.response') = $1]]
+ ORDER BY log.stored_at, log.seq LIMIT 1
+"""
 # In SQLite, the log of a space is read thread by thread.
 _SAID_BETWEEN: Final = f"""
 {MESSAGE}[[ JOIN thread t ON t.space = log.space AND t.name = log.thread
@@ -250,6 +259,12 @@ def versions(question: questions.VersionsOf) -> Answer[list[Message]]:
 def attachment_hashes(_: questions.AttachmentHashes) -> Answer[frozenset[str]]:
     """Return the hashes that the parts of messages name."""
     return records.hashes_in(text for (text,) in (yield from rows(_HASHES)))
+
+
+def response_owner(question: questions.ResponseOwner) -> Answer[tuple[str, str] | None]:
+    """Return whose the first answer with a response id is."""
+    row = yield from first(_RESPONSE_OWNER, question.response)
+    return None if row is None else (str(row[0]), str(row[1]))
 
 
 def following(question: questions.MessagesAfter) -> Answer[list[Message]]:

@@ -1,4 +1,4 @@
--- schema 19
+-- schema 20
 -- The sum of the steps in migrations/ up to this number, for files that are created. tools/sqlite_schema.py writes it.
 CREATE TABLE person (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -392,3 +392,5 @@ CREATE VIEW persistent_memories AS
            p.space AS space
       FROM memory m JOIN person p ON p.id = m.owner;
 CREATE VIEW active_memories AS SELECT * FROM persistent_memories WHERE active = 1;
+CREATE INDEX log_by_response ON log (json_extract(details, '$.metadata.response'))
+ WHERE details IS NOT NULL AND substr(given_id, 1, 6) = 'reply:';
