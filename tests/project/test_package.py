@@ -41,6 +41,7 @@ MIGRATIONS = {
     "0017_receipts.sql": "38bcd2c060b56e10",
     "0018_names_in_views.sql": "35cb5f3fd0ca42e5",
     "0019_shown_messages.sql": "acf5b6748be76ba9",
+    "0020_owners_of_replies.sql": "e204266994284925",
 }
 
 POSTGRES_MIGRATIONS = {
@@ -57,6 +58,7 @@ POSTGRES_MIGRATIONS = {
     "0011_kinds.sql": "449df0a2322930b7",
     "0012_receipts.sql": "d0e5d002c347833a",
     "0013_shown_messages.sql": "bb80e32729a51bcd",
+    "0014_owners_of_replies.sql": "903803ebc4ffeb4e",
 }
 
 

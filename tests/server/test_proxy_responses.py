@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -11,8 +14,10 @@ import pytest
 from openai import OpenAI
 from openai.types.responses import Response
 
+from aforesaid.server.proxy.proxy_memory import ProxyMemory
+from aforesaid.settings import Serving
 from aforesaid.testing import Request, Writes, faults
-from server.talking import Talk, eventually, log_of
+from server.talking import Talk, eventually, log_of, talking
 
 WEATHER: Any = {"type": "function", "name": "weather", "parameters": {"type": "object"}, "strict": False}
 
@@ -154,6 +159,58 @@ def test_a_response_is_found_again_by_a_server_that_did_not_make_it(talk: Talk, 
     stored = talk.stored(space=request.node.name[:200])
     assert len({each.thread for each in stored[:4]}) == 1
     assert stored[4].thread != stored[0].thread
+
+
+def reach(client: OpenAI, response: str, user: str) -> list[Callable[[], object]]:
+    """Return all ways to reach a response by its id."""
+    at = client.responses
+    return [
+        lambda: at.retrieve(response),
+        lambda: at.cancel(response),
+        lambda: at.input_items.list(response),
+        lambda: at.delete(response),
+        lambda: say(client, "Go on.", previous_response_id=response, user=user),
+        lambda: say(client, "Go on.", previous_response_id=response, user=user, stream=True),
+        lambda: at.compact(model="gpt-4o-mini", previous_response_id=response),
+    ]
+
+
+@pytest.mark.defect("S10")
+@pytest.mark.parametrize("restarted", [False, True])
+@pytest.mark.parametrize(("space", "user"), [("theirs", None), ("theirs", "ann"), ("ours", "bob")])
+def test_a_response_of_somebody_else_is_unknown_to_a_key(
+    tmp_path: Path, space: str, user: str | None, *, restarted: bool
+) -> None:
+    with talking(location=tmp_path / "memory.db") as talk:
+        with talk.client(talk.server.key(space="ours", user="ann")) as owner:
+            response = say(owner, "Toss a coin.").id
+        if restarted:
+            talk.stored(space="ours")
+            talk.server.served.proxy_memory = ProxyMemory(talk.server.served.memory, Serving())
+        talk.model.requests.clear()
+        with talk.client(talk.server.key(space=space, user=user)) as other:
+            for attempt in reach(other, response, user or "eve"):
+                with pytest.raises(openai.NotFoundError, match="there is no response") as caught:
+                    attempt()
+                assert caught.value.code == "not_found"
+        assert talk.model.requests == [], "nothing reaches the provider"
+        assert talk.stored(user or "eve", space) == []
+
+
+@pytest.mark.defect("S10")
+@pytest.mark.parametrize(("space", "user"), [("ours", "ann"), ("ours", None), (None, None)])
+def test_keys_that_may_reach_its_user_reach_a_response_and_unknown_ids_are_passed_on(
+    talk: Talk, request: pytest.FixtureRequest, space: str | None, user: str | None
+) -> None:
+    own = space and request.node.name[:200]
+    with talk.client() as client, talk.client(talk.server.key(space=own, user=user)) as other:
+        known = say(client, "Toss a coin.").id
+        for response in (known, "resp_of_another_server"):
+            for attempt in reach(other, response, "ann"):
+                before = len(talk.model.requests)
+                with suppress(openai.NotFoundError):  # of the scripted model, which has a part of the paths alone
+                    attempt()
+                assert len(talk.model.requests) == before + 1
 
 
 @pytest.mark.client("Responses", "openai (Python)", "stored history")

@@ -57,10 +57,11 @@ _ROUTES: Final = (
 
 async def pass_on(what: PassThrough, request: Request) -> Response:
     """Pass a request on, to the provider of the model that it names."""
-    here, _ = state_of(request), await admitted(request, what.role)
+    here, who = state_of(request), await admitted(request, what.role)
     raw = await request.body()
     body = read_object(raw) if what.method == "POST" and "id" not in request.path_params else {}
     endpoint = _endpoint(what.endpoint, request)
+    await here.proxy_memory.check_response(who, request.path_params.get("id", body.get("previous_response_id")))
     provider, model = here.upstream.choose(body.get("model"), endpoint.provider)
     exchange = Exchange(here, request, provider, endpoint, model=model)
     if body and model is not None and model != body.get("model"):

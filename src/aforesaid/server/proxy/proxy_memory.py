@@ -22,9 +22,11 @@ from aforesaid.domain.change import AddMessage, SetAside
 from aforesaid.domain.checks import MESSAGE_BYTES
 from aforesaid.domain.memory_change import AuditAccess
 from aforesaid.domain.message import draft
+from aforesaid.errors import NotFound, quoted
 from aforesaid.memory import Memory
 from aforesaid.models.tokens import TokenCounter, counter_for
 from aforesaid.profiles.recipe import LEAST_BUDGET
+from aforesaid.server.auth import Credential
 from aforesaid.server.proxy.caller import Caller
 from aforesaid.server.proxy.conversations import REPLY_ID, Conversation, Conversations, NewTurn
 from aforesaid.server.proxy.hash_chain import chain
@@ -36,6 +38,7 @@ from aforesaid.server.proxy.store_order import Person, StoreOrder
 from aforesaid.server.proxy.tool_steps import TOOLS, ToolStep, tool_steps
 from aforesaid.server.proxy.turns import Turn, text_of, turns_of
 from aforesaid.settings import Serving
+from aforesaid.store import questions
 from aforesaid.tasks import begin
 from aforesaid.telemetry import OWN, PROXY_RECALL, PROXY_STORE, kind_of
 
@@ -52,6 +55,8 @@ _AT_ONCE: Final = 500
 """Turns of a client's history that are stored in one transaction."""
 _CONVERSATIONS: Final = 10_000
 """Conversations of which the text that was written for the last request is held in memory."""
+_RESPONSES: Final = 100_000
+"""Responses of which the owner is held in memory. Others are looked up in the store."""
 _CACHE_SECONDS: Final = 600.0
 """After this silence a text is written anew: by then providers have dropped the prompt from their caches."""
 
@@ -137,6 +142,8 @@ class ProxyMemory:
         self._order = StoreOrder()
         self._tools_before: LRUCache[tuple[str, str, str], Sequence[ToolStep]] = LRUCache(_CONVERSATIONS)
         """The tools that were used until a reply that calls tools, by space, user and id of the reply."""
+        self._owners: LRUCache[str, Person] = LRUCache(_RESPONSES)
+        """Whose a response is, by its id; also one without words, which is not stored."""
         self._written_last: LRUCache[tuple[str, str, str], _Written] = LRUCache(_CONVERSATIONS)
 
     async def before(
@@ -195,6 +202,21 @@ class ProxyMemory:
             recall.cancel()
         return outcome
 
+    async def check_response(self, credential: Credential, response: object) -> None:
+        """Raise NotFound for a response that is known to be of somebody whom the credential may not reach."""
+        # What is not printable is no id that a store could look for.
+        if credential.everywhere or not isinstance(response, str) or not response.isprintable():
+            return
+        owner = self._owners.get(response)
+        if owner is None:
+            owner = await self._memory.store.read(questions.ResponseOwner(response))
+        if owner is None:
+            return
+        self._owners[response] = owner
+        space, user = owner
+        if credential.space not in (None, space) or credential.user not in (None, user):
+            raise NotFound(f"there is no response {quoted(response)} for this key")
+
     async def wait_until_stored(self, outcome: MemoryOutcome) -> None:
         """Return when the request is stored, or could not be, or it takes too long: nobody hears a reply before."""
         try:
@@ -220,6 +242,7 @@ class ProxyMemory:
         metadata: dict[str, object] = {"partial": True} if answer.partial else {}
         if reply is not None:
             metadata[REPLY_ID] = reply
+            self._owners.setdefault(reply, outcome.person)
         if outcome.tools:
             metadata[TOOLS] = list(outcome.tools)
         if reply is not None and answer.calls:

@@ -39,6 +39,7 @@ async def chat(protocol: Protocol, request: Request) -> Response:
     here, who = state_of(request), await admitted(request, "app")
     raw = await request.body()
     body = read_object(raw)
+    await here.proxy_memory.check_response(who, body.get("previous_response_id"))
     provider, model = here.upstream.choose(body.get("model"), protocol.endpoint.provider)
     exchange = Exchange(here, request, provider, protocol.endpoint, reads=partial(protocol.reply, body))
     exchange.memory = await _remembered(protocol, exchange, who, body, model)
