@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +23,9 @@ from aforesaid.errors import ModelError, StoreError
 from aforesaid.models.embed import DeterministicEmbedder, SubprocessEmbedder, Vectors
 from aforesaid.recall import question_vectors
 from aforesaid.server.proxy import proxy_memory, recall_steps
-from server.talking import Talk, ask, eventually, talking
+from aforesaid.testing import faults
+from aforesaid.testing.http_connection import HttpConnection, HttpResponse
+from server.talking import Talk, ask, eventually, hang_up_after_two_words, log_of, talking
 
 
 class FaultyEmbedder(DeterministicEmbedder):
@@ -247,3 +252,74 @@ def test_many_callers_at_once_lose_no_question(monkeypatch: pytest.MonkeyPatch) 
         )
         assert len(stored) == 32
         embedder.works.set()
+
+
+@dataclass(frozen=True, slots=True)
+class Hangs(faults.Fault):
+    """Sends a part of the response, or nothing, and says when the other side has hung up."""
+
+    part: float = 0.0
+    reached: threading.Event = field(default_factory=threading.Event)
+    left: threading.Event = field(default_factory=threading.Event)
+
+    async def send(self, answer: HttpResponse, wire: HttpConnection) -> None:
+        if self.part:
+            await wire.write(answer.head())
+            whole = b"".join(map(answer.wrapped, answer.parts))
+            await wire.write(whole[: int(self.part * len(whole))])
+        self.reached.set()
+        await wire.hung_up()
+        self.left.set()
+
+
+_HI = [{"role": "user", "content": "Hi."}]
+_CHATS: dict[str, dict[str, Any]] = {
+    "/v1/chat/completions": {"messages": _HI, "user": "ann"},
+    "/v1/completions": {"prompt": "Hi.", "user": "ann"},
+    "/v1/responses": {"input": "Hi.", "user": "ann"},
+    "/v1/messages": {"messages": _HI, "max_tokens": 9, "metadata": {"user_id": "ann"}},
+    "/api/chat": {"messages": _HI},
+    "/v1/embeddings": {"input": "Hi."},
+}
+
+
+@pytest.mark.defect("S11")
+@pytest.mark.req("G14")
+@pytest.mark.parametrize(("streams", "part"), [(False, 0.0), (False, 0.5), (True, 0.0)])
+@pytest.mark.parametrize("path", list(_CHATS))
+def test_a_client_that_hangs_up_before_its_answer_ends_the_call_and_its_question_alone_is_stored(
+    talk: Talk, request: pytest.FixtureRequest, path: str, part: float, *, streams: bool
+) -> None:
+    hangs = Hangs(part)
+    talk.model.fail(hangs, times=1)
+    calls = next(each for each in talk.server.served.upstream.states() if each.name == "scripted")
+    calls.answered()
+    body = json.dumps({"model": "m", "stream": streams} | _CHATS[path]).encode()
+    head = {"Host": "127.0.0.1", "Authorization": f"Bearer {talk.key}", "X-Aforesaid-User": "ann"}
+    lines = [f"POST {path} HTTP/1.1", *(f"{name}: {value}" for name, value in head.items())]
+    sent = "\r\n".join([*lines, "Content-Type: application/json", f"Content-Length: {len(body)}", "", ""])
+    address = httpx2.URL(talk.server.address)
+    with socket.create_connection((address.host, address.port or 80)) as client:
+        client.sendall(sent.encode() + body)
+        assert hangs.reached.wait(60)
+    assert hangs.left.wait(60), "the provider works on for nobody"
+    stored = log_of(talk, request)
+    assert stored == ([] if path == "/v1/embeddings" else ["user: Hi."])
+    if not part:
+        assert calls.in_vain > 0, "health counts clients that did not wait"
+        assert calls.error is None
+
+
+@pytest.mark.defect("S11")
+def test_a_client_that_hangs_up_in_a_stream_ends_the_call_and_what_it_heard_is_stored(
+    talk: Talk, request: pytest.FixtureRequest
+) -> None:
+    hangs = Hangs(0.5)
+    talk.model.fail(hangs, times=1)
+    with talk.client() as client:
+        heard = hang_up_after_two_words(client, "Tell me.")
+    assert hangs.left.wait(60)
+    eventually(lambda: len(log_of(talk, request)) == 2)
+    answer = talk.stored(space=request.node.name[:200])[1]
+    assert answer.text.startswith(heard)
+    assert answer.metadata["partial"] is True

@@ -17,7 +17,7 @@ from aforesaid.server.proxy.body import dumped, read_object
 from aforesaid.server.proxy.model_lists import list_models
 from aforesaid.server.proxy.protocols import messages, ollama
 from aforesaid.server.proxy.protocols.protocol import X_API_KEY, Endpoint
-from aforesaid.server.proxy.relay import Exchange, relayed, send
+from aforesaid.server.proxy.relay import Exchange, relayed, send, while_connected
 
 _ID_CHARACTERS: Final = 255
 _ID: Final = re.compile(r"\w[\w:-]{0,254}", re.ASCII)
@@ -66,6 +66,10 @@ async def pass_on(what: PassThrough, request: Request) -> Response:
     exchange = Exchange(here, request, provider, endpoint, model=model)
     if body and model is not None and model != body.get("model"):
         raw = dumped({**body, "model": model})
+    return await while_connected(exchange, _passed_on(exchange, raw))
+
+
+async def _passed_on(exchange: Exchange, raw: bytes) -> Response:
     return await relayed(exchange, await send(exchange, raw or None))
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -20,8 +21,11 @@ from aforesaid.server.proxy.request_receipt import RequestReceipt
 from aforesaid.server.proxy.upstream import returned
 from aforesaid.server.state import AppState
 from aforesaid.settings import Provider
+from aforesaid.tasks import begin
 from aforesaid.telemetry.tracing import ModelSpan
 
+_CLIENT_GONE: Final = 499
+"""The status of requests whose client hung up, in metrics and logs; nobody gets it."""
 _AT_ONCE: Final = 1024 * 1024
 """Replies below this many bytes that are no streams are read as a whole before they are passed back."""
 
@@ -72,6 +76,34 @@ class Exchange:
             self.span.note(**counted, gen_ai__response__id=reply.id)
         self.span.end(failure)
         self.span = None
+
+
+async def while_connected(exchange: Exchange, work: Awaitable[Response]) -> Response:
+    """Return an answer, or cancel the work on it as soon as the client hangs up. The body of the request has been read.
+
+    Whoever hangs up hears nothing of the answer, so nothing of it is stored, and the provider need not go on with it.
+    What is being stored of the request goes on.
+    """
+    mine, gone = asyncio.current_task(), False
+
+    async def watch() -> None:
+        nonlocal gone
+        while (await exchange.request.receive())["type"] != "http.disconnect":
+            pass
+        gone = True
+        if mine is not None:
+            mine.cancel()
+
+    watching = begin(watch())
+    try:
+        return await work
+    except asyncio.CancelledError:
+        exchange.end_span("abandoned")
+        if mine is None or not gone or mine.uncancel() > 0:
+            raise
+        return Response(status_code=_CLIENT_GONE)
+    finally:
+        watching.cancel()
 
 
 async def send(exchange: Exchange, body: bytes | None) -> ClientResponse:

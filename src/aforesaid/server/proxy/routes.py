@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Sequence
 from functools import partial
@@ -21,7 +22,7 @@ from aforesaid.server.proxy.caller import NoMemory, caller_of
 from aforesaid.server.proxy.protocols import PROTOCOLS
 from aforesaid.server.proxy.protocols.protocol import Protocol
 from aforesaid.server.proxy.proxy_memory import MemoryOutcome
-from aforesaid.server.proxy.relay import Exchange, read, relayed, send
+from aforesaid.server.proxy.relay import Exchange, read, relayed, send, while_connected
 from aforesaid.server.proxy.turns import text_of
 from aforesaid.server.proxy.upstream import returned
 
@@ -42,12 +43,22 @@ async def chat(protocol: Protocol, request: Request) -> Response:
     await here.proxy_memory.check_response(who, body.get("previous_response_id"))
     provider, model = here.upstream.choose(body.get("model"), protocol.endpoint.provider)
     exchange = Exchange(here, request, provider, protocol.endpoint, reads=partial(protocol.reply, body))
-    exchange.memory = await _remembered(protocol, exchange, who, body, model)
     exchange.model = model
+    return await while_connected(exchange, _chat(protocol, exchange, who, body, raw))
+
+
+async def _chat(protocol: Protocol, exchange: Exchange, who: Credential, body: dict[str, Any], raw: bytes) -> Response:
+    here, model = exchange.here, exchange.model
+    exchange.memory = await _remembered(protocol, exchange, who, body, model)
     changed = body if model is None else {**body, "model": model}
     reply = await _answered(protocol, exchange, changed, raw if changed == body else dumped(changed))
     if exchange.outcome is not None:
-        await here.proxy_memory.wait_until_stored(exchange.outcome)
+        try:
+            await here.proxy_memory.wait_until_stored(exchange.outcome)
+        except asyncio.CancelledError:
+            if isinstance(reply, ClientResponse):
+                reply.close()
+            raise
     return await relayed(exchange, reply)
 
 
