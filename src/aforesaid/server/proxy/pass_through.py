@@ -20,8 +20,11 @@ from aforesaid.server.proxy.protocols.protocol import X_API_KEY, Endpoint
 from aforesaid.server.proxy.relay import Exchange, relayed, send, while_connected
 
 _ID_CHARACTERS: Final = 255
-_ID: Final = re.compile(r"\w[\w:-]{0,254}", re.ASCII)
-"""Ids of responses: no dot segment, and nothing that ends a segment of a path."""
+_RESPONSE: Final = re.compile(r"(?!(?:cancel|compact|input_items|input_tokens)$)\w[\w:-]*", re.ASCII)
+"""Ids of responses. Names of what is below a response are none: clients make `/responses/input_items` of
+`/responses/./input_items`, and the provider would be asked for something else than was meant."""
+_MODEL: Final = re.compile(r"[^?#%;\\]+")
+"""Ids of models, which may have slashes."""
 _NATIVE: Final = partial(Endpoint, at_root=True, provider=ollama.PROVIDER)
 _ANTHROPIC: Final = partial(Endpoint, key_header=X_API_KEY, provider=messages.PROVIDER)
 _MODELS: Final = "/models"
@@ -76,24 +79,20 @@ async def _passed_on(exchange: Exchange, raw: bytes) -> Response:
 def _endpoint(endpoint: Endpoint, request: Request) -> Endpoint:
     """Return where the provider answers a request. Ids that could lead elsewhere on its server are refused."""
     if "id" in request.path_params:
-        name = request.path_params["id"]
-        if _ID.fullmatch(name) is None:
-            raise HTTPException(404, "There is no response with this id.")
+        name = _checked_id(_RESPONSE, request.path_params["id"], "response")
         return endpoint._replace(path=endpoint.path.replace("{id}", name))
     if endpoint.path != _MODELS:
         return endpoint
-    path = f"{_MODELS}/{_model_id(request.path_params['model'])}"
+    path = f"{_MODELS}/{_checked_id(_MODEL, request.path_params['model'], 'model')}"
     return _ANTHROPIC(path) if "anthropic-version" in request.headers else Endpoint(path)
 
 
-def _model_id(model: str) -> str:
-    """Return a model's id, quoted for an address, or refuse what could lead elsewhere on the provider's server."""
-    parts = model.split("/")
-    if len(model) > _ID_CHARACTERS or not model.isprintable() or any(part in {"", ".", ".."} for part in parts):
-        raise HTTPException(404, "There is no model with this id.")
-    if any(sign in model for sign in "?#%\\"):
-        raise HTTPException(404, "There is no model with this id: it has a character that no id has.")
-    return "/".join(quote(part, safe=":@+,=~") for part in parts)
+def _checked_id(form: re.Pattern[str], given: str, kind: str) -> str:
+    """Return an id, quoted for an address. Raises 404 for one that could lead elsewhere on the provider's server."""
+    leads_away = any(part in {"", ".", ".."} for part in given.split("/"))
+    if leads_away or len(given) > _ID_CHARACTERS or not given.isprintable() or form.fullmatch(given) is None:
+        raise HTTPException(404, f"There is no {kind} with this id.")
+    return quote(given, safe="/:@+,=~")
 
 
 _LISTS: Final = {"/v1/models": Endpoint(_MODELS), "/api/tags": _NATIVE("/api/tags")}
