@@ -15,7 +15,6 @@ import aforesaid
 from aforesaid.cli import app
 from aforesaid.domain.report import Component
 from aforesaid.domain.scope import Scope
-from aforesaid.errors import StoreDamaged
 from aforesaid.memory import Memory, UserMemory
 from aforesaid.portability.repairing import repair
 from aforesaid.store import open_store, questions, restore_store
@@ -208,7 +207,7 @@ async def test_after_a_byte_of_a_file_changed_everything_is_there_or_the_loss_is
         folder = tmp_path / f"copy{number}"
         shutil.copytree(tmp_path / "memory", folder)
         before = await kept_in(folder)
-        path = folder / "account_ann" / ("account.json" if number % 3 == 0 else "memories.json")
+        path = folder / "account_ann" / ("account.json", "memories.json", "whole_history.json")[number % 3]
         content = bytearray(path.read_bytes())
         content[chance.randrange(len(content))] ^= 1 << chance.randrange(8)
         path.write_bytes(content)
@@ -224,14 +223,77 @@ async def kept_in(folder: Path) -> tuple[object, bool]:
     """Return what is known of Ann, and whether the store verifies."""
     store = await open_store(f"files:{folder}")
     ann = Scope.of("ann")
-    known = await store.read(questions.Memories(ann)), await store.read(questions.Settings(ann))
+    known = (
+        await store.read(questions.Memories(ann)),
+        await store.read(questions.Settings(ann)),
+        await store.read(questions.Messages(ann, within="user")),
+    )
     verified = (await store.verify()).ok
     await store.close()
     return known, verified
 
 
-async def test_damaged_messages_are_still_refused_because_nothing_brings_them_back(tmp_path: Path) -> None:
-    location = await fill(tmp_path)
-    damage(tmp_path, "whole_history.json", "Berlin")
-    with pytest.raises(StoreDamaged, match=r"whole_history\.json is damaged .* verify --repair"):
-        await aforesaid.connect(location)
+async def fill_history(folder: Path) -> None:
+    """Make a store in which Ann has more messages than the windows repeat, and talks with Bob."""
+    async with aforesaid.connect(
+        f"files:{folder}", embedder="deterministic", profile="companion", settings=QUIET
+    ) as memory:
+        await memory.user("ann").add("user", "I live in Berlin.")
+        for user in ("ann", "bob"):
+            await memory.user(user, thread="room").add("user", f"Hello from {user}.")
+        await memory.user("ann").add_many(
+            [{"role": "user", "text": f"I planted tree {number}."} for number in range(260)]
+        )
+        await memory.upkeep()
+
+
+@pytest.fixture(scope="module")
+def long_history(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("long") / "memory"
+    asyncio.run(fill_history(folder))
+    return folder
+
+
+@pytest.mark.defect("Q10")
+@pytest.mark.parametrize("harm", ["an old message", "a session", "a new message", "the first line", "half", "gone"])
+async def test_damaged_messages_of_one_account_stop_nobody(tmp_path: Path, long_history: Path, harm: str) -> None:
+    location = f"files:{shutil.copytree(long_history, tmp_path / 'memory')}"
+    path = tmp_path / "memory/account_ann/whole_history.json"
+    match harm:
+        case "an old message":
+            damage(tmp_path, path.name, "Berlin")
+        case "a session":
+            damage(tmp_path, path.name, '"session_key": 2,')
+        case "a new message":
+            damage(tmp_path, path.name, "planted tree 259")
+        case "the first line":
+            damage(tmp_path, path.name, '"format"')
+        case "half":
+            path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+        case _:
+            path.unlink()
+    harmed = [path.read_bytes()] if path.exists() else []
+    lost = harm not in {"a new message", "the first line"}
+    for first in (True, False):
+        async with aforesaid.connect(location, embedder="deterministic", profile="companion", settings=QUIET) as memory:
+            ann, room = memory.user("ann"), memory.user("bob", thread="room")
+            said = await ann.history(500)
+            assert "I planted tree 259." in [each.text for each in said], "the windows repeat the newest messages"
+            assert ("I live in Berlin." in [each.text for each in said]) == (harm not in {"an old message", "gone"})
+            in_room = [each.text for each in await room.history(within="thread")]
+            assert in_room == ["Hello from ann.", "Hello from bob."][harm == "gone" :]
+            assert [each.messages for each in await room.sessions(within="thread")] == [len(in_room)]
+            assert await wrong(memory) == (["losses"] if lost else [])
+            assert bool((await the_store(memory)).issues) == (lost or first)
+            assert [each.read_bytes() for each in path.parent.glob(f"{path.name}.damaged-*Z")] == harmed
+            await memory.upkeep()
+            assert await ann.search("planted tree 259", arms="dense")
+            assert {each.seq for each in said}.issuperset(seq for each in await ann.memories() for seq in each.sources)
+            await ann.add("user", "I go on.")
+            assert (await ann.history(1))[0].seq > 263, "numbers are not given out again"
+    verified = CliRunner().invoke(app, ["verify", "--store", location])
+    assert verified.exit_code == (1 if lost else 0)
+    assert (await repair(location)).needed == lost
+    async with aforesaid.connect(location, profile="companion", settings=QUIET) as memory:
+        assert (await memory.verify()).ok
+        assert (await the_store(memory)).issues == ()

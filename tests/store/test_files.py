@@ -22,6 +22,7 @@ from aforesaid.domain.vector import VectorRow
 from aforesaid.errors import InvalidInput, StoreBusy, StoreDamaged, StoreRefused, StoreTooNew
 from aforesaid.store import Store, open_store, questions, restore_store
 from aforesaid.store.accounts import AccountFolders
+from aforesaid.store.accounts.components import FILES
 from aforesaid.store.ephemeral.state import TABLES
 from aforesaid.store.journalled import JournalledStore, tables
 from aforesaid.store.journalled.journal import SECTOR
@@ -126,6 +127,24 @@ async def test_a_new_account_starts_with_empty_components_and_a_baseline(tmp_pat
         "text": "",
         "initialized_at": account["created_at"],
     }
+
+
+@pytest.mark.req("C2", "C3")
+@pytest.mark.defect("Q10")
+@pytest.mark.parametrize("first", ["a setting", "a message"])
+async def test_the_files_of_a_new_account_are_there_in_the_next_pause(tmp_path: Path, first: str) -> None:
+    location = f"files:{tmp_path / 'memory'}"
+    async with opened(location) as store:
+        await add(store, TELEGRAM, *(f"{number} " + "what others said " * 20 for number in range(20)))
+    async with opened(location) as store:
+        if first == "a setting":
+            await store.apply([PutSetting(ANN, "memory_enabled", True)])
+        else:
+            await add(store, ANN, "hello")
+        folder = tmp_path / "memory" / "account_ann"
+        while not all((folder / file.name).exists() for file in FILES):
+            await asyncio.sleep(0.05)
+        assert parsed(folder / "whole_history.json")["message_count"] == (first == "a message")
 
 
 @pytest.fixture(params=["json", "files"])

@@ -64,13 +64,13 @@ async def test_a_changed_message_is_found_named_and_left_out_and_all_else_is_rec
     await fill_with_everything(place)
     hit = damage(tmp_path, place.partition(":")[0], b"message number 77")
     changed = hit.read_bytes()
-    if place.startswith("sqlite"):
+    if place.startswith("json"):
+        with pytest.raises(StoreDamaged):
+            await open_store(place)
+    else:
         store = await open_store(place)
         assert not (await store.verify()).ok
         await store.close()
-    else:
-        with pytest.raises(StoreDamaged):
-            await open_store(place)
     done = await repair(place)
     assert done.needed
     assert done.verification.ok

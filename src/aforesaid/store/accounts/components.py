@@ -38,7 +38,7 @@ class File:
     derived: bool = False
     """Whether all that is in it can be made again from the messages."""
     log: bool = False
-    """Whether it holds the messages. A store with damaged messages is not opened: `verify --repair` names them."""
+    """Whether it holds the messages, which nothing makes again. The windows repeat the newest of them."""
 
 
 FILES: Final = (

@@ -59,13 +59,22 @@ class AccountFolders:
             if any((account / "account.json").exists() for account in accounts) and not self._has_first_journal():
                 raise StoreDamaged(f"{index} is gone, but accounts are there; run: aforesaid verify --repair")
             return None
-        header = document.read(index, self.kind, put)
-        for account in accounts:
+        listed: set[str] = set()
+
+        def put_and_list(name: str, record: Record) -> None:
+            put(name, record)
+            if name == "users":
+                listed.add(folder_name(BY_NAME[name].unpack(record)[0]))
+
+        header = document.read(index, self.kind, put_and_list)
+        # The index is written last: all files of the accounts that it lists were there.
+        for account in sorted({*accounts, *(self._folder / name for name in listed)}):
             for file in FILES:
                 path = account / file.name
                 # A window repeats what the whole history has: it is read only to look for damage.
-                if path.exists() and not (file.window and damaged is None):
-                    self._load_file(path, file, _nowhere if file.window else put, damaged)
+                wanted = not (file.window and damaged is None)
+                if wanted and (path.exists() or (file.log and account.name in listed)):
+                    self._load_file(path, file, header, _nowhere if file.window else put, damaged)
         return header
 
     def owner_of(self, path: Path, state: State) -> Name | None:
@@ -99,9 +108,9 @@ class AccountFolders:
         if self._index.exists():
             order.append(self._index)
         for path in order:
-            found, missing = document.salvage(path, put)
-            header = found if found is not None and path == self._index else header or found
-            lost += [f"{path.parent.name}/{line}" for line in missing if not _is_window(path)]
+            found = document.salvage(path, put)
+            header = found.header if found.header is not None and path == self._index else header or found.header
+            lost += [f"{path.parent.name}/{line}" for line in found.lost() if not _is_window(path)]
             files.append(path)
         lost += [line for path in self.loss_lists() for line in path.read_text(encoding="utf-8").splitlines()]
         return Salvaged(header, tuple(files), tuple(lost))
@@ -146,13 +155,17 @@ class AccountFolders:
     def _has_first_journal(self) -> bool:
         return any(self._folder.glob(f"{self.beside.name}.journal-*1"))
 
-    def _load_file(self, path: Path, file: File, put: Put, damaged: Damaged | None) -> None:
+    def _load_file(self, path: Path, file: File, index: Header, put: Put, damaged: Damaged | None) -> None:
         try:
             document.read(path, self.kind, put)
-        except (StoreDamaged, StoreRefused) as error:  # refused: its first line is damaged
-            if damaged is None or file.log:
+        except (StoreDamaged, StoreRefused, FileNotFoundError) as error:  # refused: its first line is damaged
+            if damaged is None:
                 raise
-            lost = () if file.derived or file.window else document.salvage(path, put)[1]
+            lost: tuple[str, ...] = ()
+            if file.log:
+                lost = _salvage_messages(path, index, put)
+            elif not file.derived and not file.window:
+                lost = document.salvage(path, put).lost()
             damaged(DamagedFile(path, () if file.window else file.tables, str(error), lost))
 
     def _write_file(self, disk: Disk, path: Path, file: File, account: Account, header: Header) -> None:
@@ -171,6 +184,34 @@ class AccountFolders:
                 if not any(account.iterdir()):
                     account.rmdir()
                 disk.sync_folder(self._folder)
+
+
+def _salvage_messages(path: Path, index: Header, put: Put) -> tuple[str, ...]:
+    """Read what is whole of an account's messages, and the rest from the windows that repeat some of them.
+
+    Returns what is missing, one line each.
+    """
+    there: set[int] = set()
+
+    def put_new(name: str, record: Record) -> None:
+        if name == "messages" and record.get("id") in there:
+            return
+        put(name, record)
+        if name == "messages":
+            there.add(record["id"])
+
+    found = document.salvage(path, put_new) if path.exists() else None
+    whole = len(there)
+    for file in FILES:
+        window = path.with_name(file.name)
+        if file.window and window.exists():
+            document.salvage(window, put_new)
+    recovered = len(there) - whole
+    if found is None:
+        return (f"{path.name}: the file is gone; {recovered} messages were found in the windows beside it",)
+    # A file that is newer than the index was being written: then a window may still have what was erased meanwhile.
+    settled = found.header is not None and found.header.journal <= index.journal
+    return found.lost(recovered if settled else 0)
 
 
 def _nowhere(name: str, record: Record) -> None:

@@ -11,7 +11,7 @@ import re
 import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, BinaryIO, Final, Literal, TypeAlias
+from typing import Any, BinaryIO, Final, Literal, NamedTuple, TypeAlias
 
 from aforesaid.domain.checks import moment
 from aforesaid.domain.clock import now
@@ -96,8 +96,8 @@ def read(path: Path, kind: str, put: Put) -> Header:
     return header
 
 
-def salvage(path: Path, put: Put) -> tuple[Header | None, tuple[str, ...]]:
-    """Read every record that is whole. Returns the head, if it is, and how many records are missing."""
+def salvage(path: Path, put: Put) -> Found:
+    """Read every record that is whole."""
     header: Header | None = None
     expected: int | None = None
     count = 0
@@ -108,10 +108,26 @@ def salvage(path: Path, put: Put) -> tuple[Header | None, tuple[str, ...]]:
             expected = int(record["records"])
         elif put_somewhere(record, put):
             count += 1
-    if expected is None:
-        return header, (f"{path.name}: its end is damaged, so how many records it had is not known; {count} are whole",)
-    missing = expected - count
-    return header, () if missing <= 0 else (f"{path.name}: {missing} of {expected} records",)
+    return Found(path.name, header, count, expected)
+
+
+class Found(NamedTuple):
+    """What is whole in a damaged document."""
+
+    name: str
+    header: Header | None
+    whole: int
+    """How many records."""
+    expected: int | None
+    """How many records it had; None where its end is damaged."""
+
+    def lost(self, recovered: int = 0) -> tuple[str, ...]:
+        """Say how many records are missing; nothing where none are. `recovered` ones were found elsewhere."""
+        if self.expected is None:
+            found = f"{self.whole + recovered} are there"
+            return (f"{self.name}: its end is damaged, so how many records it had is not known; {found}",)
+        missing = self.expected - self.whole - recovered
+        return () if missing <= 0 else (f"{self.name}: {missing} of {self.expected} records",)
 
 
 def put_somewhere(record: Record, put: Put) -> bool:

@@ -14,7 +14,7 @@ from uuid import uuid4
 from aforesaid.errors import StoreDamaged, StoreError
 from aforesaid.store.ephemeral.state import State
 from aforesaid.store.journalled import loading
-from aforesaid.store.journalled.disk import Disk, Lock, replace_file, translated
+from aforesaid.store.journalled.disk import Disk, Lock, make_folders, replace_file, translated
 from aforesaid.store.journalled.journal import Journal, Read, journals_of, read_journal
 from aforesaid.store.journalled.layout import LOST, DamagedFile, Header, Layout, Snapshot, Touched
 from aforesaid.store.journalled.lines import Record
@@ -96,7 +96,12 @@ class Files:
     def write_when_due(self, state: State, *, pause: bool) -> None:
         """Have the files written anew, in the background, when the journal has grown enough."""
         size = self._journal.size
-        worth_it = size * _WORTH_IT >= self.written if pause else size >= max(LARGEST_JOURNAL, self.written)
+        if pause:
+            # Whoever looks for a new account finds its folder.
+            new_folder = self.layout.kind == "files" and any(table == "users" for _, table in self._touched)
+            worth_it = new_folder or size * _WORTH_IT >= self.written
+        else:
+            worth_it = size >= max(LARGEST_JOURNAL, self.written)
         if not self._unwritten or not worth_it or self.busy:
             return
         try:
@@ -185,17 +190,23 @@ class Files:
 
     def _rebuild(self, damaged: Sequence[DamagedFile]) -> None:
         """Copy damaged files to another name, and go on with what can be read or made again of their content."""
-        for file in damaged:
+        # Messages first: what is rebuilt of the other files refers to no message that is lost.
+        for file in sorted(damaged, key=lambda file: "messages" not in file.tables):
             owner = self.layout.owner_of(file.path, self.state)
             if owner is None:
                 raise StoreDamaged(file.error)
             rebuild(self.state, owner, file, [each.path for each in damaged])
             aside = file.path.with_name(f"{file.path.name}.{label('damaged')}")
-            replace_file(self.disk, aside, [file.path.read_bytes()])
+            make_folders(self.disk, aside.parent)
+            if file.path.exists():
+                replace_file(self.disk, aside, [file.path.read_bytes()])
             if file.lost:
                 named = "".join(f"{file.path.parent.name}/{line}\n" for line in file.lost)
                 replace_file(self.disk, aside.with_name(aside.name + LOST), [named.encode()])
-            self.set_aside.append(f"{file.path} was damaged; it is kept as {aside.name}, and its content is made again")
+            kept = f"was damaged; it is kept as {aside.name}" if aside.exists() else "was gone"
+            self.set_aside.append(
+                f"{file.path} {kept}; what is intact is used, and the rest is made again if it can be"
+            )
             _log.error("%s", "; ".join([self.set_aside[-1], *(f"not recovered: {line}" for line in file.lost)]))
         self._all_touched = self._all_touched or bool(damaged)
 

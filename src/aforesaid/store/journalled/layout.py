@@ -86,8 +86,8 @@ class Layout(Protocol):
     def load(self, put: Put, damaged: Damaged | None = None) -> Header | None:
         """Read the files. Returns None where there are none yet; raises StoreDamaged when something is wrong.
 
-        With `damaged`, damage to any file of an account but its messages is reported there instead. The intact records
-        of such a file are read, unless they can all be made again from the messages.
+        With `damaged`, damage to any file of an account is reported there instead. The intact records of such a file
+        are read, unless they can all be made again from the messages.
         """
 
     def owner_of(self, path: Path, state: State) -> Name | None:

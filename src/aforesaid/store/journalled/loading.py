@@ -82,11 +82,14 @@ def finish(state: State) -> State:
     for embedder, seq in state.vectors:
         if seq in state.log:
             state.embedded.setdefault((embedder, state.log[seq].message.text), seq)
-    _derive_threads(state)
+    derive_threads(state)
     return state
 
 
-def _derive_threads(state: State) -> None:
+def derive_threads(state: State) -> None:
+    """Work out which sessions each thread has."""
+    state.threads.clear()
+    state.session_names.clear()
     for summary in state.summaries.values():
         state.threads.setdefault((summary.space, summary.thread), ())
     by_start = sorted(state.sessions.values(), key=lambda kept: (kept.stretch.started, kept.key))

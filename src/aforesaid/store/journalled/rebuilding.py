@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Final
 
+from aforesaid.domain.change import SESSION_SILENCE
 from aforesaid.domain.clock import now
+from aforesaid.domain.message import Message
 from aforesaid.domain.note import NoteKey
-from aforesaid.store.ephemeral.state import Name, State
+from aforesaid.domain.session import Session, opening_message
+from aforesaid.store.ephemeral.state import KeptSession, Name, State
 from aforesaid.store.journalled.layout import DamagedFile
+from aforesaid.store.journalled.loading import derive_threads
 
 _TAKES_NOTHING_AWAY: Final = frozenset(
     {"memory.add", "memory.supersede", "memory.expire", "memory.read", "memory.search"}
@@ -20,8 +25,12 @@ _TAKES_NOTHING_AWAY: Final = frozenset(
 def rebuild(state: State, owner: Name, file: DamagedFile, damaged: Collection[Path]) -> None:
     """Bring the account of a damaged file into a consistent state, from which upkeep makes again what is missing.
 
+    Messages that are lost stay lost; only what refers to them is mended.
+
     The intact records of the file are in `state`. `damaged` has the paths of all damaged files.
     """
+    if "messages" in file.tables:
+        _go_on_without_lost_messages(state)
     if "summaries" in file.tables:
         _drop_summaries(state, owner)
     if "vectors" in file.tables:
@@ -31,6 +40,42 @@ def rebuild(state: State, owner: Name, file: DamagedFile, damaged: Collection[Pa
         _relearn(state, owner, audited=audited)
     if "extracted" in file.tables:
         _restore_marks(state, owner)
+
+
+def _go_on_without_lost_messages(state: State) -> None:
+    """Drop references to messages that are gone, and bring the sessions to what is left.
+
+    Summaries stay as they are: they may be all that is left of a lost message.
+    """
+    for key in [key for key in state.vectors if key[1] not in state.log]:
+        del state.vectors[key]
+    for number, memory in list(state.memories.items()):
+        if any(seq not in state.log for seq in memory.sources):
+            left = tuple(seq for seq in memory.sources if seq in state.log)
+            state.memories[number] = replace(memory, sources=left)
+    said: dict[tuple[Name, str], list[Message]] = {}
+    for seq, entry in list(state.log.items()):
+        message = entry.message
+        said.setdefault(((message.space, message.thread), message.session), []).append(message)
+        if message.replaces is not None and message.replaces not in state.log:
+            state.log[seq] = replace(entry, message=replace(message, replaces=None))
+    for place in [place for place in state.session_names if place not in said]:
+        del state.sessions[state.session_names[place]]
+    timeouts = {(kept.session.space, kept.session.thread): kept.session.timeout for kept in state.sessions.values()}
+    for (thread, name), messages in said.items():
+        times = [message.at for message in messages]
+        known = state.session_names.get((thread, name))
+        if known is None:
+            # A session belongs to whoever opened it, so messages of others can be in one that is gone.
+            timeout = timeouts.get(thread, timedelta(microseconds=SESSION_SILENCE))
+            made = Session(name, *thread, messages[0].user, min(times), max(times), len(times), timeout)
+            key = state.number("sessions")
+            state.sessions[key] = KeptSession(key, made, automatic=opening_message(name) is not None)
+        elif state.sessions[known].session.messages != len(times):
+            kept = state.sessions[known]
+            session = replace(kept.session, started_at=min(times), last_activity=max(times), messages=len(times))
+            state.sessions[known] = replace(kept, session=session)
+    derive_threads(state)
 
 
 def _relearn(state: State, owner: Name, *, audited: bool) -> None:

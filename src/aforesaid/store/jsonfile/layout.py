@@ -60,8 +60,8 @@ class JsonFile:
         """Read whatever is whole in a damaged file."""
         if not self._file.exists():
             return Salvaged(None, (), ())
-        header, lost = document.salvage(self._file, put)
-        return Salvaged(header, (self._file,), lost)
+        found = document.salvage(self._file, put)
+        return Salvaged(found.header, (self._file,), found.lost())
 
     @property
     def main(self) -> Path:
