@@ -8,11 +8,10 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Final
 
-from aforesaid.domain.change import SESSION_SILENCE
 from aforesaid.domain.clock import now
 from aforesaid.domain.message import Message
 from aforesaid.domain.note import NoteKey
-from aforesaid.domain.session import Session, opening_message
+from aforesaid.domain.session import SESSION_SILENCE, Session, opening_message
 from aforesaid.store.ephemeral.state import KeptSession, Name, State
 from aforesaid.store.journalled.layout import DamagedFile
 from aforesaid.store.journalled.loading import derive_threads
@@ -61,7 +60,8 @@ def _go_on_without_lost_messages(state: State) -> None:
             state.log[seq] = replace(entry, message=replace(message, replaces=None))
     for place in [place for place in state.session_names if place not in said]:
         del state.sessions[state.session_names[place]]
-    timeouts = {(kept.session.space, kept.session.thread): kept.session.timeout for kept in state.sessions.values()}
+    sessions = [kept.session for kept in state.sessions.values()]
+    timeouts = {(session.space, session.thread): session.timeout for session in sessions}
     for (thread, name), messages in said.items():
         times = [message.at for message in messages]
         known = state.session_names.get((thread, name))
@@ -69,8 +69,8 @@ def _go_on_without_lost_messages(state: State) -> None:
             # A session belongs to whoever opened it, so messages of others can be in one that is gone.
             timeout = timeouts.get(thread, timedelta(microseconds=SESSION_SILENCE))
             made = Session(name, *thread, messages[0].user, min(times), max(times), len(times), timeout)
-            key = state.number("sessions")
-            state.sessions[key] = KeptSession(key, made, automatic=opening_message(name) is not None)
+            number = state.number("sessions")
+            state.sessions[number] = KeptSession(number, made, automatic=opening_message(name) is not None)
         elif state.sessions[known].session.messages != len(times):
             kept = state.sessions[known]
             session = replace(kept.session, started_at=min(times), last_activity=max(times), messages=len(times))
