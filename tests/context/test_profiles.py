@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import aforesaid
+from aforesaid.domain.literals import Role
 from aforesaid.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -177,6 +178,36 @@ def test_the_companion_brings_back_three_conversations_that_are_near_and_none_th
     found = [item for item in context.items if item.section == "snippets"]
     assert [hiking in item.text for item in found] == [True] * shown
     assert len({item.at for item in found}) == shown
+
+
+@pytest.mark.req("D1", "D6")
+@pytest.mark.defect("Q10")
+@pytest.mark.parametrize(
+    "asked", ["Which mountain hut has the best view of the lake?", "The Berghaus hut has the best view of the lake."]
+)
+def test_the_companions_background_has_both_sides_of_an_exchange(tmp_path: Path, asked: str) -> None:
+    exchange: list[tuple[Role, str]] = [
+        ("user", "We go hiking."),
+        ("user", "Which mountain hut has the best view of the lake?"),
+        ("assistant", "The Berghaus hut has the best view of the lake."),
+    ]
+    with opened(tmp_path, "companion") as memory:
+        ann = memory.user("ann")
+        said: list[tuple[Role, str]] = [
+            ("user", "Good morning"),
+            ("assistant", "Good morning to you"),
+            *exchange,
+            ("user", "Taxes are due."),
+        ]
+        for minute, (role, text) in enumerate(said):
+            ann.add(role, text, at=NOON + timedelta(minutes=minute))
+        talk(memory, 3, start=NOON + timedelta(20))
+        memory.upkeep()
+        context = ann.context(asked, at=NOON + timedelta(21))
+    found = "\n".join(item.text for item in context.items if item.section == "snippets")
+    assert all(text in found for _, text in exchange[1:])
+    assert "morning" not in found
+    assert "Taxes" not in found
 
 
 def test_the_account_always_has_the_last_ten_messages(tmp_path: Path) -> None:

@@ -42,6 +42,8 @@ _FOLLOWING: Final = 2
 """Messages after a hit that are offered too: answers often follow the message that matches."""
 _FOLLOWING_VALUE: Final = 0.25
 """Value of such a message, relative to its hit."""
+_EXCHANGE: Final = 6
+"""Messages read around the best message of a past conversation, to find the exchange that it is part of."""
 _BY_WORDS: Final = "the search went by words alone, because the embedder did not answer"
 _RENDERED: Final = 4_000
 """Minimum number of rendered messages and summaries in the cache."""
@@ -150,7 +152,7 @@ class Builder:
             "portrait": offers.portrait(portrait, {memory.text: memory.id for memory in known}),
             "habits": offers.habits(habits),
             "memories": offers.memories(found, events),
-            "snippets": offers.snippets(hits, 1.0 if recipe.around else _FOLLOWING_VALUE),
+            "snippets": offers.snippets(hits, 1.0 if recipe.around or recipe.whole_sessions else _FOLLOWING_VALUE),
         }
         made = await _assembled(offered, request, recipe, counter, person, at)
         by_words = reads.search is not None and reads.search.by_words
@@ -262,8 +264,8 @@ class Builder:
             within=within(scope),
             at=request.at,
             kinds=("session",) if recipe.whole_sessions else ("message",),
-            around=recipe.around or (_FOLLOWING if recipe.followed else 0),
-            around_best=None if recipe.around else recipe.followed,
+            around=recipe.around or (_EXCHANGE if recipe.whole_sessions else _FOLLOWING if recipe.followed else 0),
+            around_best=None if recipe.around or recipe.whole_sessions else recipe.followed,
             similarity=recipe.similarity or None,
             explained=False,
         )
@@ -288,6 +290,8 @@ class Builder:
             and (message.at, message.seq) <= last
             and (first is None or (message.at, message.seq) >= first)
         ]
+        if recipe.whole_sessions and not recipe.around:
+            hits = [_with_exchange(hit) for hit in hits]
         return _limited(hits, conversation.recent, recipe.snippets)
 
 
@@ -334,6 +338,22 @@ def _until(hit: Hit, last: tuple[datetime, int], asked: Collection[int]) -> Hit:
     """Leave out messages around a hit that came after the last one, and the message to be answered."""
     around = tuple([each for each in hit.around if time_order(each) <= last and each.seq not in asked])
     return hit if len(around) == len(hit.around) else replace(hit, around=around)
+
+
+def _with_exchange(hit: Hit) -> Hit:
+    """Keep of the messages around a hit those of its exchange: what the user said, and the answer."""
+    if hit.message is None:
+        return hit
+    lines = sorted((*hit.around, hit.message), key=time_order)
+    first = lines.index(hit.message)
+    after = first + 1
+    while first > 0 and lines[first].role != "user":
+        first -= 1
+    while after < len(lines) and lines[after - 1].role == lines[after].role == "user":
+        after += 1  # said in several messages
+    while after < len(lines) and lines[after].role != "user":
+        after += 1
+    return replace(hit, around=tuple(line for line in lines[first:after] if line.seq != hit.message.seq))
 
 
 def _limited(hits: Sequence[Hit], recent: Sequence[Message], most: int) -> list[Hit]:

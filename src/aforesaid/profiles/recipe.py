@@ -82,7 +82,7 @@ class Recipe:
     window: int
     """Only hits among this many of the newest messages; 0 for all messages."""
     whole_sessions: bool
-    """Whether hits are past conversations instead of single messages."""
+    """Whether hits are past conversations instead of single messages; without `around`, their best exchanges."""
     around: int
     """Number of messages shown around each hit."""
     followed: int
