@@ -13,6 +13,7 @@ import pytest
 from openai import OpenAI
 
 from aforesaid.domain.scope import chat_thread
+from aforesaid.server.proxy.turns import Turn
 from aforesaid.testing import Request
 from server.talking import Chat, Talk, ask, log_of, talking
 
@@ -345,14 +346,35 @@ def test_two_chats_that_begin_alike_keep_all_that_was_said(
     assert "Rome" in portrait(talk, request)
 
 
+class OtherChat(Chat):
+    """A chat through Anthropic's Messages, or Ollama's chat."""
+
+    def __init__(self, client: OpenAI, path: str) -> None:
+        super().__init__(client)
+        self.path = path
+
+    def answer(self, last: int | None = None) -> str:
+        assert last is None
+        body = {"model": "gpt-4o-mini", "max_tokens": 100, "stream": False, "messages": self.messages}
+        address = str(self.client.base_url).removesuffix("/v1/") + self.path
+        headers = {"X-Aforesaid-User": "ann"}
+        if self.path == "/v1/messages":
+            headers["anthropic-version"] = "2023-06-01"
+        answer = self.client.post(address, body=body, cast_to=dict[str, Any], options={"headers": headers})
+        heard = str(answer["content"][0]["text"] if "content" in answer else answer["message"]["content"])
+        self.messages.append({"role": "assistant", "content": heard})
+        return heard
+
+
 @pytest.mark.defect("S4")
 @pytest.mark.req("G16")
 @pytest.mark.parametrize("headers", [{}, {CHAT_ID: "trip"}], ids=["without a chat id", "with a chat id"])
+@pytest.mark.parametrize("protocol", ["/v1/chat/completions", "/v1/messages", "/api/chat"])
 def test_a_branch_that_is_returned_to_counts_again(
-    talk: Talk, request: pytest.FixtureRequest, headers: dict[str, str]
+    talk: Talk, request: pytest.FixtureRequest, headers: dict[str, str], protocol: str
 ) -> None:
     with talk.client(**headers) as client:
-        chat = Chat(client)
+        chat = Chat(client) if protocol == "/v1/chat/completions" else OtherChat(client, protocol)
         chat.say("Guess where I live now.")
         chat.say("I moved to Spain.")
         chat.say("What is the capital of Spain?")
@@ -512,3 +534,43 @@ def test_a_question_that_two_chats_with_the_same_answers_ask_is_answered_in_both
     threads = threads_of(talk, request)
     assert one.lines in threads
     assert other.lines in threads
+
+
+@pytest.mark.defect("S12")
+def test_a_long_chat_that_goes_on_costs_the_reads_of_a_short_one_and_the_words_of_its_new_turns(
+    talk: Talk, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = talk.server.served.memory.store
+    asked: list[str] = []
+    normalised: list[str] = []
+    read, words = type(store).read, vars(Turn)["words"].fget
+
+    async def counted_read(self: Any, question: Any, *more: Any, **named: Any) -> Any:  # noqa: ANN401
+        asked.append(type(question).__name__)
+        return await read(self, question, *more, **named)
+
+    def counted_words(turn: Turn) -> str:
+        normalised.append(turn.text)
+        return str(words(turn))
+
+    costs = []
+    with talk.client() as client:
+        for prior in (10, 200):
+            chat = Chat(client)
+            for number in range(prior):
+                said = {"role": ("user", "assistant")[number % 2], "content": f"{prior}: line {number}"}
+                chat.messages.append(said)
+            for number in range(3):
+                chat.say(f"{prior}: question {number}")
+            log_of(talk, request)
+            with monkeypatch.context() as patched:
+                patched.setattr(type(store), "read", counted_read)
+                patched.setattr(Turn, "words", property(counted_words))
+                asked.clear()
+                normalised.clear()
+                chat.say(f"{prior}: one more question")
+                log_of(talk, request)
+                found_by = [name for name in asked if name in ("MessageById", "VersionsOf")]
+                costs.append((len(found_by), sum(text.startswith(f"{prior}: line") for text in normalised)))
+    assert costs[0][0] == costs[1][0] > 0
+    assert max(costs[0][1], costs[1][1]) <= 10, "those of what is recalled alone"

@@ -16,10 +16,14 @@ from hashlib import blake2b
 from typing import Final, NamedTuple
 
 from aforesaid.domain.message import Message
+from aforesaid.domain.two_generation_cache import TwoGenerationCache
 from aforesaid.server.proxy.turns import Turn
 
 _HASH_BYTES: Final = 10
 _KINDS: Final = {"user": "turn", "assistant": "reply"}
+_NODES: Final[TwoGenerationCache[bytes, str]] = TwoGenerationCache(50_000)
+"""The places of turns by the hash of the place before and of the text as it was sent. Clients send all turns with each
+request, and removing differences in white space takes several times as long as hashing them. No text is held."""
 
 
 class Link(NamedTuple):
@@ -47,7 +51,10 @@ def chain(parent: str, turns: Iterable[Turn]) -> list[Link]:
     """Return turns with their places in the hash chain, after the turn with the hash `parent`."""
     links = []
     for turn in turns:
-        node = hashed(parent, turn.words)
+        key = blake2b(f"{parent}\0{turn.text}".encode(), digest_size=16).digest()
+        node = _NODES.get(key)
+        if node is None:
+            _NODES.put(key, node := hashed(parent, turn.words))
         links.append(Link(turn, parent, node))
         parent = node
     return links
