@@ -196,7 +196,12 @@ def mounted(folder: Path) -> Iterator[tuple[Path, SetRoom]]:
     try:
         yield folder, lambda size: _run("mount", "-o", f"remount,size={size}", str(folder))
     finally:
-        _run("umount", str(folder))
+        try:
+            _run("umount", str(folder))
+        except subprocess.CalledProcessError:
+            # Something still uses a file in it. What stays mounted would fail the clean-up of every later run.
+            _run("umount", "--lazy", str(folder))
+            raise
 
 
 def _run(*command: str) -> None:
