@@ -127,13 +127,16 @@ async def open_store(location: str | os.PathLike[str] | None) -> Store:
         from aforesaid.store.ephemeral import EphemeralStore  # noqa: PLC0415 - loaded only when asked for
 
         return EphemeralStore()
-    place = path.expanduser().absolute()
-    remove_abandoned(place.parent, place.name)
+    opened: Store
     if kind == "sqlite":
         from aforesaid.store.sqlite import SqliteStore  # noqa: PLC0415
 
-        return await SqliteStore.open(path)
-    return await open_layout(Location(kind, path))
+        opened = await SqliteStore.open(path)
+    else:
+        opened = await open_layout(Location(kind, path))
+    place = path.expanduser().absolute()
+    remove_abandoned(place.parent, place.name)
+    return opened
 
 
 async def open_layout(location: Location, first: int = 0) -> Store:
