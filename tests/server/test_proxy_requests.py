@@ -46,9 +46,10 @@ def test_a_chat_that_goes_on_with_another_choice_stores_that_choice(talk: Talk, 
         chat = Chat(client)
         chat.messages = [message("user", "Rome?"), message("assistant", CHOICES.more[0])]
         chat.say("When does it leave?")
-        assert log_of(talk, request) == chat.lines
+        # Without an id, the first answer may be another chat's that began alike: it stays beside this chat.
+        assert log_of(talk, request)[2:] == chat.lines
         chat.say("And back?")
-    assert log_of(talk, request) == chat.lines
+    assert log_of(talk, request)[2:] == chat.lines
 
 
 @pytest.mark.client("Chat Completions", "openai (Python)", "versions")
@@ -63,8 +64,8 @@ def test_a_chat_that_goes_on_with_an_earlier_answer_stores_that_answer(
         chat.regenerate()
         chat.messages[-1] = message("assistant", "Heads.")
         chat.say("I had heads.")
-        assert log_of(talk, request) == chat.lines
-        assert "assistant: Tails." in talk.versions(request)
+        # Without an id, "Tails." may be another chat's that began alike: it stays beside this chat.
+        assert log_of(talk, request) == ["user: Toss a coin.", "assistant: Tails.", *chat.lines]
 
 
 def test_a_thousand_messages_are_stored_once_and_in_order(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -118,7 +118,7 @@ async def test_a_refusal_is_documented_and_names_the_field(server: Running, case
             "POST",
             "/api/remember",
             {"user": "ann", "text": "a", "fact": "b"},
-            "Unknown field; use one of user, thread, fact, name, by",
+            "Unknown field; use one of user, thread, chat, fact, name, by",
         ),
         ("POST", "/api/remember", {"fact": "b", "space": "a"}, "Unknown field; send it in the query string"),
         (

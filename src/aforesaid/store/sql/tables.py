@@ -23,7 +23,7 @@ NEWEST: Final = "[[NOT log.replaced ~ log.replaced = 0]]"
 """The condition that leaves out messages that do not count any more."""
 _LATEST: Final = f"""
 log.details IS DISTINCT FROM '{TAKEN_BACK}'
-AND NOT EXISTS (SELECT 1 FROM log n WHERE [[n.space = log.space AND ]]n.replaces = log.seq)
+AND NOT EXISTS (SELECT 1 FROM log n WHERE [[n.space = $1 AND ]]n.replaces = log.seq)
 """
 SEARCHED: Final = f"({NEWEST} OR ({_LATEST}))"
 """The condition for messages that a search finds: those that count, and those that were set aside with their branch."""
