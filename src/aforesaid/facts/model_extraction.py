@@ -271,9 +271,7 @@ class _NoteReader(NamedTuple):
             owner, said = self.given.owner, statement_in(message)
             own = message.author == owner.id and not among_people(self.read, owner) and may_hold_requests(said)
             meant = own and shared_words(text, [said], owner.names) >= CLEARLY_SHARED and suspicion(text) is None
-            return (
-                "instruction" if meant and suspicion(text) is None and not reads_like_an_attack(text) else "preference"
-            )
+            return "instruction" if meant and not reads_like_an_attack(text) else "preference"
         if event is None:
             if kind == "task" and judgement is not None and judgement.kind in {"fact", "preference", "relationship"}:
                 return judgement.kind

@@ -138,7 +138,7 @@ async def _everybody(
 ) -> tuple[list[PersonHit], int]:
     """Search the memories of people until something is found; return the best hits, and how many people were searched.
 
-    Scores mean the same in every memory, so they are compared. The audit log names those of whom something is shown.
+    Hits of all people are ordered by their scores. The audit log names those of whom something is shown.
     """
     found: list[PersonHit] = []
     searched, until = 0, monotonic() + SECONDS
