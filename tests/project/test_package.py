@@ -59,6 +59,7 @@ POSTGRES_MIGRATIONS = {
     "0012_receipts.sql": "d0e5d002c347833a",
     "0013_shown_messages.sql": "bb80e32729a51bcd",
     "0014_owners_of_replies.sql": "903803ebc4ffeb4e",
+    "0015_names_in_views.sql": "4b65179808957435",
 }
 
 
