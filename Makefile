@@ -138,7 +138,7 @@ torture: $(READY)  ## run the torture tests: kill -9, torn writes, full disks, w
 	TORTURE_FIGURES=artifacts/torture.txt OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder tests/torture tests/benches tests/server/test_mcp_node.py tests/api/test_arguments.py tests/recall/test_search.py tests/store/test_machine.py tests/store/test_machine_postgres.py --torture -p no:cacheprovider --timeout=0 -o faulthandler_timeout=0 --junitxml=artifacts/torture.xml; ended=$$?; $(BIN)/python tools/proofs_page.py && exit $$ended
 
 eval: $(READY)  ## measure recall on labelled conversations: make eval DATA=folder
-	$(BIN)/aforesaid eval $(DATA) --baseline like
+	$(BIN)/python bench/eval.py $(DATA) --baseline like $(ARGS)
 
 build: $(READY)  ## build the wheel in dist/
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .

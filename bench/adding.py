@@ -10,13 +10,13 @@ from itertools import chain, count, islice
 from pathlib import Path
 
 import apsw
+from evaluation.synthetic_chat import SyntheticChat
 from measuring import heading, row, stopwatch
 
 from aforesaid.domain.change import AddMessage
 from aforesaid.domain.clock import now
 from aforesaid.domain.message import draft
 from aforesaid.domain.scope import Scope
-from aforesaid.evaluation.synthetic_chat import SyntheticChat
 from aforesaid.memory import connect
 from aforesaid.store.sql import appending
 from aforesaid.store.sqlite import append, sessions

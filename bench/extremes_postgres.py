@@ -21,11 +21,11 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 import numpy as np
 import psycopg
+from evaluation.datasets import load_datasets
 from filled_postgres import Population, fill
 from measuring import heading, latencies, percentiles, row
 from on_postgres import add, conditions
 
-from aforesaid.evaluation.datasets import load_datasets
 from aforesaid.memory import connect
 from aforesaid.models.embed import LocalEmbedder
 from aforesaid.store import questions

@@ -28,6 +28,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import apsw
 import numpy as np
+from evaluation.synthetic_chat import SyntheticChat
 from measuring import heading, latencies
 from measuring import row as line
 from numpy.typing import NDArray
@@ -39,7 +40,6 @@ from searching import memory_used
 from aforesaid.domain.change import AddMessage
 from aforesaid.domain.message import Draft, draft
 from aforesaid.domain.scope import Scope
-from aforesaid.evaluation.synthetic_chat import SyntheticChat
 from aforesaid.memory import Memory, UserMemory, connect
 from aforesaid.store import open_store
 

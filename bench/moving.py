@@ -16,10 +16,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from evaluation.synthetic_chat import SyntheticChat
 from measuring import heading, row
 
 from aforesaid.domain.message import Message
-from aforesaid.evaluation.synthetic_chat import SyntheticChat
 from aforesaid.portability.exporting import export
 from aforesaid.portability.importing import ImportOptions, Loader
 from aforesaid.store import Store, open_store, questions

@@ -7,12 +7,12 @@ import statistics
 import time
 from pathlib import Path
 
+from evaluation.synthetic_chat import SyntheticChat
 from measuring import heading, latencies, percentiles, row, stopwatch
 
 from aforesaid.domain.change import AddMessage
 from aforesaid.domain.message import draft
 from aforesaid.domain.scope import Scope
-from aforesaid.evaluation.synthetic_chat import SyntheticChat
 from aforesaid.memory import connect
 from aforesaid.store import open_store
 

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import numpy as np
+from evaluation.synthetic_chat import SyntheticChat
 from measuring import heading, latencies, percentiles, row, stopwatch
 from numpy.typing import NDArray
 
@@ -16,7 +17,6 @@ from aforesaid.domain.change import AddMessage, AddVectors
 from aforesaid.domain.message import draft
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.vector import VectorRow
-from aforesaid.evaluation.synthetic_chat import SyntheticChat
 from aforesaid.memory import UserMemory, connect
 from aforesaid.models.embed import LocalEmbedder, token_vectors
 from aforesaid.store import open_store, questions

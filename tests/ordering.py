@@ -38,7 +38,7 @@ SLOWEST = (
     "facts/test_salience.py",
     "context/test_ordinary_questions.py",
     "torture/test_api.py",
-    "evaluation/test_speed.py",
+    "benches/test_speed.py",
     "project/test_examples.py",
 )
 """The files that take longest, about 50 to 6 seconds of CPU each, the longest first."""

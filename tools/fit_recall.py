@@ -21,10 +21,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from evaluation import load_datasets
+from evaluation.conversation import Conversation, Dataset
 from numpy.typing import NDArray
 
-from aforesaid.evaluation import load_datasets
-from aforesaid.evaluation.conversation import Conversation, Dataset
 from aforesaid.memory import Memory, connect
 from aforesaid.recall import SearchRequest
 from aforesaid.recall.features import FEATURES

@@ -32,11 +32,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from evaluation import load_datasets
+from evaluation.conversation import Conversation, Dataset, Question
 from fit_recall import store
 from numpy.typing import NDArray
 
-from aforesaid.evaluation import load_datasets
-from aforesaid.evaluation.conversation import Conversation, Dataset, Question
 from aforesaid.memory import Memory, connect
 from aforesaid.recall import SearchRequest
 from aforesaid.recall.background import calibration
@@ -363,7 +363,7 @@ def calibration_error(group: Sequence[Scored]) -> float:
 async def main() -> None:
     """Fit, print the coefficients, and report."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("paths", nargs="+", type=Path, help="data sets, as for `aforesaid eval`")
+    parser.add_argument("paths", nargs="+", type=Path, help="data sets, as for `bench/eval.py`")
     parser.add_argument("--keep", type=Path, help="folder in which the filled memories stay for the next fit")
     parser.add_argument("--questions", type=int, default=40, help="questions per conversation; default: 40")
     parser.add_argument("--embedder", action="append", help="a name as for `aforesaid`; default: local")

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from evaluation import Dataset, load_datasets
+from evaluation.own import load_transcripts
+from evaluation.own_command import read_ids
+from evaluation.synthetic_chat import SyntheticChat
 from peers.vectors import save
 
-from aforesaid.cli.evaluate_own import read_ids
-from aforesaid.evaluation import Dataset, load_datasets
-from aforesaid.evaluation.own import load_transcripts
-from aforesaid.evaluation.synthetic_chat import SyntheticChat
 from aforesaid.models.embed import Embedder, LocalEmbedder
 
 if TYPE_CHECKING:

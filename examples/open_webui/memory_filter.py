@@ -3,7 +3,7 @@ title: Aforesaid memory
 description: Adds what is remembered to every chat, and remembers what is said. Needs a running Aforesaid server.
 version: 1.0.1
 required_open_webui_version: 0.5.0
-"""  # noqa: D205, D400 - the form that Open WebUI reads
+"""
 
 # Paste this file into Open WebUI: Admin Panel > Functions > + (New Function). Then set its valves (address and key),
 # and enable it for all models ("Global") or for some. It works with every model, also without Aforesaid's proxy; do not

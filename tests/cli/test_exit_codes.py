@@ -12,12 +12,10 @@ import aforesaid
 from aforesaid.cli import app
 from aforesaid.domain.counting import counted
 from cli.typed import Run, ok
-from evaluation import samples
 
 WRONG_USE = {
     "add": ["add", "hello", "--role", "nobody"],
     "backup": ["backup", "made.db", "--store", "missing/typo.db"],
-    "bench": ["bench", "--folder", "missing"],
     "add-many": ["add-many", "missing.jsonl"],
     "attachment": ["attachment", "cat.png"],
     "bot": ["bot", "irc"],
@@ -30,7 +28,6 @@ WRONG_USE = {
     "demo": ["demo", "--keep", "memory.db"],
     "edit": ["edit", "#1", "new", "--metadata", "n=1"],
     "erase": ["erase", "#1", "--store", "missing/typo.db"],
-    "eval": ["eval", "missing.json"],
     "export": ["export", "memory.db"],
     "forget": ["forget", "tea", "--store", "missing/typo.db"],
     "history": ["history", "--limit", "0"],
@@ -65,7 +62,6 @@ WRONG_USE = {
 FAILURES = [
     ["add", "hello", "--store", "/proc/none.db"],
     ["backup", "/proc/copy.db"],
-    ["eval", "answers", "chat.txt", "--model", "http://127.0.0.1:9/v1/none", "--judge", "http://127.0.0.1:9/v1/none"],
     ["export", "/proc/all.jsonl"],
     ["history", "--before", "99"],
     ["import", "torn.jsonl"],
@@ -99,7 +95,6 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     with aforesaid.open("memory.db", embedder="none") as memory:
         memory.user("ann").add("user", "I like tea")
     Path("not-a-database.db").write_text("just text " * 1_000, encoding="utf-8")
-    Path("chat.txt").write_text(samples.TRANSCRIPT, encoding="utf-8")
     Path("torn.jsonl").write_text('{"role": "user", "content": "hello"}\n{"role": "us', encoding="utf-8")
 
     def run(*words: str) -> Result:
@@ -120,26 +115,6 @@ def test_wrong_use_exits_with_2_and_changes_nothing(run: Run, tmp_path: Path, co
     assert "Traceback" not in result.output
     assert not (tmp_path / "missing").exists()
     assert not (tmp_path / "new.db").exists()
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["contexts", "missing.json"],
-        ["summaries", "missing.json"],
-        ["memories", "missing.json"],
-        ["own", "missing"],
-        ["answers", "missing.json", "--model", "http://127.0.0.1:9/v1/m", "--judge", "http://127.0.0.1:9/v1/j"],
-        ["answers", "chat.txt", "--model", "llama", "--judge", "http://127.0.0.1:9/v1/j"],
-        ["answers", "chat.txt"],
-    ],
-    ids=" ".join,
-)
-def test_wrong_use_of_an_evaluation_exits_with_2(run: Run, words: list[str]) -> None:
-    result = run("eval", *words)
-    assert result.exit_code == 2, result.output
-    assert "Traceback" not in result.output
-    assert not Path("answers.jsonl").exists()
 
 
 def test_a_memory_of_blanks_is_wrong_use(run: Run) -> None:

@@ -7,12 +7,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from evaluation.memories import load_fact_transcripts, measure_facts
 
 from aforesaid.domain.memory import KINDS
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import ModelError
-from aforesaid.evaluation.memories import load_fact_transcripts, measure_facts
 from aforesaid.facts import salient
 from aforesaid.facts.candidate import Candidate, event_in
 from aforesaid.facts.people import Person

@@ -9,6 +9,8 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
+from evaluation.commands import commands as evaluations
+from typer.testing import CliRunner
 
 from aforesaid import errors
 from aforesaid.cli import app
@@ -50,6 +52,10 @@ def test_every_example_runs(page: Path, tmp_path: Path, monkeypatch: pytest.Monk
             if words[:1] == ["aforesaid"]:
                 ran = running.command(words[1:], tmp_path)
                 assert ran.status == 0, f"{line}\n{ran.err}"
+            elif words[:2] == ["python", "bench/eval.py"]:
+                monkeypatch.chdir(tmp_path)
+                measured = CliRunner().invoke(evaluations, words[2:])
+                assert measured.exit_code == 0, f"{line}\n{measured.output}"
             else:
                 recipe = re.compile(rf"^{words[1]}:.*##", re.MULTILINE)
                 assert words[0] == "make", line

@@ -2,7 +2,7 @@
 
     python tools/ranker/asked_role.py bench/conversations [PATH …]
 
-A PATH is what `aforesaid eval` reads. Only the project's own conversations with an assistant are trained on, without
+A PATH is what `bench/eval.py` reads. Only the project's own conversations with an assistant are trained on, without
 their test part; all other data is measured. A question's label is the share of its evidence that the assistant said.
 Writes the weights, their SHA-256 and the figures (area under the curve, conversations left out in five parts). Takes
 seconds on a CPU; nothing is random.
@@ -20,11 +20,11 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 import numpy as np
+from evaluation import load_datasets
+from evaluation.conversation import Conversation
 from numpy.typing import NDArray
 from parts import OWN, test_part
 
-from aforesaid.evaluation import load_datasets
-from aforesaid.evaluation.conversation import Conversation
 from aforesaid.models import asked_role
 from aforesaid.models.embed.local import load_encoder
 from aforesaid.recall.question import without

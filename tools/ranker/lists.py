@@ -2,7 +2,7 @@
 
     python tools/ranker/lists.py TARGET SOURCE [SOURCE …] [--keep FOLDER]
 
-A SOURCE is what `aforesaid eval` reads (a folder of transcripts, FriendsQA, LoCoMo, …) or a file of QMSum. TARGET
+A SOURCE is what `bench/eval.py` reads (a folder of transcripts, FriendsQA, LoCoMo, …) or a file of QMSum. TARGET
 becomes a compressed JSON file. Candidates and their scores come from the real recall on a real store. Turns and
 questions are stored as the tokens of the built-in encoder, so that training needs neither the encoder's code nor the
 store, and as texts, for the teacher. The facts in transcripts count as questions too: a fact is a statement whose
@@ -26,12 +26,12 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import numpy as np
+from evaluation import load_datasets, transcript
+from evaluation.conversation import PAUSE, Conversation, Dataset, Question, Tallies
+from evaluation.conversation_builder import ConversationBuilder
+from evaluation.filling import fill
+from evaluation.json_files import Node
 
-from aforesaid.evaluation import load_datasets, transcript
-from aforesaid.evaluation.conversation import PAUSE, Conversation, Dataset, Question, Tallies
-from aforesaid.evaluation.conversation_builder import ConversationBuilder
-from aforesaid.evaluation.filling import fill
-from aforesaid.evaluation.json_files import Node
 from aforesaid.memory import Memory, UserMemory, connect
 from aforesaid.models.embed.local import load_encoder
 from aforesaid.recall import SearchRequest

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from evaluation.memories.transcripts import FactTranscript
 from linear import Floats, Inputs, Projection, logistic
 from numpy.typing import NDArray
 
-from aforesaid.evaluation.memories.transcripts import FactTranscript
 from aforesaid.models.superseding import Compared, OlderWords, SupersedingModel, pair_features, statement_words
 
 Booleans = NDArray[np.bool_]

@@ -20,12 +20,12 @@ from typing import NamedTuple
 import numpy as np
 from changes import Statements, fitted, lowest_threshold, pairs_of, superseded
 from common import encoded, write
+from evaluation.memories.transcripts import FactTranscript, load_fact_transcripts
 from linear import Floats, Inputs, Projection, linear, logistic
 from numpy.typing import NDArray
 
 from aforesaid.domain.literals import Kind
 from aforesaid.domain.memory import KINDS
-from aforesaid.evaluation.memories.transcripts import FactTranscript, load_fact_transcripts
 from aforesaid.models.salience import CHARACTERS, HEADS, RECENT, read_salience, relative_margin, text_features
 
 ROOT = Path(__file__).parents[2]

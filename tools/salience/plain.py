@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 
+from evaluation.memories.transcripts import load_fact_transcripts  # noqa: E402
 from fit import CONVERSATIONS, MODULE, packed  # noqa: E402
 
-from aforesaid.evaluation.memories.transcripts import load_fact_transcripts  # noqa: E402
 from aforesaid.models.salience import PLAIN_WORDS, text_features  # noqa: E402
 from aforesaid.text.sentences import length_in_words  # noqa: E402
 from facts.plain_held_out import FLEETING, PLAIN  # noqa: E402 - found by the path above

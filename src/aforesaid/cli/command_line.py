@@ -97,7 +97,7 @@ class Listed(NamedTuple):
 
 _START, _MESSAGES, _MEMORIES = "Get started", "Messages", "Memories and facts"
 _SUMMARIES, _SERVERS = "Summaries and background work", "Servers, agents and bots"
-_ADMINISTRATION, _TRANSFER = "Administration", "Import, export and benchmarks"
+_ADMINISTRATION, _TRANSFER = "Administration", "Import and export"
 
 COMMANDS: Final = {
     "demo": Listed("demo", "demo", _START),
@@ -144,8 +144,6 @@ COMMANDS: Final = {
     "export": Listed("transfer", "export", _TRANSFER),
     "import": Listed("transfer", "load", _TRANSFER),
     "migrate": Listed("transfer", "migrate_command", _TRANSFER),
-    "eval": Listed("evaluate", "commands", _TRANSFER, is_group=True),
-    "bench": Listed("bench", "bench", _TRANSFER),
 }
 """All commands, in the order of the help."""
 

@@ -374,7 +374,7 @@ def no_such_version(new: Draft) -> NotFound:
     )
 
 
-def message_hash(  # noqa: PLR0913, PLR0917 - all that must not change
+def message_hash(
     space: str,
     user: str,
     thread: str,

@@ -41,7 +41,7 @@ class UserContexts(UserHandle):
     """The contexts and the settings of one user."""
 
     @public(audit=IN_METHOD)
-    async def context(  # noqa: PLR0913 - each changes a context in a way of its own
+    async def context(
         self,
         text: str,
         budget: int | None = None,

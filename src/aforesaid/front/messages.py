@@ -37,7 +37,7 @@ class UserMessages(UserHandle):
     """The messages of one user."""
 
     @public(unaudited="the log itself shows what was stored")
-    async def add(  # noqa: PLR0913 - a message has many fields, most of them rarely used
+    async def add(
         self,
         role: Role,
         text: str = "",
@@ -276,7 +276,7 @@ class UserMessages(UserHandle):
         )
 
     @public(audit=("memory.search", "search"), loose=("query",))
-    async def search(  # noqa: PLR0913 - each limits a search in a way of its own
+    async def search(
         self,
         query: str,
         limit: int = 10,

@@ -51,7 +51,7 @@ class Location(NamedTuple):
     """None for a store without files of ours: in memory, in a database, or of another package."""
 
 
-def locate(location: str | os.PathLike[str] | None) -> Location:  # noqa: C901 - a line for each kind
+def locate(location: str | os.PathLike[str] | None) -> Location:
     """Read a location as people write it.
 
     A path or `sqlite:PATH` is a SQLite file, `json:PATH` one JSON file, `files:PATH` a folder of account folders,

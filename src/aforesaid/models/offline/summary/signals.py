@@ -1,7 +1,7 @@
 """The value of a sentence, from its words and its kind.
 
 Each number is a factor on the value of a word or a sentence, fitted to public conversations with known summaries
-(`aforesaid eval summaries`).
+(`bench/eval.py summaries`).
 """
 
 from __future__ import annotations
