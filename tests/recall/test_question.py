@@ -13,7 +13,7 @@ import aforesaid
 from aforesaid.models.embed import DeterministicEmbedder, Vectors
 from aforesaid.models.embed.message_vectors import MOST_CHARACTERS
 from aforesaid.recall.question import Question, without
-from aforesaid.text.terms import MOST_TERMS, query_words
+from aforesaid.text.languages import MOST_TERMS, query_words
 
 ASKED = datetime(2026, 5, 13, 15, 0, tzinfo=UTC)
 

@@ -12,7 +12,7 @@ from aforesaid.domain.scope import Scope
 from aforesaid.store import Store, open_store, questions
 from aforesaid.store.columns import Roll
 from aforesaid.store.ephemeral import EphemeralStore
-from aforesaid.text.terms import query_words, terms
+from aforesaid.text.languages import query_words, terms
 from making import add, adding, archive
 
 ANN = Scope.of("ann")

@@ -9,8 +9,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from aforesaid.text.times.coming import direction_of
-from aforesaid.text.times.find import find_times
+from aforesaid.text.times.find import direction_of, find_times
 
 SAID = datetime(2026, 4, 15, 12, 0, tzinfo=UTC)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from aforesaid.text.order_questions import asks_for_order, topic_words
+from aforesaid.text.sentences import asks_for_order, topic_words
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from aforesaid.text.times.recurring import recurs
+from aforesaid.text.times.hours import recurs
 
 
 @pytest.mark.parametrize(

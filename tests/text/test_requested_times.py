@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aforesaid.text.times.find import find_times
-from aforesaid.text.times.request import read_requested_time
+from aforesaid.text.times.find import find_times, read_requested_time
 
 BERLIN = ZoneInfo("Europe/Berlin")
 AFTERNOON = datetime(2026, 5, 6, 15, 0, tzinfo=BERLIN)

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from aforesaid.text.languages import guess_language, index_language
-from aforesaid.text.terms import terms
+from aforesaid.text.languages import guess_language, index_language, terms
 from aforesaid.text.words import word_key, words_of
 
 

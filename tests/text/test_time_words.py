@@ -8,10 +8,8 @@ import pytest
 
 from aforesaid.text.languages import guess_language
 from aforesaid.text.sentences import split_sentences
-from aforesaid.text.times.find import find_times
-from aforesaid.text.times.mentions import mentions_time
-from aforesaid.text.times.number_words import NUMBERS
-from aforesaid.text.times.time_words import CALENDARS, SHORT_MONTHS, SHORT_WEEKDAYS, calendar_words
+from aforesaid.text.times.find import find_times, mentions_time
+from aforesaid.text.times.time_words import CALENDARS, NUMBERS, SHORT_MONTHS, SHORT_WEEKDAYS, calendar_words
 from aforesaid.text.vocabulary import vocabulary
 
 SAID = datetime(2026, 5, 6, 15, 0, tzinfo=UTC)  # a Wednesday

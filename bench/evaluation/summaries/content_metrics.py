@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import Final
 
-from aforesaid.text.languages import index_language
+from aforesaid.text.languages import index_language, stems, stop_words, terms
 from aforesaid.text.sentences import split_sentences
-from aforesaid.text.stemming import stems
-from aforesaid.text.stop_words import stop_words
-from aforesaid.text.terms import terms
 from aforesaid.text.words import words_of
 from evaluation.summaries.chats import Chat
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from aforesaid.text.terms import terms
+from aforesaid.text.languages import terms
 
 
 class Rouge(NamedTuple):

@@ -17,12 +17,10 @@ from aforesaid.models.offline import Spoken, extract
 from aforesaid.models.offline.memories.introductions import asks_own_name
 from aforesaid.models.offline.questions import asks
 from aforesaid.models.offline.recognise_request import recognise_request
-from aforesaid.text.folding import fold
-from aforesaid.text.languages import guess_language
+from aforesaid.text.languages import guess_language, stop_words
 from aforesaid.text.sentences import split_sentences
-from aforesaid.text.stop_words import stop_words
 from aforesaid.text.vocabulary import vocabulary
-from aforesaid.text.words import words_of
+from aforesaid.text.words import fold, words_of
 
 if TYPE_CHECKING:
     from aforesaid.memory import UserMemory

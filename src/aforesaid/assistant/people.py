@@ -9,7 +9,7 @@ from typing import Final, Self
 
 from aforesaid.assistant.turn import Turn
 from aforesaid.models.prompts.speakers import SOMEBODY
-from aforesaid.text.folding import fold
+from aforesaid.text.words import fold
 
 _MENTION: Final = re.compile(r"<@!?([^<>\s]{1,255})>")
 _ESCAPED: Final = re.compile(r"(?:<|&lt;)@!?([^<>&\s]{1,255})(?:>|&gt;)")

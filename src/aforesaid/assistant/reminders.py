@@ -14,8 +14,8 @@ from aforesaid.domain.message import Message
 from aforesaid.errors import InvalidInput, NotFound
 from aforesaid.models.offline.request_patterns import AGAIN_AND_AGAIN, REMINDED_OF
 from aforesaid.profiles.runtime_settings import TIME_ZONE
-from aforesaid.text.folding import fold
-from aforesaid.text.times.request import read_requested_time
+from aforesaid.text.times.find import read_requested_time
+from aforesaid.text.words import fold
 
 if TYPE_CHECKING:
     from aforesaid.memory import UserMemory

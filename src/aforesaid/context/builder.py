@@ -30,7 +30,7 @@ from aforesaid.models.tokens import TokenCounter
 from aforesaid.profiles.recipe import Recipe, SectionName, Wording
 from aforesaid.recall import Recall, SearchRequest
 from aforesaid.store import Store, questions
-from aforesaid.text.order_questions import asks_for_order
+from aforesaid.text.sentences import asks_for_order
 
 _PER_BLOCK: Final = 4
 """Tokens of a blank line and of the message around a section."""

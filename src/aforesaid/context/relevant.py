@@ -9,9 +9,7 @@ from typing import Final
 from aforesaid.domain.hit import Hit
 from aforesaid.domain.memory import MOST_IMPORTANCE, MemoryRecord
 from aforesaid.domain.two_generation_cache import TwoGenerationCache
-from aforesaid.text.languages import index_language
-from aforesaid.text.stop_words import stop_words
-from aforesaid.text.terms import query_words, terms
+from aforesaid.text.languages import index_language, query_words, stop_words, terms
 
 _LEAST: Final = 0.2
 """Minimum relevance of a found memory. A match of the user's own name alone, which most memories contain, is below."""

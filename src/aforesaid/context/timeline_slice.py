@@ -8,7 +8,7 @@ from datetime import datetime
 from aforesaid.context.relevant import TermCache, found_memories
 from aforesaid.domain.hit import Hit
 from aforesaid.domain.memory import MemoryRecord
-from aforesaid.text.order_questions import topic_words
+from aforesaid.text.sentences import topic_words
 from aforesaid.text.times.periods import periods
 
 

@@ -15,13 +15,9 @@ from typing import Final
 from aforesaid.errors import ModelError, ModelGarbled
 from aforesaid.models.embed import Embedder
 from aforesaid.models.meaning import nearness
-from aforesaid.text.folding import fold
-from aforesaid.text.languages import ENGLISH, guess_language
-from aforesaid.text.scripts import UNSPACED_LANGUAGES
+from aforesaid.text.languages import ENGLISH, guess_language, stems, stop_words
 from aforesaid.text.sentences import split_sentences
-from aforesaid.text.stemming import stems
-from aforesaid.text.stop_words import stop_words
-from aforesaid.text.words import words_of
+from aforesaid.text.words import UNSPACED_LANGUAGES, fold, words_of
 
 _ENOUGH_SHARED: Final = 0.5
 _ENOUGH_WORDS: Final = 3

@@ -15,10 +15,8 @@ from aforesaid.facts.people import Person, whom
 from aforesaid.facts.statement import name_stems, statement, stems_in, support
 from aforesaid.facts.suspicion import suspicion, tampered
 from aforesaid.models.offline import forget_fact, without_requests
-from aforesaid.text.folding import fold
-from aforesaid.text.quotations import own_text
-from aforesaid.text.sentences import is_question, split_sentences
-from aforesaid.text.words import words_of
+from aforesaid.text.sentences import is_question, own_text, split_sentences
+from aforesaid.text.words import fold, words_of
 
 _LEAST_WORDS: Final = 2
 _ECHO: Final = 0.6

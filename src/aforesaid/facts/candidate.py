@@ -20,9 +20,8 @@ from aforesaid.models.offline import (
     may_ask_for_good,
     recognise_request,
 )
-from aforesaid.text.quotations import own_text
-from aforesaid.text.times.find import When, find_times
-from aforesaid.text.times.request import read_requested_time
+from aforesaid.text.sentences import own_text
+from aforesaid.text.times.find import When, find_times, read_requested_time
 
 RULES: Final = "rules/1"
 """The version of the extractor that needs no model."""

@@ -32,7 +32,7 @@ from aforesaid.facts.zones import zone_of
 from aforesaid.profiles import Profile
 from aforesaid.store import Store, questions
 from aforesaid.text.languages import guess_language
-from aforesaid.text.times.request import read_requested_time
+from aforesaid.text.times.find import read_requested_time
 
 CLAIM = "claim"
 """Action of a version in which a worker claims a reminder to deliver it."""

@@ -37,9 +37,8 @@ from aforesaid.models.offline import (
 from aforesaid.models.prompts import load_prompt, strip_invisible
 from aforesaid.profiles import Profile
 from aforesaid.store import Store, questions
-from aforesaid.text.languages import guess_language
+from aforesaid.text.languages import guess_language, query_words
 from aforesaid.text.sentences import split_sentences
-from aforesaid.text.terms import query_words
 
 if TYPE_CHECKING:
     from aforesaid.models.chat import Chat

@@ -18,12 +18,10 @@ from aforesaid.facts.statement import statement, support
 from aforesaid.models.embed import Embedder
 from aforesaid.models.meaning import nearness
 from aforesaid.text.languages import guess_language
-from aforesaid.text.quotations import own_text
 from aforesaid.text.relations import relation_called
-from aforesaid.text.scripts import UNSPACED_LANGUAGES
-from aforesaid.text.sentences import split_sentences
+from aforesaid.text.sentences import own_text, split_sentences
 from aforesaid.text.vocabulary import vocabulary
-from aforesaid.text.words import words_of
+from aforesaid.text.words import UNSPACED_LANGUAGES, words_of
 
 SUPPORTED: Final = 0.2
 """Share of words in common with its sources from which a candidate is not compared by meaning."""

@@ -23,9 +23,8 @@ from aforesaid.errors import SourcesChanged
 from aforesaid.facts.zones import zone_of
 from aforesaid.profiles import Profile
 from aforesaid.store import Store, questions
-from aforesaid.text.languages import guess_language
-from aforesaid.text.politeness import POLITE
-from aforesaid.text.stop_words import stop_words
+from aforesaid.text.languages import guess_language, stop_words
+from aforesaid.text.sentences import POLITE
 from aforesaid.text.vocabulary import vocabulary
 from aforesaid.text.words import words_of
 

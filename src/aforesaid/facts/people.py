@@ -9,13 +9,10 @@ from typing import Final, NamedTuple
 from aforesaid.domain.memory import MemoryRecord
 from aforesaid.domain.message import Message
 from aforesaid.facts.statement import statement
-from aforesaid.text.folding import fold
-from aforesaid.text.languages import guess_language
+from aforesaid.text.languages import guess_language, stop_words
 from aforesaid.text.relations import mentioned_people
-from aforesaid.text.scripts import UNSPACED_LANGUAGES
-from aforesaid.text.stop_words import stop_words
 from aforesaid.text.vocabulary import vocabulary
-from aforesaid.text.words import words_of
+from aforesaid.text.words import UNSPACED_LANGUAGES, fold, words_of
 
 NAMELESS: Final = "The user"
 _LONGEST_NAME: Final = 100

@@ -13,12 +13,17 @@ from typing import Final, NamedTuple
 from aforesaid.models.offline import is_joke
 from aforesaid.models.salience import PLAIN_WORDS, Judgement
 from aforesaid.text.languages import guess_language
-from aforesaid.text.openers import without_opener
-from aforesaid.text.pointing import begins_with_pronoun, points_elsewhere
-from aforesaid.text.politeness import POLITE
-from aforesaid.text.scripts import UNSPACED_LANGUAGES
-from aforesaid.text.sentences import is_question, length_in_words, split_sentences
+from aforesaid.text.sentences import (
+    POLITE,
+    begins_with_pronoun,
+    is_question,
+    length_in_words,
+    points_elsewhere,
+    split_sentences,
+    without_opener,
+)
 from aforesaid.text.vocabulary import vocabulary
+from aforesaid.text.words import UNSPACED_LANGUAGES
 
 _MOST_WORDS: Final = 40
 """Maximum words of a message whose parts are judged. Longer ones tell a story."""

@@ -11,11 +11,9 @@ from typing import Final
 
 from aforesaid.domain.memory import INSTRUCTION, MemoryRecord
 from aforesaid.facts.people import Person
-from aforesaid.text.folding import fold
 from aforesaid.text.languages import guess_language
 from aforesaid.text.relations import mentioned_people
-from aforesaid.text.scripts import UNSPACED_LANGUAGES
-from aforesaid.text.words import words_of
+from aforesaid.text.words import UNSPACED_LANGUAGES, fold, words_of
 
 HEADINGS: Final = {
     "who": "Who",

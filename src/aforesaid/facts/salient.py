@@ -25,18 +25,21 @@ from aforesaid.facts.plain_parts import PlainPart
 from aforesaid.models.offline import is_joke, may_ask, third_person
 from aforesaid.models.offline.memories.extract import written_time
 from aforesaid.models.salience import PLAIN_WORDS, Judgement
-from aforesaid.text.languages import guess_language
-from aforesaid.text.openers import without_opener
-from aforesaid.text.pointing import begins_with_pronoun, is_about_somebody, points_elsewhere
+from aforesaid.text.languages import guess_language, stop_words
 from aforesaid.text.relations import mentioned_people
-from aforesaid.text.scripts import UNSPACED_LANGUAGES
-from aforesaid.text.sentences import is_question, length_in_words, split_sentences
-from aforesaid.text.stop_words import stop_words
-from aforesaid.text.times.coming import direction_of
-from aforesaid.text.times.find import When, find_times
-from aforesaid.text.times.recurring import recurs
+from aforesaid.text.sentences import (
+    begins_with_pronoun,
+    is_about_somebody,
+    is_question,
+    length_in_words,
+    points_elsewhere,
+    split_sentences,
+    without_opener,
+)
+from aforesaid.text.times.find import When, direction_of, find_times
+from aforesaid.text.times.hours import recurs
 from aforesaid.text.vocabulary import vocabulary
-from aforesaid.text.words import words_of
+from aforesaid.text.words import UNSPACED_LANGUAGES, words_of
 
 SALIENCE: Final = "salience/2"
 """The version of this extractor."""

@@ -10,12 +10,9 @@ from typing import Final, NamedTuple
 
 from aforesaid.domain.text_caches import holds_texts
 from aforesaid.models.offline.memories.keys import Claim, claim_of, says_less
-from aforesaid.text.folding import fold
-from aforesaid.text.languages import guess_language
-from aforesaid.text.stemming import stems
-from aforesaid.text.stop_words import stop_words
+from aforesaid.text.languages import guess_language, stems, stop_words
 from aforesaid.text.vocabulary import vocabulary
-from aforesaid.text.words import words_of
+from aforesaid.text.words import fold, words_of
 
 _CACHED: Final = 10_000
 """Texts whose comparable parts are cached, about 30 MB.

@@ -14,7 +14,7 @@ from unicodedata import normalize
 
 from aforesaid.domain.text_caches import holds_texts
 from aforesaid.models.prompts import strip_invisible
-from aforesaid.text.folding import fold
+from aforesaid.text.words import fold
 
 # Tags and marks of direction are never typed by accident; a few zero-width characters may come from copying.
 _HIDING: Final = re.compile("[\U000e0001-\U000e007f\u202a-\u202e\u2066-\u2069]")

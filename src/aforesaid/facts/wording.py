@@ -9,14 +9,11 @@ from typing import Final
 
 from aforesaid.domain.clock import to_zone
 from aforesaid.domain.message import Message
-from aforesaid.text.folding import fold
 from aforesaid.text.languages import guess_language
-from aforesaid.text.pointing import points_elsewhere
-from aforesaid.text.scripts import UNSPACED_LANGUAGES
-from aforesaid.text.sentences import length_in_words
+from aforesaid.text.sentences import length_in_words, points_elsewhere
 from aforesaid.text.times.find import When, find_times
 from aforesaid.text.vocabulary import vocabulary
-from aforesaid.text.words import words_of
+from aforesaid.text.words import UNSPACED_LANGUAGES, fold, words_of
 
 _NUMBER: Final = re.compile(r"\d+")
 _DATE: Final = re.compile(r"\b\d{4}-\d{2}-\d{2}\b")

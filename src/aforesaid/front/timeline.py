@@ -42,7 +42,7 @@ class UserTimeline(UserHandle):
         """
         from aforesaid.context.timeline_slice import timeline_slice  # noqa: PLC0415 - loaded when it is needed
         from aforesaid.facts.timeline import timeline  # noqa: PLC0415
-        from aforesaid.text.order_questions import topic_words  # noqa: PLC0415
+        from aforesaid.text.sentences import topic_words  # noqa: PLC0415
 
         most, terms = at_once(limit), self._services.builder.terms
         known = await self._services.store.read(questions.Memories(self.scope, active=None))

@@ -13,11 +13,9 @@ from io import BytesIO
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from aforesaid.errors import ModelError
-from aforesaid.text.folding import fold
 from aforesaid.text.languages import guess_language
-from aforesaid.text.scripts import UNSPACED_LANGUAGES
 from aforesaid.text.vocabulary import vocabulary
-from aforesaid.text.words import words_of
+from aforesaid.text.words import UNSPACED_LANGUAGES, fold, words_of
 
 if TYPE_CHECKING:
     import numpy as np

@@ -19,12 +19,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from aforesaid.domain.literals import Kind
 from aforesaid.domain.memory import KINDS
 from aforesaid.errors import ModelError
-from aforesaid.text.folding import fold
 from aforesaid.text.languages import guess_language
-from aforesaid.text.scripts import UNSPACED_LANGUAGES
 from aforesaid.text.sentences import is_question, length_in_words, split_sentences
 from aforesaid.text.vocabulary import vocabulary
-from aforesaid.text.words import words_of
+from aforesaid.text.words import UNSPACED_LANGUAGES, fold, words_of
 
 if TYPE_CHECKING:
     import numpy as np

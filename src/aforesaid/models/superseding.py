@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from aforesaid.domain.text_caches import holds_texts
 from aforesaid.models.salience import arrays, read_weights, text_features, weights
-from aforesaid.text.change_words import count_change_words
+from aforesaid.text.languages import terms
 from aforesaid.text.sentences import is_question, length_in_words
-from aforesaid.text.terms import terms
+from aforesaid.text.vocabulary import count_change_words
 
 if TYPE_CHECKING:
     import numpy as np

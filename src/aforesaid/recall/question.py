@@ -9,9 +9,8 @@ from typing import Final
 
 from aforesaid.domain.checks import query_text
 from aforesaid.models.embed.message_vectors import MOST_CHARACTERS
-from aforesaid.text.folding import fold
 from aforesaid.text.times.periods import Period, periods
-from aforesaid.text.words import words_of
+from aforesaid.text.words import fold, words_of
 
 _WHEN: Final = re.compile(
     r"\b(when|what (date|day|month|year|time)|how long ago|since when|wann|cuando|quand|quando|wanneer|когда)\b"

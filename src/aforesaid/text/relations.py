@@ -14,12 +14,9 @@ from functools import cache
 from importlib.resources import files
 from typing import Final, NamedTuple
 
-from aforesaid.text.folding import fold
-from aforesaid.text.languages import guess_language
-from aforesaid.text.scripts import UNSPACED_LANGUAGES
-from aforesaid.text.stop_words import stop_words
+from aforesaid.text.languages import guess_language, stop_words
 from aforesaid.text.times.time_words import plain_calendar_words
-from aforesaid.text.words import words_of
+from aforesaid.text.words import UNSPACED_LANGUAGES, fold, words_of
 
 _OWN_SUFFIX: Final = frozenset({"arabic", "korean"})
 """Languages in which the possessive is part of the word, or left out."""

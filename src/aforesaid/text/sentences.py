@@ -1,15 +1,19 @@
-"""Splits a message into sentences, in the scripts of many languages."""
+"""Splits a message into sentences, and recognises openers, sentences that point back, and kinds of questions."""
 
 from __future__ import annotations
 
 import re
-from functools import lru_cache
-from typing import Final
+import tomllib
+from collections.abc import Collection, Iterable
+from functools import cache, lru_cache
+from importlib.resources import files
+from typing import Final, NamedTuple
 
 from aforesaid.domain.text_caches import holds_texts
-from aforesaid.text.folding import fold
-from aforesaid.text.scripts import UNSPACED_LETTERS
-from aforesaid.text.times.time_words import month_words
+from aforesaid.text.languages import guess_language, stop_words
+from aforesaid.text.times.time_words import calendar_words, month_words, plain_calendar_words
+from aforesaid.text.vocabulary import Vocabulary, vocabulary
+from aforesaid.text.words import UNSPACED_LANGUAGES, UNSPACED_LETTERS, fold, words_of
 
 LONGEST: Final = 400
 """Maximum characters of a sentence. Longer ones are cut at commas, dashes or spaces."""
@@ -113,3 +117,269 @@ def _breathe(sentence: str) -> list[str]:
         start = end
     found.append(sentence[start:].strip())
     return [piece for piece in found if piece]
+
+
+_OPENER: Final = re.compile(r"([^\W\d_]+(?:[’'][^\W\d_]+)?)(\s*[,!.:;…–—-]+\s*|\s+)")
+_HESITATION: Final = {
+    language: re.compile(rf"(?<![\w'’-])(?:{sounds})(?![\w'’-])(?:\s*,)?\s*", re.IGNORECASE)
+    for language, sounds in (("english", "uh|um|erm|uhm|mm|hmm"), ("german", "äh|ähm|öhm|hm"), ("french", "euh|heu"))
+}
+_GAP: Final = re.compile(r"\s+([,.!?;:])|(?<=\s)\s+")
+_LEAST_REST: Final = 3
+"""Minimum words that must remain."""
+
+
+def without_hesitation(text: str, language: str) -> str:
+    """Remove filler sounds, such as "um", which transcripts contain."""
+    pattern = _HESITATION.get(language)
+    if pattern is None:
+        return text
+    return _GAP.sub(r"\1", pattern.sub(" ", text)).strip() or text
+
+
+def without_opener(text: str, words: Vocabulary, names: Collection[str]) -> str:
+    """Remove interjections and the addressed name from the beginning of a sentence.
+
+    A word that could be part of the statement ("No dogs are allowed") is removed only before a comma or similar.
+    """
+    start = 0
+    while (match := _OPENER.match(text, start)) is not None:
+        word = fold(match[1])
+        light = word in words.small_talk or word in names
+        if not (word in words.joints or (light and not match[2].isspace())):
+            break
+        start = match.end()
+    rest = text[start:]
+    if not start or len(rest.split()) < _LEAST_REST:
+        return text
+    first = rest[0].upper()
+    return (first if len(first) == 1 else rest[0]) + rest[1:]
+
+
+_POINTING: Final = {
+    "english": "it its it's that that's those these this there they they're them he he's she she's him her same both",
+    "german": "es das die der dort da sie er ihn ihm ihr dies dieser diese denen",
+    "spanish": "eso esa ese esto alli ahi ellos ellas el ella lo la los las",
+    "french": "ca cela c'est c la y il elle ils elles eux",
+    "italian": "quello quella questo questa li la lo ci lui lei loro",
+    "portuguese": "isso isto aquilo la ali ele ela eles elas",
+    "dutch": "het dat dit daar die hij zij ze hem haar",
+    "russian": "это этот эта там он она они его ее их",
+    "arabic": "هو هي هم هذا هذه ذلك هناك",
+    "hindi": "वह वो यह ये वहां उसने उन्होंने",
+    "chinese": "他 她 它 那 这",
+    "japanese": "それ これ あれ そこ あそこ 彼 彼女 その",
+    "korean": "그 그거 그것 거기 걔 그녀",
+}
+_PRONOUNS: Final = {
+    "english": "it it's they they're them he he's she she's him her",
+    "german": "es er ihn ihm",
+    "spanish": "ella ellos ellas eso",
+    "french": "ca cela c'est elle ils elles eux",
+    "italian": "lui lei loro",
+    "portuguese": "ele ela eles elas isso",
+    "dutch": "hij zij ze hem",
+    "russian": "он она они его ее их",
+    "arabic": "هو هي هم",
+    "hindi": "वह वो उसने उन्होंने",
+    "chinese": "他 她 它",
+    "japanese": "彼 彼女",
+    "korean": "걔 그녀",
+}
+"""The pointing words that cannot be articles or mean somebody who is spoken to."""
+
+
+_SOMEBODY: Final = {
+    "english": "he he's she she's",
+    "german": "er",
+    "spanish": "el ella",
+    "french": "il elle",
+    "italian": "lui lei",
+    "portuguese": "ele ela",
+    "dutch": "hij zij",
+    "russian": "он она",
+    "arabic": "هو هي",
+    "hindi": "वह वो",
+    "chinese": "他 她",
+    "japanese": "彼",
+    "korean": "걔 그녀",
+}
+"""The pronouns that mean one person, or may do so."""
+
+
+def _folded(lists: dict[str, str]) -> dict[str, frozenset[str]]:
+    return {language: frozenset(map(fold, words.split())) for language, words in lists.items()}
+
+
+_POINTING_WORDS: Final = _folded(_POINTING)
+_PRONOUN_WORDS: Final = _folded(_PRONOUNS)
+_SOMEBODY_WORDS: Final = _folded(_SOMEBODY)
+
+
+def points_elsewhere(sentence: str, language: str) -> bool:
+    """Return whether a sentence begins with a word that points to something said before."""
+    return _begins_with(_POINTING_WORDS.get(language, frozenset()), sentence, language)
+
+
+def begins_with_pronoun(sentence: str, language: str) -> bool:
+    """Return whether a sentence begins with a pronoun for somebody or something mentioned before."""
+    return _begins_with(_PRONOUN_WORDS.get(language, frozenset()), sentence, language)
+
+
+def is_about_somebody(sentence: str, language: str) -> bool:
+    """Return whether a sentence begins with "he" or "she", so that it is not about its speaker."""
+    return _begins_with(_SOMEBODY_WORDS.get(language, frozenset()), sentence, language)
+
+
+def _begins_with(wanted: frozenset[str], sentence: str, language: str) -> bool:
+    if language in UNSPACED_LANGUAGES:
+        return bool(wanted) and fold(sentence).startswith(tuple(wanted))
+    return bool(words := words_of(sentence)) and words[0] in wanted
+
+
+POLITE: Final = re.compile(
+    r"\b(?:please|pls|kindly|would you|could you|bitte|könnten sie|por favor|s'il (?:vous|te) plaît|per favore|"
+    r"alsjeblieft|alstublieft|proszę|lütfen|пожалуйста|من فضلك|لو سمحت|कृपया)\b|[请請]|お願い|ください|下さい|주세요",
+    re.IGNORECASE,
+)
+
+
+_EAST_ASIAN_DATE: Final = re.compile("(?:[0-9]+|[一二三四五六七八九十]+)[年月日号월일년]|[上下先来今]个?[周月年週]")
+_YEAR_DIGITS: Final = 4
+_MOST_CHARACTERS: Final = 1_000
+"""Longer questions are cut off: the time that the patterns take grows with the square of the length."""
+
+
+def asks_for_order(question: str) -> bool:
+    """Return whether a question is about the course of events."""
+    return _words().pattern.search(_folded_words(question)) is not None
+
+
+def topic_words(question: str) -> str:
+    """Return the words of a question about the course of events that say what it is about; empty for everything."""
+    language = guess_language(question)
+    dates = plain_calendar_words() | calendar_words(language)
+    dull = stop_words(language) | vocabulary(language).dull | dates | _words().fillers
+    words = words_of(_EAST_ASIAN_DATE.sub(" ", _words().pattern.sub(" ", _folded_words(question))))
+    telling = [word for word in words if word not in dull and not _is_year(word)]
+    return " ".join([word for word in telling if word not in _words().undertakings] or telling)
+
+
+class _Words(NamedTuple):
+    """What order_questions.toml holds."""
+
+    pattern: re.Pattern[str]
+    fillers: frozenset[str]
+    undertakings: frozenset[str]
+
+
+@cache
+def _words() -> _Words:
+    table = tomllib.loads((files("aforesaid.text") / "order_questions.toml").read_text(encoding="utf-8"))
+    patterns = "|".join(f"(?:{pattern})" for patterns in table["patterns"].values() for pattern in patterns)
+    return _Words(re.compile(patterns), *(frozenset(table[name].split()) for name in ("fillers", "undertakings")))
+
+
+def _folded_words(question: str) -> str:
+    return fold(question[:_MOST_CHARACTERS]).replace("’", "'")
+
+
+def _is_year(word: str) -> bool:
+    return len(word) == _YEAR_DIGITS and word.isdecimal()
+
+
+GAP: Final = "…"
+"""Stands for what was quoted."""
+_TITLE_WORDS: Final = 6
+"""Words in quotation marks up to which they are a name or a title, such as that of a book."""
+_FENCED: Final = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)|<(pre|code|blockquote)\b.*?(?:</\1>|\Z)", re.DOTALL)
+_QUOTED_LINE: Final = re.compile(r"^[ \t]*>.*$", re.MULTILINE)
+_MARKED: Final = re.compile(
+    r'(?<!\w)"(?=\S)[^"]*"(?!\w)|“[^”“]*”|«[^»]*»|»[^«»]*«|„[^“”"]*[“”"]|‘[^’\n]{12,}’(?!\w)|'
+    r"(?<!\w)'(?=\S)[^'\n]{12,}'(?!\w)|`[^`\n]+`|「[^」]*」|『[^』]*』"
+)
+_COLON: Final = re.compile(r"[:：](?=\s|\Z|[\"“«»„‘'「『\u2e80-\uffff…])")
+_SENTENCE_END: Final = re.compile(r"[.!?。！？\n]")
+_ANNOUNCEMENT: Final = 200
+"""Characters before a colon that can announce what follows it."""
+_MOST_COLONS: Final = 100
+"""Colons that are examined. A message with more of them is a table, a log or a program."""
+_MOST_QUOTED_CHARACTERS: Final = 20_000
+"""Characters of a message that are examined. What follows in a longer one counts as pasted."""
+
+
+class _Patterns(NamedTuple):
+    reports: re.Pattern[str]
+    own_reports: re.Pattern[str]
+    announced: re.Pattern[str]
+    pasted: re.Pattern[str]
+    role_play: re.Pattern[str]
+
+
+@holds_texts
+@lru_cache(1_024)
+def own_text(text: str) -> str:
+    """Return what the author of a message says in words of their own, with an ellipsis in place of what they quote.
+
+    Left out are code, quoted lines, words in quotation marks (titles stay), forwarded letters, and all that follows
+    where somebody else's words are announced ("the page says: …"). Nothing is left of a message that sets up a scene.
+    """
+    if is_role_play(text):
+        return ""
+    plain = _FENCED.sub(GAP, text[:_MOST_QUOTED_CHARACTERS])
+    lines = plain.splitlines(keepends=True)
+    pasted = next((place for place, line in enumerate(lines) if _patterns().pasted.search(fold(line))), len(lines))
+    plain = _QUOTED_LINE.sub(GAP, "".join(lines[:pasted]))
+    plain = _without_announced(without_quotes(plain))
+    return plain if plain.replace(GAP, "").strip() else ""
+
+
+def reports_somebody(text: str) -> bool:
+    """Return whether a text reports in any part what somebody other than its author said."""
+    return _holds(_patterns().reports, _patterns().own_reports.sub(" ", fold(text).replace("’", "'")))
+
+
+def without_quotes(text: str, longest: int = _TITLE_WORDS) -> str:
+    """Return a text with an ellipsis in place of each sentence, and of more than so many words, in quotation marks."""
+
+    def shown(quoted: re.Match[str]) -> str:
+        words = quoted[0][1:-1]
+        return quoted[0] if length_in_words(words) <= longest and len(split_sentences(words)) <= 1 else GAP
+
+    return _MARKED.sub(shown, text)
+
+
+def is_role_play(text: str) -> bool:
+    """Return whether a message sets up a scene in which its words are meant: "pretend you are a pirate"."""
+    return _holds(_patterns().role_play, text)
+
+
+def _without_announced(text: str) -> str:
+    """Return a text up to the sentence that announces words of somebody else. Nobody knows where those end."""
+    for number, colon in enumerate(_COLON.finditer(text), 1):
+        before = _SENTENCE_END.split(text[max(colon.start() - _ANNOUNCEMENT, 0) : colon.start()])[-1]
+        if number > _MOST_COLONS or reports_somebody(before) or _holds(_patterns().announced, before):
+            return text[: colon.start() - len(before)] + GAP
+    return text
+
+
+def _holds(pattern: re.Pattern[str], text: str) -> bool:
+    """Return whether a text holds a pattern. Kana and Russian letters are looked for as written too."""
+    folded = fold(text).replace("’", "'")
+    return pattern.search(folded) is not None or (not text.isascii() and pattern.search(text.casefold()) is not None)
+
+
+@cache
+def _patterns() -> _Patterns:
+    table = tomllib.loads((files("aforesaid.text") / "quotations.toml").read_text(encoding="utf-8"))
+
+    def compiled(patterns: Iterable[str]) -> re.Pattern[str]:
+        return re.compile("|".join(patterns).replace("\n", ""))
+
+    return _Patterns(
+        compiled(table["REPORTS"]),
+        compiled(table["OWN_REPORTS"]),
+        compiled(table["ANNOUNCED"]),
+        compiled([table["PASTED"]]),
+        compiled(table["ROLE_PLAY"]),
+    )

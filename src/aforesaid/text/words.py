@@ -1,4 +1,4 @@
-"""Tokenising: splits a text into words, as the keyword index stores them before stemming."""
+"""Words of a text as the keyword index stores them: tokens, folding, stems, terms."""
 
 from __future__ import annotations
 
@@ -6,10 +6,73 @@ import re
 from functools import lru_cache
 from itertools import pairwise
 from typing import Final
+from unicodedata import combining, normalize
 
 from aforesaid.domain.text_caches import holds_texts
-from aforesaid.text.folding import fold
-from aforesaid.text.scripts import SIGNS, UNSPACED_LETTERS
+
+UNSPACED_LETTERS: Final = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
+    "\u3040-\u30ff\u31f0-\u31ff"
+    "\uac00-\ud7af"
+    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+)
+"""Scripts without spaces (Thai, Lao, Burmese, Khmer; kana; Chinese), and Hangul, whose words end in particles.
+
+A run of them is indexed as its characters and its pairs of characters.
+"""
+UNSPACED_LANGUAGES: Final = frozenset({"chinese", "japanese", "korean"})
+"""The known languages in these scripts. Their words are matched as substrings."""
+SIGNS: Final = "\u0900-\u0963\u0966-\u0dff"
+"""Vowel signs and the like of the scripts of India, without their full stops. Python does not count them as letters."""
+
+
+_IS_SIGN: Final = re.compile(f"[{SIGNS}]")
+_CACHED_CHARACTERS: Final = 1_000
+"""Maximum characters of a text whose folded form is cached: one message passes through many rules."""
+_MOST_FOLDED: Final = 2_048
+
+
+def fold(text: str) -> str:
+    """Remove what people leave out when they type: case, accents, width. "Café" becomes "cafe"."""
+    if text.isascii():
+        return text.lower()
+    return _fold(text) if len(text) <= _CACHED_CHARACTERS else _fold.__wrapped__(text)
+
+
+@holds_texts
+@lru_cache(_MOST_FOLDED)
+def _fold(text: str) -> str:
+    # Composing again keeps Korean syllables whole.
+    folded = normalize("NFKD", text.casefold())
+    bare = "".join([character for character in folded if not combining(character) or _IS_SIGN.match(character)])
+    return normalize("NFC", bare).casefold()
+
+
+def fold_aligned(text: str) -> str:
+    """Fold a text character by character, so that positions in the result are positions in the text.
+
+    A character that folds to several keeps the first: "ß" becomes "s".
+    """
+    return "".join(map(_folded, text))
+
+
+def fold_for_patterns(text: str, language: str) -> str:
+    """Return a text as the patterns of its language expect it: without case and accents.
+
+    English keeps its capitals, which mark names. Kana keep their voicing marks, and Russian its й.
+    """
+    plain = text.replace("’", "'")
+    if language == "english":
+        return plain
+    if language in UNSPACED_LANGUAGES:
+        return normalize("NFKC", plain)
+    return plain.casefold().replace("ё", "е") if language == "russian" else fold(plain)
+
+
+@lru_cache(maxsize=65_536)
+def _folded(character: str) -> str:
+    return "'" if character == "’" else (fold(character) or character)[:1]
+
 
 LONGEST_WORD: Final = 64
 """Maximum characters of a word. Longer runs, such as encoded files and hashes, are cut and found by their beginning."""
@@ -79,3 +142,13 @@ def word_key(text: str) -> str:
     """Return a key that is equal for texts of the same words; the text itself if it contains none."""
     words = text.encode().translate(_ASCII_FOLD).decode().split() if text.isascii() else words_of(text)
     return " ".join(words) or text
+
+
+def word_set(text: str) -> frozenset[str]:
+    """Return the words of a list."""
+    return frozenset(text.split())
+
+
+def alternatives(text: str) -> str:
+    """Return a pattern that matches any word of a list."""
+    return "(?:" + "|".join(text.split()) + ")"

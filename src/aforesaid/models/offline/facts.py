@@ -12,15 +12,11 @@ from typing import Final, NamedTuple
 
 from aforesaid.models.offline.memories.keys import Claim, claim_of, says_less
 from aforesaid.models.offline.memories.third_person import third_person
-from aforesaid.text.folding import fold
-from aforesaid.text.languages import guess_language
+from aforesaid.text.languages import guess_language, stems, stop_words
 from aforesaid.text.relations import without_determiners
-from aforesaid.text.scripts import UNSPACED_LANGUAGES
 from aforesaid.text.sentences import split_sentences
-from aforesaid.text.stemming import stems
-from aforesaid.text.stop_words import stop_words
 from aforesaid.text.vocabulary import vocabulary
-from aforesaid.text.words import words_of
+from aforesaid.text.words import UNSPACED_LANGUAGES, fold, words_of
 
 _PIECE: Final = re.compile(r",\s+(?:and\s+)?|;\s+|\s+and\s+|\s+und\s+|\s+y\s+|\s+et\s+|\s+и\s+|，|、")
 _THAT: Final = re.compile(r"^(?:that|dass|que|che|dat|что|أن)\b[\s,]*", re.IGNORECASE)

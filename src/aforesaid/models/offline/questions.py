@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from aforesaid.text.folding import fold
 from aforesaid.text.sentences import is_question, split_sentences
-from aforesaid.text.word_lists import alternatives
+from aforesaid.text.words import alternatives, fold
 
 _LONGEST: Final = 300
 """Maximum characters of a question without a question mark."""

@@ -26,8 +26,8 @@ from aforesaid.models.offline.request_patterns import (
     REMIND,
     SUFFIXED,
 )
-from aforesaid.text.folding import fold, fold_aligned
-from aforesaid.text.times.request import read_requested_time
+from aforesaid.text.times.find import read_requested_time
+from aforesaid.text.words import fold, fold_aligned
 
 Action = Literal["remember", "forget", "recall", "remind", "none"]
 

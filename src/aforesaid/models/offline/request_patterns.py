@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Final, Literal
 
-from aforesaid.text.word_lists import word_set
+from aforesaid.text.words import word_set
 
 _STATES: Final = (
     r"[\w.-]+(?:'s)? (?:is|are|was|has|have|likes?|loves?|hates?|lives?|works?|prefers?|can|does|wants|plays|speaks)\b"

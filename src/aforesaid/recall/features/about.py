@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from aforesaid.recall.candidates import Candidates
-from aforesaid.text.times.mentions import mentions_time
+from aforesaid.text.times.find import mentions_time
 
 if TYPE_CHECKING:
     from aforesaid.recall.candidates import Numbers

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from aforesaid.domain.message import Position
 from aforesaid.store.columns import ColumnRow, Columns, Roll
 from aforesaid.store.ephemeral.state import Entry, Name, State, as_microseconds, not_searched
-from aforesaid.text.terms import terms
+from aforesaid.text.languages import terms
 
 if TYPE_CHECKING:
     import numpy as np

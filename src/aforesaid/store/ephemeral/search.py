@@ -20,7 +20,7 @@ from aforesaid.store.ephemeral.state import State, not_searched, person, thread
 from aforesaid.store.matrix import Matrix
 from aforesaid.store.notes import MOST_SOURCES, rank_notes, similarities
 from aforesaid.store.ranking import Posting, TextMatches, best_hits, hit, posting, telling
-from aforesaid.text.terms import query_words, terms
+from aforesaid.text.languages import query_words, terms
 
 
 def search_text(reader: Reader, question: questions.SearchText) -> list[Hit]:

@@ -17,7 +17,7 @@ from aforesaid.store.notes import number_of as note_number
 from aforesaid.store.postgres.packages import HalfVector, Vector
 from aforesaid.store.postgres.queries import Queries
 from aforesaid.store.postgres.write_transaction import WriteTransaction
-from aforesaid.text.terms import query_words
+from aforesaid.text.languages import query_words
 
 _TERMS: Final = """
 SELECT 2 * id, terms FROM summary WHERE space = $1 AND owner = $2

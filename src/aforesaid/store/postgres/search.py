@@ -27,7 +27,7 @@ from aforesaid.store.sized_cache import SizedCache
 from aforesaid.store.sql.messages import add_filter, inside, pick
 from aforesaid.store.sql.tables import SEARCHED
 from aforesaid.tasks import to_the_end
-from aforesaid.text.terms import query_words
+from aforesaid.text.languages import query_words
 
 if TYPE_CHECKING:
     import numpy as np

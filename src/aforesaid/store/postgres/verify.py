@@ -16,7 +16,7 @@ from aforesaid.store.dialects import for_postgres
 from aforesaid.store.findings import told
 from aforesaid.store.hashed import hashed
 from aforesaid.store.postgres.queries import Queries, Row
-from aforesaid.text.terms import terms
+from aforesaid.text.languages import terms
 
 _PAGE: Final = 2_000
 

@@ -12,7 +12,7 @@ from aforesaid.store.checksums import POSTGRES as CHECKSUMS
 from aforesaid.store.dialects import for_postgres
 from aforesaid.store.hashed import hashed
 from aforesaid.store.postgres.queries import Queries, Row, RowStatement, Statement, insert_rows, over_rows, statements
-from aforesaid.text.terms import terms
+from aforesaid.text.languages import terms
 
 _HOLD: Final = """
 SELECT space, last_seq, last_session, last_summary, last_memory, last_forgotten, last_audit, purges

@@ -11,7 +11,7 @@ from aforesaid.domain.transfer import Restore, draft_of
 from aforesaid.errors import NotFound
 from aforesaid.store.sql.statements import Answer, first, rows
 from aforesaid.store.sql.tables import A_THREAD, USER
-from aforesaid.text.terms import terms
+from aforesaid.text.languages import terms
 
 _NAMED: Final = f"""
 SELECT at, seq, role FROM log

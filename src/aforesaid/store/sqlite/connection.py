@@ -27,7 +27,7 @@ from aforesaid.store.checksums import row_checksum
 from aforesaid.store.error_rules import FILE_RULES, Rule, of, rule_for
 from aforesaid.store.sqlite.encryption import opened, unreadable
 from aforesaid.store.sqlite.migrate import schema_version
-from aforesaid.text.terms import terms
+from aforesaid.text.languages import terms
 
 OLDEST_SQLITE: Final = (3, 51, 3)
 """Older versions can corrupt a database in WAL mode when a checkpoint and a restart of the log meet."""

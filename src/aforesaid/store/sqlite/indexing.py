@@ -15,7 +15,7 @@ import apsw
 
 from aforesaid.store import records
 from aforesaid.store.sqlite.connection import owner_prefix, prefixed_terms, thread_prefix
-from aforesaid.text.terms import terms
+from aforesaid.text.languages import terms
 
 T = TypeVar("T")
 

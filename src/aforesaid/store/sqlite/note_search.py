@@ -17,7 +17,7 @@ from aforesaid.store.sqlite.connection import owner_prefix
 from aforesaid.store.sqlite.names import find_person
 from aforesaid.store.sqlite.vectors import NEW_EMBEDDER
 from aforesaid.store.sqlite.write_transaction import WriteTransaction
-from aforesaid.text.terms import query_words
+from aforesaid.text.languages import query_words
 
 _INDEX: Final = "INSERT INTO note_index (rowid, terms) VALUES (?2, index_terms(?1, 0, 0, ?3))"
 _UNINDEX: Final = "INSERT INTO note_index (note_index, rowid, terms) VALUES ('delete', ?2, index_terms(?1, 0, 0, ?3))"

@@ -14,7 +14,7 @@ from aforesaid.store.ranking import Posting, TextMatches, best_hits, hit, postin
 from aforesaid.store.sql.messages import pick
 from aforesaid.store.sqlite.caches import Caches
 from aforesaid.store.sqlite.rows import answered
-from aforesaid.text.terms import query_words
+from aforesaid.text.languages import query_words
 
 if TYPE_CHECKING:
     import numpy as np

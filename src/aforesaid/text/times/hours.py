@@ -1,4 +1,4 @@
-"""Hours without "am" or "pm" ("at 7", "um 7", "a las 7") and parts of a day ("tomorrow evening"), by language."""
+"""Hours, parts of a day, periods and what recurs."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from functools import cache
 from typing import Final, Literal, NamedTuple
 
-from aforesaid.text.times.number_words import CHINESE_NUMBER, HOURS
-from aforesaid.text.times.time_words import EAST_ASIAN_LANGUAGES
+from aforesaid.text.times.time_words import CHINESE_NUMBER, EAST_ASIAN_LANGUAGES, HOURS
+from aforesaid.text.words import fold
 
 PartOfDay = Literal["morning", "noon", "afternoon", "evening", "night"]
 
@@ -231,3 +231,31 @@ def _part_patterns(language: str) -> tuple[tuple[PartOfDay, re.Pattern[str]], ..
     edge = "" if language in EAST_ASIAN_LANGUAGES else r"(?<!\w)(?:{})(?!\w)"
     parts = _PARTS.get(language, _PARTS["english"])
     return tuple((part, re.compile(edge.format(words) if edge else words)) for part, words in parts.items())
+
+
+_SPANISH_DAYS: Final = "lunes|martes|miercoles|jueves|viernes|sabados|domingos"
+_FRENCH_DAYS: Final = "lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche"
+_ITALIAN_DAYS: Final = "lunedi|martedi|mercoledi|giovedi|venerdi|sabato"
+_PORTUGUESE_DAYS: Final = "segunda|terca|quarta|quinta|sexta"
+_RECURRING: Final = re.compile(
+    r"\b(?:every|each (?:\w+day|day|week|month|year|morning|evening)|daily|weekly|monthly|yearly|"
+    r"(?:mon|tues|wednes|thurs|fri|satur|sun)days|"
+    r"jede[mnrs]?|immer (?:am|um)|taglich|wochentlich|monatlich|jahrlich|"
+    r"(?:mon|diens|donners|frei|sams|sonn)tags|mittwochs|"
+    rf"cada|tod[oa]s l[oa]s|los (?:{_SPANISH_DAYS})|"
+    rf"chaque|tous les|toutes les|le (?:{_FRENCH_DAYS})(?! \d| prochain| dernier)|"
+    rf"ogni|tutt[ei] (?:i|le|gli)|(?:il|di) (?:{_ITALIAN_DAYS})(?! \d| prossimo| scorso)|"
+    r"(?:la|di) domenica(?! \d| prossima| scorsa)|"
+    rf"aos? (?:sabado|domingo)s?|as? (?:{_PORTUGUESE_DAYS})s?(?:-feiras?)?(?! \d)|"
+    rf"tod[oa]s? (?:[ao]s? )?(?:{_PORTUGUESE_DAYS}|sabado|domingo|dia|semana|mes|ano)s?|"
+    r"elke?|iedere?|dagelijks|wekelijks|maandelijks|"
+    r"кажд\w+|по (?:понедельникам|вторникам|средам|четвергам|пятницам|субботам|воскресеньям)|еженедельно|ежедневно|"
+    r"kazd\w+|co (?:tydzien|miesiac|rok|dzien|poniedzialek|wtorek|srode|czwartek|piatek|sobote|niedziele)|"
+    r"her (?:gun|hafta|ay|y[iı]l|pazartesi|sal[iı]|carsamba|persembe|cuma|cumartesi|pazar)"
+    r")\b|\bكل (?:يوم|اسبوع|شهر|سنة)|\bहर\b|每[个週周天日月年逢]|毎[週日月年朝晩]|매(?:주|일|월|달|년)"
+)
+
+
+def recurs(text: str) -> bool:
+    """Return whether a text names a time that comes back, so that one date for it would be wrong."""
+    return _RECURRING.search(fold(text).replace("’", "'")) is not None

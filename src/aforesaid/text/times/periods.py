@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Final, NamedTuple
 
-from aforesaid.text.folding import fold
 from aforesaid.text.languages import ENGLISH, guess_language
 from aforesaid.text.times.days import Days, a_year_before, day_of_month, whole_month
 from aforesaid.text.times.find import find_days
+from aforesaid.text.words import fold
 
 _ISO_MONTH: Final = re.compile(r"(?<![\d/-])(\d{4})[-/](\d{1,2})(?![\d/-])")
 _SLASHED: Final = re.compile(r"(?<![\d/])(\d{1,2})/(\d{1,2})/(\d{4}|\d{2})(?![\d/])")

@@ -15,16 +15,12 @@ from aforesaid.models.offline.memories.requests import standing_request, topic_o
 from aforesaid.models.offline.memories.rules import RULES, Rule
 from aforesaid.models.offline.memories.third_person import third_person
 from aforesaid.models.offline.spoken_turn import Spoken
-from aforesaid.text.folding import fold, fold_for_patterns
 from aforesaid.text.languages import guess_language
-from aforesaid.text.openers import without_opener
-from aforesaid.text.sentences import is_question, length_in_words, split_sentences
-from aforesaid.text.times.coming import direction_of
-from aforesaid.text.times.find import When, find_times
-from aforesaid.text.times.recurring import recurs
-from aforesaid.text.times.request import read_requested_time
+from aforesaid.text.sentences import is_question, length_in_words, split_sentences, without_opener
+from aforesaid.text.times.find import When, direction_of, find_times, read_requested_time
+from aforesaid.text.times.hours import recurs
 from aforesaid.text.vocabulary import vocabulary
-from aforesaid.text.words import words_of
+from aforesaid.text.words import fold, fold_for_patterns, words_of
 
 _LONGEST: Final = 400
 _LONGER: Final = frozenset({"task", "other"})

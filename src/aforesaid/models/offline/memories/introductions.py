@@ -12,12 +12,11 @@ from functools import cache
 from importlib.resources import files
 from typing import Final, NamedTuple
 
-from aforesaid.text.folding import fold
+from aforesaid.text.languages import stop_words
 from aforesaid.text.relations import relation_called
-from aforesaid.text.stop_words import stop_words
 from aforesaid.text.times.time_words import plain_calendar_words
 from aforesaid.text.vocabulary import vocabulary
-from aforesaid.text.word_lists import word_set
+from aforesaid.text.words import fold, word_set
 
 _GREETING: Final = (
     r"(?:(?i:hi|hello|hey|good (?:morning|evening|day)|hallo|moin|servus|guten (?:morgen|tag|abend)|hola|buenas|"

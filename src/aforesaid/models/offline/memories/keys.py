@@ -7,13 +7,9 @@ from collections.abc import Collection
 from typing import Final, NamedTuple
 
 from aforesaid.models.offline.memories.introductions import introduction
-from aforesaid.text.folding import fold_for_patterns
-from aforesaid.text.languages import guess_language
+from aforesaid.text.languages import guess_language, stems, stop_words
 from aforesaid.text.relations import mentioned_people
-from aforesaid.text.stemming import stems
-from aforesaid.text.stop_words import stop_words
-from aforesaid.text.word_lists import alternatives
-from aforesaid.text.words import words_of
+from aforesaid.text.words import alternatives, fold_for_patterns, words_of
 
 
 class Claim(NamedTuple):

@@ -16,10 +16,9 @@ from importlib.resources import files
 from typing import Any, Final
 
 from aforesaid.domain.text_caches import holds_texts
-from aforesaid.text.folding import fold, fold_for_patterns
 from aforesaid.text.languages import ENGLISH, LATIN_LANGUAGES, guess_language
-from aforesaid.text.quotations import is_role_play, reports_somebody, without_quotes
-from aforesaid.text.sentences import is_question, split_sentences
+from aforesaid.text.sentences import is_question, is_role_play, reports_somebody, split_sentences, without_quotes
+from aforesaid.text.words import fold, fold_for_patterns
 
 _LONGEST: Final = 240
 """Characters of a request. Longer sentences are stories or pasted texts."""

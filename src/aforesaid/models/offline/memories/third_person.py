@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from aforesaid.text.word_lists import word_set
+from aforesaid.text.words import word_set
 
 # Verbs that people begin such statements with, in the form of the first person present.
 _PRESENT: Final = word_set("""

@@ -14,15 +14,10 @@ from datetime import date
 from math import exp, log
 from typing import Final, NamedTuple
 
-from aforesaid.text.folding import fold
-from aforesaid.text.languages import guess_language
-from aforesaid.text.openers import without_hesitation, without_opener
-from aforesaid.text.scripts import UNSPACED_LANGUAGES, UNSPACED_LETTERS
-from aforesaid.text.sentences import is_question, length_in_words
-from aforesaid.text.stemming import stems
-from aforesaid.text.stop_words import stop_words
+from aforesaid.text.languages import guess_language, stems, stop_words
+from aforesaid.text.sentences import is_question, length_in_words, without_hesitation, without_opener
 from aforesaid.text.vocabulary import Vocabulary, vocabulary
-from aforesaid.text.words import words_of
+from aforesaid.text.words import UNSPACED_LANGUAGES, UNSPACED_LETTERS, fold, words_of
 
 # Words.
 _REPEATED: Final = 0.51

@@ -6,7 +6,7 @@ from typing import Final
 
 from aforesaid.models.offline.memories.keys import JOBS, RELATIONS
 from aforesaid.models.offline.memories.rules.form import rule
-from aforesaid.text.word_lists import alternatives
+from aforesaid.text.words import alternatives
 
 _ADVERBS: Final = (
     r"(?: (?:really|actually|just|also|still|currently|now|always|absolutely|totally|recently|finally|usually|often|"
