@@ -14,7 +14,7 @@ from evaluation.synthetic_chat import SyntheticChat
 from measuring import heading, row, stopwatch
 
 from aforesaid.domain.change import AddMessage
-from aforesaid.domain.clock import now
+from aforesaid.domain.checks import now
 from aforesaid.domain.message import draft
 from aforesaid.domain.scope import Scope
 from aforesaid.memory import connect

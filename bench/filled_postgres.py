@@ -14,10 +14,10 @@ import numpy as np
 from evaluation.synthetic_chat import SyntheticChat
 
 from aforesaid.domain.change import AddMessage, AddVectors
+from aforesaid.domain.hit import VectorRow
 from aforesaid.domain.message import draft
 from aforesaid.domain.receipt import Stored
 from aforesaid.domain.scope import Scope
-from aforesaid.domain.vector import VectorRow
 from aforesaid.memory import Memory, UserMemory
 from aforesaid.models.embed import LocalEmbedder
 from aforesaid.store import questions

@@ -14,9 +14,9 @@ from measuring import heading, latencies, percentiles, row, stopwatch
 from numpy.typing import NDArray
 
 from aforesaid.domain.change import AddMessage, AddVectors
+from aforesaid.domain.hit import VectorRow
 from aforesaid.domain.message import draft
 from aforesaid.domain.scope import Scope
-from aforesaid.domain.vector import VectorRow
 from aforesaid.memory import UserMemory, connect
 from aforesaid.models.embed import LocalEmbedder, token_vectors
 from aforesaid.store import open_store, questions

@@ -6,25 +6,23 @@ from dataclasses import replace
 from datetime import date
 from typing import Any
 
-from aforesaid.domain.agenda import Subject, Touch
 from aforesaid.domain.change import AddVectors, Archive, KeepReceipt, PutFacts, PutSetting, RollBack, Spend
 from aforesaid.domain.context_receipt import ContextReceipt, SentItem, SentSection
-from aforesaid.domain.memory import MemoryDraft
-from aforesaid.domain.memory_change import (
+from aforesaid.domain.hit import VectorRow
+from aforesaid.domain.memory import (
     AddMemory,
     ChangeMemory,
     CountMemory,
     Forget,
     MarkExtracted,
+    MemoryDraft,
     PutDerived,
     Superseded,
 )
 from aforesaid.domain.message import Message
-from aforesaid.domain.scope import Scope
-from aforesaid.domain.summary import SummaryDraft, ViewDraft
-from aforesaid.domain.summary_change import AddView, Advance, FinishEntry, Revise
+from aforesaid.domain.scope import Scope, Subject, Touch
+from aforesaid.domain.summary import AddView, Advance, FinishEntry, Revise, SummaryDraft, ViewDraft
 from aforesaid.domain.transfer import Row
-from aforesaid.domain.vector import VectorRow
 from aforesaid.store import Store, questions
 from making import NOON, adding, archive, minutes
 

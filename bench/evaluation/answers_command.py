@@ -15,7 +15,7 @@ from rich.text import Text
 
 from aforesaid.cli.options import AsJson
 from aforesaid.cli.output import harmless, inform, print_json, progress_bar, say
-from aforesaid.domain.counting import counted
+from aforesaid.domain.checks import counted
 from aforesaid.errors import InvalidInput
 from aforesaid.profiles import BUILT_IN
 from aforesaid.store import Progress

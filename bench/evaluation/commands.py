@@ -16,7 +16,7 @@ from rich.text import Text
 from aforesaid.cli.command_line import Commands
 from aforesaid.cli.options import AsJson
 from aforesaid.cli.output import harmless, print_json, progress_bar, say
-from aforesaid.domain.counting import counted
+from aforesaid.domain.checks import counted
 from aforesaid.errors import InvalidInput
 from aforesaid.profiles import BUILT_IN
 from evaluation import (

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
 
-from aforesaid.domain.literals import Role
+from aforesaid.domain.checks import Role
 
 PAUSE: Final = timedelta(seconds=10)
 """The time between two turns of a session. Data sets date sessions only, and stored messages need a time."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from datetime import datetime, timedelta
 
-from aforesaid.domain.literals import Role
+from aforesaid.domain.checks import Role
 from aforesaid.errors import quoted
 from evaluation.conversation import Conversation, Question, Tallies, Turn
 from evaluation.json_files import Node

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from aforesaid.domain import checks
-from aforesaid.domain.literals import Role
+from aforesaid.domain.checks import Role
 from aforesaid.errors import InvalidInput, quoted
 
 

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from aforesaid.cli.options import AsJson
 from aforesaid.cli.output import harmless, print_json, progress_bar, say
-from aforesaid.domain.counting import counted
+from aforesaid.domain.checks import counted
 from aforesaid.errors import InvalidInput
 from evaluation.contexts import BUDGETS, Contained
 from evaluation.metrics import Score

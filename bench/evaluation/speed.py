@@ -15,7 +15,7 @@ from typing import Final
 
 import apsw
 
-from aforesaid.domain.literals import Role
+from aforesaid.domain.checks import Role
 from aforesaid.memory import Connecting, UserMemory, connect
 from aforesaid.settings import Settings
 from aforesaid.store import Progress

@@ -13,7 +13,7 @@ from rich.table import Table
 
 from aforesaid.cli.options import AsJson
 from aforesaid.cli.output import complain, print_json, progress_bar, say
-from aforesaid.domain.counting import counted
+from aforesaid.domain.checks import counted
 from aforesaid.errors import InvalidInput
 from evaluation.speed import BUDGET, TOGETHER, Latency, SpeedReport, measure_speed
 

@@ -16,7 +16,7 @@ import aforesaid
 from aforesaid import NewMessage
 
 if TYPE_CHECKING:
-    from aforesaid.domain.literals import Role
+    from aforesaid.domain.checks import Role
     from aforesaid.models.embed import Vectors as Floats
 
 PROFILE = {"summaries": "none", "extract": False}

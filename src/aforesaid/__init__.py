@@ -23,10 +23,9 @@ if TYPE_CHECKING:
     from aforesaid.domain.chat_message import ChatMessage
     from aforesaid.domain.details import Part, ToolCall
     from aforesaid.domain.hit import Hit
-    from aforesaid.domain.message import Message
-    from aforesaid.domain.new_message import NewMessage
+    from aforesaid.domain.message import Message, NewMessage
     from aforesaid.domain.receipt import BatchReceipt, Receipt
-    from aforesaid.domain.session import Session
+    from aforesaid.domain.scope import Session
     from aforesaid.domain.summary import Summary
     from aforesaid.domain.thread import Thread
     from aforesaid.errors import AforesaidError

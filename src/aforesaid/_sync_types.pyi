@@ -9,12 +9,9 @@ from typing import Any, Self
 from aforesaid.background import BackgroundLoops
 from aforesaid.context import AccountContext, Context
 from aforesaid.digest import HistoryContext, Tiers
+from aforesaid.domain.change import Cleanup
 from aforesaid.domain.chat_message import ChatMessage
-from aforesaid.domain.context_receipt import ContextReceipt, SentKind, SentSource
-from aforesaid.domain.details import Part, ToolCall
-from aforesaid.domain.hit import Hit
-from aforesaid.domain.known_ids import KnownIds
-from aforesaid.domain.literals import (
+from aforesaid.domain.checks import (
     Category,
     CategoryOrKind,
     ExportFormat,
@@ -25,14 +22,14 @@ from aforesaid.domain.literals import (
     SettingValue,
     Within,
 )
+from aforesaid.domain.context_receipt import ContextReceipt, SentKind, SentSource
+from aforesaid.domain.details import KnownIds, Part, ToolCall
+from aforesaid.domain.hit import Hit
 from aforesaid.domain.memory import Facts, MemoryRecord, MemoryVersion
-from aforesaid.domain.message import Message
-from aforesaid.domain.new_message import NewMessage
+from aforesaid.domain.message import Message, NewMessage
 from aforesaid.domain.receipt import BatchReceipt, Receipt
 from aforesaid.domain.report import Activity, AuditEntry, Component, Health, MemoryStatus, Stats, User, Verification
-from aforesaid.domain.retention import Cleanup
-from aforesaid.domain.scope import Scope
-from aforesaid.domain.session import Session
+from aforesaid.domain.scope import Scope, Session
 from aforesaid.domain.summary import Summary, SummaryKind
 from aforesaid.domain.thread import Thread
 from aforesaid.domain.transfer import Purged

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 import anyio
 from anyio.from_thread import BlockingPortal
 
-from aforesaid.domain.new_message import MOST_IN_BATCH
+from aforesaid.domain.message import MOST_IN_BATCH
 from aforesaid.errors import StoreClosed
 from aforesaid.memory import Memory, UserMemory, connect
 from aforesaid.models.embed import Embedder

@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from aforesaid.domain import checks
-from aforesaid.domain.literals import Role, SettingValue
+from aforesaid.domain.checks import Role, SettingValue
 from aforesaid.domain.receipt import Receipt
 from aforesaid.domain.scope import DEFAULT_SPACE, Scope
 from aforesaid.domain.setting import EVERYBODY

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import aforesaid
 from aforesaid.domain.arguments import argument_check
-from aforesaid.domain.known_ids import KnownIds
+from aforesaid.domain.details import KnownIds
 from aforesaid.domain.message import Message
 from aforesaid.errors import AforesaidError, InvalidInput, TooLarge, quoted
 from aforesaid.memory import Memory, UserMemory

@@ -13,7 +13,8 @@ import pytest
 
 import aforesaid
 from aforesaid import NewMessage, Part
-from aforesaid.domain import clock, new_message
+from aforesaid.domain import checks
+from aforesaid.domain import message as new_message
 from aforesaid.errors import InvalidInput, TooLarge
 from aforesaid.front import conversations
 
@@ -151,7 +152,7 @@ def test_the_blocking_api_reads_a_generator_in_the_callers_thread(tmp_path: Path
 async def test_equal_texts_of_a_batch_stay_apart_when_it_is_exported_and_loaded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(clock, "now", lambda: 1_772_352_000_000_000)
+    monkeypatch.setattr(checks, "now", lambda: 1_772_352_000_000_000)
     async with aforesaid.connect(tmp_path / "m.db", embedder="none", settings=QUIET) as memory:
         receipt = await memory.user("ann").add_many([NewMessage("user", "ok")] * 300)
         assert receipt.stored == 300

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import aforesaid
-from aforesaid.domain.known_ids import is_regular, regular
-from aforesaid.domain.literals import Within
+from aforesaid.domain.checks import Within
+from aforesaid.domain.details import is_regular, regular
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import InvalidInput
 from aforesaid.store import open_store, questions

@@ -9,12 +9,12 @@ import pytest
 
 import aforesaid
 from aforesaid import Part, ToolCall
-from aforesaid.domain.agenda import Subject
 from aforesaid.domain.change import Archive, Change
-from aforesaid.domain.memory_change import AddMemory, MarkExtracted
+from aforesaid.domain.memory import AddMemory, MarkExtracted
 from aforesaid.domain.message import Message
 from aforesaid.domain.receipt import Receipt
-from aforesaid.domain.summary_change import AddView, Advance
+from aforesaid.domain.scope import Subject
+from aforesaid.domain.summary import AddView, Advance
 from aforesaid.errors import InvalidInput, NotFound, WrongState
 from aforesaid.memory import Memory
 from aforesaid.store import Progress, questions

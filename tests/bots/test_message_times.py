@@ -9,7 +9,7 @@ import pytest
 
 from aforesaid.bots import BotSession, Edited
 from aforesaid.bots.message_times import MessageTimes
-from aforesaid.domain import checks, clock
+from aforesaid.domain import checks
 from aforesaid.testing import ScriptedModel
 from bots.remembering import texts, with_model
 from bots.room import NOON, Room, incoming
@@ -71,7 +71,7 @@ def test_a_late_message_is_read_after_an_earlier_one_that_was_moved_behind_a_rep
         return NOON + timedelta(seconds=seconds)
 
     def at(seconds: float) -> None:
-        monkeypatch.setattr(clock, "now", lambda: checks.microseconds(after(seconds), "now"))
+        monkeypatch.setattr(checks, "now", lambda: checks.microseconds(after(seconds), "now"))
 
     at(20)
     reply = times.sent(thread)

@@ -10,7 +10,7 @@ from typer.testing import CliRunner, Result
 
 import aforesaid
 from aforesaid.cli import app
-from aforesaid.domain.counting import counted
+from aforesaid.domain.checks import counted
 from cli.typed import Run, ok
 
 WRONG_USE = {

@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from aforesaid import Context, Memory, connect
-from aforesaid.domain.literals import Role
+from aforesaid.domain.checks import Role
 
 START = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 BUDGETS = (1_000, 2_000, 4_000, 8_000)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import aforesaid
-from aforesaid.domain.literals import Role
+from aforesaid.domain.checks import Role
 from aforesaid.errors import InvalidInput
 
 if TYPE_CHECKING:

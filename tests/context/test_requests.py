@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import aforesaid
-from aforesaid.domain.literals import Role
-from aforesaid.domain.memory import MemoryDraft
-from aforesaid.domain.memory_change import AddMemory
+from aforesaid.domain.checks import Role
+from aforesaid.domain.memory import AddMemory, MemoryDraft
 from aforesaid.domain.scope import Scope
 
 if TYPE_CHECKING:

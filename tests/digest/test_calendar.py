@@ -16,8 +16,8 @@ import aforesaid
 from aforesaid.digest.calendar import CalendarLedger, CalendarRules, bounds, day_of, decide, history_days
 from aforesaid.digest.leases import Leases
 from aforesaid.digest.plan import MakeDay
+from aforesaid.domain.change import PutMark
 from aforesaid.domain.checks import microseconds
-from aforesaid.domain.retention import PutMark
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import SourcesChanged
 from aforesaid.memory import Memory

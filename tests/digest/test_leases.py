@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from aforesaid.digest.leases import Leases
-from aforesaid.domain.clock import now
+from aforesaid.domain.checks import now
 from aforesaid.settings import Settings
 from aforesaid.store import Store, open_store, questions
 from digesting import MovingClock, remembering

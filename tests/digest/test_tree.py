@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from aforesaid.digest.plan import FoldMessages, FoldSummaries
 from aforesaid.digest.tree import Open, TreeLedger, TreeRules, chunk, decide
 from aforesaid.domain.change import PutSetting
-from aforesaid.domain.literals import Role
+from aforesaid.domain.checks import Role
 from digesting import Scribe, remembering, talk
 
 RULES = TreeRules()

@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 
 from aforesaid.collector import collector_paused
-from aforesaid.domain.known_ids import KnownIds
-from aforesaid.domain.literals import Role
-from aforesaid.domain.message import Draft, draft, message_hashes
-from aforesaid.domain.new_message import NewMessage, draft_of_new, plain_drafts
+from aforesaid.domain.checks import Role
+from aforesaid.domain.details import KnownIds
+from aforesaid.domain.message import Draft, NewMessage, draft, draft_of_new, message_hashes, plain_drafts
 from aforesaid.domain.scope import Scope
 
 ANN = Scope.of("ann", thread="kitchen")

@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 
 from aforesaid.context import Item
-from aforesaid.domain.fast_constructor import fast_constructor
+from aforesaid.domain.caches import TwoGenerationCache, fast_constructor
 from aforesaid.domain.hit import Hit
 from aforesaid.domain.message import Message
-from aforesaid.domain.two_generation_cache import TwoGenerationCache
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 VALUES = (

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from aforesaid.domain.literals import Kind
+from aforesaid.domain.checks import Kind
 from aforesaid.errors import InvalidInput
 from aforesaid.models.embed import LocalEmbedder
 from facts.talking import THURSDAY, connect, say

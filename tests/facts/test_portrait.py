@@ -14,8 +14,7 @@ import pytest
 
 import aforesaid
 from aforesaid.domain.scope import Scope
-from aforesaid.domain.summary import ViewDraft
-from aforesaid.domain.summary_change import AddView
+from aforesaid.domain.summary import AddView, ViewDraft
 from aforesaid.errors import ModelError
 from aforesaid.facts import as_xml
 from aforesaid.facts.people import person_called

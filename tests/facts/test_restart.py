@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from aforesaid.domain.change import Change
-from aforesaid.domain.memory_change import AddMemory, MarkExtracted
+from aforesaid.domain.memory import AddMemory, MarkExtracted
 from aforesaid.domain.receipt import Receipt
 from aforesaid.errors import StoreFull
 from aforesaid.memory import Memory

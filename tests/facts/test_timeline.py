@@ -7,9 +7,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from aforesaid.domain.literals import Kind
-from aforesaid.domain.memory import BY_HAND, CATEGORY_OF, Event, MemoryDraft, MemoryRecord
-from aforesaid.domain.memory_change import AddMemory, Superseded
+from aforesaid.domain.checks import Kind
+from aforesaid.domain.memory import BY_HAND, CATEGORY_OF, AddMemory, Event, MemoryDraft, MemoryRecord, Superseded
 from aforesaid.memory import Memory, UserMemory
 from aforesaid.models.embed import LocalEmbedder
 from facts.talking import connect, say

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from aforesaid.domain.literals import Kind
+from aforesaid.domain.checks import Kind
 from aforesaid.facts.statement import statement
 from aforesaid.memory import Memory
 from aforesaid.models.prompts import load_prompt

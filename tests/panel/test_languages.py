@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, expect
 
 import aforesaid
 from aforesaid.background import LoopStatus
-from aforesaid.domain.literals import AlertKind, ComponentStatus, Kind
+from aforesaid.domain.checks import AlertKind, ComponentStatus, Kind
 from aforesaid.domain.memory import CATEGORIES, STATES
 from aforesaid.errors import InvalidInput
 from aforesaid.facts.habits import TONES

@@ -13,12 +13,10 @@ import pytest
 
 import aforesaid
 from aforesaid.domain.change import AddVectors, PutFacts, PutSetting
-from aforesaid.domain.memory import MemoryDraft
-from aforesaid.domain.memory_change import AddMemory, ChangeMemory, Forget, PutDerived
+from aforesaid.domain.hit import VectorRow
+from aforesaid.domain.memory import AddMemory, ChangeMemory, Forget, MemoryDraft, PutDerived
 from aforesaid.domain.scope import Scope
-from aforesaid.domain.summary import ViewDraft
-from aforesaid.domain.summary_change import AddView
-from aforesaid.domain.vector import VectorRow
+from aforesaid.domain.summary import AddView, ViewDraft
 from aforesaid.errors import NotFound, StoreBusy
 from aforesaid.store import Store, open_store, questions
 from aforesaid.store.journalled.files import Files

@@ -15,8 +15,7 @@ import pytest
 
 import aforesaid
 from aforesaid.domain.change import Archive
-from aforesaid.domain.memory import MemoryDraft
-from aforesaid.domain.memory_change import AddMemory
+from aforesaid.domain.memory import AddMemory, MemoryDraft
 from aforesaid.domain.summary import SummaryDraft
 from aforesaid.errors import InvalidInput, ModelError
 from aforesaid.models.embed import LocalEmbedder, Vectors

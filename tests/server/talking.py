@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from openai import OpenAI
 
-from aforesaid.domain.literals import Within
+from aforesaid.domain.checks import Within
 from aforesaid.domain.message import Message
 from aforesaid.models.embed import Embedder
 from aforesaid.testing import ScriptedModel

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from aforesaid.domain.change import AddMessage
-from aforesaid.domain.literals import Role
+from aforesaid.domain.checks import Role
 from aforesaid.domain.scope import Scope
 from making import adding, minutes
 

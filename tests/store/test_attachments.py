@@ -11,9 +11,9 @@ import pytest
 
 import aforesaid
 from aforesaid import Part
+from aforesaid.domain.change import Discard
 from aforesaid.domain.checks import LATEST
 from aforesaid.domain.receipt import Receipt
-from aforesaid.domain.retention import Discard
 from aforesaid.errors import InvalidInput, NotFound, StoreDamaged, StoreRefused
 from aforesaid.memory import Connecting, Memory
 from aforesaid.portability.importing import ImportOptions, Loader

@@ -15,8 +15,7 @@ import psycopg
 import pytest
 
 from aforesaid.domain.change import PutSetting
-from aforesaid.domain.memory import MemoryDraft
-from aforesaid.domain.memory_change import AddMemory, ChangeMemory
+from aforesaid.domain.memory import AddMemory, ChangeMemory, MemoryDraft
 from aforesaid.portability.repairing import repair
 from aforesaid.store import Store, open_store
 from aforesaid.store.checksums import POSTGRES, SQLITE

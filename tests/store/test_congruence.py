@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from aforesaid.domain.change import AddVectors
-from aforesaid.domain.literals import Within
+from aforesaid.domain.checks import Within
+from aforesaid.domain.hit import VectorRow
 from aforesaid.domain.scope import Scope
-from aforesaid.domain.vector import VectorRow
 from aforesaid.store import Store, open_store, questions
 from making import adding, minutes
 from pg import clean_database

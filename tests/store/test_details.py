@@ -10,9 +10,9 @@ import pytest
 import aforesaid
 from aforesaid import Part, ToolCall
 from aforesaid.domain.change import AddVectors
+from aforesaid.domain.hit import VectorRow
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Scope
-from aforesaid.domain.vector import VectorRow
 from aforesaid.portability.row_importer import copy
 from aforesaid.store import Store, open_store, questions
 from aforesaid.store.sqlite.salvaging import salvage

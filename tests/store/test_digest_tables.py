@@ -7,10 +7,9 @@ from pathlib import Path
 import apsw
 import pytest
 
-from aforesaid.domain.agenda import Subject, Touch
 from aforesaid.domain.checks import moment
-from aforesaid.domain.scope import Scope
-from aforesaid.domain.summary_change import Advance
+from aforesaid.domain.scope import Scope, Subject, Touch
+from aforesaid.domain.summary import Advance
 from aforesaid.store import questions
 from aforesaid.store.sqlite import SqliteStore, migrate
 from aforesaid.store.sqlite.migrate import migrations

@@ -12,10 +12,8 @@ from pathlib import Path
 import pytest
 
 from aforesaid.domain.change import Archive, PutFacts, PutSetting
-from aforesaid.domain.checks import moment
-from aforesaid.domain.clock import now
-from aforesaid.domain.memory import MemoryDraft
-from aforesaid.domain.memory_change import AddMemory
+from aforesaid.domain.checks import moment, now
+from aforesaid.domain.memory import AddMemory, MemoryDraft
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary import SummaryDraft
 from aforesaid.store import open_store, questions

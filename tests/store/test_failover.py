@@ -17,7 +17,7 @@ import pytest
 
 import aforesaid
 from aforesaid.domain.change import Archive, PutSetting
-from aforesaid.domain.message_filter import MessageFilter
+from aforesaid.domain.hit import MessageFilter
 from aforesaid.domain.receipt import Repeated
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary import SummaryDraft

@@ -15,10 +15,9 @@ from typing import Any
 import pytest
 
 from aforesaid.domain.change import AddVectors, PutFacts, PutSetting
-from aforesaid.domain.memory import MemoryDraft
-from aforesaid.domain.memory_change import AddMemory
+from aforesaid.domain.hit import VectorRow
+from aforesaid.domain.memory import AddMemory, MemoryDraft
 from aforesaid.domain.scope import Scope
-from aforesaid.domain.vector import VectorRow
 from aforesaid.errors import InvalidInput, StoreBusy, StoreDamaged, StoreRefused, StoreTooNew
 from aforesaid.store import Store, open_store, questions, restore_store
 from aforesaid.store.accounts import AccountFolders

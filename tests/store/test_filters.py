@@ -7,11 +7,10 @@ import pytest
 
 from aforesaid.domain.change import AddMessage, AddVectors
 from aforesaid.domain.details import details_text
+from aforesaid.domain.hit import EVERY_MESSAGE, MessageFilter, VectorRow
 from aforesaid.domain.message import Message
-from aforesaid.domain.message_filter import EVERY_MESSAGE, MessageFilter
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.thread import LAST_TEXT
-from aforesaid.domain.vector import VectorRow
 from aforesaid.errors import NotFound
 from aforesaid.store import Store, questions
 from making import adding, archive, minutes

@@ -13,8 +13,7 @@ import psycopg
 import pytest
 
 import aforesaid
-from aforesaid.domain.memory import Event, MemoryDraft, MemoryRecord
-from aforesaid.domain.memory_change import AddMemory
+from aforesaid.domain.memory import AddMemory, Event, MemoryDraft, MemoryRecord
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.transfer import MemoryRow
 from aforesaid.errors import InvalidInput

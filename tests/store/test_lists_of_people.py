@@ -7,9 +7,8 @@ from datetime import timedelta
 import pytest
 
 from aforesaid.domain.change import PutSetting
-from aforesaid.domain.literals import MemoryState
-from aforesaid.domain.memory import MemoryDraft
-from aforesaid.domain.memory_change import AddMemory
+from aforesaid.domain.checks import MemoryState
+from aforesaid.domain.memory import AddMemory, MemoryDraft
 from aforesaid.domain.message import Position
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.setting import EVERYBODY

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 
 from aforesaid.domain.change import AddMessage, Archive, PutSetting
-from aforesaid.domain.literals import Within
+from aforesaid.domain.checks import Within
 from aforesaid.domain.message import draft
 from aforesaid.domain.receipt import Repeated, Stored
 from aforesaid.domain.scope import Scope

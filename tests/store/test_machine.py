@@ -14,28 +14,36 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from aforesaid.domain.agenda import Subject, Touch
-from aforesaid.domain.change import AddMessage, Archive, Change, PutFacts, PutSetting, RollBack, Withdraw
-from aforesaid.domain.checks import LARGEST, LATEST
-from aforesaid.domain.literals import MemoryState, Within
-from aforesaid.domain.memory import STATES, MemoryDraft
-from aforesaid.domain.memory_change import (
+from aforesaid.domain.change import (
+    DISCARDABLE,
+    AddMessage,
+    Archive,
+    Change,
+    Discard,
+    Discardable,
+    PutFacts,
+    PutSetting,
+    RollBack,
+    Withdraw,
+)
+from aforesaid.domain.checks import LARGEST, LATEST, MemoryState, Within
+from aforesaid.domain.memory import (
+    STATES,
     AddMemory,
     ChangeMemory,
     CountMemory,
     Forget,
     MarkExtracted,
+    MemoryDraft,
+    NoteMatch,
     PutDerived,
     Superseded,
 )
 from aforesaid.domain.message import draft, tombstone
-from aforesaid.domain.note import NoteMatch
 from aforesaid.domain.receipt import Repeated, Stored
 from aforesaid.domain.report import ListedUser, SpaceTotals
-from aforesaid.domain.retention import DISCARDABLE, Discard, Discardable
-from aforesaid.domain.scope import Scope
-from aforesaid.domain.summary import SummaryDraft, ViewDraft
-from aforesaid.domain.summary_change import AddView, Advance, FinishEntry, Revise
+from aforesaid.domain.scope import Scope, Subject, Touch
+from aforesaid.domain.summary import AddView, Advance, FinishEntry, Revise, SummaryDraft, ViewDraft
 from aforesaid.domain.transfer import UserRow
 from aforesaid.errors import AforesaidError
 from aforesaid.store import Store, open_store, questions

@@ -13,13 +13,11 @@ from typing import Any, cast
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import initialize
 
-from aforesaid.domain.agenda import Ahead, Backlog, Entry
-from aforesaid.domain.change import Change
+from aforesaid.domain.change import Change, Discard, Discarded
 from aforesaid.domain.receipt import Receipt
 from aforesaid.domain.report import Stats
-from aforesaid.domain.retention import Discard, Discarded
-from aforesaid.domain.scope import Scope
-from aforesaid.domain.summary_change import Advance
+from aforesaid.domain.scope import Ahead, Backlog, Entry, Scope
+from aforesaid.domain.summary import Advance
 from aforesaid.domain.transfer import Purged, Row
 from aforesaid.store import Progress, Store, questions
 from aforesaid.store.ephemeral import EphemeralStore

@@ -10,19 +10,24 @@ import numpy as np
 import pytest
 
 from aforesaid.domain.change import AddNoteVectors, PutFacts
-from aforesaid.domain.memory import Event, MemoryDraft, MemoryRecord, Tombstone, band
-from aforesaid.domain.memory_change import (
+from aforesaid.domain.memory import (
     SOURCES_KEPT,
     AddMemory,
     AuditAccess,
     ChangeMemory,
     CountMemory,
+    Event,
     Forget,
     MarkExtracted,
+    MemoryDraft,
+    MemoryRecord,
+    NoteKey,
+    NoteVector,
     PutDerived,
     Superseded,
+    Tombstone,
+    band,
 )
-from aforesaid.domain.note import NoteKey, NoteVector
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import InvalidInput, NotFound, SourcesChanged
 from aforesaid.store import Store, open_store, questions

@@ -9,20 +9,13 @@ from typing import Any
 
 import pytest
 
-from aforesaid.domain.agenda import Subject, Touch
 from aforesaid.domain.change import AddVectors, Archive, PutFacts, PutSetting, RollBack
-from aforesaid.domain.memory import MemoryDraft
-from aforesaid.domain.memory_change import (
-    AddMemory,
-    ChangeMemory,
-    CountMemory,
-)
+from aforesaid.domain.hit import VectorRow
+from aforesaid.domain.memory import AddMemory, ChangeMemory, CountMemory, MemoryDraft
 from aforesaid.domain.message import Message
-from aforesaid.domain.scope import Scope
-from aforesaid.domain.summary import SummaryDraft, ViewDraft
-from aforesaid.domain.summary_change import AddView, Advance, FinishEntry, Revise
+from aforesaid.domain.scope import Scope, Subject, Touch
+from aforesaid.domain.summary import AddView, Advance, FinishEntry, Revise, SummaryDraft, ViewDraft
 from aforesaid.domain.transfer import DayRow, MemoryRow, Purged, Restore, Restored, SuccessorRow, SummaryRow, VectorOf
-from aforesaid.domain.vector import VectorRow
 from aforesaid.errors import NotFound, SourcesChanged
 from aforesaid.portability.row_importer import copy
 from aforesaid.store import Store, open_store, questions

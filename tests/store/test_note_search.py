@@ -5,9 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from aforesaid.domain.change import AddNoteVectors, Archive, RollBack
-from aforesaid.domain.memory import MemoryDraft
-from aforesaid.domain.memory_change import AddMemory
-from aforesaid.domain.note import NoteKey, NoteVector
+from aforesaid.domain.memory import AddMemory, MemoryDraft, NoteKey, NoteVector
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary import SummaryDraft
 from aforesaid.store import Store, questions

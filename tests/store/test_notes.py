@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from aforesaid.domain.change import PutFacts, PutSetting
-from aforesaid.domain.memory import MemoryDraft, MemoryRecord
-from aforesaid.domain.memory_change import AddMemory
+from aforesaid.domain.memory import AddMemory, MemoryDraft, MemoryRecord
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import InvalidInput, NotFound
 from aforesaid.store import Store, open_store, questions

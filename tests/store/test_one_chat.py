@@ -7,8 +7,7 @@ import pytest
 import aforesaid
 from aforesaid import Message
 from aforesaid.domain.scope import Scope
-from aforesaid.domain.summary import ViewDraft
-from aforesaid.domain.summary_change import AddView
+from aforesaid.domain.summary import AddView, ViewDraft
 from aforesaid.store import Store, questions
 from making import add, archive
 

@@ -14,11 +14,11 @@ import pytest
 from numpy.typing import NDArray
 
 from aforesaid.domain.change import AddMessage, AddVectors
-from aforesaid.domain.literals import Within
+from aforesaid.domain.checks import Within
+from aforesaid.domain.hit import Similar, VectorRow
 from aforesaid.domain.message import Message
 from aforesaid.domain.receipt import Stored
 from aforesaid.domain.scope import Scope
-from aforesaid.domain.vector import Similar, VectorRow
 from aforesaid.store import questions, signs
 from aforesaid.store.postgres import PostgresStore, search, vector_search
 from making import adding, minutes

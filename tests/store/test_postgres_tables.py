@@ -14,11 +14,10 @@ from typer.testing import CliRunner
 
 from aforesaid.cli import app
 from aforesaid.domain.change import AddVectors, Archive, PutFacts, PutSetting
-from aforesaid.domain.memory import MemoryDraft
-from aforesaid.domain.memory_change import AddMemory
+from aforesaid.domain.hit import VectorRow
+from aforesaid.domain.memory import AddMemory, MemoryDraft
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary import SummaryDraft
-from aforesaid.domain.vector import VectorRow
 from aforesaid.store import questions
 from aforesaid.store.postgres import PostgresStore, citus
 from making import NOON, add, adding, archive

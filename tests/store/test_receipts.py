@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from aforesaid.domain.change import KeepReceipt
+from aforesaid.domain.change import Discard, Discarded, KeepReceipt
 from aforesaid.domain.checks import microseconds
 from aforesaid.domain.context_receipt import (
     ContextReceipt,
@@ -18,9 +18,7 @@ from aforesaid.domain.context_receipt import (
     read_receipt,
     receipt_details,
 )
-from aforesaid.domain.memory import MemoryDraft
-from aforesaid.domain.memory_change import AddMemory
-from aforesaid.domain.retention import Discard, Discarded
+from aforesaid.domain.memory import AddMemory, MemoryDraft
 from aforesaid.errors import InvalidInput
 from aforesaid.portability.row_importer import copy
 from aforesaid.store import Store, open_store, questions

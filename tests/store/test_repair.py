@@ -18,8 +18,7 @@ from typer.testing import CliRunner
 
 from aforesaid.cli import app
 from aforesaid.domain.change import PutFacts, PutSetting
-from aforesaid.domain.memory import MemoryDraft
-from aforesaid.domain.memory_change import AddMemory
+from aforesaid.domain.memory import AddMemory, MemoryDraft
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import InvalidInput, StoreBusy, StoreDamaged
 from aforesaid.portability import repairing

@@ -8,15 +8,13 @@ from typing import get_args
 
 import pytest
 
-from aforesaid.domain.change import AddVectors, PutFacts, RollBack, Spend
+from aforesaid.domain.change import AddVectors, Discard, Discardable, Discarded, PutFacts, PutMark, RollBack, Spend
 from aforesaid.domain.checks import microseconds
-from aforesaid.domain.memory import MemoryDraft, MemoryRecord
-from aforesaid.domain.memory_change import AddMemory, ChangeMemory, PutDerived
+from aforesaid.domain.hit import VectorRow
+from aforesaid.domain.memory import AddMemory, ChangeMemory, MemoryDraft, MemoryRecord, PutDerived
 from aforesaid.domain.message import Message
-from aforesaid.domain.retention import Discard, Discardable, Discarded, PutMark
 from aforesaid.domain.scope import Scope
-from aforesaid.domain.summary_change import Revise
-from aforesaid.domain.vector import VectorRow
+from aforesaid.domain.summary import Revise
 from aforesaid.errors import InvalidInput, SourcesChanged
 from aforesaid.store import Store, questions
 from making import NOON, add, adding, archive, minutes

@@ -11,8 +11,7 @@ from typing import Any, cast
 import pytest
 
 from aforesaid.domain.change import Change
-from aforesaid.domain.memory import MOST_IMPORTANCE, MemoryDraft
-from aforesaid.domain.memory_change import AddMemory
+from aforesaid.domain.memory import MOST_IMPORTANCE, AddMemory, MemoryDraft
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import NotFound
 from aforesaid.store.contract import Store

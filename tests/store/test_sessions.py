@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from aforesaid.domain.change import AddMessage, Change
 from aforesaid.domain.message import Message, draft
-from aforesaid.domain.scope import Scope
-from aforesaid.domain.session import Session
+from aforesaid.domain.scope import Scope, Session
 from aforesaid.domain.transfer import Restore
 from aforesaid.errors import InvalidInput
 from aforesaid.store import Store, questions

@@ -18,10 +18,9 @@ import numpy as np
 import pytest
 
 from aforesaid.domain.change import AddVectors, PutSetting
-from aforesaid.domain.message_filter import MessageFilter
+from aforesaid.domain.hit import MessageFilter, VectorRow
 from aforesaid.domain.receipt import Receipt
 from aforesaid.domain.scope import Scope
-from aforesaid.domain.vector import VectorRow
 from aforesaid.errors import NotFound, StoreDamaged
 from aforesaid.store import Store, matrix, open_store, questions
 from aforesaid.store.sqlite import SqliteStore, caches

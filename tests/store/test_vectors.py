@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from aforesaid.domain.change import AddVectors
+from aforesaid.domain.hit import VectorRow
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Scope
-from aforesaid.domain.vector import VectorRow
 from aforesaid.store import Store, matrix, questions
 from aforesaid.store.matrix import Matrix
 from aforesaid.store.signs import signs_of

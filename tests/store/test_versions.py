@@ -9,10 +9,10 @@ import pytest
 
 import aforesaid
 from aforesaid.domain.change import AddVectors, SetAside
-from aforesaid.domain.literals import Within
+from aforesaid.domain.checks import Within
+from aforesaid.domain.hit import VectorRow
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Scope
-from aforesaid.domain.vector import VectorRow
 from aforesaid.errors import InvalidInput, NotFound
 from aforesaid.portability.row_importer import copy
 from aforesaid.store import Store, open_store, questions

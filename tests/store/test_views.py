@@ -9,13 +9,11 @@ from typing import Any
 
 import pytest
 
-from aforesaid.domain.agenda import Subject, Touch
 from aforesaid.domain.change import Archive, RollBack
 from aforesaid.domain.checks import EARLIEST, LATEST, microseconds
 from aforesaid.domain.report import Activity
-from aforesaid.domain.scope import Scope
-from aforesaid.domain.summary import Quality, Summary, SummaryDraft, ViewDraft
-from aforesaid.domain.summary_change import AddView, Advance, FinishEntry, Revise
+from aforesaid.domain.scope import Scope, Subject, Touch
+from aforesaid.domain.summary import AddView, Advance, FinishEntry, Quality, Revise, Summary, SummaryDraft, ViewDraft
 from aforesaid.errors import InvalidInput, NotFound, SourcesChanged
 from aforesaid.store import Store, questions
 from making import add, adding, archive, minutes

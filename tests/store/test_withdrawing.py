@@ -7,18 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from aforesaid.domain.agenda import Subject, Touch
-from aforesaid.domain.change import AddMessage, Archive, RollBack, Spend, Withdraw
-from aforesaid.domain.checks import LATEST
-from aforesaid.domain.literals import Within
-from aforesaid.domain.memory import MemoryDraft, MemoryRecord
-from aforesaid.domain.memory_change import AddMemory, CountMemory, PutDerived, Superseded
+from aforesaid.domain.change import AddMessage, Archive, Discard, RollBack, Spend, Withdraw
+from aforesaid.domain.checks import LATEST, Within
+from aforesaid.domain.memory import AddMemory, CountMemory, MemoryDraft, MemoryRecord, NoteKey, PutDerived, Superseded
 from aforesaid.domain.message import Message, tombstone
-from aforesaid.domain.note import NoteKey
-from aforesaid.domain.retention import Discard
-from aforesaid.domain.scope import Scope
-from aforesaid.domain.summary import SummaryDraft, ViewDraft
-from aforesaid.domain.summary_change import AddView, Advance, Revise
+from aforesaid.domain.scope import Scope, Subject, Touch
+from aforesaid.domain.summary import AddView, Advance, Revise, SummaryDraft, ViewDraft
 from aforesaid.errors import SourcesChanged
 from aforesaid.portability.row_importer import copy
 from aforesaid.store import Store, open_store, questions

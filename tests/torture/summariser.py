@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from aforesaid.digest import Digest, leases
 from aforesaid.domain.change import AddMessage
-from aforesaid.domain.clock import now
+from aforesaid.domain.checks import now
 from aforesaid.domain.message import draft
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import ModelGarbled

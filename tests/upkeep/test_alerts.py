@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from aforesaid.domain.literals import ComponentStatus
+from aforesaid.domain.checks import ComponentStatus
 from aforesaid.domain.report import Alert, Component, Storage
 from aforesaid.settings import Alerts
 from aforesaid.telemetry import OWN, Key, Metrics, OperationMetrics

@@ -13,9 +13,8 @@ from typing import Any
 
 import pytest
 
-from aforesaid.domain.change import Change
+from aforesaid.domain.change import Change, Discard
 from aforesaid.domain.receipt import Receipt
-from aforesaid.domain.retention import Discard
 from aforesaid.errors import InvalidInput, StoreFull
 from aforesaid.memory import Memory, UserMemory
 from aforesaid.settings import Settings, load_settings

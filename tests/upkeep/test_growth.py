@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 import aforesaid
+from aforesaid.domain.change import PutMark
 from aforesaid.domain.checks import microseconds
 from aforesaid.domain.report import Storage
-from aforesaid.domain.retention import PutMark
 from aforesaid.store import Store, questions
 from aforesaid.upkeep.growth import grown, note_size
 

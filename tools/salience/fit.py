@@ -24,7 +24,7 @@ from evaluation.memories.transcripts import FactTranscript, load_fact_transcript
 from linear import Floats, Inputs, Projection, linear, logistic
 from numpy.typing import NDArray
 
-from aforesaid.domain.literals import Kind
+from aforesaid.domain.checks import Kind
 from aforesaid.domain.memory import KINDS
 from aforesaid.models.salience import CHARACTERS, HEADS, RECENT, read_salience, relative_margin, text_features
 

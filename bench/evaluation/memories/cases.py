@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from aforesaid.domain.literals import Category
+from aforesaid.domain.checks import Category
 from evaluation.conversation import Question, Turn
 
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from aforesaid.domain.literals import Category
+from aforesaid.domain.checks import Category
 from aforesaid.errors import InvalidInput
 from evaluation import locomo, memdaily
 from evaluation.conversation import Conversation, Tallies, Turn

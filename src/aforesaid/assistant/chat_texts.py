@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import tzinfo
 from typing import TYPE_CHECKING, Final
 
-from aforesaid.domain.clock import to_zone
+from aforesaid.domain.checks import to_zone
 from aforesaid.domain.hit import Hit
 from aforesaid.domain.memory import MemoryRecord
 from aforesaid.domain.report import MemoryStatus

@@ -15,7 +15,7 @@ from aforesaid.assistant import chat_texts, reminders
 from aforesaid.assistant.answer import Answer
 from aforesaid.assistant.people import Names, meant, with_names
 from aforesaid.assistant.turn import Turn
-from aforesaid.domain.literals import Within
+from aforesaid.domain.checks import Within
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import is_direct
 from aforesaid.errors import AforesaidError, ModelError

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 from cachetools import LRUCache
 
 from aforesaid.assistant.turn import Turn
+from aforesaid.domain.checks import Within
 from aforesaid.domain.hit import Hit
-from aforesaid.domain.literals import Within
 from aforesaid.domain.scope import is_direct
 from aforesaid.models.offline import Spoken, extract
 from aforesaid.models.offline.memories.introductions import asks_own_name

@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from aforesaid.assistant.answer import Answer, Button, File
-from aforesaid.domain.counting import counted
+from aforesaid.domain.checks import counted
 
 if TYPE_CHECKING:
     from aforesaid.memory import Memory, UserMemory

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from zoneinfo import available_timezones
 
 from aforesaid.assistant.answer import Answer
-from aforesaid.domain.clock import to_zone
+from aforesaid.domain.checks import to_zone
 from aforesaid.domain.memory import MemoryRecord
 from aforesaid.domain.message import Message
 from aforesaid.errors import InvalidInput, NotFound

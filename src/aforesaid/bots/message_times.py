@@ -12,7 +12,7 @@ from typing import Final
 from cachetools import LRUCache
 
 from aforesaid.bots.contract import ThreadKey
-from aforesaid.domain import checks, clock
+from aforesaid.domain import checks
 
 LIVE: Final = timedelta(seconds=30)
 """Messages that arrive within this time of being sent are live. It covers whole-second times, slow polling and clocks
@@ -60,4 +60,4 @@ class MessageTimes:
 
 
 def _now() -> datetime:
-    return checks.moment(clock.now())
+    return checks.moment(checks.now())

@@ -18,7 +18,7 @@ from cachetools import LRUCache
 
 from aforesaid.assistant import CALLED
 from aforesaid.bots.contract import Address
-from aforesaid.domain.retention import PutMark
+from aforesaid.domain.change import PutMark
 from aforesaid.errors import StoreError
 from aforesaid.store import questions
 

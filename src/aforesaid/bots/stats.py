@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
 
-from aforesaid.domain.literals import ComponentStatus
+from aforesaid.domain.checks import ComponentStatus
 from aforesaid.domain.report import Component
 
 _MAX_PROBLEMS: Final = 3

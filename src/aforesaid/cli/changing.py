@@ -9,7 +9,7 @@ import typer
 import aforesaid
 from aforesaid.cli.options import ME, AsJson, Chat, Space, Store, Thread, User, by_id, json_object, must_exist
 from aforesaid.cli.output import harmless, message_line, print_json, say
-from aforesaid.domain.counting import counted
+from aforesaid.domain.checks import counted
 from aforesaid.domain.scope import DEFAULT_SPACE
 from aforesaid.errors import InvalidInput
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 import aforesaid
-from aforesaid.domain.counting import counted
+from aforesaid.domain.checks import counted
 from aforesaid.settings import Settings
 
 _WRITER: Final = """

@@ -22,7 +22,7 @@ from aforesaid.cli.context import budget_table
 from aforesaid.cli.crash_test import kill_while_writing
 from aforesaid.cli.output import draw, harmless, hit_line, message_line, progress_bar, say
 from aforesaid.cli.serve import serve
-from aforesaid.domain.counting import counted
+from aforesaid.domain.checks import counted
 from aforesaid.domain.summary import Summary
 from aforesaid.errors import InvalidInput
 from aforesaid.settings import Settings

@@ -15,7 +15,7 @@ from aforesaid.cli.options import AsJson, Store, must_exist, store_path
 from aforesaid.cli.output import console, harmless, inform, local_time, print_json, say
 from aforesaid.cli.serve import needs_server
 from aforesaid.domain import checks
-from aforesaid.domain.counting import counted
+from aforesaid.domain.checks import counted
 from aforesaid.domain.scope import DEFAULT_SPACE
 from aforesaid.errors import InvalidInput, NotFound, StoreDamaged, quoted
 from aforesaid.settings import load_settings

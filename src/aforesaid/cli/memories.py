@@ -23,7 +23,7 @@ from aforesaid.cli.options import (
     note_pending_work,
 )
 from aforesaid.cli.output import harmless, local_time, print_json, say
-from aforesaid.domain.literals import Category, CategoryOrKind, Kind, MemoryState
+from aforesaid.domain.checks import Category, CategoryOrKind, Kind, MemoryState
 from aforesaid.domain.memory import MemoryRecord
 from aforesaid.domain.scope import DEFAULT_SPACE
 from aforesaid.errors import InvalidInput

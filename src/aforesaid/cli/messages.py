@@ -36,9 +36,9 @@ from aforesaid.cli.options import (
     note_pending_work,
 )
 from aforesaid.cli.output import complain, explained, harmless, hit_line, message_line, print_json, say
+from aforesaid.domain.checks import HitKind, Role
+from aforesaid.domain.checks import Within as WithinWord
 from aforesaid.domain.details import Part
-from aforesaid.domain.literals import HitKind, Role
-from aforesaid.domain.literals import Within as WithinWord
 from aforesaid.domain.scope import DEFAULT_SPACE
 from aforesaid.errors import InvalidInput, StoreError
 from aforesaid.recall import DEFAULT_KINDS, Arms

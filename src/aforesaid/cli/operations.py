@@ -15,7 +15,7 @@ import aforesaid
 from aforesaid.cli.keys import note_keys_left_behind
 from aforesaid.cli.options import AsJson, Store, announce_new_folder, must_exist
 from aforesaid.cli.output import complain, console, harmless, inform, local_time, print_json, progress_bar, say
-from aforesaid.domain.counting import counted
+from aforesaid.domain.checks import counted
 from aforesaid.portability import list_counts
 from aforesaid.portability.repairing import repair
 from aforesaid.settings import load_settings

@@ -12,7 +12,7 @@ from rich.text import Text
 import aforesaid
 from aforesaid.cli.options import AsJson, Space, Store, announce_new_folder, must_exist
 from aforesaid.cli.output import complain, harmless, print_json, say
-from aforesaid.domain.literals import SettingValue
+from aforesaid.domain.checks import SettingValue
 from aforesaid.domain.scope import DEFAULT_SPACE
 from aforesaid.errors import InvalidInput
 from aforesaid.profiles.runtime_settings import RUNTIME_SETTINGS

@@ -20,7 +20,7 @@ from rich.text import Text
 import aforesaid
 from aforesaid.cli.options import AsJson, Space, Store, must_exist
 from aforesaid.cli.output import console, harmless, local_time, print_json
-from aforesaid.domain.counting import counted
+from aforesaid.domain.checks import counted
 from aforesaid.domain.report import Alert, Component, Health, Operation, Stats, Storage
 from aforesaid.domain.scope import DEFAULT_SPACE
 from aforesaid.settings import load_settings

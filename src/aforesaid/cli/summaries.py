@@ -11,7 +11,7 @@ from rich.tree import Tree
 import aforesaid
 from aforesaid.cli.options import ME, AsJson, Chat, Session, Space, Store, Thread, User, must_exist
 from aforesaid.cli.output import console, harmless, local_time, print_json, progress_bar, say
-from aforesaid.domain.counting import counted
+from aforesaid.domain.checks import counted
 from aforesaid.domain.scope import DEFAULT_SPACE
 from aforesaid.domain.summary import Summary, SummaryKind
 

@@ -33,10 +33,8 @@ from aforesaid.cli.options import (
     must_exist,
 )
 from aforesaid.cli.output import complain, harmless, local_time, plain, print_json, progress_bar, say
-from aforesaid.domain.checks import file_path
-from aforesaid.domain.counting import counted
-from aforesaid.domain.literals import Role
-from aforesaid.domain.literals import Within as WithinWord
+from aforesaid.domain.checks import Role, counted, file_path
+from aforesaid.domain.checks import Within as WithinWord
 from aforesaid.domain.scope import DEFAULT_SPACE
 from aforesaid.errors import InvalidInput, StoreError
 

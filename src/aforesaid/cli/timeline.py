@@ -11,7 +11,7 @@ from rich.text import Text
 import aforesaid
 from aforesaid.cli.options import ME, AsJson, Space, Store, User, moment, must_exist, note_pending_work
 from aforesaid.cli.output import harmless, print_json, say
-from aforesaid.domain.clock import to_zone
+from aforesaid.domain.checks import to_zone
 from aforesaid.domain.memory import Event
 from aforesaid.domain.scope import DEFAULT_SPACE
 

@@ -13,7 +13,7 @@ import aforesaid
 from aforesaid.cli.log_output import LogLevel, write_log
 from aforesaid.cli.options import Profile, Store
 from aforesaid.cli.output import say
-from aforesaid.domain.counting import counted
+from aforesaid.domain.checks import counted
 from aforesaid.errors import InvalidInput
 from aforesaid.settings import Settings, load_settings
 from aforesaid.store import locate

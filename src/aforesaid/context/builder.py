@@ -17,15 +17,14 @@ from aforesaid.context.relevant import TermCache, found_memories
 from aforesaid.context.render import as_messages, as_text, block
 from aforesaid.context.sections import Offers, RenderCache, speaker
 from aforesaid.context.timeline_slice import timeline_slice
+from aforesaid.domain.caches import TwoGenerationCache
 from aforesaid.domain.chat_message import ChatMessage
-from aforesaid.domain.checks import query_text
-from aforesaid.domain.clock import to_zone
+from aforesaid.domain.checks import query_text, to_zone
 from aforesaid.domain.hit import Hit
 from aforesaid.domain.memory import INSTRUCTION, MemoryRecord
 from aforesaid.domain.message import Message, time_order
 from aforesaid.domain.scope import Scope, is_direct
 from aforesaid.domain.summary import Summary
-from aforesaid.domain.two_generation_cache import TwoGenerationCache
 from aforesaid.models.tokens import TokenCounter
 from aforesaid.profiles.recipe import Recipe, SectionName, Wording
 from aforesaid.recall import Recall, SearchRequest

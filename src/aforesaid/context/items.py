@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
+from aforesaid.domain.checks import Role
 from aforesaid.domain.details import Part, ToolCall
-from aforesaid.domain.literals import Role
 from aforesaid.profiles.recipe import SectionName
 
 USUAL_PRIORITY: Final = 3

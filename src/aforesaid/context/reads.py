@@ -9,7 +9,7 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol, TypeVar
 
-from aforesaid.domain.literals import Within
+from aforesaid.domain.checks import Within
 from aforesaid.domain.memory import MemoryRecord
 from aforesaid.domain.message import Message, Position
 from aforesaid.domain.scope import Scope, is_chat, is_direct

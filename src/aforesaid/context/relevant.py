@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 from typing import Final
 
+from aforesaid.domain.caches import TwoGenerationCache
 from aforesaid.domain.hit import Hit
 from aforesaid.domain.memory import MOST_IMPORTANCE, MemoryRecord
-from aforesaid.domain.two_generation_cache import TwoGenerationCache
 from aforesaid.text.languages import index_language, query_words, stop_words, terms
 
 _LEAST: Final = 0.2

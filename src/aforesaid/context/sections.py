@@ -10,13 +10,12 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from aforesaid.context.items import USUAL_PRIORITY, Item
 from aforesaid.context.render import FURTHER_LINE, TODAY
-from aforesaid.domain.clock import to_zone
-from aforesaid.domain.fast_constructor import fast_constructor
+from aforesaid.domain.caches import TwoGenerationCache, fast_constructor
+from aforesaid.domain.checks import to_zone
 from aforesaid.domain.hit import Hit
 from aforesaid.domain.memory import MemoryRecord
 from aforesaid.domain.message import Message
 from aforesaid.domain.summary import Summary
-from aforesaid.domain.two_generation_cache import TwoGenerationCache
 from aforesaid.models.prompts import Fenced, load_prompt, quote
 from aforesaid.models.prompts.fence import moment, one_line, written_day
 from aforesaid.models.tokens import TokenCounter

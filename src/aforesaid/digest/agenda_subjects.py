@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from datetime import tzinfo
 
 from aforesaid.digest.calendar import day_of
-from aforesaid.domain.agenda import Passed, Subject, Touch
+from aforesaid.domain.scope import Passed, Subject, Touch
 from aforesaid.profiles.policies import POLICIES
 
 

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta, tzinfo
 
 from aforesaid.digest.plan import NOTHING, Decision, MakeDay
-from aforesaid.domain.checks import EARLIEST, LATEST, microseconds, moment
-from aforesaid.domain.clock import to_zone
+from aforesaid.domain.checks import EARLIEST, LATEST, microseconds, moment, to_zone
 from aforesaid.errors import InvalidInput
 
 

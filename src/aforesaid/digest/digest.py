@@ -8,10 +8,10 @@ from aforesaid.digest.agenda_subjects import affected_subjects
 from aforesaid.digest.executor import Clock, Executor
 from aforesaid.digest.steps import Step, steps_of
 from aforesaid.digest.writing import Writer
-from aforesaid.domain.agenda import Backlog, Entry
-from aforesaid.domain.clock import now
+from aforesaid.domain.checks import now
+from aforesaid.domain.scope import Backlog, Entry
 from aforesaid.domain.setting import wants_memory
-from aforesaid.domain.summary_change import Advance, FinishEntry
+from aforesaid.domain.summary import Advance, FinishEntry
 from aforesaid.errors import NotFound, SourcesChanged
 from aforesaid.models.embed import Embedder
 from aforesaid.profiles import Profile

@@ -20,8 +20,7 @@ from aforesaid.digest.writing import Writer, Written
 from aforesaid.domain.change import Archive, Change
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Scope
-from aforesaid.domain.summary import Quality, Summary, SummaryDraft, ViewDraft
-from aforesaid.domain.summary_change import AddView
+from aforesaid.domain.summary import AddView, Quality, Summary, SummaryDraft, ViewDraft
 from aforesaid.errors import ModelError
 from aforesaid.models.embed import Embedder
 from aforesaid.models.embed.message_vectors import MessageVectors

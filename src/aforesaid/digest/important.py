@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from aforesaid.digest.material import local
 from aforesaid.digest.support import shared_words
-from aforesaid.domain.literals import Kind
+from aforesaid.domain.checks import Kind
 from aforesaid.domain.memory import MemoryRecord
 from aforesaid.domain.scope import Scope
 from aforesaid.models.prompts import name_speakers

@@ -16,8 +16,8 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
-from aforesaid.domain.clock import now
-from aforesaid.domain.retention import PutMark
+from aforesaid.domain.change import PutMark
+from aforesaid.domain.checks import now
 from aforesaid.errors import SourcesChanged, StoreError
 from aforesaid.store import questions
 

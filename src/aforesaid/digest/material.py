@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import date, datetime, tzinfo
 from typing import Final, NamedTuple
 
-from aforesaid.domain.clock import to_zone
+from aforesaid.domain.checks import to_zone
 from aforesaid.domain.message import Message, in_time_order
 from aforesaid.domain.summary import Summary
 from aforesaid.models.offline import Spoken, Summarised

@@ -5,8 +5,7 @@ from __future__ import annotations
 from aforesaid.digest.digest import Digest
 from aforesaid.digest.writing import WITHOUT_MODEL, Written
 from aforesaid.domain.scope import Scope
-from aforesaid.domain.summary import Summary
-from aforesaid.domain.summary_change import Revise
+from aforesaid.domain.summary import Revise, Summary
 from aforesaid.errors import SourcesChanged
 from aforesaid.profiles.policies import POLICIES
 from aforesaid.store import questions

@@ -12,14 +12,12 @@ from aforesaid.digest.digest import Digest
 from aforesaid.digest.steps import CalendarSteps, RollingSteps, TiersSteps, TreeSteps
 from aforesaid.digest.tiers import windows
 from aforesaid.digest.writing import shortened
-from aforesaid.domain.agenda import Entry
 from aforesaid.domain.chat_message import ChatMessage, answered_calls, chat_tool_calls
-from aforesaid.domain.literals import Within
+from aforesaid.domain.checks import Within
 from aforesaid.domain.message import Message
-from aforesaid.domain.scope import Scope
+from aforesaid.domain.scope import Entry, Scope
 from aforesaid.domain.setting import cleared_up_to
-from aforesaid.domain.summary import Summary, ViewDraft, summary_text
-from aforesaid.domain.summary_change import Revise
+from aforesaid.domain.summary import Revise, Summary, ViewDraft, summary_text
 from aforesaid.errors import InvalidInput, ModelError, NotFound, SourcesChanged, TooLarge
 from aforesaid.profiles.effective import settings_of
 from aforesaid.store import questions

@@ -11,7 +11,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from aforesaid.digest.plan import NOTHING, Decision, FoldMessages, FoldSummaries
-from aforesaid.domain.literals import Role
+from aforesaid.domain.checks import Role
 from aforesaid.domain.summary import Summary
 
 

@@ -17,7 +17,7 @@ from inspect import signature
 from typing import Any, Final, Literal, NamedTuple, TypeAlias, Union, get_args, get_origin
 
 from aforesaid.domain import checks
-from aforesaid.domain.known_ids import KnownIds
+from aforesaid.domain.details import KnownIds
 from aforesaid.domain.message import Message
 from aforesaid.errors import InvalidInput, TooLarge, quoted
 

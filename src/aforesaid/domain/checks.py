@@ -1,22 +1,59 @@
-"""Checks of values that are stored, the same for every store.
-
-Accepted text comes back byte for byte from every store, so what one of them cannot hold (a NUL character, half of a
-surrogate pair) is refused here, with its position. `aforesaid.domain.arguments` applies these checks to the arguments
-of public methods. `what` names the value in the error's text, and `field` is the argument that it was passed as.
-"""
+"""Checks of values and of the arguments of public methods."""
 
 from __future__ import annotations
 
 import math
 import os
+import time
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
-from typing import Final, cast, get_args
+from typing import Final, Literal, TypeAlias, cast, get_args
 from unicodedata import category
 
-from aforesaid.domain.literals import Role, SettingValue
 from aforesaid.errors import InvalidInput, TooLarge, quoted
+
+Role = Literal["user", "assistant", "system", "tool"]
+
+Within = Literal["user", "thread", "session"]
+"""Where a read looks: what the user owns, everything in the thread, or one session."""
+
+Category = Literal["schedule", "fact", "task", "preference", "reminder", "other"]
+
+Kind = Literal["fact", "preference", "event", "schedule", "task", "reminder", "relationship", "instruction"]
+"""What a memory is. `event`: something dated, past or to come, that does not expire; `schedule`: an appointment;
+`instruction`: a standing request to the assistant. The order is that of the outputs of the salience model."""
+
+CategoryOrKind = Literal[
+    "schedule", "fact", "task", "preference", "reminder", "other", "event", "relationship", "instruction"
+]
+"""What a memory that is written by hand can be called: by its category or by its kind."""
+
+MemoryState = Literal["active", "superseded", "deactivated", "quarantined", "expired"]
+"""Active; superseded by a newer one; deactivated by a person; quarantined for approval; expired."""
+
+Trust = Literal["stated", "said", "reported"]
+"""`stated`: asked to be remembered. `said`: extracted from the user's messages. `reported`: from other people's."""
+
+Timely = Literal["expiry", "reminder", "unseen"]
+"""Why a memory is due: it expires, it reminds, or (`unseen`) it was not stated or changed for a long time."""
+
+SessionState = Literal["active", "idle", "closed"]
+
+ComponentStatus = Literal["active", "failing", "initializing"]
+
+AlertKind = Literal["failure", "capacity", "slowness", "errors", "backlog"]
+"""A component fails; disk space runs out; calls are slow; calls fail; background work lags behind."""
+
+HitKind = Literal["message", "summary", "memory", "session"]
+"""What a search can find."""
+
+SettingValue: TypeAlias = str | int | float | bool | None
+"""The type of a setting's value."""
+
+ExportFormat = Literal["auto", "jsonl", "markdown"]
+"""How an export is written. `auto`: Markdown if the file's name ends in `.md`, otherwise JSON Lines."""
+
 
 IDENTIFIER_CHARACTERS: Final = 255
 LARGEST: Final = 2**63 - 1
@@ -228,3 +265,26 @@ def at_most(value: int, maximum: int, what: str, field: str | None = None) -> in
     if value > maximum:
         raise TooLarge(f"{what} must be at most {maximum:,}", field)
     return int(value)
+
+
+def now() -> int:
+    """Return the time in microseconds since 1970, in UTC."""
+    return time.time_ns() // 1000
+
+
+def to_zone(at: datetime, zone: tzinfo | None) -> datetime:
+    """Return a time in a time zone; unchanged if the calendar (years 1 to 9999) has no name for it there."""
+    try:
+        return at.astimezone(zone)
+    except OverflowError:
+        return at
+
+
+def counted(number: int, noun: str, plural: str | None = None) -> str:
+    """Return a number with its noun in the singular or plural. `noun` is in the singular, and regular if no plural."""
+    if number == 1:
+        return f"{number:,} {noun}"
+    if plural is not None:
+        return f"{number:,} {plural}"
+    plural = f"{noun.removesuffix('y')}ies" if noun.endswith("y") and noun[-2:-1] not in set("aeiou") else f"{noun}s"
+    return f"{number:,} {plural}"

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any, Final, Literal, NamedTuple, TypeAlias, get_args
 
 from aforesaid.domain import checks
-from aforesaid.domain.counting import counted
+from aforesaid.domain.checks import counted
 from aforesaid.domain.memory import MemoryRecord
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Scope

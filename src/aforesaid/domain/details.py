@@ -13,8 +13,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from hashlib import sha256
 from typing import Any, Final, Literal, TypeAlias, get_args
+from unicodedata import normalize
 
 from aforesaid.domain import checks
+from aforesaid.domain.scope import chat_name
 from aforesaid.errors import InvalidInput, TooLarge, quoted
 
 JSON: TypeAlias = "str | int | float | bool | Sequence[JSON] | Mapping[str, JSON] | None"
@@ -341,3 +343,33 @@ def _key(value: object) -> str:
     if not isinstance(value, str):
         raise InvalidInput(f"a key in metadata must be a string, not {type(value).__name__}", "metadata")
     return checks.storable(value, "a key in metadata", "metadata")
+
+
+def regular(text: str) -> str:
+    """Return an id without surrounding white space and in Unicode's composed form (NFC).
+
+    Phones and file systems write "Zo\u00eb" with one character or with two; both are one person.
+    """
+    return text.strip() if text.isascii() else normalize("NFC", text).strip()
+
+
+def is_regular(text: str) -> bool:
+    """Tell whether an id is spelled as `regular` spells it."""
+    return regular(text) == text
+
+
+class KnownIds:
+    """Gives ids their regular spelling, except those that a store already has in another one.
+
+    Stores of older versions have ids in any spelling. They stay reachable exactly as they are.
+    """
+
+    def __init__(self, irregular: Iterable[str] = ()) -> None:
+        found = frozenset(irregular)
+        self._irregular = found.union(map(chat_name, found))
+
+    def spelled(self, value: Any) -> Any:  # noqa: ANN401 - what is not a text is returned as it is
+        """Return an id as the store spells it."""
+        if not isinstance(value, str) or value in self._irregular:
+            return value
+        return regular(value)

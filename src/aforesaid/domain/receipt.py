@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
+from aforesaid.domain.change import Discarded
 from aforesaid.domain.memory import Facts, MemoryRecord
 from aforesaid.domain.message import Draft, Message, stored_message
-from aforesaid.domain.retention import Discarded
 from aforesaid.domain.summary import Summary
 from aforesaid.domain.transfer import Restored
 from aforesaid.errors import NotFound

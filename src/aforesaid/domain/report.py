@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import NamedTuple
 
-from aforesaid.domain.literals import AlertKind, Category, ComponentStatus, MemoryState, SettingValue
+from aforesaid.domain.checks import AlertKind, Category, ComponentStatus, MemoryState, SettingValue
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from aforesaid.domain.literals import SettingValue
+from aforesaid.domain.checks import SettingValue
 
 ENABLED: Final = "memory_enabled"
 """Whether summaries and memories are made automatically. Messages are stored either way."""

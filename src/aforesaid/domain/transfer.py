@@ -14,14 +14,12 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import NamedTuple, TypeAlias
 
-from aforesaid.domain.checks import microseconds
+from aforesaid.domain.checks import counted, microseconds
 from aforesaid.domain.context_receipt import ContextReceipt
-from aforesaid.domain.counting import counted
 from aforesaid.domain.memory import Facts, MemoryRecord, MemoryVersion
 from aforesaid.domain.message import Draft, Message, sequence_number
 from aforesaid.domain.report import AuditEntry, Setting
-from aforesaid.domain.scope import Scope
-from aforesaid.domain.session import Session
+from aforesaid.domain.scope import Scope, Session
 from aforesaid.domain.summary import Summary
 from aforesaid.errors import SourcesChanged
 

@@ -7,8 +7,7 @@ from datetime import datetime, tzinfo
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from aforesaid.domain.clock import to_zone
-from aforesaid.domain.literals import Category, Kind
+from aforesaid.domain.checks import Category, Kind, to_zone
 from aforesaid.domain.memory import Event
 from aforesaid.domain.message import Message
 from aforesaid.facts.people import Person, by_id, subject_of

@@ -7,13 +7,13 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import cast
 
-from aforesaid.domain.checks import moment
-from aforesaid.domain.clock import now, to_zone
-from aforesaid.domain.literals import Category, CategoryOrKind
+from aforesaid.domain.checks import Category, CategoryOrKind, moment, now, to_zone
 from aforesaid.domain.memory import (
     BY_HAND,
     ENDED,
     INSTRUCTION,
+    AddMemory,
+    ChangeMemory,
     Event,
     MemoryDraft,
     MemoryRecord,
@@ -21,7 +21,6 @@ from aforesaid.domain.memory import (
     category_and_kind,
     kind_of,
 )
-from aforesaid.domain.memory_change import AddMemory, ChangeMemory
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import InvalidInput, SourcesChanged, WrongState, quoted
 from aforesaid.facts.candidate import DATED, event_in

@@ -11,8 +11,7 @@ from datetime import tzinfo
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from aforesaid.domain.change import Change, PutFacts
-from aforesaid.domain.memory import MemoryRecord
-from aforesaid.domain.memory_change import MarkExtracted
+from aforesaid.domain.memory import MarkExtracted, MemoryRecord
 from aforesaid.domain.message import Message, in_time_order
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import ModelError, ModelGarbled, NoModel

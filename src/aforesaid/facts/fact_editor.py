@@ -11,11 +11,18 @@ from typing import TYPE_CHECKING, Final, Literal
 from weakref import WeakValueDictionary
 
 from aforesaid.domain.change import Change, PutFacts
-from aforesaid.domain.checks import moment
-from aforesaid.domain.clock import now, to_zone
-from aforesaid.domain.literals import Category
-from aforesaid.domain.memory import FORGOTTEN, INSTRUCTION, Facts, MemoryDraft, MemoryRecord
-from aforesaid.domain.memory_change import AddMemory, ChangeMemory, Forget, Superseded
+from aforesaid.domain.checks import Category, moment, now, to_zone
+from aforesaid.domain.memory import (
+    FORGOTTEN,
+    INSTRUCTION,
+    AddMemory,
+    ChangeMemory,
+    Facts,
+    Forget,
+    MemoryDraft,
+    MemoryRecord,
+    Superseded,
+)
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import ModelError, SourcesChanged, quoted
 from aforesaid.facts.admission import states

@@ -15,8 +15,7 @@ from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime, tzinfo
 from typing import Any, Final, Literal
 
-from aforesaid.domain.memory import MemoryRecord
-from aforesaid.domain.memory_change import PutDerived
+from aforesaid.domain.memory import MemoryRecord, PutDerived
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import SourcesChanged

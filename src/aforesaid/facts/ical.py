@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, tzinfo
 from typing import Final
 
-from aforesaid.domain.clock import to_zone
+from aforesaid.domain.checks import to_zone
 from aforesaid.domain.memory import MemoryRecord
 
 _LINE_BYTES: Final = 75

@@ -15,8 +15,7 @@ from datetime import tzinfo
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from aforesaid.domain.clock import to_zone
-from aforesaid.domain.literals import Kind
+from aforesaid.domain.checks import Kind, to_zone
 from aforesaid.domain.memory import CATEGORY_OF, Event, MemoryRecord
 from aforesaid.domain.message import Message, in_time_order
 from aforesaid.domain.scope import Scope

@@ -16,11 +16,8 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from aforesaid.background import BackgroundLoop, BackgroundLoops
-from aforesaid.domain.checks import moment
-from aforesaid.domain.clock import now
-from aforesaid.domain.memory import BY_HAND, MemoryRecord, Tombstone
-from aforesaid.domain.memory_change import PutDerived
-from aforesaid.domain.note import NoteKey
+from aforesaid.domain.checks import moment, now
+from aforesaid.domain.memory import BY_HAND, MemoryRecord, NoteKey, PutDerived, Tombstone
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary import Summary
 from aforesaid.errors import ModelError, SourcesChanged

@@ -14,12 +14,16 @@ from aforesaid.domain.memory import (
     EDITED,
     FORGOTTEN,
     INSTRUCTION,
+    SOURCES_KEPT,
     TAKEN_BACK,
+    AddMemory,
+    CountMemory,
+    MemoryChange,
     MemoryDraft,
     MemoryRecord,
+    Superseded,
     Tombstone,
 )
-from aforesaid.domain.memory_change import SOURCES_KEPT, AddMemory, CountMemory, MemoryChange, Superseded
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Scope
 from aforesaid.facts.admission import admit

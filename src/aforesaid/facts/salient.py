@@ -15,8 +15,7 @@ from datetime import datetime, timedelta, tzinfo
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from aforesaid.domain.clock import to_zone
-from aforesaid.domain.literals import Category, Kind
+from aforesaid.domain.checks import Category, Kind, to_zone
 from aforesaid.domain.memory import CATEGORY_OF, KINDS, Event
 from aforesaid.domain.message import Message, in_time_order
 from aforesaid.facts.candidate import Candidate, among_people, by_rules, statement_in

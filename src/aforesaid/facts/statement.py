@@ -8,7 +8,7 @@ from functools import lru_cache
 from math import ceil
 from typing import Final, NamedTuple
 
-from aforesaid.domain.text_caches import holds_texts
+from aforesaid.domain.caches import holds_texts
 from aforesaid.models.offline.memories.keys import Claim, claim_of, says_less
 from aforesaid.text.languages import guess_language, stems, stop_words
 from aforesaid.text.vocabulary import vocabulary

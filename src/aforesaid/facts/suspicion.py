@@ -12,7 +12,7 @@ from importlib.resources import files
 from typing import Final
 from unicodedata import normalize
 
-from aforesaid.domain.text_caches import holds_texts
+from aforesaid.domain.caches import holds_texts
 from aforesaid.models.prompts import strip_invisible
 from aforesaid.text.words import fold
 

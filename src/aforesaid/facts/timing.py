@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, time, timedelta, tzinfo
 from typing import Final, NamedTuple
 
-from aforesaid.domain.clock import to_zone
-from aforesaid.domain.literals import Category
+from aforesaid.domain.checks import Category, to_zone
 from aforesaid.domain.memory import Event
 from aforesaid.text.times.hours import in_an_hour
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime, timedelta, tzinfo
 from typing import Final
 
-from aforesaid.domain.clock import to_zone
+from aforesaid.domain.checks import to_zone
 from aforesaid.domain.message import Message
 from aforesaid.text.languages import guess_language
 from aforesaid.text.sentences import length_in_words, points_elsewhere

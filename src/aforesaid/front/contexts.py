@@ -11,9 +11,8 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Final
 
 from aforesaid.domain import checks
-from aforesaid.domain.clock import now
+from aforesaid.domain.checks import SettingValue, Within, now
 from aforesaid.domain.context_receipt import new_receipt_id
-from aforesaid.domain.literals import SettingValue, Within
 from aforesaid.domain.message import Message
 from aforesaid.domain.report import MemoryStatus
 from aforesaid.domain.setting import EVERY, cleared_up_to, wants_memory

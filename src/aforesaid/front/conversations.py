@@ -10,12 +10,11 @@ from itertools import islice
 from typing import Any, Final, cast
 
 from aforesaid.collector import collector_paused
-from aforesaid.domain import checks, clock
+from aforesaid.domain import checks
 from aforesaid.domain.change import AddMessages
-from aforesaid.domain.literals import Role, Within
-from aforesaid.domain.message import Draft
-from aforesaid.domain.message_filter import message_filter
-from aforesaid.domain.new_message import BATCH_BYTES, MOST_IN_BATCH, NewMessage, draft_of_new, plain_drafts
+from aforesaid.domain.checks import Role, Within
+from aforesaid.domain.hit import message_filter
+from aforesaid.domain.message import BATCH_BYTES, MOST_IN_BATCH, Draft, NewMessage, draft_of_new, plain_drafts
 from aforesaid.domain.receipt import BatchReceipt, Repeated, Stored
 from aforesaid.domain.thread import Thread
 from aforesaid.errors import InvalidInput, TooLarge
@@ -107,7 +106,7 @@ class UserConversations(UserHandle):
                 raise TooLarge(
                     f"a batch has at most {MOST_IN_BATCH:,} messages; pass more in several batches", "messages"
                 )
-            stored_at = max(clock.now(), last_at + 1)
+            stored_at = max(checks.now(), last_at + 1)
             made = plain_drafts(self.scope, some, limit, stored_at) or self._one_by_one(some, len(drafts), stored_at)
             last_at = made[-1].stored_at
             characters += sum(len(draft.text) for draft in made)

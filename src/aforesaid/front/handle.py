@@ -20,8 +20,8 @@ from typing import Any, Final, NamedTuple, TypeVar, cast
 
 from aforesaid.domain import checks
 from aforesaid.domain.arguments import Check, argument_check
-from aforesaid.domain.known_ids import KnownIds
-from aforesaid.domain.memory_change import AuditAccess
+from aforesaid.domain.details import KnownIds
+from aforesaid.domain.memory import AuditAccess
 from aforesaid.domain.scope import DEFAULT_SPACE, Scope
 from aforesaid.domain.setting import EVERYBODY
 from aforesaid.front.services import Services

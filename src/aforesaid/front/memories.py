@@ -7,18 +7,17 @@ from dataclasses import replace
 from datetime import UTC, datetime, tzinfo
 
 from aforesaid.domain import checks
-from aforesaid.domain.clock import to_zone
-from aforesaid.domain.literals import Category, CategoryOrKind, Kind, MemoryState
+from aforesaid.domain.checks import Category, CategoryOrKind, Kind, MemoryState, to_zone
 from aforesaid.domain.memory import (
     USUAL_IMPORTANCE,
     USUAL_PRIORITY,
+    AuditAccess,
     MemoryDraft,
     MemoryRecord,
     MemoryVersion,
     category_and_kind,
     in_state,
 )
-from aforesaid.domain.memory_change import AuditAccess
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import DEFAULT_SPACE, Scope
 from aforesaid.errors import InvalidInput, NotFound

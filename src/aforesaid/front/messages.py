@@ -10,14 +10,12 @@ from typing import Any, Final
 from aforesaid.domain import checks
 from aforesaid.domain.change import AddMessage, Withdraw
 from aforesaid.domain.chat_message import said_in
+from aforesaid.domain.checks import HitKind, Role, Within
 from aforesaid.domain.details import Part, ToolCall, checked_parts
-from aforesaid.domain.hit import Hit
-from aforesaid.domain.literals import HitKind, Role, Within
+from aforesaid.domain.hit import EVERY_MESSAGE, Hit, message_filter
 from aforesaid.domain.message import Message, Position, draft, edited, tombstone
-from aforesaid.domain.message_filter import EVERY_MESSAGE, message_filter
 from aforesaid.domain.receipt import Receipt, Repeated
-from aforesaid.domain.scope import Scope
-from aforesaid.domain.session import Session
+from aforesaid.domain.scope import Scope, Session
 from aforesaid.domain.transfer import Purged
 from aforesaid.errors import InvalidInput, NotFound, WrongState, quoted
 from aforesaid.front.handle import IN_METHOD, MOST_AT_ONCE, UserHandle, at_once, public

@@ -8,8 +8,8 @@ from datetime import UTC, date, datetime, timedelta
 
 from aforesaid.background import BackgroundLoops
 from aforesaid.domain import checks
+from aforesaid.domain.change import Cleanup
 from aforesaid.domain.report import Activity, AuditEntry, Component, Health, Stats, User, Verification
-from aforesaid.domain.retention import Cleanup
 from aforesaid.domain.scope import DEFAULT_SPACE, Scope
 from aforesaid.domain.setting import EVERYBODY
 from aforesaid.front.handle import IN_METHOD, MemoryHandle, UserHandle, at_once, public

@@ -8,8 +8,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Final
 
 from aforesaid.domain.change import KeepReceipt
-from aforesaid.domain.checks import moment
-from aforesaid.domain.clock import now
+from aforesaid.domain.checks import moment, now
 from aforesaid.domain.context_receipt import ContextReceipt, new_receipt_id
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import AforesaidError

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Final
 from cachetools import LRUCache
 
 from aforesaid.background import BackgroundLoops
-from aforesaid.domain.clock import now
-from aforesaid.domain.known_ids import KnownIds
+from aforesaid.domain.caches import clear_text_caches
+from aforesaid.domain.checks import now
+from aforesaid.domain.details import KnownIds
 from aforesaid.domain.memory import MemoryRecord
 from aforesaid.domain.report import Component
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary import Summary
-from aforesaid.domain.text_caches import clear_text_caches
 from aforesaid.errors import StoreError
 from aforesaid.front.receipt_keeper import ReceiptKeeper
 from aforesaid.models.embed import Forgetting

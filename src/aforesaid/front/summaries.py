@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from aforesaid.domain import checks
 from aforesaid.domain.change import RollBack
 from aforesaid.domain.chat_message import ChatMessage
-from aforesaid.domain.literals import Within
+from aforesaid.domain.checks import Within
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Scope, direct_thread
 from aforesaid.domain.summary import Summary, SummaryKind, summary_text

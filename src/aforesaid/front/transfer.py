@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from aforesaid.domain import checks
-from aforesaid.domain.literals import ExportFormat
-from aforesaid.domain.memory_change import AuditAccess
+from aforesaid.domain.checks import ExportFormat
+from aforesaid.domain.memory import AuditAccess
 from aforesaid.domain.scope import DEFAULT_SPACE, Scope
 from aforesaid.domain.setting import EVERYBODY
 from aforesaid.domain.transfer import Purged

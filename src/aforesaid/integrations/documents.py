@@ -14,7 +14,7 @@ from hashlib import blake2b
 from typing import Any, Final
 
 from aforesaid.domain import checks
-from aforesaid.domain.literals import Within
+from aforesaid.domain.checks import Within
 from aforesaid.domain.message import Message
 from aforesaid.domain.receipt import BatchReceipt
 from aforesaid.domain.setting import ENABLED

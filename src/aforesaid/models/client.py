@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
-from aforesaid.domain.clock import now
+from aforesaid.domain.checks import now
 from aforesaid.errors import ModelError, ModelRefused, ModelUnavailable, NoModel
 from aforesaid.extras import how_to_install
 from aforesaid.models.redact import guard_logs, hide, hide_address, plain_address, redact

@@ -16,7 +16,7 @@ from io import BytesIO
 from math import exp, inf, log1p
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from aforesaid.domain.literals import Kind
+from aforesaid.domain.checks import Kind
 from aforesaid.domain.memory import KINDS
 from aforesaid.errors import ModelError
 from aforesaid.text.languages import guess_language

@@ -13,7 +13,7 @@ from functools import cache, lru_cache
 from math import log
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from aforesaid.domain.text_caches import holds_texts
+from aforesaid.domain.caches import holds_texts
 from aforesaid.models.salience import arrays, read_weights, text_features, weights
 from aforesaid.text.languages import terms
 from aforesaid.text.sentences import is_question, length_in_words

@@ -22,8 +22,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 from unicodedata import category
 
-from aforesaid.domain.text_caches import holds_texts
-from aforesaid.domain.two_generation_cache import TwoGenerationCache
+from aforesaid.domain.caches import TwoGenerationCache, holds_texts
 from aforesaid.errors import InvalidInput, quoted
 
 if TYPE_CHECKING:

@@ -13,8 +13,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import IO, Any, Final
 
-from aforesaid.domain.checks import moment
-from aforesaid.domain.clock import now
+from aforesaid.domain.checks import moment, now
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.transfer import DayRow, MemoryRow, Row, SessionRow, SuccessorRow, SummaryRow, VectorOf

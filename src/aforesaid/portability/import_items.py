@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
+from aforesaid.domain.checks import Role
 from aforesaid.domain.details import Part, ToolCall
-from aforesaid.domain.literals import Role
 from aforesaid.domain.transfer import Row
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Final
 
 from aforesaid.domain import checks
-from aforesaid.domain.literals import Category
+from aforesaid.domain.checks import Category
 from aforesaid.domain.memory import CATEGORIES, USUAL_IMPORTANCE, USUAL_PRIORITY, MemoryRecord
 from aforesaid.domain.transfer import MemoryRow
 from aforesaid.portability.import_items import ImportedRow, Item

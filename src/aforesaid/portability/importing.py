@@ -14,12 +14,11 @@ from typing import Any, Final
 
 from aforesaid.domain.change import AddMessage
 from aforesaid.domain.checks import MESSAGE_BYTES, moment
-from aforesaid.domain.known_ids import KnownIds
+from aforesaid.domain.details import KnownIds
+from aforesaid.domain.hit import MessageFilter
 from aforesaid.domain.message import Message, draft
-from aforesaid.domain.message_filter import MessageFilter
 from aforesaid.domain.receipt import Repeated, Stored
-from aforesaid.domain.scope import DEFAULT_SPACE
-from aforesaid.domain.session import SESSION_SILENCE
+from aforesaid.domain.scope import DEFAULT_SPACE, SESSION_SILENCE
 from aforesaid.domain.transfer import MemoryRow, Row
 from aforesaid.errors import AforesaidError
 from aforesaid.portability.attachment_copy import AttachmentCopy

@@ -18,10 +18,8 @@ from pathlib import Path
 from typing import IO, Final, cast
 from urllib.parse import quote
 
-from aforesaid.domain.clock import to_zone
-from aforesaid.domain.counting import counted
+from aforesaid.domain.checks import Kind, counted, to_zone
 from aforesaid.domain.details import Part, text_of_parts
-from aforesaid.domain.literals import Kind
 from aforesaid.domain.memory import Event, Facts, MemoryRecord
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Scope, chat_name, direct_thread

@@ -11,7 +11,7 @@ from aforesaid.domain.context_receipt import ContextReceipt, renumbered
 from aforesaid.domain.details import with_reply_to
 from aforesaid.domain.memory import MemoryRecord
 from aforesaid.domain.message import Message, message_id, sequence_number
-from aforesaid.domain.session import automatic_name, opening_message
+from aforesaid.domain.scope import automatic_name, opening_message
 from aforesaid.domain.transfer import (
     DayRow,
     ForgottenRow,

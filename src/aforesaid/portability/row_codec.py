@@ -8,10 +8,9 @@ from dataclasses import asdict, fields
 from datetime import date, datetime, timedelta
 from typing import Any, Final, cast, get_args
 
-from aforesaid.domain.checks import storable
+from aforesaid.domain.checks import Role, storable
 from aforesaid.domain.context_receipt import ContextReceipt, read_receipt, receipt_details
 from aforesaid.domain.details import canonical_details
-from aforesaid.domain.literals import Role
 from aforesaid.domain.memory import (
     CATEGORIES,
     KINDS,
@@ -28,7 +27,7 @@ from aforesaid.domain.memory import (
 )
 from aforesaid.domain.message import Message, message_id, sequence_number
 from aforesaid.domain.report import AuditEntry, Setting
-from aforesaid.domain.session import Session
+from aforesaid.domain.scope import Session
 from aforesaid.domain.summary import Quality, Reach, Summary, summary_text
 from aforesaid.domain.transfer import (
     DayRow,

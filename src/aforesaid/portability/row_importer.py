@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 from aforesaid.domain.change import Withdraw
+from aforesaid.domain.checks import counted
 from aforesaid.domain.context_receipt import ContextReceipt
-from aforesaid.domain.counting import counted
 from aforesaid.domain.memory import Facts
 from aforesaid.domain.message import Message
 from aforesaid.domain.report import AuditEntry

@@ -12,7 +12,7 @@ from typing import Any, Final
 from zoneinfo import ZoneInfo
 
 from aforesaid.domain.change import PutSetting
-from aforesaid.domain.literals import SettingValue
+from aforesaid.domain.checks import SettingValue
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.setting import CLEARED, EVERYBODY
 from aforesaid.profiles import Profile, load_profile

@@ -11,7 +11,7 @@ from typing import Final, Literal, NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from aforesaid.domain import checks
-from aforesaid.domain.literals import SettingValue
+from aforesaid.domain.checks import SettingValue
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.setting import CLEARED, ENABLED, EVERY, EVERYBODY
 from aforesaid.errors import InvalidInput, quoted

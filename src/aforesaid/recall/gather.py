@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from cachetools import LRUCache
 
-from aforesaid.domain.literals import Within
+from aforesaid.domain.checks import Within
+from aforesaid.domain.hit import EVERY_MESSAGE, MessageFilter
 from aforesaid.domain.message import Message
-from aforesaid.domain.message_filter import EVERY_MESSAGE, MessageFilter
 from aforesaid.domain.scope import Scope
 from aforesaid.models.asked_role import load_role_model
 from aforesaid.models.embed import Embedder, Vectors

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from aforesaid.domain.hit import Hit
-from aforesaid.domain.note import NoteMatch
+from aforesaid.domain.memory import NoteMatch
 from aforesaid.recall.background import Background, similarity
 from aforesaid.recall.score import NoteEvidence, ScoreScale
 from aforesaid.text.words import words_of

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING, Final
 
-from aforesaid.domain.fast_constructor import fast_constructor
+from aforesaid.domain.caches import fast_constructor
 from aforesaid.domain.hit import Hit
 from aforesaid.domain.message import Message
 from aforesaid.recall.candidates import Candidates

@@ -9,8 +9,8 @@ from datetime import datetime
 from itertools import chain
 from typing import TYPE_CHECKING, Final
 
+from aforesaid.domain.checks import Within
 from aforesaid.domain.hit import Hit
-from aforesaid.domain.literals import Within
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary import NOTHING_SAID

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, Literal, TypeAlias, get_args
 
-from aforesaid.domain.literals import HitKind, Within
-from aforesaid.domain.message_filter import EVERY_MESSAGE, MessageFilter
+from aforesaid.domain.checks import HitKind, Within
+from aforesaid.domain.hit import EVERY_MESSAGE, MessageFilter
 
 Arms: TypeAlias = Literal["all", "keyword", "dense"]
 """Which ranking to use: words and vectors with all features, or words or vectors alone, for comparison."""

@@ -9,12 +9,12 @@ from typing import Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field
 
 from aforesaid.context import Context
+from aforesaid.domain.checks import Category, HitKind, Kind, MemoryState, Role, SessionState, Trust
 from aforesaid.domain.details import PartType
 from aforesaid.domain.hit import Hit
-from aforesaid.domain.literals import Category, HitKind, Kind, MemoryState, Role, SessionState, Trust
 from aforesaid.domain.memory import MemoryRecord
 from aforesaid.domain.receipt import BatchReceipt, Receipt
-from aforesaid.domain.session import Session
+from aforesaid.domain.scope import Session
 from aforesaid.memory import Memory
 
 

@@ -6,13 +6,12 @@ from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Final, TypeAlias, TypeVar
 
-from aforesaid.domain.change import AddMessage, Archive, Change, Spend
-from aforesaid.domain.memory_change import AddMemory, AuditAccess, ChangeMemory, MarkExtracted, PutDerived
+from aforesaid.domain.change import AddMessage, Archive, Change, Discard, Spend
+from aforesaid.domain.memory import AddMemory, AuditAccess, ChangeMemory, MarkExtracted, PutDerived
 from aforesaid.domain.receipt import Receipt
 from aforesaid.domain.report import Component, Verification
-from aforesaid.domain.retention import Discard
 from aforesaid.domain.scope import Scope
-from aforesaid.domain.summary_change import AddView
+from aforesaid.domain.summary import AddView
 from aforesaid.domain.transfer import Purged, Restore, Row
 from aforesaid.store.contract import Progress, Store
 from aforesaid.store.questions import Question

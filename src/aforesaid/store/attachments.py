@@ -19,11 +19,10 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from aforesaid.domain.change import Change
+from aforesaid.domain.change import Change, Discard
 from aforesaid.domain.details import SHA256, Part
 from aforesaid.domain.receipt import Receipt
 from aforesaid.domain.report import Check, Component, Verification
-from aforesaid.domain.retention import Discard
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.transfer import Purged, Row
 from aforesaid.errors import InvalidInput, NotFound, StoreDamaged, StoreRefused, quoted

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
-from aforesaid.domain.literals import Role
+from aforesaid.domain.checks import Role
 
 if TYPE_CHECKING:
     import numpy as np

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from aforesaid.domain.vector import Similar
+from aforesaid.domain.hit import Similar
 from aforesaid.store.columns import Growing, places_of
 from aforesaid.store.signs import Signs, signs_of
 

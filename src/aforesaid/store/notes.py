@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from aforesaid.domain.checks import moment
+from aforesaid.domain.memory import NoteKey, NoteMatch
 from aforesaid.domain.message import message_id
-from aforesaid.domain.note import NoteKey, NoteMatch
 
 if TYPE_CHECKING:
     from aforesaid.store.questions.searches import Vector

@@ -11,8 +11,7 @@ from itertools import pairwise
 from typing import Final, TypeAlias
 
 from aforesaid.domain.change import AddMessage, PutFacts
-from aforesaid.domain.memory import MemoryDraft
-from aforesaid.domain.memory_change import AddMemory
+from aforesaid.domain.memory import AddMemory, MemoryDraft
 from aforesaid.domain.message import Message, draft
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.transfer import Restore

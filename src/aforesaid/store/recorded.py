@@ -16,9 +16,7 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from aforesaid.domain.change import Change
-from aforesaid.domain.checks import moment
-from aforesaid.domain.clock import now
-from aforesaid.domain.literals import ComponentStatus
+from aforesaid.domain.checks import ComponentStatus, moment, now
 from aforesaid.domain.receipt import Receipt
 from aforesaid.domain.report import Component
 from aforesaid.domain.scope import Scope

@@ -8,14 +8,13 @@ from dataclasses import asdict
 from datetime import date, datetime, timedelta
 from typing import Any, Final
 
-from aforesaid.domain.agenda import Entry, Subject
+from aforesaid.domain.caches import fast_constructor
 from aforesaid.domain.checks import EARLIEST, microseconds, moment
 from aforesaid.domain.details import read_details
-from aforesaid.domain.fast_constructor import fast_constructor
 from aforesaid.domain.memory import Event, MemoryRecord, kind_of
 from aforesaid.domain.message import Message, Position, message_id
 from aforesaid.domain.report import Ledger, User
-from aforesaid.domain.session import Session
+from aforesaid.domain.scope import Entry, Session, Subject
 from aforesaid.domain.summary import Quality, Summary
 
 Row = tuple[Any, ...]

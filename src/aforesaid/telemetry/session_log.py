@@ -6,7 +6,7 @@ import logging
 from typing import Final
 
 from aforesaid.domain.receipt import Receipt, Stored
-from aforesaid.domain.session import automatic_name
+from aforesaid.domain.scope import automatic_name
 
 _log: Final = logging.getLogger("aforesaid.sessions")
 

@@ -9,7 +9,7 @@ from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Final, NamedTuple
 
-from aforesaid.domain.text_caches import holds_texts
+from aforesaid.domain.caches import holds_texts
 from aforesaid.text.languages import guess_language, stop_words
 from aforesaid.text.times.time_words import calendar_words, month_words, plain_calendar_words
 from aforesaid.text.vocabulary import Vocabulary, vocabulary

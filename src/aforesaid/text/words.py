@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Final
 from unicodedata import combining, normalize
 
-from aforesaid.domain.text_caches import holds_texts
+from aforesaid.domain.caches import holds_texts
 
 UNSPACED_LETTERS: Final = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"

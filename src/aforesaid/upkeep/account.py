@@ -8,13 +8,9 @@ from typing import TYPE_CHECKING
 
 from aforesaid.digest.agenda_subjects import subject_of_user
 from aforesaid.digest.tiers import TiersRules, windows
-from aforesaid.domain.agenda import Subject
-from aforesaid.domain.checks import moment
-from aforesaid.domain.clock import now
-from aforesaid.domain.counting import counted
-from aforesaid.domain.literals import ComponentStatus
+from aforesaid.domain.checks import ComponentStatus, counted, moment, now
 from aforesaid.domain.report import Component, Health, Ledger
-from aforesaid.domain.scope import Scope
+from aforesaid.domain.scope import Scope, Subject
 from aforesaid.domain.setting import cleared_up_to
 from aforesaid.errors import AforesaidError
 from aforesaid.profiles.effective import settings_of

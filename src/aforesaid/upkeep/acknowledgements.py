@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
+from aforesaid.domain.change import PutMark
 from aforesaid.domain.report import Alert
-from aforesaid.domain.retention import PutMark
 from aforesaid.store import questions
 
 if TYPE_CHECKING:

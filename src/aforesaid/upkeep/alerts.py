@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
-from aforesaid.domain.counting import counted
-from aforesaid.domain.literals import AlertKind
+from aforesaid.domain.checks import AlertKind, counted
 from aforesaid.domain.report import Alert, Component, Storage
 from aforesaid.settings import Alerts
 from aforesaid.telemetry import OWN, PROXY_RECALL, PROXY_SEARCH, PROXY_STORE, SEARCH_VECTOR, Key, OperationMetrics

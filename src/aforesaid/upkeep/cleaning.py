@@ -16,13 +16,11 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from aforesaid.background import BackgroundLoop, BackgroundLoops
-from aforesaid.domain.checks import EARLIEST, moment
-from aforesaid.domain.clock import now
-from aforesaid.domain.counting import counted
-from aforesaid.domain.memory_change import ChangeMemory
+from aforesaid.domain.change import DISCARDABLE, Cleaned, Cleanup, Discard, Discarded, PutMark
+from aforesaid.domain.checks import EARLIEST, counted, moment, now
+from aforesaid.domain.memory import ChangeMemory
 from aforesaid.domain.message import Message
 from aforesaid.domain.report import Component
-from aforesaid.domain.retention import DISCARDABLE, Cleaned, Cleanup, Discard, Discarded, PutMark
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.setting import wants_memory
 from aforesaid.errors import AforesaidError, NotFound, SourcesChanged

@@ -14,14 +14,10 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from aforesaid.background import BackgroundLoop, BackgroundLoops
-from aforesaid.domain.agenda import Subject
-from aforesaid.domain.checks import LATEST, moment
-from aforesaid.domain.clock import now
-from aforesaid.domain.counting import counted
-from aforesaid.domain.literals import ComponentStatus
+from aforesaid.domain.checks import LATEST, ComponentStatus, counted, moment, now
 from aforesaid.domain.report import Component
-from aforesaid.domain.scope import Scope
-from aforesaid.domain.summary_change import FinishEntry
+from aforesaid.domain.scope import Scope, Subject
+from aforesaid.domain.summary import FinishEntry
 from aforesaid.errors import ModelError, ModelUnavailable, NotFound, SpendingLimit, StoreError
 from aforesaid.store import questions
 from aforesaid.telemetry import Metrics

@@ -13,13 +13,11 @@ from typing import TYPE_CHECKING, Final
 
 from aforesaid.background import BackgroundLoop, BackgroundLoops
 from aforesaid.domain.change import AddNoteVectors, AddVectors
-from aforesaid.domain.checks import moment
-from aforesaid.domain.clock import now
-from aforesaid.domain.literals import ComponentStatus
-from aforesaid.domain.note import NoteVector, UnembeddedNote
+from aforesaid.domain.checks import ComponentStatus, moment, now
+from aforesaid.domain.hit import Unembedded, VectorRow
+from aforesaid.domain.memory import NoteVector, UnembeddedNote
 from aforesaid.domain.report import Component
 from aforesaid.domain.scope import Scope
-from aforesaid.domain.vector import Unembedded, VectorRow
 from aforesaid.errors import ModelError, StoreError
 from aforesaid.models.embed import CachingEmbedder, Embedder, RemoteEmbedder, TokenEmbedder, Vectors
 from aforesaid.models.embed.message_vectors import MOST_CHARACTERS

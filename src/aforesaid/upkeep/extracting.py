@@ -16,11 +16,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from aforesaid.background import BackgroundLoop, BackgroundLoops
-from aforesaid.domain.checks import moment
-from aforesaid.domain.clock import now
-from aforesaid.domain.counting import counted
-from aforesaid.domain.memory import Unextracted
-from aforesaid.domain.memory_change import ChangeMemory, MarkExtracted
+from aforesaid.domain.checks import counted, moment, now
+from aforesaid.domain.memory import ChangeMemory, MarkExtracted, Unextracted
 from aforesaid.domain.report import Component
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.setting import wants_memory

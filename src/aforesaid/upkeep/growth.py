@@ -8,9 +8,9 @@ from dataclasses import replace
 from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from aforesaid.domain.change import PutMark
 from aforesaid.domain.checks import moment
 from aforesaid.domain.report import Storage
-from aforesaid.domain.retention import PutMark
 from aforesaid.store import questions
 
 if TYPE_CHECKING:

@@ -16,10 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from aforesaid.background import BackgroundLoop, BackgroundLoops, LoopStatus
-from aforesaid.domain.checks import moment
-from aforesaid.domain.clock import now
-from aforesaid.domain.counting import counted
-from aforesaid.domain.literals import ComponentStatus
+from aforesaid.domain.checks import ComponentStatus, counted, moment, now
 from aforesaid.domain.report import Component, Health, Operation, Storage
 from aforesaid.errors import AforesaidError
 from aforesaid.settings import Alerts

@@ -19,9 +19,8 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
 from aforesaid.background import BackgroundLoop, BackgroundLoops, Work
-from aforesaid.domain.agenda import Subject
 from aforesaid.domain.memory import Unextracted
-from aforesaid.domain.scope import Scope
+from aforesaid.domain.scope import Scope, Subject
 from aforesaid.errors import StoreRefused, StoreUnavailable
 from aforesaid.extras import how_to_install
 

@@ -44,7 +44,7 @@ from aforesaid.bots.telegram.incoming import (
     read_message,
 )
 from aforesaid.bots.telegram.webhook import webhook
-from aforesaid.domain.retention import PutMark
+from aforesaid.domain.change import PutMark
 from aforesaid.errors import InvalidInput, PlatformError, PlatformRefused, StoreError
 from aforesaid.models.redact import hide
 from aforesaid.settings import TelegramSettings

@@ -14,12 +14,10 @@ from aforesaid.digest.material import DayTalk, Person, newest, shown_numbers
 from aforesaid.digest.rolling import that_fit
 from aforesaid.digest.steps.step import Step
 from aforesaid.digest.writing import Written
-from aforesaid.domain.agenda import Entry, Subject
 from aforesaid.domain.message import Message
-from aforesaid.domain.scope import Scope, direct_thread, is_direct
+from aforesaid.domain.scope import Entry, Scope, Subject, direct_thread, is_direct
 from aforesaid.domain.setting import wants_memory
-from aforesaid.domain.summary import Summary, ViewDraft
-from aforesaid.domain.summary_change import FinishEntry
+from aforesaid.domain.summary import FinishEntry, Summary, ViewDraft
 from aforesaid.models.prompts import name_speakers
 from aforesaid.profiles.effective import settings_of
 from aforesaid.store import questions

@@ -9,8 +9,7 @@ from aforesaid.digest.executor import Executor
 from aforesaid.digest.plan import Roll
 from aforesaid.digest.rolling import RollingLedger, RollingRules
 from aforesaid.digest.steps.step import Step
-from aforesaid.domain.agenda import Entry, Subject
-from aforesaid.domain.scope import Scope
+from aforesaid.domain.scope import Entry, Scope, Subject
 from aforesaid.domain.summary import Summary
 from aforesaid.store import questions
 

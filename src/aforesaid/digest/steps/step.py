@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, Protocol
 
-from aforesaid.domain.agenda import Entry, Subject
-from aforesaid.domain.scope import Scope
+from aforesaid.domain.scope import Entry, Scope, Subject
 from aforesaid.domain.summary import Summary
 
 

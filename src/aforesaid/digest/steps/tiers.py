@@ -12,9 +12,8 @@ from aforesaid.digest.rolling import that_fit
 from aforesaid.digest.steps.step import Step
 from aforesaid.digest.tiers import CleaningLedger, TiersLedger, TiersRules
 from aforesaid.digest.tree import TreeLedger
-from aforesaid.domain.agenda import Entry, Subject
 from aforesaid.domain.checks import microseconds
-from aforesaid.domain.scope import Scope
+from aforesaid.domain.scope import Entry, Scope, Subject
 from aforesaid.domain.summary import Summary
 from aforesaid.store import questions
 

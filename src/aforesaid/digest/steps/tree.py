@@ -9,8 +9,7 @@ from aforesaid.digest.executor import Executor
 from aforesaid.digest.plan import FoldMessages, FoldSummaries
 from aforesaid.digest.steps.step import Step
 from aforesaid.digest.tree import Open, TreeLedger, TreeRules
-from aforesaid.domain.agenda import Entry, Subject
-from aforesaid.domain.scope import Scope
+from aforesaid.domain.scope import Entry, Scope, Subject
 from aforesaid.domain.setting import EVERY
 from aforesaid.profiles.effective import settings_of
 from aforesaid.store import questions

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Final, Literal, NamedTuple
 
-from aforesaid.domain.text_caches import holds_texts
+from aforesaid.domain.caches import holds_texts
 from aforesaid.models.offline.request_patterns import (
     ABOUT,
     ALL_ABOUT_ME,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import NamedTuple
 
-from aforesaid.domain.literals import Role
+from aforesaid.domain.checks import Role
 
 
 class Spoken(NamedTuple):

@@ -10,8 +10,8 @@ from datetime import date, datetime, timedelta
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from aforesaid.domain.literals import Role
-from aforesaid.domain.text_caches import holds_texts
+from aforesaid.domain.caches import holds_texts
+from aforesaid.domain.checks import Role
 from aforesaid.models.prompts.invisible import strip_invisible
 from aforesaid.text.times.time_words import SHORT_MONTHS, SHORT_WEEKDAYS
 

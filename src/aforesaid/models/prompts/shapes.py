@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, WithJsonSchema, field_validator
 
-from aforesaid.domain.literals import Kind
+from aforesaid.domain.checks import Kind
 from aforesaid.domain.memory import KINDS
 
 MOST_NOTES: Final = 12

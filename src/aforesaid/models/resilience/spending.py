@@ -9,7 +9,7 @@ from contextlib import aclosing, contextmanager
 from datetime import UTC, date, datetime
 from typing import Final, Generic, Protocol, TypeAlias, TypeVar
 
-from aforesaid.domain.clock import now
+from aforesaid.domain.checks import now
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import SpendingLimit, StoreError
 from aforesaid.models.resilience.contract import Ask, Priced, Service, What

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from hashlib import blake2b
 from typing import Any, Final
 
+from aforesaid.domain.checks import Role
 from aforesaid.domain.details import Part, ToolCall
-from aforesaid.domain.literals import Role
 from aforesaid.errors import InvalidInput
 from aforesaid.portability.import_items import HIDDEN, NO_WORDS, REPLACED, ImportedMessage, Item, Problem, ReadOptions
 from aforesaid.portability.input_files import Source

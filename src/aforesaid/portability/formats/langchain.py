@@ -12,8 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from aforesaid.domain.checks import Role
 from aforesaid.domain.details import ToolCall
-from aforesaid.domain.literals import Role
 from aforesaid.errors import InvalidInput, quoted
 from aforesaid.portability.formats import openai
 from aforesaid.portability.import_items import (

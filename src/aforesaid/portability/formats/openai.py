@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from hashlib import blake2b
 from typing import Any, Final
 
+from aforesaid.domain.checks import Role
 from aforesaid.domain.details import Part, ToolCall
-from aforesaid.domain.literals import Role
 from aforesaid.errors import InvalidInput, quoted
 from aforesaid.portability.import_items import NO_WORDS, ImportedMessage, Item, ReadOptions
 from aforesaid.portability.input_files import Source

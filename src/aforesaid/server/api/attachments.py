@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from fastapi import APIRouter, Path, Query, Response
 
-from aforesaid.domain.literals import Within
+from aforesaid.domain.checks import Within
 from aforesaid.errors import NotFound, quoted
 from aforesaid.server.api.message_params import HASH
 from aforesaid.server.api.params import Identifier, Person

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Depends, Header, Query, Response
 from pydantic import AliasChoices, ConfigDict, Field
 from pydantic.json_schema import SkipJsonSchema
 
-from aforesaid.domain.literals import Category, CategoryOrKind, Kind, MemoryState
+from aforesaid.domain.checks import Category, CategoryOrKind, Kind, MemoryState
 from aforesaid.domain.memory import LEAST_IMPORTANCE, MOST_IMPORTANCE, USUAL_IMPORTANCE, USUAL_PRIORITY, MemoryRecord
 from aforesaid.errors import InvalidInput, NotFound
 from aforesaid.memory import Memory as TheWhole

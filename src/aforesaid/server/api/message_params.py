@@ -12,8 +12,8 @@ from typing import Annotated, Any, Final, Literal, NamedTuple
 from fastapi import Depends, Query
 from pydantic import Field, model_validator
 
+from aforesaid.domain.checks import Role
 from aforesaid.domain.details import MOST_PARTS, PartType
-from aforesaid.domain.literals import Role
 from aforesaid.errors import InvalidInput
 from aforesaid.server.api.params import Body, Identifier, Moment, Text
 

@@ -7,8 +7,8 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Response
 from pydantic import Field
 
+from aforesaid.domain.checks import Within
 from aforesaid.domain.details import MOST_PARTS
-from aforesaid.domain.literals import Within
 from aforesaid.errors import InvalidInput
 from aforesaid.front.handle import MOST_AT_ONCE
 from aforesaid.server.api.message_params import MessageBody, MessageFilter, PartBody, ToolCallBody

@@ -16,7 +16,7 @@ from typing import Annotated, Final, TypeVar
 from fastapi import Header, Response
 from pydantic import BaseModel
 
-from aforesaid.domain.memory_change import PutDerived
+from aforesaid.domain.memory import PutDerived
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import InvalidInput, SourcesChanged
 from aforesaid.server.auth import Credential

@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from pydantic import BaseModel
 
-from aforesaid.domain.literals import HitKind, Within
+from aforesaid.domain.checks import HitKind, Within
 from aforesaid.front.messages import MOST_AROUND
 from aforesaid.recall import DEFAULT_KINDS, Arms
 from aforesaid.server.api.message_params import MessageFilter

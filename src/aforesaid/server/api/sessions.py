@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from pydantic import BaseModel
 
-from aforesaid.domain.literals import Within
+from aforesaid.domain.checks import Within
 from aforesaid.server.api.params import PAGE, Limit, Person
 from aforesaid.server.dependencies import MemoryDep
 from aforesaid.server.shapes import SessionShape

@@ -7,7 +7,7 @@ from datetime import datetime
 from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
-from aforesaid.domain.literals import AlertKind, ComponentStatus
+from aforesaid.domain.checks import AlertKind, ComponentStatus
 from aforesaid.server.api.params import SpaceQuery
 from aforesaid.server.dependencies import MemoryDep, Overseer, Reader
 from aforesaid.server.shapes import Shape

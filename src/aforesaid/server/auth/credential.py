@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias, get_args
 
 from aforesaid.domain import checks
-from aforesaid.domain.known_ids import regular
+from aforesaid.domain.details import regular
 from aforesaid.domain.scope import DEFAULT_SPACE, is_direct
 from aforesaid.errors import NotFound, quoted
 from aforesaid.memory import Memory, UserMemory

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Final
 
 from pydantic import AwareDatetime, Field
 
-from aforesaid.domain.literals import Role
+from aforesaid.domain.checks import Role
 
 MOST: Final = 200
 """Maximum entries that an agent can ask for at once."""

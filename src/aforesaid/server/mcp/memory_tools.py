@@ -8,8 +8,8 @@ from typing import Annotated, Any, ClassVar, Final, Literal, Self
 from mcp.server.mcpserver import Context
 from pydantic import AwareDatetime, BaseModel, Field
 
+from aforesaid.domain.checks import Category, CategoryOrKind, HitKind, Kind, MemoryState
 from aforesaid.domain.hit import Hit
-from aforesaid.domain.literals import Category, CategoryOrKind, HitKind, Kind, MemoryState
 from aforesaid.domain.memory import MemoryRecord
 from aforesaid.server.api.params import cursor_of, number_of
 from aforesaid.server.mcp.access import AgentAccess

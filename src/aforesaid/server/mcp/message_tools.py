@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Final, Self
 from mcp.server.mcpserver import Context
 from pydantic import BaseModel, Field
 
-from aforesaid.domain.literals import Role
+from aforesaid.domain.checks import Role
 from aforesaid.domain.message import Message
 from aforesaid.domain.thread import Thread as ThreadRecord
 from aforesaid.server.api.message_params import MessageBody

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Self
 from mcp.server.mcpserver import Context
 from pydantic import BaseModel, Field
 
-from aforesaid.domain.clock import to_zone
+from aforesaid.domain.checks import to_zone
 from aforesaid.domain.memory import MemoryRecord
 from aforesaid.errors import NotFound
 from aforesaid.memory import UserMemory

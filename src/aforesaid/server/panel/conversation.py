@@ -11,11 +11,9 @@ from typing import Annotated, Final
 from fastapi import APIRouter, Depends
 from starlette.responses import Response
 
-from aforesaid.domain.checks import microseconds
-from aforesaid.domain.clock import to_zone
+from aforesaid.domain.checks import Within, microseconds, to_zone
 from aforesaid.domain.context_receipt import ContextReceipt
 from aforesaid.domain.details import Part, ToolCall
-from aforesaid.domain.literals import Within
 from aforesaid.domain.memory import MemoryRecord
 from aforesaid.domain.message import Message, Position
 from aforesaid.domain.scope import Scope, is_direct

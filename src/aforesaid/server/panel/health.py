@@ -10,7 +10,7 @@ from typing import Annotated, Final, NamedTuple
 from fastapi import APIRouter, Form
 from starlette.responses import Response
 
-from aforesaid.domain.literals import AlertKind
+from aforesaid.domain.checks import AlertKind
 from aforesaid.domain.report import Alert, Health
 from aforesaid.domain.scope import DEFAULT_SPACE
 from aforesaid.errors import NotFound

@@ -8,8 +8,7 @@ from typing import Annotated, Final, cast
 from fastapi import APIRouter, Depends, Form
 from starlette.responses import Response
 
-from aforesaid.domain.clock import to_zone
-from aforesaid.domain.literals import Category, CategoryOrKind
+from aforesaid.domain.checks import Category, CategoryOrKind, to_zone
 from aforesaid.domain.memory import USUAL_IMPORTANCE, MemoryRecord
 from aforesaid.domain.message import Message
 from aforesaid.memory import UserMemory

@@ -8,7 +8,7 @@ from typing import Annotated, Final, NamedTuple, cast
 
 from fastapi import Depends
 
-from aforesaid.domain.literals import Category, Kind, MemoryState
+from aforesaid.domain.checks import Category, Kind, MemoryState
 from aforesaid.domain.memory import CATEGORIES, KINDS, STATES, MemoryRecord
 from aforesaid.errors import InvalidInput
 from aforesaid.server.languages import N_, translate

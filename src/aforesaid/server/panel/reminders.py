@@ -9,7 +9,7 @@ from typing import Annotated, NamedTuple
 from fastapi import APIRouter, Form
 from starlette.responses import Response
 
-from aforesaid.domain.clock import to_zone
+from aforesaid.domain.checks import to_zone
 from aforesaid.domain.memory import MemoryRecord
 from aforesaid.errors import InvalidInput
 from aforesaid.server.dependencies import App

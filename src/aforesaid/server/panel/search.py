@@ -14,8 +14,8 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Query
 from starlette.responses import Response
 
+from aforesaid.domain.checks import HitKind, Role
 from aforesaid.domain.hit import Hit
-from aforesaid.domain.literals import HitKind, Role
 from aforesaid.errors import InvalidInput
 from aforesaid.recall import ARMS, DEFAULT_KINDS, KINDS, Turn
 from aforesaid.server.languages import translate

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from fastapi import APIRouter, HTTPException, Request
 from starlette.responses import Response
 
-from aforesaid.domain.literals import SettingValue
+from aforesaid.domain.checks import SettingValue
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.setting import EVERYBODY
 from aforesaid.profiles import Profile

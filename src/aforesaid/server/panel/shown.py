@@ -8,8 +8,7 @@ from datetime import UTC, date, datetime, tzinfo
 from hashlib import blake2b
 from typing import Any, Final
 
-from aforesaid.domain.clock import to_zone
-from aforesaid.domain.counting import counted
+from aforesaid.domain.checks import counted, to_zone
 from aforesaid.domain.memory import band
 from aforesaid.server.languages import current, plural, translate
 

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from aforesaid.domain.clock import to_zone
+from aforesaid.domain.checks import to_zone
 from aforesaid.domain.memory import MemoryRecord
 from aforesaid.server.panel.view import Person
 

@@ -23,8 +23,8 @@ from typing import Any, Final, NamedTuple
 
 from cachetools import LRUCache
 
+from aforesaid.domain.hit import MessageFilter
 from aforesaid.domain.message import Message
-from aforesaid.domain.message_filter import MessageFilter
 from aforesaid.domain.scope import Scope, chat_name, chat_thread
 from aforesaid.errors import NotFound
 from aforesaid.memory import Memory

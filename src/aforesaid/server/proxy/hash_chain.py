@@ -15,8 +15,8 @@ from collections.abc import Iterable
 from hashlib import blake2b
 from typing import Final, NamedTuple
 
+from aforesaid.domain.caches import TwoGenerationCache
 from aforesaid.domain.message import Message
-from aforesaid.domain.two_generation_cache import TwoGenerationCache
 from aforesaid.server.proxy.turns import Turn
 
 _HASH_BYTES: Final = 10

@@ -20,7 +20,7 @@ from cachetools import LRUCache
 from aforesaid.context import Context
 from aforesaid.domain.change import AddMessage, SetAside
 from aforesaid.domain.checks import MESSAGE_BYTES
-from aforesaid.domain.memory_change import AuditAccess
+from aforesaid.domain.memory import AuditAccess
 from aforesaid.domain.message import draft
 from aforesaid.errors import NotFound, quoted
 from aforesaid.memory import Memory

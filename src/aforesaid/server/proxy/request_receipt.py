@@ -8,8 +8,7 @@ from time import perf_counter
 
 from aforesaid.context.items import Item
 from aforesaid.context.sent import sections_of_items
-from aforesaid.domain.checks import moment
-from aforesaid.domain.clock import now
+from aforesaid.domain.checks import moment, now
 from aforesaid.domain.context_receipt import REQUEST, ContextReceipt, SentSection, new_receipt_id
 from aforesaid.domain.scope import Scope
 from aforesaid.models.tokens import counter_for

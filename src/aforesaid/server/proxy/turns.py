@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from aforesaid.domain.literals import Role
+from aforesaid.domain.checks import Role
 from aforesaid.domain.message import Message
 from aforesaid.server.proxy.app_prompts import own_words
 

@@ -9,8 +9,7 @@ from datetime import datetime
 from hashlib import blake2b
 from typing import Any, Final
 
-from aforesaid.domain.checks import moment
-from aforesaid.domain.clock import now
+from aforesaid.domain.checks import moment, now
 from aforesaid.domain.message import in_time_order
 from aforesaid.domain.scope import DEFAULT_SPACE
 from aforesaid.domain.summary import Summary

@@ -9,12 +9,10 @@ from datetime import datetime, timedelta
 from typing import Any, TypeVar, cast
 
 from aforesaid.domain.change import AddMessage, AddNoteVectors, AddVectors, Change
-from aforesaid.domain.checks import moment
-from aforesaid.domain.clock import now
+from aforesaid.domain.checks import moment, now
 from aforesaid.domain.message import Draft, Message, new_version, no_such_version, repeats
 from aforesaid.domain.receipt import Repeated, Result, Stored
-from aforesaid.domain.scope import Scope
-from aforesaid.domain.session import SESSION_SILENCE, Session, automatic_name, opening_message, place
+from aforesaid.domain.scope import SESSION_SILENCE, Scope, Session, automatic_name, opening_message, place
 from aforesaid.domain.transfer import Restore, Restored, as_expected, draft_of
 from aforesaid.errors import InvalidInput, quoted
 from aforesaid.store.contract import Progress

@@ -8,13 +8,12 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import islice
 
-from aforesaid.domain.agenda import Ahead, Backlog, Entry, Passed
+from aforesaid.domain.checks import Timely
 from aforesaid.domain.context_receipt import ContextReceipt
-from aforesaid.domain.literals import Timely
 from aforesaid.domain.memory import Derived, Facts, MemoryRecord, MemoryVersion, Tombstone, Unextracted
 from aforesaid.domain.message import Message, in_time_order
 from aforesaid.domain.report import MemoryCount
-from aforesaid.domain.scope import Scope
+from aforesaid.domain.scope import Ahead, Backlog, Entry, Passed, Scope
 from aforesaid.domain.summary import Summary
 from aforesaid.errors import NotFound, quoted
 from aforesaid.store import questions

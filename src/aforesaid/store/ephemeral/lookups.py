@@ -6,10 +6,10 @@ from collections.abc import Callable, Hashable, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
-from aforesaid.domain.agenda import Entry
 from aforesaid.domain.memory import MemoryRecord
 from aforesaid.domain.message import Message
 from aforesaid.domain.report import AuditEntry
+from aforesaid.domain.scope import Entry
 from aforesaid.domain.summary import Summary
 from aforesaid.domain.transfer import MemoryRow, purged_by
 from aforesaid.store.ephemeral.retention import OLD

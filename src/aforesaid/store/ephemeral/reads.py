@@ -8,17 +8,15 @@ from collections.abc import Iterator
 from datetime import UTC, date
 from itertools import chain, islice
 
-from aforesaid.domain.checks import EARLIEST, LARGEST, LATEST, moment
-from aforesaid.domain.known_ids import is_regular
-from aforesaid.domain.literals import Within
+from aforesaid.domain.checks import EARLIEST, LARGEST, LATEST, Within, moment
+from aforesaid.domain.details import is_regular
+from aforesaid.domain.hit import Unembedded
+from aforesaid.domain.memory import NoteKey, UnembeddedNote
 from aforesaid.domain.message import Message, Position, in_time_order
-from aforesaid.domain.note import NoteKey, UnembeddedNote
 from aforesaid.domain.report import Activity, AuditEntry, Ledger, Setting, Stats
-from aforesaid.domain.scope import Scope
-from aforesaid.domain.session import Session
+from aforesaid.domain.scope import Scope, Session
 from aforesaid.domain.setting import EVERYBODY
 from aforesaid.domain.thread import Thread, newest_first, threads_after, threads_of
-from aforesaid.domain.vector import Unembedded
 from aforesaid.errors import NotFound, quoted
 from aforesaid.store import questions
 from aforesaid.store.ephemeral.known_reads import summaries_of

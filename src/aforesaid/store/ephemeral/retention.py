@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from typing import Any, Final
 
+from aforesaid.domain.change import Discardable
 from aforesaid.domain.checks import moment
-from aforesaid.domain.retention import Discardable
 from aforesaid.domain.summary import Summary
 from aforesaid.store import questions
 from aforesaid.store.ephemeral.known_reads import below

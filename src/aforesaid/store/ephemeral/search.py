@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from itertools import islice
 
-from aforesaid.domain.checks import moment
-from aforesaid.domain.clock import now
-from aforesaid.domain.hit import Hit
-from aforesaid.domain.memory import MemoryRecord
-from aforesaid.domain.message_filter import EVERY_MESSAGE
-from aforesaid.domain.note import NoteKey, NoteMatch
+from aforesaid.domain.checks import moment, now
+from aforesaid.domain.hit import EVERY_MESSAGE, Hit, Similar
+from aforesaid.domain.memory import MemoryRecord, NoteKey, NoteMatch
 from aforesaid.domain.scope import Scope, is_direct
 from aforesaid.domain.summary import Summary
-from aforesaid.domain.vector import Similar
 from aforesaid.store import questions
 from aforesaid.store.ephemeral.known_reads import below
 from aforesaid.store.ephemeral.reader import Index, Reader

@@ -8,17 +8,13 @@ from dataclasses import dataclass, field, fields
 from datetime import date, datetime
 from typing import Final, TypeAlias, TypeVar
 
-from aforesaid.domain.agenda import Entry as Planned
-from aforesaid.domain.agenda import Subject
-from aforesaid.domain.checks import microseconds
+from aforesaid.domain.checks import Within, microseconds
 from aforesaid.domain.context_receipt import ContextReceipt
-from aforesaid.domain.literals import Within
-from aforesaid.domain.memory import Derived, Facts, MemoryRecord, MemoryVersion, Tombstone
+from aforesaid.domain.memory import Derived, Facts, MemoryRecord, MemoryVersion, NoteKey, Tombstone
 from aforesaid.domain.message import Message, message_hash
-from aforesaid.domain.note import NoteKey
 from aforesaid.domain.report import AuditEntry, Setting
-from aforesaid.domain.scope import Scope
-from aforesaid.domain.session import Session, SessionBounds
+from aforesaid.domain.scope import Entry as Planned
+from aforesaid.domain.scope import Scope, Session, SessionBounds, Subject
 from aforesaid.domain.summary import Summary
 from aforesaid.errors import NotFound, quoted
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from aforesaid.domain.checks import moment
-from aforesaid.domain.clock import now
-from aforesaid.domain.memory import Tombstone
-from aforesaid.domain.note import NoteKey
+from aforesaid.domain.checks import moment, now
+from aforesaid.domain.memory import NoteKey, Tombstone
 from aforesaid.domain.report import AuditEntry
 from aforesaid.domain.scope import Scope
 from aforesaid.store.ephemeral import erasing

@@ -10,16 +10,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final, TypeVar, cast
 
-from aforesaid.domain.change import AddMessage, Change, PutSetting, Spend
-from aforesaid.domain.checks import LARGEST, moment
-from aforesaid.domain.clock import now
-from aforesaid.domain.memory_change import AuditAccess
+from aforesaid.domain.change import AddMessage, Change, PutMark, PutSetting, Spend
+from aforesaid.domain.checks import LARGEST, moment, now
+from aforesaid.domain.memory import AuditAccess
 from aforesaid.domain.message import Message, in_time_order, sequence_number
 from aforesaid.domain.receipt import Receipt, Result
 from aforesaid.domain.report import Component, Setting, Verification
-from aforesaid.domain.retention import PutMark
-from aforesaid.domain.scope import Scope
-from aforesaid.domain.session import SESSION_SILENCE
+from aforesaid.domain.scope import SESSION_SILENCE, Scope
 from aforesaid.domain.thread import Thread, joined, newest_first, threads_after, threads_of
 from aforesaid.domain.transfer import Purged, Row
 from aforesaid.errors import NotFound, StoreClosed, StoreError, StoreUnavailable

@@ -13,9 +13,8 @@ from aforesaid.domain.change import AddMessage
 from aforesaid.domain.checks import microseconds
 from aforesaid.domain.message import Draft, Message, in_time_order, sequence_number
 from aforesaid.domain.receipt import Receipt, Repeated, Stored
-from aforesaid.domain.scope import Scope
-from aforesaid.domain.session import opening_message
-from aforesaid.domain.summary_change import Advance
+from aforesaid.domain.scope import Scope, opening_message
+from aforesaid.domain.summary import Advance
 from aforesaid.errors import AforesaidError, InvalidInput, NotFound, SourcesChanged, StoreError
 from aforesaid.store import questions
 from aforesaid.store.contract import Store

@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Any, Final, Self, TypeAlias, TypeVar, cast
 
 from aforesaid.domain.change import Change
-from aforesaid.domain.checks import moment
-from aforesaid.domain.clock import now
+from aforesaid.domain.checks import moment, now
 from aforesaid.domain.receipt import Receipt
 from aforesaid.domain.report import Check, Component, Stats, Verification
 from aforesaid.domain.scope import Scope

@@ -13,8 +13,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, Final, Literal, NamedTuple, TypeAlias
 
-from aforesaid.domain.checks import moment
-from aforesaid.domain.clock import now
+from aforesaid.domain.checks import moment, now
 from aforesaid.errors import StoreDamaged, StoreRefused, StoreTooNew
 from aforesaid.store.journalled.layout import Header, Put
 from aforesaid.store.journalled.lines import CHECK, DamagedRecord, Record, check_of, salvaged, sealed, unsealed

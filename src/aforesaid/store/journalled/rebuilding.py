@@ -8,10 +8,10 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Final
 
-from aforesaid.domain.clock import now
+from aforesaid.domain.checks import now
+from aforesaid.domain.memory import NoteKey
 from aforesaid.domain.message import Message
-from aforesaid.domain.note import NoteKey
-from aforesaid.domain.session import SESSION_SILENCE, Session, opening_message
+from aforesaid.domain.scope import SESSION_SILENCE, Session, opening_message
 from aforesaid.store.ephemeral.state import KeptSession, Name, State
 from aforesaid.store.journalled.layout import DamagedFile
 from aforesaid.store.journalled.loading import derive_threads

@@ -9,15 +9,13 @@ from datetime import date, datetime
 from operator import attrgetter
 from typing import Any, Final, TypeAlias
 
-from aforesaid.domain.agenda import Entry as Planned
-from aforesaid.domain.agenda import Subject
 from aforesaid.domain.context_receipt import ContextReceipt
 from aforesaid.domain.details import canonical_details
-from aforesaid.domain.memory import Derived, Facts, MemoryRecord, MemoryVersion, Tombstone
+from aforesaid.domain.memory import Derived, Facts, MemoryRecord, MemoryVersion, NoteKey, Tombstone
 from aforesaid.domain.message import Message, message_id
-from aforesaid.domain.note import NoteKey
 from aforesaid.domain.report import AuditEntry, Setting
-from aforesaid.domain.session import Session
+from aforesaid.domain.scope import Entry as Planned
+from aforesaid.domain.scope import Session, Subject
 from aforesaid.domain.summary import Summary
 from aforesaid.store.ephemeral.state import Entry, KeptSession, Name, State
 from aforesaid.store.journalled.codec import decode, encode

@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from aforesaid.domain.agenda import Entry
 from aforesaid.domain.report import Stats
+from aforesaid.domain.scope import Entry
 from aforesaid.store import questions, records
 from aforesaid.store.dialects import for_postgres
 from aforesaid.store.operations import performers

@@ -7,8 +7,7 @@ from typing import Final
 
 from aforesaid.domain.message import Draft, Message, repeats
 from aforesaid.domain.receipt import Repeated, Stored
-from aforesaid.domain.scope import is_direct
-from aforesaid.domain.session import automatic_name, opening_message
+from aforesaid.domain.scope import automatic_name, is_direct, opening_message
 from aforesaid.domain.transfer import Restored
 from aforesaid.errors import NotFound
 from aforesaid.store import records

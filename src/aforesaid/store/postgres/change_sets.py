@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from inspect import isawaitable
 from typing import Any, Final, NamedTuple, TypeVar, cast
 
-from aforesaid.domain.change import AddNoteVectors, AddVectors, Change
+from aforesaid.domain.change import AddNoteVectors, AddVectors, Change, Discard, Discarded
 from aforesaid.domain.receipt import Result, Stored
-from aforesaid.domain.retention import Discard, Discarded
 from aforesaid.domain.transfer import as_expected
 from aforesaid.store.contract import Progress
 from aforesaid.store.dialects import for_postgres

@@ -7,8 +7,8 @@ from itertools import islice
 from typing import Final
 
 from aforesaid.domain.change import AddNoteVectors
-from aforesaid.domain.clock import now
-from aforesaid.domain.note import NoteKey, NoteKind, NoteMatch, UnembeddedNote
+from aforesaid.domain.checks import now
+from aforesaid.domain.memory import NoteKey, NoteKind, NoteMatch, UnembeddedNote
 from aforesaid.domain.scope import Scope
 from aforesaid.store import questions
 from aforesaid.store.hashed import number_of

@@ -12,9 +12,8 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from aforesaid.domain.hit import Hit
-from aforesaid.domain.literals import Within
-from aforesaid.domain.message_filter import EVERY_MESSAGE
+from aforesaid.domain.checks import Within
+from aforesaid.domain.hit import EVERY_MESSAGE, Hit
 from aforesaid.domain.scope import Scope, is_direct
 from aforesaid.store import questions
 from aforesaid.store.columns import ColumnRow, Columns, Roll, columns_of

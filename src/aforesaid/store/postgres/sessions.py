@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from aforesaid.domain.message import Draft
-from aforesaid.domain.scope import Scope
-from aforesaid.domain.session import SessionBounds, automatic_name, opening_message, place
+from aforesaid.domain.scope import Scope, SessionBounds, automatic_name, opening_message, place
 from aforesaid.errors import InvalidInput, quoted
 from aforesaid.store.checksums import POSTGRES as CHECKSUMS
 from aforesaid.store.postgres.queries import Row, insert_rows, over_rows

@@ -11,9 +11,8 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from aforesaid.domain.message_filter import EVERY_MESSAGE
+from aforesaid.domain.hit import EVERY_MESSAGE, Similar
 from aforesaid.domain.scope import is_direct
-from aforesaid.domain.vector import Similar
 from aforesaid.store import questions
 from aforesaid.store.columns import Growing, places_of
 from aforesaid.store.dialects import for_postgres

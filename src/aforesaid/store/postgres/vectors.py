@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from aforesaid.domain.change import AddVectors
-from aforesaid.domain.vector import Unembedded
+from aforesaid.domain.hit import Unembedded
 from aforesaid.store import questions
 from aforesaid.store.dialects import for_postgres
 from aforesaid.store.hashed import content_hash

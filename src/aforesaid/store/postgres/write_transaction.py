@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from aforesaid.domain.clock import now
+from aforesaid.domain.checks import now
 from aforesaid.domain.scope import Scope
 from aforesaid.store.checksums import POSTGRES as CHECKSUMS
 from aforesaid.store.dialects import for_postgres

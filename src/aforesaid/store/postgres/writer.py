@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from aforesaid.domain.clock import now
+from aforesaid.domain.checks import now
 from aforesaid.domain.receipt import Receipt
 from aforesaid.errors import AforesaidError, StoreClosed, StoreError, StoreUnavailable
 from aforesaid.store.contract import Progress

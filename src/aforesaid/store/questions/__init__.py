@@ -19,15 +19,13 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Final
 
-from aforesaid.domain.agenda import Ahead, Backlog, Entry, Subject
+from aforesaid.domain.change import Discardable
+from aforesaid.domain.checks import Within
 from aforesaid.domain.context_receipt import ContextReceipt
-from aforesaid.domain.literals import Within
+from aforesaid.domain.hit import EVERY_MESSAGE, MessageFilter
 from aforesaid.domain.message import Message, Position
-from aforesaid.domain.message_filter import EVERY_MESSAGE, MessageFilter
 from aforesaid.domain.report import Activity, AuditEntry, Ledger, ListedUser, Setting, SpaceTotals, Stats, User
-from aforesaid.domain.retention import Discardable
-from aforesaid.domain.scope import Scope
-from aforesaid.domain.session import Session
+from aforesaid.domain.scope import Ahead, Backlog, Entry, Scope, Session, Subject
 from aforesaid.domain.thread import Thread
 from aforesaid.store.questions.base import (
     OfScope,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import date, datetime
 
-from aforesaid.domain.literals import Timely
+from aforesaid.domain.checks import Timely
 from aforesaid.domain.memory import Derived, Facts, MemoryRecord, MemoryVersion, Tombstone, Unextracted
 from aforesaid.domain.message import Message
 from aforesaid.domain.report import MemoryCount

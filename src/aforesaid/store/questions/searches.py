@@ -6,11 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from aforesaid.domain.hit import Hit
-from aforesaid.domain.literals import Within
-from aforesaid.domain.message_filter import EVERY_MESSAGE, MessageFilter
-from aforesaid.domain.note import NoteMatch, UnembeddedNote
-from aforesaid.domain.vector import Similar, Unembedded
+from aforesaid.domain.checks import Within
+from aforesaid.domain.hit import EVERY_MESSAGE, Hit, MessageFilter, Similar, Unembedded
+from aforesaid.domain.memory import NoteMatch, UnembeddedNote
 from aforesaid.store.questions.base import OfScope, OfScopeShort, Question
 from aforesaid.store.ranking import TextMatches
 

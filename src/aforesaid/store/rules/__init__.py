@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from aforesaid.domain import change, memory_change, summary_change, transfer
+from aforesaid.domain import change, memory, summary, transfer
+from aforesaid.domain.change import Discard, PutMark
 from aforesaid.domain.context_receipt import ContextReceipt
 from aforesaid.domain.memory import Facts
 from aforesaid.domain.report import AuditEntry
-from aforesaid.domain.retention import Discard, PutMark
 from aforesaid.domain.transfer import Restore, Restored, as_expected
 from aforesaid.store.rules import agenda, known, memories, summaries
 from aforesaid.store.rules.driving import Rule
@@ -48,17 +48,17 @@ RULES: Final[Mapping[type, Callable[[Any], Rule[Any]]]] = {
     change.SetAside: set_aside,
     change.Archive: summaries.archive,
     change.RollBack: summaries.roll_back,
-    summary_change.AddView: summaries.add_view,
-    summary_change.Revise: summaries.revise,
-    summary_change.Advance: agenda.advance,
-    summary_change.FinishEntry: agenda.finish_entry,
-    memory_change.AddMemory: memories.add,
-    memory_change.ChangeMemory: memories.change,
-    memory_change.CountMemory: memories.count,
-    memory_change.Forget: known.forget,
-    memory_change.PutDerived: known.put_derived,
-    memory_change.MarkExtracted: known.mark_extracted,
-    memory_change.AuditAccess: known.audit_access,
+    summary.AddView: summaries.add_view,
+    summary.Revise: summaries.revise,
+    summary.Advance: agenda.advance,
+    summary.FinishEntry: agenda.finish_entry,
+    memory.AddMemory: memories.add,
+    memory.ChangeMemory: memories.change,
+    memory.CountMemory: memories.count,
+    memory.Forget: known.forget,
+    memory.PutDerived: known.put_derived,
+    memory.MarkExtracted: known.mark_extracted,
+    memory.AuditAccess: known.audit_access,
     change.PutFacts: known.put_facts,
     change.PutSetting: known.put_setting,
     change.Spend: known.spend,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from aforesaid.domain.agenda import Entry, Subject, Touch
-from aforesaid.domain.summary_change import Advance, FinishEntry
+from aforesaid.domain.scope import Entry, Subject, Touch
+from aforesaid.domain.summary import Advance, FinishEntry
 from aforesaid.domain.transfer import DayRow, Restored
 from aforesaid.errors import SourcesChanged
 from aforesaid.store.questions import PlannedEntry

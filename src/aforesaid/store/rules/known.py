@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from aforesaid.domain.change import KeepReceipt, PutFacts, PutSetting, Spend
-from aforesaid.domain.checks import EARLIEST, LATEST, microseconds, moment
-from aforesaid.domain.clock import now
+from aforesaid.domain.change import KeepReceipt, PutFacts, PutMark, PutSetting, Spend
+from aforesaid.domain.checks import EARLIEST, LATEST, microseconds, moment, now
 from aforesaid.domain.context_receipt import ContextReceipt
-from aforesaid.domain.memory import Derived, Facts, Tombstone
-from aforesaid.domain.memory_change import AuditAccess, Forget, MarkExtracted, PutDerived
-from aforesaid.domain.note import NoteKey
+from aforesaid.domain.memory import AuditAccess, Derived, Facts, Forget, MarkExtracted, NoteKey, PutDerived, Tombstone
 from aforesaid.domain.report import AuditEntry, Setting
-from aforesaid.domain.retention import PutMark
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.transfer import ForgottenRow, Restored, SessionRow, SettingRow, SpendingRow, UserRow, VectorOf
 from aforesaid.errors import SourcesChanged, quoted

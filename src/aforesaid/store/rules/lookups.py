@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Literal, NamedTuple, TypeAlias
 
-from aforesaid.domain.agenda import Entry, Subject
 from aforesaid.domain.memory import MemoryRecord
 from aforesaid.domain.report import AuditEntry
+from aforesaid.domain.scope import Entry, Subject
 from aforesaid.domain.summary import Summary
 from aforesaid.store.questions import OfScope, OfSpace, Question
 

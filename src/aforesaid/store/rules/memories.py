@@ -5,10 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 
-from aforesaid.domain.checks import microseconds, moment
-from aforesaid.domain.clock import now
-from aforesaid.domain.memory import MemoryDraft, MemoryRecord, MemoryVersion, about_in, kind_of
-from aforesaid.domain.memory_change import SOURCES_KEPT, AddMemory, ChangeMemory, CountMemory
+from aforesaid.domain.checks import microseconds, moment, now
+from aforesaid.domain.memory import (
+    SOURCES_KEPT,
+    AddMemory,
+    ChangeMemory,
+    CountMemory,
+    MemoryDraft,
+    MemoryRecord,
+    MemoryVersion,
+    about_in,
+    kind_of,
+)
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.transfer import MemoryRow, Restored, SuccessorRow
 from aforesaid.errors import NotFound, SourcesChanged

@@ -13,15 +13,11 @@ from dataclasses import replace
 from datetime import date
 from typing import NamedTuple
 
-from aforesaid.domain.agenda import Entry, Subject
 from aforesaid.domain.change import SetAside, Withdraw
-from aforesaid.domain.checks import microseconds, moment
-from aforesaid.domain.clock import now
-from aforesaid.domain.counting import counted
-from aforesaid.domain.memory import EDITED, TAKEN_BACK
-from aforesaid.domain.memory_change import ChangeMemory
+from aforesaid.domain.checks import counted, microseconds, moment, now
+from aforesaid.domain.memory import EDITED, TAKEN_BACK, ChangeMemory
 from aforesaid.domain.message import Draft, Message
-from aforesaid.domain.scope import Scope, is_direct
+from aforesaid.domain.scope import Entry, Scope, Subject, is_direct
 from aforesaid.domain.summary import Summary
 from aforesaid.domain.transfer import Purged
 from aforesaid.store.questions import Memories, MessagesByNumber, VersionsOf

@@ -6,8 +6,8 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
+from aforesaid.domain.change import Discard, Discardable, Discarded
 from aforesaid.domain.checks import moment
-from aforesaid.domain.retention import Discard, Discardable, Discarded
 from aforesaid.domain.scope import Scope
 from aforesaid.store.rules.driving import Rule, ask
 from aforesaid.store.rules.lookups import ChunkMessages, OldRow, OldRows, OldTable, TakenBackBefore

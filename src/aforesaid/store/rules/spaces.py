@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from aforesaid.domain.change import AddMessage, AddNoteVectors, AddVectors, Archive, Change, Spend
-from aforesaid.domain.memory_change import AddMemory, ChangeMemory
-from aforesaid.domain.retention import Discard, PutMark
-from aforesaid.domain.summary_change import AddView, Advance, FinishEntry
+from aforesaid.domain.change import AddMessage, AddNoteVectors, AddVectors, Archive, Change, Discard, PutMark, Spend
+from aforesaid.domain.memory import AddMemory, ChangeMemory
+from aforesaid.domain.summary import AddView, Advance, FinishEntry
 from aforesaid.domain.transfer import MemoryRow, Restore, Row, SessionRow, SummaryRow
 from aforesaid.store.rules.agenda import processed_space
 

@@ -7,11 +7,9 @@ from dataclasses import replace
 from typing import Final
 
 from aforesaid.domain.change import Archive, RollBack
-from aforesaid.domain.checks import microseconds, moment
-from aforesaid.domain.clock import now
+from aforesaid.domain.checks import microseconds, moment, now
 from aforesaid.domain.scope import Scope
-from aforesaid.domain.summary import CONTINUED, Summary, SummaryDraft, ViewDraft
-from aforesaid.domain.summary_change import AddView, Revise
+from aforesaid.domain.summary import CONTINUED, AddView, Revise, Summary, SummaryDraft, ViewDraft
 from aforesaid.domain.transfer import Restored, SummaryRow
 from aforesaid.errors import NotFound, SourcesChanged
 from aforesaid.store.questions import MessagesByNumber, Summaries, SummaryById

@@ -11,12 +11,11 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Generic, TypeVar
 
-from aforesaid.domain.agenda import Entry
+from aforesaid.domain.change import Discardable
 from aforesaid.domain.context_receipt import ContextReceipt
 from aforesaid.domain.memory import Derived, Facts, MemoryRecord, MemoryVersion
 from aforesaid.domain.report import Setting
-from aforesaid.domain.retention import Discardable
-from aforesaid.domain.scope import Scope
+from aforesaid.domain.scope import Entry, Scope
 from aforesaid.domain.summary import Summary
 from aforesaid.domain.transfer import SessionRow, VectorOf
 from aforesaid.store.rules.lookups import OldRow

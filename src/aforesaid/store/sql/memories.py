@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any, Final
 
-from aforesaid.domain.checks import microseconds, moment
-from aforesaid.domain.literals import Timely
+from aforesaid.domain.checks import Timely, microseconds, moment
 from aforesaid.domain.memory import MemoryRecord, MemoryVersion, Unextracted
 from aforesaid.domain.report import MemoryCount
 from aforesaid.domain.scope import Scope

@@ -6,13 +6,11 @@ import json
 from datetime import timedelta
 from typing import Final
 
-from aforesaid.domain.checks import LARGEST, microseconds, moment
-from aforesaid.domain.literals import Within
+from aforesaid.domain.checks import LARGEST, Within, microseconds, moment
+from aforesaid.domain.hit import EVERY_MESSAGE, MessageFilter, Scalar
 from aforesaid.domain.message import Message, Position, sequence_number
-from aforesaid.domain.message_filter import EVERY_MESSAGE, MessageFilter, Scalar
 from aforesaid.domain.report import Activity, Ledger
-from aforesaid.domain.scope import Scope, is_direct
-from aforesaid.domain.session import Session
+from aforesaid.domain.scope import Scope, Session, is_direct
 from aforesaid.domain.thread import LAST_TEXT, Thread, unknown_thread
 from aforesaid.errors import NotFound, quoted
 from aforesaid.store import questions, records

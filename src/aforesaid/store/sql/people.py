@@ -6,7 +6,7 @@ from typing import Final
 
 from aforesaid.domain.checks import moment
 from aforesaid.domain.context_receipt import ContextReceipt, read_receipt
-from aforesaid.domain.known_ids import is_regular
+from aforesaid.domain.details import is_regular
 from aforesaid.domain.report import ListedUser, SpaceTotals, User
 from aforesaid.domain.setting import EVERYBODY
 from aforesaid.store import questions, records

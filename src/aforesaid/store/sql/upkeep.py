@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from aforesaid.domain.agenda import Ahead, Backlog, Entry, Passed
+from aforesaid.domain.change import Discardable
 from aforesaid.domain.checks import moment
-from aforesaid.domain.retention import Discardable
+from aforesaid.domain.scope import Ahead, Backlog, Entry, Passed
 from aforesaid.store import questions, records
 from aforesaid.store.rules.lookups import OldTable
 from aforesaid.store.rules.writes import EraseOldRows

@@ -6,7 +6,7 @@ import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final, Protocol
 
-from aforesaid.domain.clock import now
+from aforesaid.domain.checks import now
 from aforesaid.domain.context_receipt import receipt_details
 from aforesaid.domain.memory import MemoryRecord
 from aforesaid.domain.scope import Scope

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import apsw
 
-from aforesaid.domain.agenda import Entry
+from aforesaid.domain.scope import Entry
 from aforesaid.store import questions, records
 from aforesaid.store.dialects import for_sqlite
 from aforesaid.store.operations import performers

@@ -10,9 +10,9 @@ from typing import Final, NamedTuple
 
 import apsw
 
+from aforesaid.domain.caches import named_tuples
 from aforesaid.domain.change import AddMessages
 from aforesaid.domain.checks import EARLIEST
-from aforesaid.domain.fast_constructor import named_tuples
 from aforesaid.domain.message import Draft, message_hashes
 from aforesaid.domain.receipt import Repeated, Stored
 from aforesaid.domain.scope import is_direct

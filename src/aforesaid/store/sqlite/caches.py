@@ -17,11 +17,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import apsw
 
-from aforesaid.domain.literals import Within
-from aforesaid.domain.message_filter import EVERY_MESSAGE, MessageFilter
+from aforesaid.domain.caches import TwoGenerationCache
+from aforesaid.domain.checks import Within
+from aforesaid.domain.hit import EVERY_MESSAGE, MessageFilter, Similar
 from aforesaid.domain.scope import Scope, is_direct
-from aforesaid.domain.two_generation_cache import TwoGenerationCache
-from aforesaid.domain.vector import Similar
 from aforesaid.store import questions
 from aforesaid.store.columns import Columns, Roll
 from aforesaid.store.dialects import for_sqlite

@@ -7,8 +7,8 @@ from typing import Final
 import apsw
 
 from aforesaid.domain.change import AddNoteVectors
-from aforesaid.domain.clock import now
-from aforesaid.domain.note import NoteKey, NoteKind, NoteMatch, UnembeddedNote
+from aforesaid.domain.checks import now
+from aforesaid.domain.memory import NoteKey, NoteKind, NoteMatch, UnembeddedNote
 from aforesaid.store import questions
 from aforesaid.store.notes import MOST_SOURCES, RankedNote, number_of, rank_notes, similarities
 from aforesaid.store.records import Row

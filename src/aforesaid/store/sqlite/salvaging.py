@@ -12,8 +12,7 @@ from typing import Final, cast
 
 import apsw
 
-from aforesaid.domain.checks import moment
-from aforesaid.domain.literals import Role
+from aforesaid.domain.checks import Role, moment
 from aforesaid.domain.message import Message, message_hash, message_id
 from aforesaid.domain.transfer import MemoryRow, Row, SummaryRow
 from aforesaid.errors import AforesaidError, StoreDamaged, StoreRefused

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from aforesaid.domain.message import Draft
-from aforesaid.domain.session import SessionBounds, automatic_name, opening_message, place
+from aforesaid.domain.scope import SessionBounds, automatic_name, opening_message, place
 from aforesaid.errors import InvalidInput, quoted
 from aforesaid.store.checksums import SQLITE as CHECKSUMS
 from aforesaid.store.sqlite import rows

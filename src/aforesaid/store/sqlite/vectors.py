@@ -9,8 +9,8 @@ from typing import Final
 import apsw
 
 from aforesaid.domain.change import AddVectors
+from aforesaid.domain.hit import Unembedded
 from aforesaid.domain.scope import Scope
-from aforesaid.domain.vector import Unembedded
 from aforesaid.store import questions
 from aforesaid.store.dialects import for_sqlite
 from aforesaid.store.hashed import content_hash

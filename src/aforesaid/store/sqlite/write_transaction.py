@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import apsw
 
-from aforesaid.domain.clock import now
+from aforesaid.domain.checks import now
 from aforesaid.domain.scope import Scope
 from aforesaid.store.checksums import SQLITE as CHECKSUMS
 from aforesaid.store.dialects import for_sqlite

@@ -10,7 +10,7 @@ from typing import Final, TypeVar
 
 import apsw
 
-from aforesaid.domain.clock import now
+from aforesaid.domain.checks import now
 from aforesaid.domain.receipt import Receipt
 from aforesaid.domain.transfer import Purged
 from aforesaid.errors import AforesaidError, InvalidInput, NotFound, SourcesChanged, StoreBusy, StoreError, StoreFailed

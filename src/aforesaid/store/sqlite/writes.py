@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from aforesaid.domain.checks import microseconds
-from aforesaid.domain.note import NoteKey
+from aforesaid.domain.memory import NoteKey
 from aforesaid.store import records
 from aforesaid.store.checksums import SQLITE as CHECKSUMS
 from aforesaid.store.hashed import content_hash

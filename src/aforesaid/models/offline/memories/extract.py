@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 from datetime import timedelta
 from typing import Final, NamedTuple
 
-from aforesaid.domain.literals import Category
+from aforesaid.domain.checks import Category
 from aforesaid.domain.memory import MOST_IMPORTANCE
 from aforesaid.models.offline.memories.introductions import introduction
 from aforesaid.models.offline.memories.keys import claim_of

@@ -15,7 +15,7 @@ from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any, Final
 
-from aforesaid.domain.text_caches import holds_texts
+from aforesaid.domain.caches import holds_texts
 from aforesaid.text.languages import ENGLISH, LATIN_LANGUAGES, guess_language
 from aforesaid.text.sentences import is_question, is_role_play, reports_somebody, split_sentences, without_quotes
 from aforesaid.text.words import fold, fold_for_patterns

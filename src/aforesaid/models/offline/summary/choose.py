@@ -8,7 +8,7 @@ from heapq import heapify, heappop, heappush
 from math import inf
 from typing import Final
 
-from aforesaid.domain.text_caches import holds_texts
+from aforesaid.domain.caches import holds_texts
 from aforesaid.models.offline.summary.centrality import centrality
 from aforesaid.models.offline.summary.signals import Sentence, Weighed, weigh
 from aforesaid.text.sentences import is_question

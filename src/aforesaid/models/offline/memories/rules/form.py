@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Literal, NamedTuple
 
-from aforesaid.domain.literals import Category
+from aforesaid.domain.checks import Category
 from aforesaid.text.times.days import Direction
 
 
