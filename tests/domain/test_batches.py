@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from aforesaid.collector import collector_paused
+from aforesaid.background import collector_paused
 from aforesaid.domain.checks import Role
 from aforesaid.domain.details import KnownIds
 from aforesaid.domain.message import Draft, NewMessage, draft, draft_of_new, message_hashes, plain_drafts

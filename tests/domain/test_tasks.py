@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from aforesaid.tasks import beside, end
+from aforesaid.background import beside, end
 
 
 async def test_a_task_is_over_when_its_end_was_waited_for() -> None:

@@ -17,8 +17,7 @@ from aforesaid.memory import Memory, UserMemory
 from aforesaid.models.embed import DeterministicEmbedder
 from aforesaid.store import questions
 from aforesaid.telemetry import OWN, SECONDS, Key, Metrics, OperationMetrics, unmeasured
-from aforesaid.telemetry.metrics import between
-from aforesaid.telemetry.throttled_log import ThrottledLog
+from aforesaid.telemetry.metrics import ThrottledLog, between
 from intercepting import intercept
 
 DELEGATES = {"ingest_message", "get_memories", "close", "health"}

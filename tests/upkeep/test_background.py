@@ -10,11 +10,10 @@ from pathlib import Path
 import pytest
 
 import aforesaid
-from aforesaid.background import BackgroundLoop, BackgroundLoops
+from aforesaid.background import BackgroundLoop, BackgroundLoops, SingleFlight, close_all
 from aforesaid.errors import AforesaidError, StoreClosed, StoreUnavailable
 from aforesaid.models.embed import DeterministicEmbedder, Vectors
 from aforesaid.store import questions
-from aforesaid.tasks import SingleFlight, close_all
 from intercepting import intercept
 
 

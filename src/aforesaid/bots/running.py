@@ -10,11 +10,11 @@ from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
+from aforesaid.background import end
 from aforesaid.bots.bot_session import BotSession
 from aforesaid.bots.contract import Platform
 from aforesaid.bots.heartbeat import Heartbeat
 from aforesaid.errors import PlatformUnavailable
-from aforesaid.tasks import end
 
 if TYPE_CHECKING:
     from aforesaid.memory import Memory

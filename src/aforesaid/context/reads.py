@@ -9,6 +9,7 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol, TypeVar
 
+from aforesaid.background import begin
 from aforesaid.domain.checks import Within
 from aforesaid.domain.memory import MemoryRecord
 from aforesaid.domain.message import Message, Position
@@ -17,7 +18,6 @@ from aforesaid.domain.summary import Summary
 from aforesaid.profiles.recipe import Recipe
 from aforesaid.recall import Begun, Recall
 from aforesaid.store import Store, questions
-from aforesaid.tasks import begin
 
 T = TypeVar("T")
 

@@ -11,6 +11,7 @@ from dataclasses import replace
 from datetime import date
 from typing import TYPE_CHECKING, Any, Final
 
+from aforesaid.background import SingleFlight
 from aforesaid.digest.important import ImportantMemory, important_memories
 from aforesaid.digest.leases import Leases
 from aforesaid.digest.material import shown_numbers
@@ -25,7 +26,6 @@ from aforesaid.errors import ModelError
 from aforesaid.models.embed import Embedder
 from aforesaid.models.embed.message_vectors import MessageVectors
 from aforesaid.profiles import Profile
-from aforesaid.tasks import SingleFlight
 
 if TYPE_CHECKING:
     from aforesaid.store import Store

@@ -15,7 +15,7 @@ from datetime import date, timedelta
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from aforesaid.background import BackgroundLoop, BackgroundLoops
+from aforesaid.background import BackgroundLoop, BackgroundLoops, SingleFlight, begin
 from aforesaid.domain.checks import moment, now
 from aforesaid.domain.memory import BY_HAND, MemoryRecord, NoteKey, PutDerived, Tombstone
 from aforesaid.domain.scope import Scope
@@ -31,7 +31,6 @@ from aforesaid.models.prompts import enclose, load_prompt, strip_invisible
 from aforesaid.models.prompts.fence import Fenced
 from aforesaid.profiles import Profile
 from aforesaid.store import Store, questions
-from aforesaid.tasks import SingleFlight, begin
 from aforesaid.telemetry import Metrics
 from aforesaid.text.sentences import split_sentences
 

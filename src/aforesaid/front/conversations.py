@@ -9,7 +9,7 @@ from datetime import datetime
 from itertools import islice
 from typing import Any, Final, cast
 
-from aforesaid.collector import collector_paused
+from aforesaid.background import collector_paused
 from aforesaid.domain import checks
 from aforesaid.domain.change import AddMessages
 from aforesaid.domain.checks import Role, Within

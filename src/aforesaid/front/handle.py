@@ -26,7 +26,7 @@ from aforesaid.domain.scope import DEFAULT_SPACE, Scope
 from aforesaid.domain.setting import EVERYBODY
 from aforesaid.front.services import Services
 from aforesaid.store import questions
-from aforesaid.telemetry.timing import done, failed
+from aforesaid.telemetry.metrics import done, failed
 
 _DECLARATION: Final = "__public__"
 """The attribute of a public method that holds its `Declaration`."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from cachetools import LRUCache
 
-from aforesaid.background import BackgroundLoops
+from aforesaid.background import BackgroundLoops, close_all
 from aforesaid.domain.caches import clear_text_caches
 from aforesaid.domain.checks import now
 from aforesaid.domain.details import KnownIds
@@ -31,9 +31,8 @@ from aforesaid.settings import Keep, Settings
 from aforesaid.store import Store, questions
 from aforesaid.store.announcing import Announcements, announcing
 from aforesaid.store.attachments import Attachments, attaching
-from aforesaid.tasks import close_all
 from aforesaid.telemetry import Metrics
-from aforesaid.telemetry.session_log import SessionLog
+from aforesaid.telemetry.metrics import SessionLog
 from aforesaid.upkeep import Cleaning, Digesting, Embedding, Extracting, Upkeep, Watch, loops_health
 
 if TYPE_CHECKING:

@@ -13,6 +13,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import IO, Any, Final
 
+from aforesaid.background import to_the_end
 from aforesaid.domain.checks import moment, now
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Scope
@@ -23,7 +24,6 @@ from aforesaid.portability.row_codec import encode
 from aforesaid.portability.row_importer import NAMES
 from aforesaid.store import Progress, Store, questions
 from aforesaid.store.attachments import Attachments, folder_of
-from aforesaid.tasks import to_the_end
 
 VERSION: Final = 1
 _as_json: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import IO, Final, cast
 from urllib.parse import quote
 
+from aforesaid.background import to_the_end
 from aforesaid.domain.checks import Kind, counted, to_zone
 from aforesaid.domain.details import Part, text_of_parts
 from aforesaid.domain.memory import Event, Facts, MemoryRecord
@@ -32,7 +33,6 @@ from aforesaid.portability.row_importer import NAMES, list_counts
 from aforesaid.portability.time_order import TimeSort
 from aforesaid.store import Progress, Store, questions
 from aforesaid.store.attachments import Attachments, folder_of
-from aforesaid.tasks import to_the_end
 
 _KINDS: Final[Mapping[Kind, str]] = {
     "fact": "Facts",

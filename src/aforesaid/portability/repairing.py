@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from uuid import uuid4
 
+from aforesaid.background import to_the_end
 from aforesaid.domain.report import Verification
 from aforesaid.domain.transfer import Row
 from aforesaid.errors import (
@@ -28,7 +29,6 @@ from aforesaid.portability.row_importer import NAMES, RowImporter
 from aforesaid.store import Progress, Store, hides_damage, locate, open_store, restore_store, salvage_store
 from aforesaid.store.locations import NO_FILES
 from aforesaid.store.sqlite.encryption import configured_key
-from aforesaid.tasks import to_the_end
 
 
 @dataclass(frozen=True, slots=True)

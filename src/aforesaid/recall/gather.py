@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from cachetools import LRUCache
 
+from aforesaid.background import begin
 from aforesaid.domain.checks import Within
 from aforesaid.domain.hit import EVERY_MESSAGE, MessageFilter
 from aforesaid.domain.message import Message
@@ -25,7 +26,6 @@ from aforesaid.recall.request import SearchRequest
 from aforesaid.store import Store, questions
 from aforesaid.store.columns import sorted_unique
 from aforesaid.store.ranking import TextMatches
-from aforesaid.tasks import begin
 from aforesaid.telemetry import Metrics
 from aforesaid.text.words import words_of
 

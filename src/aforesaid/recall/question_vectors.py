@@ -7,11 +7,11 @@ import logging
 from time import perf_counter
 from typing import Final
 
+from aforesaid.background import begin
 from aforesaid.errors import ModelError, ModelUnavailable
 from aforesaid.models.embed import CachingEmbedder, Embedder, Vectors
 from aforesaid.models.resilience import Breaker, BreakerOpen
 from aforesaid.settings import Resilience
-from aforesaid.tasks import begin
 from aforesaid.telemetry import OWN, SEARCH_VECTOR, Metrics, kind_of
 
 _log: Final = logging.getLogger("aforesaid.recall")

@@ -13,6 +13,7 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.routing import Route
 
 from aforesaid import __version__
+from aforesaid.background import beside
 from aforesaid.extras import how_to_install
 from aforesaid.memory import Memory
 from aforesaid.models.redact import guard_logs, hide
@@ -32,7 +33,6 @@ from aforesaid.server.request_spans import RequestSpans
 from aforesaid.server.route_templates import RouteTemplates
 from aforesaid.server.state import AppState
 from aforesaid.settings import Serving
-from aforesaid.tasks import beside
 from aforesaid.telemetry import unmeasured
 
 _log: Final = logging.getLogger("aforesaid.server")

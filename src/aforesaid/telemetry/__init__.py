@@ -1,7 +1,7 @@
 """Metrics of this process, and spans. Nothing is sent anywhere, unless a setting says where to send spans."""
 
-from aforesaid.telemetry.failure_kinds import CALLERS, kind_of
 from aforesaid.telemetry.metrics import (
+    CALLERS,
     OWN,
     PROXY_RECALL,
     PROXY_SEARCH,
@@ -13,6 +13,7 @@ from aforesaid.telemetry.metrics import (
     Key,
     Metrics,
     OperationMetrics,
+    kind_of,
     unmeasured,
 )
 

@@ -1,9 +1,12 @@
-"""Counts of calls: of the models, and of the memory's own operations."""
+"""Counters and timers of operations, and the kinds of failures that they count."""
 
 from __future__ import annotations
 
+import logging
+import time
+from asyncio import CancelledError
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -11,9 +14,69 @@ from threading import Lock
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from aforesaid.telemetry.failure_kinds import CALLERS
-from aforesaid.telemetry.throttled_log import ThrottledLog
+from aforesaid.domain.receipt import Receipt, Stored
+from aforesaid.domain.scope import automatic_name
+from aforesaid.errors import (
+    InvalidInput,
+    ModelError,
+    ModelGarbled,
+    ModelRefused,
+    ModelUnavailable,
+    NotFound,
+    SourcesChanged,
+    SpendingLimit,
+    StoreError,
+)
 from aforesaid.telemetry.tracing import Tracing
+
+_KINDS: Final[tuple[tuple[type[BaseException], str], ...]] = (
+    (ModelUnavailable, "unavailable"),
+    (ModelRefused, "refused"),
+    (ModelGarbled, "garbled"),
+    (SpendingLimit, "limit"),
+    (ModelError, "other"),
+    (InvalidInput, "invalid"),
+    (NotFound, "invalid"),
+    (SourcesChanged, "changed"),
+    (StoreError, "store"),
+    (CancelledError, "abandoned"),
+    (TimeoutError, "timeout"),
+)
+
+CALLERS: Final = frozenset({"invalid", "abandoned"})
+"""Kinds of failures that the caller caused. They do not count as errors of the memory."""
+
+
+def kind_of(error: BaseException) -> str:
+    """Return the kind of an exception; `other` if no rule applies."""
+    return next((kind for cls, kind in _KINDS if isinstance(error, cls)), "other")
+
+
+SECONDS_BETWEEN: Final = 10.0
+"""Minimum seconds between two warnings of a kind. A dead disk fails every call, and the log must not fill the disk."""
+
+
+class ThrottledLog:
+    """Logs the first warning of a kind at once, and later ones once per interval with the number of skipped ones."""
+
+    def __init__(self, seconds: float = SECONDS_BETWEEN, clock: Callable[[], float] = time.monotonic) -> None:
+        self._seconds = seconds
+        self._clock = clock
+        self._lock = Lock()
+        self._told: dict[str, tuple[float, int]] = {}
+        """By kind: the time of the last warning, and the number of warnings skipped since."""
+
+    def warn(self, log: logging.Logger, kind: str, text: str) -> None:
+        """Log a warning, unless one of this kind was logged within the last interval."""
+        now = self._clock()
+        with self._lock:
+            last, left_out = self._told.get(kind, (float("-inf"), 0))
+            if now - last < self._seconds:
+                self._told[kind] = last, left_out + 1
+                return
+            self._told[kind] = now, 0
+        log.warning("%s%s", text, f" ({left_out:,} similar warnings were skipped)" if left_out else "")
+
 
 SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 """Upper bounds of the latency histogram's buckets, in seconds. The last bucket has no upper bound."""
@@ -228,3 +291,64 @@ def between(
     """Return the differences between two snapshots, without operations that were not called."""
     found = {key: measured.since(before.get(key, NOTHING)) for key, measured in after.items()}
     return {key: measured for key, measured in found.items() if measured.calls or measured.cache_hits}
+
+
+_errors: Final = logging.getLogger("aforesaid.errors")
+_performance: Final = logging.getLogger("aforesaid.performance")
+# Without a configured handler, Python would print warnings to standard error, in the middle of other output.
+_performance.addHandler(logging.NullHandler())
+
+
+def done(metrics: Metrics, operation: str, seconds: float, *, unbounded: bool) -> None:
+    """Count a successful operation. One whose duration depends on the amount of data is never logged as slow."""
+    metrics.called(operation, OWN, seconds)
+    if seconds >= metrics.slow_seconds and not unbounded and is_measured():
+        _performance.warning("%s took %.2f s", operation, seconds)
+    else:
+        _performance.debug("%s took %.4f s", operation, seconds)
+
+
+def failed(metrics: Metrics, operation: str, seconds: float, error: BaseException) -> None:
+    """Count a failed operation, and log the failure unless the caller caused it."""
+    kind = kind_of(error)
+    metrics.called(operation, OWN, seconds, failure=kind)
+    if kind not in CALLERS:
+        metrics.warnings.warn(_errors, f"{operation} {kind}", f"{operation} failed: {type(error).__name__}: {error}")
+
+
+_log: Final = logging.getLogger("aforesaid.sessions")
+
+_MOST_THREADS: Final = 10_000
+
+
+class SessionLog:
+    """Tells when a session opens, and that the one before it in the thread is closed by then.
+
+    Sessions close by silence, so nothing happens at that moment that could be written down.
+    """
+
+    def __init__(self) -> None:
+        self._last: dict[tuple[str, str], str] = {}
+        """The last known session of each thread."""
+
+    def record(self, receipt: Receipt) -> None:
+        """Log a change of session, given a message that was just stored. Does nothing if the log is disabled."""
+        if not _log.isEnabledFor(logging.INFO):
+            return
+        stored = receipt.results[0]
+        if not isinstance(stored, Stored):
+            return
+        scope = stored.draft.scope
+        place = scope.space, scope.thread
+        before = self._last.get(place)
+        if before == stored.session:
+            return
+        if len(self._last) >= _MOST_THREADS:
+            self._last.clear()
+        self._last[place] = stored.session
+        if stored.session != automatic_name(stored.seq):
+            _log.info("session %s of %s continues in thread %s", stored.session, scope.user, scope.thread)
+            return
+        if before is not None:
+            _log.info("session %s in thread %s is closed", before, scope.thread)
+        _log.info("session %s of %s is open in thread %s", stored.session, scope.user, scope.thread)

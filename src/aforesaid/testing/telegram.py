@@ -19,7 +19,7 @@ from typing import Any, Final, Self
 
 from aiohttp import ClientError, ClientSession, web
 
-from aforesaid.tasks import end
+from aforesaid.background import end
 
 _LONGEST: Final = 4096
 _BOT_ID: Final = 42

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from aforesaid.background import close_all
 from aforesaid.domain.report import Component
 from aforesaid.domain.scope import Scope
-from aforesaid.tasks import close_all
 from aforesaid.upkeep.part import Done, Part
 
 if TYPE_CHECKING:

@@ -15,6 +15,7 @@ from typing import Any, Final
 import discord
 
 from aforesaid.assistant import CALLED, Answer, Button, File
+from aforesaid.background import beside
 from aforesaid.bots.bot_session import BotSession
 from aforesaid.bots.contract import Address, Deleted, Pressed
 from aforesaid.bots.discord.client import Client
@@ -25,7 +26,6 @@ from aforesaid.bots.splitting import split
 from aforesaid.errors import InvalidInput, PlatformError, PlatformRefused, PlatformUnavailable
 from aforesaid.models.redact import hide
 from aforesaid.settings import DiscordSettings
-from aforesaid.tasks import beside
 
 _log: Final = logging.getLogger("aforesaid.bots")
 

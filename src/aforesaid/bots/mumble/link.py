@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Final, Self, TypeAlias
 
 from aforesaid import __version__
+from aforesaid.background import end
 from aforesaid.bots.mumble import packets, protobuf
 from aforesaid.bots.mumble.messages import (
     KINDS,
@@ -39,7 +40,6 @@ from aforesaid.bots.mumble.protobuf import MalformedData
 from aforesaid.bots.mumble.rate_limit import RateLimit
 from aforesaid.bots.mumble.secure import Address, open_connection
 from aforesaid.errors import PlatformRefused, PlatformUnavailable
-from aforesaid.tasks import end
 
 _log: Final = logging.getLogger("aforesaid.bots")
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 from cachetools import LRUCache
 
 from aforesaid.assistant import CALLED, Button, File, is_command
+from aforesaid.background import end
 from aforesaid.bots.contract import Address, IncomingMessage
 from aforesaid.bots.mumble import secure
 from aforesaid.bots.mumble.link import Denied, Link, PersonLeft, TextReceived, VoiceReceived
@@ -30,7 +31,6 @@ from aforesaid.domain.report import Component
 from aforesaid.errors import InvalidInput, PlatformRefused, PlatformUnavailable
 from aforesaid.models.speech import RoutedSpeech, speech_health
 from aforesaid.settings import MumbleSettings
-from aforesaid.tasks import end
 
 if TYPE_CHECKING:
     from aforesaid.bots.bot_session import BotSession

@@ -29,6 +29,7 @@ from aiogram.utils.token import TokenValidationError
 from pydantic import ValidationError
 
 from aforesaid.assistant import CALLED, Button, File
+from aforesaid.background import beside
 from aforesaid.bots.bot_session import BotSession
 from aforesaid.bots.contract import Address, Pressed
 from aforesaid.bots.telegram.errors import REFUSED, translated_errors
@@ -49,7 +50,6 @@ from aforesaid.errors import InvalidInput, PlatformError, PlatformRefused, Store
 from aforesaid.models.redact import hide
 from aforesaid.settings import TelegramSettings
 from aforesaid.store import questions
-from aforesaid.tasks import beside
 
 if TYPE_CHECKING:
     from aforesaid.memory import Memory

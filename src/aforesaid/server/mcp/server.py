@@ -16,10 +16,10 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS, CallToolResult, GetPromptResult, InputRequiredResult, TextContent
 from pydantic import ValidationError
 
+from aforesaid.background import beside
 from aforesaid.errors import AforesaidError
 from aforesaid.models.redact import redact
 from aforesaid.server.mcp.access import CALLER
-from aforesaid.tasks import beside
 
 _HEARTBEAT_SECONDS: Final = 1.0
 """Seconds between two reports of progress. Clients that wait reset their timeout with each."""

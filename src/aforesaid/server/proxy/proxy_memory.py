@@ -17,6 +17,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from cachetools import LRUCache
 
+from aforesaid.background import begin
 from aforesaid.context import Context
 from aforesaid.domain.change import AddMessage, SetAside
 from aforesaid.domain.checks import MESSAGE_BYTES
@@ -39,7 +40,6 @@ from aforesaid.server.proxy.tool_steps import TOOLS, ToolStep, tool_steps
 from aforesaid.server.proxy.turns import Turn, text_of, turns_of
 from aforesaid.settings import Serving
 from aforesaid.store import questions
-from aforesaid.tasks import begin
 from aforesaid.telemetry import OWN, PROXY_RECALL, PROXY_STORE, kind_of
 
 _log: Final = logging.getLogger("aforesaid.server.proxy")

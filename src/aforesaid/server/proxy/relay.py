@@ -11,6 +11,7 @@ from aiohttp import ClientError, ClientResponse
 from fastapi import Request, Response
 from starlette.responses import StreamingResponse
 
+from aforesaid.background import begin
 from aforesaid.errors import ModelUnavailable
 from aforesaid.models.redact import redact
 from aforesaid.server.proxy.caller import NoMemory
@@ -21,7 +22,6 @@ from aforesaid.server.proxy.request_receipt import RequestReceipt
 from aforesaid.server.proxy.upstream import returned
 from aforesaid.server.state import AppState
 from aforesaid.settings import Provider
-from aforesaid.tasks import begin
 from aforesaid.telemetry.tracing import ModelSpan
 
 _CLIENT_GONE: Final = 499

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final, TypeVar, cast
 
+from aforesaid.background import close_all
 from aforesaid.domain.change import AddMessage, Change, PutMark, PutSetting, Spend
 from aforesaid.domain.checks import LARGEST, moment, now
 from aforesaid.domain.memory import AuditAccess
@@ -24,7 +25,6 @@ from aforesaid.store import questions
 from aforesaid.store.contract import Progress, Store
 from aforesaid.store.failover.fallback import Fallback
 from aforesaid.store.questions import Question
-from aforesaid.tasks import close_all
 
 _log: Final = logging.getLogger("aforesaid.store")
 

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Final
 
+from aforesaid.background import close_all
 from aforesaid.domain.change import AddMessage
 from aforesaid.domain.checks import microseconds
 from aforesaid.domain.message import Draft, Message, in_time_order, sequence_number
@@ -19,7 +20,6 @@ from aforesaid.errors import AforesaidError, InvalidInput, NotFound, SourcesChan
 from aforesaid.store import questions
 from aforesaid.store.contract import Store
 from aforesaid.store.ephemeral import EphemeralStore
-from aforesaid.tasks import close_all
 
 _log: Final = logging.getLogger("aforesaid.store")
 

@@ -12,6 +12,7 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from aforesaid.background import to_the_end
 from aforesaid.domain.checks import Within
 from aforesaid.domain.hit import EVERY_MESSAGE, Hit
 from aforesaid.domain.scope import Scope, is_direct
@@ -25,7 +26,6 @@ from aforesaid.store.ranking import Posting, TextMatches, best_hits, hit, postin
 from aforesaid.store.sized_cache import SizedCache
 from aforesaid.store.sql.messages import add_filter, inside, pick
 from aforesaid.store.sql.tables import SEARCHED
-from aforesaid.tasks import to_the_end
 from aforesaid.text.languages import query_words
 
 if TYPE_CHECKING:

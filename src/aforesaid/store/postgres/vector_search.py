@@ -11,6 +11,7 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from aforesaid.background import to_the_end
 from aforesaid.domain.hit import EVERY_MESSAGE, Similar
 from aforesaid.domain.scope import is_direct
 from aforesaid.store import questions
@@ -26,7 +27,6 @@ from aforesaid.store.signs import Signs, in_words
 from aforesaid.store.sized_cache import SizedCache
 from aforesaid.store.sql.messages import add_filter, inside
 from aforesaid.store.sql.tables import NOT_SEARCHED, SEARCHED
-from aforesaid.tasks import to_the_end
 
 if TYPE_CHECKING:
     import numpy as np

@@ -11,6 +11,7 @@ from typing import Final, Self, TypeVar, cast
 
 import apsw
 
+from aforesaid.background import to_the_end
 from aforesaid.domain.change import Change
 from aforesaid.domain.checks import moment
 from aforesaid.domain.receipt import Receipt
@@ -34,7 +35,6 @@ from aforesaid.store.sqlite.connection import Options, connect_reader, translate
 from aforesaid.store.sqlite.engine import Engine
 from aforesaid.store.sqlite.rows import answered
 from aforesaid.store.sqlite.sharing import acquire, release
-from aforesaid.tasks import to_the_end
 
 __all__ = ["Options", "SqliteStore"]
 

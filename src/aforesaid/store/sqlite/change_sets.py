@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple, TypeVar, cast
 
 import apsw
 
-from aforesaid.collector import collector_paused
+from aforesaid.background import collector_paused
 from aforesaid.domain.change import AddMessages, AddNoteVectors, AddVectors, Change
 from aforesaid.domain.receipt import Result, Stored
 from aforesaid.domain.transfer import as_expected
