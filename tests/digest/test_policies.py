@@ -20,7 +20,7 @@ from aforesaid.domain.summary import SummaryKind, ViewKind
 from aforesaid.front.services import Services
 from aforesaid.memory import Memory
 from aforesaid.profiles import Policy, load_profile
-from aforesaid.profiles.policies import POLICIES, SummaryPolicy
+from aforesaid.profiles.recipe import POLICIES, SummaryPolicy
 from aforesaid.settings import Settings
 from aforesaid.store import Store, open_store
 from digesting import MovingClock, Scribe, talk

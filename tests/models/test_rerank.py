@@ -16,7 +16,7 @@ from aforesaid.errors import InvalidInput, ModelError, ModelGarbled, ModelRefuse
 from aforesaid.models.rerank import Reranker, open_reranker
 from aforesaid.models.resilience import BreakerOpen
 from aforesaid.settings import Choice, Provider, Reranking, Resilience, Settings, load_settings
-from aforesaid.settings.effective_values import effective
+from aforesaid.settings.load import effective
 from aforesaid.telemetry import Key
 from aforesaid.testing import ScriptedModel, faults
 from aforesaid.testing.http_connection import HttpResponse

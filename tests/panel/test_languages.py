@@ -19,8 +19,8 @@ from aforesaid.domain.memory import CATEGORIES, STATES
 from aforesaid.errors import InvalidInput
 from aforesaid.facts.habits import TONES
 from aforesaid.memory import Memory
+from aforesaid.profiles.effective import RUNTIME_SETTINGS
 from aforesaid.profiles.recipe import SectionName
-from aforesaid.profiles.runtime_settings import RUNTIME_SETTINGS
 from aforesaid.server import ServerOptions, create_app
 from aforesaid.server.auth import ROLES
 from aforesaid.server.languages import ENGLISH, OfferedLanguages, read_language, using
@@ -90,7 +90,7 @@ REACHED = (
     "domain/checks.py", "domain/memory.py", "digest/requests.py", "facts/curating.py", "facts/fact_editor.py",
     "front/memories.py", "portability/detect_format.py", "portability/input_files.py", "portability/json_stream.py",
     "portability/formats/aforesaid.py", "portability/json_fields.py", "portability/json_lines.py",
-    "profiles/runtime_settings.py", "store/sql/memories.py",
+    "profiles/effective.py", "store/sql/memories.py",
     "store/sql/messages.py", "store/sql/summaries.py", "store/rules/memories.py", "server/auth/credential.py",
     "server/dependencies.py",
 )  # fmt: skip

@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from aforesaid.profiles.runtime_settings import RUNTIME_SETTINGS
+from aforesaid.profiles.effective import RUNTIME_SETTINGS
 from aforesaid.settings import OPERATIONS, load_settings
-from aforesaid.settings.effective_values import effective
-from aforesaid.settings.keys import all_keys
-from aforesaid.settings.known_providers import KNOWN_PROVIDERS
-from aforesaid.settings.routes import DEFAULT_ROUTES
+from aforesaid.settings.layers import all_keys
+from aforesaid.settings.load import effective
+from aforesaid.settings.providers import DEFAULT_ROUTES, KNOWN_PROVIDERS
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
 REFERENCE = DOCS / "reference" / "configuration.md"

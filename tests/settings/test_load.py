@@ -8,9 +8,9 @@ import pytest
 
 from aforesaid.errors import InvalidInput
 from aforesaid.settings import OPERATIONS, Choice, Resilience, Spending, load_settings
-from aforesaid.settings.effective_values import effective
-from aforesaid.settings.keys import all_keys
-from aforesaid.settings.known_providers import ollama_address
+from aforesaid.settings.layers import all_keys
+from aforesaid.settings.load import effective
+from aforesaid.settings.providers import ollama_address
 from settings.place import KEY, Place
 
 

@@ -9,8 +9,8 @@ import pytest
 
 from aforesaid.errors import InvalidInput
 from aforesaid.settings import Secret
-from aforesaid.settings.effective_values import effective
-from aforesaid.settings.secrets import mask, mask_url
+from aforesaid.settings.basic_values import mask, mask_url
+from aforesaid.settings.load import effective
 from settings.place import KEY, Place
 
 

@@ -20,7 +20,7 @@ from aforesaid.errors import (
     SourcesChanged,
     SpendingLimit,
 )
-from aforesaid.profiles.policies import POLICIES
+from aforesaid.profiles.recipe import POLICIES
 
 if TYPE_CHECKING:
     from aforesaid.facts import ForgetResult, RememberResult

@@ -13,7 +13,7 @@ from typing import Final
 
 from aforesaid.background import BackgroundLoop, BackgroundLoops
 from aforesaid.domain.report import Component
-from aforesaid.settings.config_file import usual_place
+from aforesaid.settings.layers import usual_place
 from aforesaid.store import sqlite_path
 from aforesaid.store.database_identity import file_name
 from aforesaid.store.locations import address_of

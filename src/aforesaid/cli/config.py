@@ -32,9 +32,9 @@ from aforesaid.settings import (
     Spending,
     load_settings,
 )
-from aforesaid.settings.config_file import find_file, usual_place
-from aforesaid.settings.effective_values import EffectiveValue, Shown, chain_of, effective
-from aforesaid.settings.known_providers import KNOWN_PROVIDERS
+from aforesaid.settings.layers import find_file, usual_place
+from aforesaid.settings.load import EffectiveValue, Shown, chain_of, effective
+from aforesaid.settings.providers import KNOWN_PROVIDERS
 from aforesaid.store.locations import default_location
 
 _NOTHING: Final = "–"

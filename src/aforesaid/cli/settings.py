@@ -15,7 +15,7 @@ from aforesaid.cli.output import complain, harmless, print_json, say
 from aforesaid.domain.checks import SettingValue
 from aforesaid.domain.scope import DEFAULT_SPACE
 from aforesaid.errors import InvalidInput
-from aforesaid.profiles.runtime_settings import RUNTIME_SETTINGS
+from aforesaid.profiles.effective import RUNTIME_SETTINGS
 
 
 def settings(

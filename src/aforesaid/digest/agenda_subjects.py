@@ -7,7 +7,7 @@ from datetime import tzinfo
 
 from aforesaid.digest.calendar import day_of
 from aforesaid.domain.scope import Passed, Subject, Touch
-from aforesaid.profiles.policies import POLICIES
+from aforesaid.profiles.recipe import POLICIES
 
 
 def affected_subjects(

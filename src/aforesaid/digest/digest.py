@@ -16,7 +16,7 @@ from aforesaid.errors import NotFound, SourcesChanged
 from aforesaid.models.embed import Embedder
 from aforesaid.profiles import Profile
 from aforesaid.profiles.effective import settings_of
-from aforesaid.profiles.policies import POLICIES
+from aforesaid.profiles.recipe import POLICIES
 from aforesaid.settings import Settings
 from aforesaid.store import questions
 from aforesaid.telemetry import Metrics

@@ -7,7 +7,7 @@ from aforesaid.digest.writing import WITHOUT_MODEL, Written
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary import Revise, Summary
 from aforesaid.errors import SourcesChanged
-from aforesaid.profiles.policies import POLICIES
+from aforesaid.profiles.recipe import POLICIES
 from aforesaid.store import questions
 
 

@@ -19,10 +19,8 @@ from aforesaid.domain.setting import EVERY, cleared_up_to, wants_memory
 from aforesaid.domain.summary import Summary
 from aforesaid.front.handle import IN_METHOD, UserHandle, public
 from aforesaid.profiles import load_profile
-from aforesaid.profiles.effective import tuned, zone_from
-from aforesaid.profiles.policies import POLICIES
-from aforesaid.profiles.recipe import LEAST_BUDGET, MOST_TOKENS
-from aforesaid.profiles.runtime_settings import BUDGET
+from aforesaid.profiles.effective import BUDGET, tuned, zone_from
+from aforesaid.profiles.recipe import LEAST_BUDGET, MOST_TOKENS, POLICIES
 from aforesaid.store import questions
 
 if TYPE_CHECKING:

@@ -17,8 +17,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from aforesaid.domain import checks
 from aforesaid.domain.memory import CATEGORIES
 from aforesaid.errors import InvalidInput, quoted
-from aforesaid.profiles.policies import Policy
-from aforesaid.profiles.recipe import Recipe, read_recipe
+from aforesaid.profiles.recipe import Policy, Recipe, read_recipe
 
 __all__ = ["BUILT_IN", "DEFAULT", "Policy", "Profile", "load_profile"]
 

@@ -2,16 +2,177 @@
 
 from __future__ import annotations
 
+import os
+import re
+import sys
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
+from aforesaid.domain import checks
 from aforesaid.errors import InvalidInput, quoted
-from aforesaid.settings.config_file import VARIABLE
-from aforesaid.settings.keys import TREE, Each, Key, Table, dotted, entry
-from aforesaid.settings.value_types import ValueType
+from aforesaid.settings import values
+from aforesaid.settings.basic_values import WITHOUT
+from aforesaid.settings.values import FROM_FILE, NO_KEY, OPERATIONS, VALUE_TYPE, Provider, Route, Settings, ValueType
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+
+FILE: Final = "aforesaid.toml"
+VARIABLE: Final = "AFORESAID_CONFIG"
+
+
+def find_file(path: str | os.PathLike[str] | None, env: Mapping[str, str]) -> Path | None:
+    """Return the configuration file: the named one, or one in the current folder or the platform's folder."""
+    if path is not None:
+        return _named(checks.file_path(path, "the configuration file"), "")
+    if chosen := env.get(VARIABLE):
+        return _named(checks.file_path(chosen, VARIABLE), f" ({VARIABLE})")
+    here = Path.cwd() / FILE
+    if here.is_file():
+        return _trusted(here)
+    usual = usual_place(env)
+    return usual if usual.is_file() else None
+
+
+def usual_place(env: Mapping[str, str]) -> Path:
+    """Return the platform's path of a user's configuration file."""
+    if sys.platform == "win32":
+        base = Path(env.get("APPDATA") or Path.home() / "AppData" / "Roaming")
+    elif sys.platform == "darwin":
+        base = Path.home() / "Library" / "Application Support"
+    else:
+        base = Path(env.get("XDG_CONFIG_HOME") or Path.home() / ".config")
+    return base / "aforesaid" / FILE
+
+
+def _named(path: Path, by: str) -> Path:
+    path = path.expanduser().absolute()
+    if not path.is_file():
+        raise InvalidInput(f"there is no configuration file at {path}{by}")
+    return path
+
+
+def _trusted(here: Path) -> Path:
+    """Reject a file of another user in the current folder: it could send messages to that user's server."""
+    if not hasattr(os, "geteuid") or os.geteuid() == 0:
+        return here
+    if here.stat().st_uid not in (0, os.geteuid()):
+        raise InvalidInput(f"{here} belongs to another user; if you trust it, set {VARIABLE}={here}")
+    return here
+
+
+Key: TypeAlias = tuple[str, ...]
+"""The names of the tables and of the key itself: ("models", "chat", "timeout")."""
+
+Table: TypeAlias = "Mapping[str, ValueType | Table | Each]"
+
+_PROVIDER: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+
+@dataclass(frozen=True, slots=True)
+class Each:
+    """A table per user-chosen name, such as a provider's."""
+
+    table: Table
+
+
+def _keys_of(kind: type[DataclassInstance]) -> dict[str, ValueType | Table | Each]:
+    """Return the keys of a table: its fields that can be configured, and the tables in it."""
+    keys: dict[str, ValueType | Table | Each] = {}
+    for each in fields(kind):
+        if VALUE_TYPE in each.metadata:
+            keys[each.name] = each.metadata[VALUE_TYPE]
+            if each.metadata[FROM_FILE]:
+                keys[f"{each.name}_file"] = values.text()
+        elif is_dataclass(each.default) and not isinstance(each.default, type):
+            table = _keys_of(type(each.default))
+            table.pop(each.metadata.get(NO_KEY, ""), None)
+            keys[each.name] = table
+    return keys
+
+
+TREE: Final[Table] = {
+    **_keys_of(Settings),
+    "models": {
+        "default": values.chain(),
+        "timeout": _keys_of(Route)["timeout"],
+        **dict.fromkeys(OPERATIONS, _keys_of(Route)),
+    },
+    "providers": Each({"base_url": values.url(), "api_key_env": values.text(), **_keys_of(Provider)}),
+}
+
+
+def dotted(key: Key) -> str:
+    """Return a key in dotted notation."""
+    return ".".join(key)
+
+
+def entry(key: Key, where: str) -> ValueType | Table | Each:
+    """Return the value type of a key. Raises InvalidInput, which suggests the nearest key."""
+    node: ValueType | Table | Each = TREE
+    for depth, name in enumerate(key):
+        if isinstance(node, Each):
+            node = _each(node, name, key[: depth + 1], where)
+            continue
+        if isinstance(node, ValueType):
+            raise InvalidInput(f"{where}: {dotted(key[:depth])} is a value, not a table; it must be {node.allowed}")
+        if name not in node:
+            wrong = dotted(key[: depth + 1])
+            raise InvalidInput(f"{where} has the unknown key {wrong!r}{_help(key[:depth], name, node)}")
+        node = node[name]
+    return node
+
+
+def is_key(*path: str) -> bool:
+    """Return whether a key exists."""
+    node: object = TREE
+    for name in path:
+        if not isinstance(node, Mapping) or name not in node:
+            return False
+        node = node[name]
+    return isinstance(node, ValueType)
+
+
+def nearest(wrong: str, known: Sequence[str]) -> str:
+    """Return a hint with the most similar name, or an empty string."""
+    close = get_close_matches(wrong, known, n=1)
+    return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def all_keys() -> Iterator[str]:
+    """Return every key in documented form; NAME is the name of a provider."""
+
+    def walk(table: Table, above: Key) -> Iterator[str]:
+        for name, node in table.items():
+            if isinstance(node, ValueType):
+                yield dotted((*above, name))
+            elif isinstance(node, Each):
+                yield from walk(node.table, (*above, name, "NAME"))
+            else:
+                yield from walk(node, (*above, name))
+
+    yield from walk(TREE, ())
+
+
+def _each(node: Each, name: str, key: Key, where: str) -> Table:
+    if not _PROVIDER.fullmatch(name) or name == WITHOUT:
+        raise InvalidInput(
+            f"{where}: {dotted(key)} is not a valid provider name; use letters, digits, '-', '_', '.', and not 'none'"
+        )
+    return node.table
+
+
+def _help(above: Key, name: str, table: Table) -> str:
+    inside = f" in [{dotted(above)}]" if above else ""
+    close = get_close_matches(name, list(table), n=1)
+    meant = f"; did you mean {dotted((*above, close[0]))!r}?" if close else ";"
+    return f"{meant} allowed{inside}: {', '.join(table)}"
+
 
 PREFIX: Final = "AFORESAID_"
 MODEL: Final = "AFORESAID_MODEL"
@@ -136,3 +297,42 @@ def _short_names() -> list[str]:
     """Return the names of top-level keys that may follow the prefix."""
     names = [variable.removeprefix(PREFIX).lower() for variable in (MODEL, *_ALSO)]
     return names + [name for name, node in TREE.items() if isinstance(node, ValueType)]
+
+
+DEFAULT: Final = "default"
+
+
+class LayeredValues:
+    """Returns each value from its strongest layer, and records its origin."""
+
+    def __init__(self, layer: Layer, file: Path | None, env: Mapping[str, str], warnings: list[str]) -> None:
+        self.layer: Final = layer
+        self.file: Final = file
+        self.env: Final = env
+        self.warnings: Final = warnings
+        self.origins: Final[dict[str, str]] = {}
+
+    def given(self, *key: str) -> GivenValue | None:
+        """Return the configured value of a key, or None."""
+        return self.layer.get(key)
+
+    def take(self, *key: str, default: object) -> Any:  # noqa: ANN401 - each key has its own type
+        """Return the value of a key, or its default, and record its origin."""
+        given = self.layer.get(key)
+        self.origins[dotted(key)] = given.origin if given else DEFAULT
+        return given.value if given else default
+
+    def where(self, *key: str) -> str:
+        """Return the origin of a key for error messages: the file and key, or the variable."""
+        given = self.layer[key]
+        return (
+            given.origin if given.rank in (ENVIRONMENT_RANK, KNOWN_PROVIDER_RANK) else f"{given.origin}: {dotted(key)}"
+        )
+
+    def providers(self) -> set[str]:
+        """Return the names of all providers with a configured value."""
+        return {key[1] for key in self.layer if key[0] == "providers"}
+
+    def any_key_of(self, provider: str) -> Key:
+        """Return any configured key of a provider."""
+        return next(key for key in self.layer if key[:2] == ("providers", provider))

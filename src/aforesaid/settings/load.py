@@ -1,35 +1,53 @@
-"""Combine all configuration layers into one `Settings`, with the origin of each value."""
+"""Reads the configuration: files, environment and arguments, in layers."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
-from dataclasses import fields, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, TypeVar
 
-from aforesaid.settings.bots import read_bots
-from aforesaid.settings.config_file import find_file
-from aforesaid.settings.keys import is_key
-from aforesaid.settings.known_providers import from_known_variables
-from aforesaid.settings.layered_values import LayeredValues
-from aforesaid.settings.layers import FILE_RANK, from_arguments, from_environment, from_file, spelled_in_variables
-from aforesaid.settings.providers import read_providers
-from aforesaid.settings.routes import choose_embedding, read_routes
-from aforesaid.settings.speech import read_speech
+from aforesaid.settings.basic_values import WITHOUT, Choice, Secret, mask, mask_url
+from aforesaid.settings.layers import (
+    DEFAULT,
+    FILE_RANK,
+    LayeredValues,
+    dotted,
+    find_file,
+    from_arguments,
+    from_environment,
+    from_file,
+    is_key,
+    spelled_in_variables,
+)
+from aforesaid.settings.providers import (
+    choose_embedding,
+    from_known_variables,
+    read_bots,
+    read_providers,
+    read_routes,
+    read_speech,
+)
 from aforesaid.settings.values import (
+    OPERATIONS,
     Alerts,
     Keep,
     Receipts,
     Reranking,
     Resilience,
     Retention,
+    Route,
     Serving,
     Settings,
     Spending,
     TracingSettings,
 )
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
 
 _PLAIN: Final = Settings()
 _ON_DISK: Final = re.compile(r"sqlite:|json:|files:|")
@@ -134,3 +152,58 @@ def _seen_from_the_file(sources: LayeredValues, location: str, *key: str) -> str
     start = scheme.end() if scheme else 0
     path = location[start:]
     return location if _ELSEWHERE.match(path) else location[:start] + str(sources.file.parent / Path(path))
+
+
+Shown: TypeAlias = "str | int | float | bool | list[str] | None"
+
+
+class EffectiveValue(NamedTuple):
+    """An effective value and its origin."""
+
+    key: str
+    value: Shown
+    origin: str
+
+
+def effective(settings: Settings) -> list[EffectiveValue]:
+    """Return every effective value, with secrets masked."""
+    return [EffectiveValue(key, value, settings.origins.get(key, DEFAULT)) for key, value in _values(settings)]
+
+
+def chain_of(route: Route) -> list[str]:
+    """Return a chain in the notation of the configuration file."""
+    return [*map(str, route.chain), *([WITHOUT] if route.without or not route.chain else [])]
+
+
+def _values(settings: Settings) -> Iterator[tuple[str, Shown]]:
+    yield from _effective_table(settings)
+    for operation in OPERATIONS:
+        route = settings.route(operation)
+        yield f"models.{operation}.chain", chain_of(route)
+        yield f"models.{operation}.temperature", route.temperature
+        yield f"models.{operation}.max_tokens", route.max_tokens
+        yield f"models.{operation}.timeout", route.timeout
+    for name, provider in settings.providers.items():
+        for field in fields(provider):
+            if field.name != "name":
+                yield f"providers.{name}.{field.name}", _shown(getattr(provider, field.name))
+
+
+def _effective_table(values: DataclassInstance, *above: str) -> Iterator[tuple[str, Shown]]:
+    """Return the values of a table and of the tables in it, as far as they can be configured."""
+    for field in fields(values):
+        key, value = (*above, field.name), getattr(values, field.name)
+        if is_key(*key):
+            yield dotted(key), _shown(value)
+        elif is_dataclass(value) and not isinstance(value, type):
+            yield from _effective_table(value, *key)
+
+
+def _shown(value: Any) -> Shown:  # noqa: ANN401 - each setting has its own type
+    if isinstance(value, Secret):
+        return mask(value)
+    if isinstance(value, Choice):
+        return str(value)
+    if isinstance(value, str):
+        return mask_url(value)
+    return [str(each) for each in value] if isinstance(value, tuple) else value

@@ -1,14 +1,227 @@
-"""The configuration as values. `load` reads them."""
+"""The values that can be configured, with their types, limits and descriptions."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from ipaddress import ip_network
 from typing import Any, Final, Literal, TypeAlias, get_args
+from urllib.parse import urlsplit
 
-from aforesaid.settings import value_types
-from aforesaid.settings.basic_values import Choice, Secret
-from aforesaid.settings.value_types import LARGEST, ValueType
+from aforesaid.settings.basic_values import WITHOUT, Choice, Secret, as_key
+
+UNSET: Final = "default"
+"""The value that leaves a number to the provider's default."""
+
+LARGEST: Final = 10**12
+"""The largest whole number of most settings."""
+_YES: Final = ("true", "1", "yes", "on")
+_NO: Final = ("false", "0", "no", "off")
+
+
+@dataclass(frozen=True, slots=True)
+class ValueType:
+    """The type of a configuration value."""
+
+    allowed: str
+    """A description that completes the sentence "must be …"."""
+    read: Callable[[object], object]
+    """Validates a value and returns it, or raises ValueError."""
+    parse: Callable[[str], object] = str
+    """Parses the text of an environment variable into a value."""
+    secret: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """Models in the order in which they are tried, and whether to continue without a model if all fail."""
+
+    choices: tuple[Choice, ...]
+    without: bool
+
+
+def text() -> ValueType:
+    """Return the type of non-empty strings."""
+    return ValueType("a text", _text)
+
+
+def texts() -> ValueType:
+    """Return the type of lists of strings; a single string needs no list."""
+    return ValueType("a text or a list of texts", _texts, lambda given: given.split(","))
+
+
+def networks() -> ValueType:
+    """Return the type of IP addresses and networks; a single one needs no list."""
+    words = "an IP address, a network such as 10.0.0.0/8, or a list of them"
+    return ValueType(words, _networks, lambda given: given.split(","))
+
+
+def secret() -> ValueType:
+    """Return the type of API keys."""
+    return ValueType("a key: printable characters without spaces", _secret, secret=True)
+
+
+def password() -> ValueType:
+    """Return the type of passwords."""
+    return ValueType("a text", lambda value: Secret(_text(value)), secret=True)
+
+
+def url() -> ValueType:
+    """Return the type of server URLs."""
+    return ValueType("an address such as http://localhost:11434/v1", _url)
+
+
+def whole(least: int, most: int, *, unset: bool = False) -> ValueType:
+    """Return the type of integers in a range."""
+    words = f"a whole number from {least:,} to {most:,}{_or_unset(unset)}"
+
+    def read(value: object) -> object:
+        if unset and value == UNSET:
+            return None
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+            raise ValueError(words)
+        return value
+
+    return ValueType(words, read, lambda given: given if unset and given == UNSET else int(given))
+
+
+def number(least: float, most: float, *, unset: bool = False) -> ValueType:
+    """Return the type of numbers in a range."""
+    words = f"a number from {least:g} to {most:g}{_or_unset(unset)}"
+
+    def read(value: object) -> object:
+        if unset and value == UNSET:
+            return None
+        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+            raise ValueError(words)
+        if not least <= value <= most:
+            raise ValueError(words)
+        return float(value)
+
+    return ValueType(words, read, lambda given: given if unset and given == UNSET else float(given))
+
+
+def boolean() -> ValueType:
+    """Return the type of booleans."""
+    return ValueType("true or false", _boolean, _parse_boolean)
+
+
+def one_of(*words: str) -> ValueType:
+    """Return the type of one of a few words."""
+
+    def read(value: object) -> object:
+        if value not in words:
+            raise ValueError(value)
+        return value
+
+    return ValueType(f"one of {', '.join(words)}", read)
+
+
+def chain() -> ValueType:
+    """Return the type of model chains; a single model needs no list."""
+    return ValueType(
+        f'"provider:model" or a list of them, where {WITHOUT!r} may stand last', _chain, lambda given: given.split(",")
+    )
+
+
+def model() -> ValueType:
+    """Return the type of a single model, or none."""
+    return ValueType(f'"provider:model", or {WITHOUT!r}', _model)
+
+
+def _model(value: object) -> Choice | None:
+    name = _text(value)
+    return None if name == WITHOUT else _choice(name)
+
+
+def choices() -> ValueType:
+    """Return the type of lists of `provider:model`; a single one needs no list."""
+    words = '"provider:model" or a list of them, where the model may be a pattern such as claude-*'
+    return ValueType(words, lambda value: tuple(map(_choice, _texts(value))), lambda given: given.split(","))
+
+
+def origins() -> ValueType:
+    """Return the type of lists of origins of web pages; a single one needs no list."""
+    words = 'an origin such as https://app.example.com, a list of them, or "*" for every page'
+    return ValueType(words, _origins, lambda given: given.split(","))
+
+
+def _networks(value: object) -> tuple[str, ...]:
+    found = _texts(value)
+    for each in found:
+        ip_network(each)
+    return found
+
+
+def _origins(value: object) -> tuple[str, ...]:
+    found = _texts(value)
+    for each in found:
+        parts = urlsplit(each)
+        if each != "*" and (not parts.scheme or not parts.netloc or f"{parts.scheme}://{parts.netloc}" != each):
+            raise ValueError(each)
+    return tuple(each.lower() for each in found)
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str) or not value.strip() or "\0" in value:
+        raise ValueError(value)
+    return value.strip()
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    items = [value] if isinstance(value, str) else value
+    if not isinstance(items, list | tuple):
+        raise ValueError(value)  # noqa: TRY004 - callers expect ValueError for every invalid value
+    return tuple(_text(item) for item in items)
+
+
+def _secret(value: object) -> Secret:
+    key = as_key(_text(value))
+    if key is None:
+        raise ValueError("not a key")
+    return key
+
+
+def _url(value: object) -> str:
+    address = _text(value)
+    parts = urlsplit(address)
+    if parts.scheme not in ("http", "https") or not parts.hostname or any(map(str.isspace, address)):
+        raise ValueError(address)
+    _ = parts.port  # raises ValueError if it is invalid
+    return address
+
+
+def _boolean(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError(value)  # noqa: TRY004 - callers expect ValueError for every invalid value
+    return value
+
+
+def _parse_boolean(given: str) -> object:
+    word = given.lower()
+    return True if word in _YES else False if word in _NO else given
+
+
+def _chain(value: object) -> Chain:
+    items = [value] if isinstance(value, str) else value
+    if not isinstance(items, list | tuple) or not items:
+        raise ValueError(value)
+    names = [_text(item) for item in items]
+    without = names[-1] == WITHOUT
+    return Chain(tuple(map(_choice, names[:-1] if without else names)), without)
+
+
+def _choice(name: str) -> Choice:
+    provider, separator, model = name.partition(":")
+    if not separator or not provider.strip() or not model.strip():
+        raise ValueError(name)
+    return Choice(provider.strip(), model.strip())
+
+
+def _or_unset(unset: bool) -> str:  # noqa: FBT001 - of this file alone
+    return f', or "{UNSET}" to leave it to the provider' if unset else ""
+
 
 Operation: TypeAlias = Literal["chat", "summarize", "day", "merge", "extract", "route", "embed"]
 """Operations that use a model. Each can have its own model."""
@@ -38,7 +251,7 @@ NO_KEY: Final = "no key"
 _LEAST_BUDGET: Final = 256
 """Minimum tokens of a context."""
 _DAY: Final = 24 * 60 * 60
-_DAYS: Final = value_types.whole(1, 365_000)
+_DAYS: Final = whole(1, 365_000)
 
 
 def setting(default: Any, value_type: ValueType, *, from_file: bool = False) -> Any:  # noqa: ANN401 - the field's type
@@ -55,22 +268,22 @@ class Provider:
 
     name: str
     base_url: str
-    api_key: Secret | None = setting(None, value_types.secret(), from_file=True)
-    concurrency: int = setting(4, value_types.whole(1, 10_000))
+    api_key: Secret | None = setting(None, secret(), from_file=True)
+    concurrency: int = setting(4, whole(1, 10_000))
     """Maximum concurrent calls."""
-    structured: Structured = setting("auto", value_types.one_of(*get_args(Structured)))
-    api: ProviderApi = setting("openai", value_types.one_of(*get_args(ProviderApi)))
+    structured: Structured = setting("auto", one_of(*get_args(Structured)))
+    api: ProviderApi = setting("openai", one_of(*get_args(ProviderApi)))
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
     """The models and limits of one operation."""
 
-    chain: tuple[Choice, ...] = setting((), value_types.chain())
+    chain: tuple[Choice, ...] = setting((), chain())
     """Models, tried in order. Empty: the operation runs without a model."""
-    temperature: float | None = setting(None, value_types.number(0, 2, unset=True))
-    max_tokens: int | None = setting(None, value_types.whole(1, 10_000_000, unset=True))
-    timeout: float = setting(60.0, value_types.number(0.001, _DAY))
+    temperature: float | None = setting(None, number(0, 2, unset=True))
+    max_tokens: int | None = setting(None, whole(1, 10_000_000, unset=True))
+    timeout: float = setting(60.0, number(0.001, _DAY))
     """Timeout in seconds, including all retries and all models of the chain."""
     without: bool = False
     """Whether to continue without a model if none of the chain answers, instead of trying again later."""
@@ -80,13 +293,13 @@ class Route:
 class Resilience:
     """Retries and circuit breakers."""
 
-    attempts: int = setting(3, value_types.whole(1, 100))
+    attempts: int = setting(3, whole(1, 100))
     """Attempts per model before the next model of the chain is tried."""
-    failures: int = setting(5, value_types.whole(1, 1_000_000))
+    failures: int = setting(5, whole(1, 1_000_000))
     """Consecutive failures that open the circuit breaker."""
-    probe_seconds: float = setting(30.0, value_types.number(0.001, _DAY))
+    probe_seconds: float = setting(30.0, number(0.001, _DAY))
     """Seconds between test calls while the circuit breaker is open."""
-    stall_seconds: float = setting(20.0, value_types.number(0.001, _DAY))
+    stall_seconds: float = setting(20.0, number(0.001, _DAY))
     """Seconds without data after which a stream is aborted."""
 
 
@@ -94,51 +307,51 @@ class Resilience:
 class Spending:
     """Limits on tokens. None: no limit."""
 
-    tokens_per_user_and_day: int | None = setting(None, value_types.whole(1, LARGEST))
-    tokens_per_day: int | None = setting(None, value_types.whole(1, LARGEST))
+    tokens_per_user_and_day: int | None = setting(None, whole(1, LARGEST))
+    tokens_per_day: int | None = setting(None, whole(1, LARGEST))
 
 
 @dataclass(frozen=True, slots=True)
 class Serving:
     """The address and limits of `aforesaid serve`."""
 
-    host: str = setting("127.0.0.1", value_types.text())
-    port: int = setting(5002, value_types.whole(0, 65_535))
-    hosts: tuple[str, ...] = setting((), value_types.texts())
+    host: str = setting("127.0.0.1", text())
+    port: int = setting(5002, whole(0, 65_535))
+    hosts: tuple[str, ...] = setting((), texts())
     """Host names to accept besides loopback names."""
-    keys: str | None = setting(None, value_types.text())
+    keys: str | None = setting(None, text())
     """The file with the hashes of the keys. None: next to the store."""
-    upstream: str | None = setting(None, value_types.text())
+    upstream: str | None = setting(None, text())
     """The provider that the proxy forwards requests to. None: the first provider of `models.chat`."""
-    upstreams: tuple[Choice, ...] = setting((), value_types.choices())
+    upstreams: tuple[Choice, ...] = setting((), choices())
     """Providers of the proxy by model: `provider:pattern`, such as `anthropic:claude-*`. The first that fits counts."""
-    origins: tuple[str, ...] = setting((), value_types.origins())
+    origins: tuple[str, ...] = setting((), origins())
     """Web pages of other servers that may call the API and the proxy from a browser (CORS). `*` allows all of them."""
-    requests_per_second: float = setting(50.0, value_types.number(0.01, 1_000_000))
+    requests_per_second: float = setting(50.0, number(0.01, 1_000_000))
     """Average requests per second per key."""
-    burst: int = setting(200, value_types.whole(1, 1_000_000))
+    burst: int = setting(200, whole(1, 1_000_000))
     """Maximum burst of requests per key."""
-    body_bytes: int = setting(32 * 1024 * 1024, value_types.whole(1_000, LARGEST))
+    body_bytes: int = setting(32 * 1024 * 1024, whole(1_000, LARGEST))
     """Maximum size of a request body, in bytes."""
-    header_seconds: float = setting(10.0, value_types.number(0.1, 3_600))
+    header_seconds: float = setting(10.0, number(0.1, 3_600))
     """The time in which the headers of a request must arrive."""
-    body_seconds: float = setting(30.0, value_types.number(0.1, 3_600))
+    body_seconds: float = setting(30.0, number(0.1, 3_600))
     """The time in which its body must arrive; a longer body gets a second more for each KiB."""
-    connections: int = setting(1_000, value_types.whole(1, 1_000_000))
+    connections: int = setting(1_000, whole(1, 1_000_000))
     """The largest number of open connections; further ones are closed at once."""
-    trusted_proxies: tuple[str, ...] = setting((), value_types.networks())
+    trusted_proxies: tuple[str, ...] = setting((), networks())
     """Addresses or networks of reverse proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed."""
-    budget: int = setting(3_000, value_types.whole(_LEAST_BUDGET, LARGEST))
+    budget: int = setting(3_000, whole(_LEAST_BUDGET, LARGEST))
     """Maximum tokens that the proxy adds to a request; a smaller budget of the user or space applies."""
-    window: int = setting(32_768, value_types.whole(0, LARGEST))
+    window: int = setting(32_768, whole(0, LARGEST))
     """Context window of the models behind the proxy, in tokens; memories are added only as far as they fit."""
-    language: str | None = setting(None, value_types.text())
+    language: str | None = setting(None, text())
     """The panel's language, such as `de`. None: that of the browser. A person can choose another one."""
-    languages: str | None = setting(None, value_types.text())
+    languages: str | None = setting(None, text())
     """A folder with catalogues of further languages."""
-    mcp_tokens: int = setting(4_000, value_types.whole(_LEAST_BUDGET, LARGEST))
+    mcp_tokens: int = setting(4_000, whole(_LEAST_BUDGET, LARGEST))
     """Maximum tokens of an answer to an agent over MCP; the rest of a list is on further pages."""
-    authorization_servers: tuple[str, ...] = setting((), value_types.texts())
+    authorization_servers: tuple[str, ...] = setting((), texts())
     """OAuth authorization servers that clients of MCP are sent to, where a gateway checks their tokens."""
 
 
@@ -146,15 +359,15 @@ class Serving:
 class Speech:
     """Speech services for bots with voice."""
 
-    hear: tuple[Choice, ...] = setting((), value_types.chain())
+    hear: tuple[Choice, ...] = setting((), chain())
     """Speech-to-text services, tried in order. Empty: the bot does not listen."""
-    speak: tuple[Choice, ...] = setting((), value_types.chain())
+    speak: tuple[Choice, ...] = setting((), chain())
     """Text-to-speech services, tried in order. Empty: the bot does not speak."""
-    language: str | None = setting(None, value_types.text())
+    language: str | None = setting(None, text())
     """The spoken language, such as `en`. None: detected by the service."""
-    voice: str = setting("alloy", value_types.text())
+    voice: str = setting("alloy", text())
     """The voice, for services with OpenAI's API. With Piper, the model is the voice."""
-    timeout: float = setting(30.0, value_types.number(0.001, _DAY))
+    timeout: float = setting(30.0, number(0.001, _DAY))
     """Timeout in seconds, including all retries and services."""
 
 
@@ -162,13 +375,13 @@ class Speech:
 class Reranking:
     """A reranker behind an HTTP API, which reorders the first search hits."""
 
-    model: Choice | None = setting(None, value_types.model())
+    model: Choice | None = setting(None, model())
     """The model. None: searches call no server."""
-    candidates: int = setting(30, value_types.whole(2, 1_000))
+    candidates: int = setting(30, whole(2, 1_000))
     """Messages sent per search, the first in the order of recall. text-embeddings-inference accepts 32 by default."""
-    weight: float = setting(0.7, value_types.number(0, 1))
+    weight: float = setting(0.7, number(0, 1))
     """Weight of the reranker's scores, 0 to 1; those of recall have the rest."""
-    timeout: float = setting(2.0, value_types.number(0.001, _DAY))
+    timeout: float = setting(2.0, number(0.001, _DAY))
     """Seconds after which a search keeps its own order."""
 
 
@@ -176,23 +389,23 @@ class Reranking:
 class Alerts:
     """Limits at which alerts are raised."""
 
-    interval_seconds: float = setting(30.0, value_types.number(0.1, _DAY))
+    interval_seconds: float = setting(30.0, number(0.1, _DAY))
     """Seconds between health checks."""
-    failing_seconds: float = setting(60.0, value_types.number(0, _DAY))
+    failing_seconds: float = setting(60.0, number(0, _DAY))
     """Raise an alert when a component fails for this long; clear it after it has worked for as long."""
-    slow_seconds: float = setting(2.5, value_types.number(0.001, _DAY))
+    slow_seconds: float = setting(2.5, number(0.001, _DAY))
     """Raise an alert when more than 5% of the calls of `add`, `search` or `context` take longer."""
-    error_rate: float = setting(0.05, value_types.number(0.0001, 1))
+    error_rate: float = setting(0.05, number(0.0001, 1))
     """Raise an alert when this share of an operation's calls fails, 0 to 1."""
-    least_calls: int = setting(20, value_types.whole(1, 1_000_000))
+    least_calls: int = setting(20, whole(1, 1_000_000))
     """Minimum number of recent calls for `slow_seconds` and `error_rate`."""
-    backlog_messages: int = setting(10_000, value_types.whole(1, LARGEST))
+    backlog_messages: int = setting(10_000, whole(1, LARGEST))
     """Raise an alert when this many messages wait to be embedded or summarised."""
-    free_disk: float = setting(0.05, value_types.number(0, 1))
+    free_disk: float = setting(0.05, number(0, 1))
     """Raise an alert when less than this share of the disk is free, 0 to 1."""
-    storage_bytes: int | None = setting(None, value_types.whole(1, LARGEST * 1_000))
+    storage_bytes: int | None = setting(None, whole(1, LARGEST * 1_000))
     """Raise an alert when the store reaches this size. None: no limit."""
-    clear: float = setting(0.8, value_types.number(0.01, 1))
+    clear: float = setting(0.8, number(0.01, 1))
     """Clear an alert when its value is below this share of its limit, so that it does not flap."""
 
 
@@ -200,14 +413,14 @@ class Alerts:
 class TelegramSettings:
     """Settings of a Telegram bot."""
 
-    token: Secret | None = setting(None, value_types.secret(), from_file=True)
-    api: str | None = setting(None, value_types.url())
+    token: Secret | None = setting(None, secret(), from_file=True)
+    api: str | None = setting(None, url())
     """The address of your own Bot API server. None: Telegram's."""
-    webhook: str | None = setting(None, value_types.url())
+    webhook: str | None = setting(None, url())
     """The public URL at which Telegram reaches the bot. None: the bot polls."""
-    webhook_secret: Secret | None = setting(None, value_types.secret())
+    webhook_secret: Secret | None = setting(None, secret())
     """The shared secret of the webhook. None: random at each start."""
-    listen: str = setting("127.0.0.1:8443", value_types.text())
+    listen: str = setting("127.0.0.1:8443", text())
     """The address on which the bot listens for the webhook."""
 
 
@@ -215,25 +428,25 @@ class TelegramSettings:
 class DiscordSettings:
     """Settings of a Discord bot."""
 
-    token: Secret | None = setting(None, value_types.secret(), from_file=True)
+    token: Secret | None = setting(None, secret(), from_file=True)
 
 
 @dataclass(frozen=True, slots=True)
 class MumbleSettings:
     """Settings of a Mumble bot."""
 
-    host: str | None = setting(None, value_types.text())
-    port: int = setting(64738, value_types.whole(1, 65_535))
-    name: str | None = setting(None, value_types.text())
+    host: str | None = setting(None, text())
+    port: int = setting(64738, whole(1, 65_535))
+    name: str | None = setting(None, text())
     """The bot's user name. None: `bots.name`, or Aforesaid."""
-    password: Secret | None = setting(None, value_types.password(), from_file=True)
+    password: Secret | None = setting(None, password(), from_file=True)
     """The password of the server, or of the bot's account."""
-    channel: str | None = setting(None, value_types.text())
+    channel: str | None = setting(None, text())
     """The channel to join, by name or path. None: the server's default."""
-    answer: Answering = setting("called", value_types.one_of(*get_args(Answering)))
-    certificate: str | None = setting(None, value_types.text())
+    answer: Answering = setting("called", one_of(*get_args(Answering)))
+    certificate: str | None = setting(None, text())
     """A PEM file with the bot's certificate and key."""
-    fingerprint: str | None = setting(None, value_types.text())
+    fingerprint: str | None = setting(None, text())
     """SHA-256 of the server's self-signed certificate."""
 
 
@@ -241,9 +454,9 @@ class MumbleSettings:
 class BotSettings:
     """Settings of all bots."""
 
-    name: str | None = setting(None, value_types.text())
+    name: str | None = setting(None, text())
     """A name that people call the bot by, besides its account name and "bot"."""
-    system: str | None = setting(None, value_types.text())
+    system: str | None = setting(None, text())
     """The system prompt."""
     telegram: TelegramSettings = TelegramSettings()
     discord: DiscordSettings = DiscordSettings()
@@ -269,9 +482,9 @@ def _without_archive() -> Any:  # noqa: ANN401 - the field's type
 class Receipts:
     """Receipts of contexts: which messages, memories and summaries were sent to a model for each reply."""
 
-    days: int = setting(30, value_types.whole(0, 365_000))
+    days: int = setting(30, whole(0, 365_000))
     """Days after which a receipt is deleted. 0: none is stored."""
-    contexts: bool = setting(False, value_types.boolean())
+    contexts: bool = setting(False, boolean())
     """Whether every call of `context` stores a receipt, also where the caller does not say that it was sent."""
 
 
@@ -279,11 +492,11 @@ class Receipts:
 class TracingSettings:
     """Spans for OpenTelemetry."""
 
-    enabled: bool = setting(False, value_types.boolean())
+    enabled: bool = setting(False, boolean())
     """Whether spans are made and sent."""
-    endpoint: str | None = setting(None, value_types.url())
+    endpoint: str | None = setting(None, url())
     """Where spans are sent, by OTLP over HTTP. None: what OpenTelemetry's own variables say."""
-    content: bool = setting(False, value_types.boolean())
+    content: bool = setting(False, boolean())
     """Whether spans hold what was asked and answered, word for word."""
 
 
@@ -318,14 +531,14 @@ class Retention:
 class Settings:
     """The whole configuration."""
 
-    store: str | None = setting(None, value_types.text())
-    fallback: str = setting("auto", value_types.text())
+    store: str | None = setting(None, text())
+    fallback: str = setting("auto", text())
     """Where messages wait while the store is failing: `auto`, `none`, `memory`, or a location of files."""
-    attachments: str | None = setting(None, value_types.text())
+    attachments: str | None = setting(None, text())
     """The folder of attachments; by default beside the store, where that is a file or a folder."""
-    profile: str = setting("default", value_types.text())
-    embedder: str | None = setting(None, value_types.text())
-    ranker: bool = setting(True, value_types.boolean())
+    profile: str = setting("default", text())
+    embedder: str | None = setting(None, text())
+    ranker: bool = setting(True, boolean())
     """Whether the ranker reorders what search finds, where the embedder is `local` or `process`."""
     rerank: Reranking = Reranking()
     providers: Mapping[str, Provider] = field(default_factory=dict)
@@ -339,9 +552,9 @@ class Settings:
     server: Serving = Serving()
     speech: Speech = Speech()
     bots: BotSettings = BotSettings()
-    redo: bool = setting(True, value_types.boolean())
+    redo: bool = setting(True, boolean())
     """Repeat work that was done without a model when a model becomes available."""
-    background: bool = setting(True, value_types.boolean())
+    background: bool = setting(True, boolean())
     """Whether this process does background work; False if workers do it."""
     origins: Mapping[str, str] = field(default_factory=dict)
     """The origin of each value: dotted key to file, variable, or `default`."""

@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field, StringConstraints
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.setting import EVERYBODY
 from aforesaid.errors import InvalidInput
-from aforesaid.profiles.runtime_settings import check_setting
+from aforesaid.profiles.effective import check_setting
 from aforesaid.server.api.params import NAMES, Body, SpaceQuery, Text, UserQuery
 from aforesaid.server.dependencies import App, MemoryDep, Reader
 

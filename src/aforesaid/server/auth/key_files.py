@@ -10,7 +10,7 @@ from pathlib import Path
 from aforesaid.errors import InvalidInput
 from aforesaid.server.auth.keys import Keys
 from aforesaid.settings import Settings
-from aforesaid.settings.config_file import usual_place
+from aforesaid.settings.layers import usual_place
 from aforesaid.store import sqlite_path
 from aforesaid.store.database_identity import file_name
 from aforesaid.store.locations import address_of, postgres_dsn

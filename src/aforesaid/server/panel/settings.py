@@ -12,8 +12,7 @@ from aforesaid.domain.checks import SettingValue
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.setting import EVERYBODY
 from aforesaid.profiles import Profile
-from aforesaid.profiles.effective import tuned
-from aforesaid.profiles.runtime_settings import PROFILE, RUNTIME_SETTINGS, Group, RuntimeSetting, check_setting
+from aforesaid.profiles.effective import PROFILE, RUNTIME_SETTINGS, Group, RuntimeSetting, check_setting, tuned
 from aforesaid.server.auth import Credential
 from aforesaid.server.dependencies import Admin
 from aforesaid.server.languages import N_, translate

@@ -16,7 +16,7 @@ import apsw
 
 from aforesaid.errors import InvalidInput, StoreRefused
 from aforesaid.settings import Secret
-from aforesaid.settings.secrets import open_to_others, read_password
+from aforesaid.settings.basic_values import open_to_others, read_password
 
 KEY: Final = "AFORESAID_KEY"
 KEY_FILE: Final = "AFORESAID_KEY_FILE"
