@@ -157,7 +157,7 @@ def _chat(settings: Settings, store: Store, metrics: Metrics) -> Chat | None:
     if not any(route.chain for operation, route in settings.routes.items() if operation != "embed"):
         return None
     from aforesaid.models.chat import open_chat  # noqa: PLC0415
-    from aforesaid.models.resilience.store_ledger import StoreLedger  # noqa: PLC0415
+    from aforesaid.models.resilience.spending import StoreLedger  # noqa: PLC0415
 
     return open_chat(settings, ledger=StoreLedger(store), metrics=metrics)
 

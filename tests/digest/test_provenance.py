@@ -10,7 +10,7 @@ from aforesaid.digest.quality import measure
 from aforesaid.domain.message import Message
 from aforesaid.errors import InvalidInput, NotFound, SourcesChanged, TooLarge
 from aforesaid.models.embed import DeterministicEmbedder
-from aforesaid.models.embed.message_vectors import MessageVectors
+from aforesaid.models.embed.caching import MessageVectors
 from aforesaid.store.ephemeral import EphemeralStore
 from digesting import Scribe, remembering, talk
 from making import NOON

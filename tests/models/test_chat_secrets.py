@@ -10,8 +10,8 @@ import pytest
 
 from aforesaid.errors import ModelError
 from aforesaid.models.chat import Said, open_chat
+from aforesaid.models.client import SecretFilter, hide, plain_address, redact
 from aforesaid.models.embed import RemoteEmbedder
-from aforesaid.models.redact import SecretFilter, hide, plain_address, redact
 from aforesaid.settings import Provider, Resilience, Secret, Settings
 from aforesaid.testing import Fault, ScriptedModel, faults
 

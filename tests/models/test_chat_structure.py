@@ -16,7 +16,7 @@ from aforesaid.errors import (
     ModelRefused,
 )
 from aforesaid.models.chat import RoutedChat, Said, open_chat
-from aforesaid.models.chat.schema import schema_of
+from aforesaid.models.chat.completion import schema_of
 from aforesaid.telemetry import Key
 from aforesaid.testing import ScriptedModel, Writes, faults
 from aforesaid.testing.http_connection import HttpResponse, failure

@@ -24,12 +24,12 @@ from aforesaid.models.embed import (
     SubprocessEmbedder,
     choose_embedder,
     embedder_of_a_server,
-    encoder,
     local,
+    remote,
 )
+from aforesaid.models.embed.contract import MeteredEmbedder
 from aforesaid.models.embed.local import Encoder
-from aforesaid.models.embed.metered import MeteredEmbedder
-from aforesaid.models.embed.process import FAILED, LENGTH, SHAPE
+from aforesaid.models.embed.remote import FAILED, LENGTH, SHAPE
 from aforesaid.settings import Choice, Route, Settings
 from aforesaid.telemetry import Metrics
 
@@ -140,7 +140,7 @@ def test_what_goes_wrong_there_is_told_here(monkeypatch: pytest.MonkeyPatch) -> 
 
     monkeypatch.setattr(local, "load_encoder", broken)
     asked, answers = b'["hello"]', io.BytesIO()
-    encoder.serve(io.BytesIO(LENGTH.pack(len(asked)) + asked), answers, ranker=True)
+    remote.serve(io.BytesIO(LENGTH.pack(len(asked)) + asked), answers, ranker=True)
     rows, length = SHAPE.unpack(answers.getvalue()[: SHAPE.size])
     assert (rows, answers.getvalue()[SHAPE.size :]) == (FAILED, b"the weights are gone")
     assert length == len(b"the weights are gone")
@@ -155,7 +155,7 @@ def test_the_process_forgets_words_when_it_is_told_to(monkeypatch: pytest.Monkey
     monkeypatch.setattr(Encoder, "forget_all", forget)
     frames = [LENGTH.pack(len(data)) + data for data in (b"null", b'["hello"]', b"null")]
     answers = io.BytesIO()
-    encoder.serve(io.BytesIO(b"".join(frames)), answers, ranker=False)
+    remote.serve(io.BytesIO(b"".join(frames)), answers, ranker=False)
     assert len(forgotten) == 1, "before the first text there is nothing to forget"
     assert SHAPE.unpack(answers.getvalue()[: SHAPE.size]) == (1, 512), "nothing was answered to it"
 

@@ -6,7 +6,7 @@ import asyncio
 import threading
 from functools import partial
 
-from aforesaid.models.embed.worker_thread import Worker
+from aforesaid.models.embed.local import Worker
 
 
 async def keep_busy(worker: Worker) -> tuple[asyncio.Future[None], threading.Event]:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import aforesaid
 from aforesaid.models.embed import DeterministicEmbedder, Vectors
-from aforesaid.models.embed.message_vectors import MOST_CHARACTERS
+from aforesaid.models.embed.caching import MOST_CHARACTERS
 from aforesaid.recall.question import Question, without
 from aforesaid.text.languages import MOST_TERMS, query_words
 

@@ -20,10 +20,9 @@ from aforesaid.domain.message import Message
 from aforesaid.domain.scope import is_direct
 from aforesaid.errors import AforesaidError, ModelError
 from aforesaid.facts import is_about
-from aforesaid.models.offline.recognise_request import ME, may_ask, means_everything, recognise_request
+from aforesaid.models.offline.requests import ME, may_ask, means_everything, recognise_request
 from aforesaid.models.prompts import fence, lines_of, load_prompt
-from aforesaid.models.prompts.fence import Line
-from aforesaid.models.prompts.speakers import NAMELESS
+from aforesaid.models.prompts.fence import NAMELESS, Line
 
 if TYPE_CHECKING:
     from aforesaid.memory import Memory, UserMemory
@@ -163,7 +162,7 @@ async def _ask(
     chat: Chat, turn: Turn, earlier: Sequence[Message], names: Names
 ) -> tuple[Literal["remember", "forget", "recall", "none"], str, str]:
     """Let a model classify the request, its person and its content."""
-    from aforesaid.models.prompts.shapes import RouteReply  # noqa: PLC0415 - brings pydantic
+    from aforesaid.models.prompts.prompt import RouteReply  # noqa: PLC0415 - brings pydantic
 
     scope = turn.user.scope
     prompt = load_prompt("route")

@@ -14,9 +14,8 @@ from aforesaid.domain.checks import Within
 from aforesaid.domain.hit import Hit
 from aforesaid.domain.scope import is_direct
 from aforesaid.models.offline import Spoken, extract
-from aforesaid.models.offline.memories.introductions import asks_own_name
-from aforesaid.models.offline.questions import asks
-from aforesaid.models.offline.recognise_request import recognise_request
+from aforesaid.models.offline.memories.keys import asks_own_name
+from aforesaid.models.offline.requests import asks, recognise_request
 from aforesaid.text.languages import guess_language, stop_words
 from aforesaid.text.sentences import split_sentences
 from aforesaid.text.vocabulary import vocabulary

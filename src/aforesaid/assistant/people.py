@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final, Self
 
 from aforesaid.assistant.turn import Turn
-from aforesaid.models.prompts.speakers import SOMEBODY
+from aforesaid.models.prompts.fence import SOMEBODY
 from aforesaid.text.words import fold
 
 _MENTION: Final = re.compile(r"<@!?([^<>\s]{1,255})>")

@@ -14,7 +14,7 @@ from aforesaid.assistant.answer import Answer
 from aforesaid.assistant.summary_setup import SummarySetup
 from aforesaid.domain.scope import is_direct
 from aforesaid.errors import AforesaidError, ModelError
-from aforesaid.models.offline.recognise_request import means_everything
+from aforesaid.models.offline.requests import means_everything
 
 if TYPE_CHECKING:
     from aforesaid.memory import Memory, UserMemory

@@ -20,7 +20,7 @@ from rich.text import Text
 from aforesaid.cli.options import AsJson
 from aforesaid.cli.output import console, harmless, print_json, say
 from aforesaid.errors import AforesaidError
-from aforesaid.models.embed.choose import LOCAL
+from aforesaid.models.embed.remote import LOCAL
 from aforesaid.settings import (
     Choice,
     Operation,

@@ -17,7 +17,7 @@ _LEVELS: Final = ("debug", "info", "warning", "error")
 
 def write_log(level: str) -> None:
     """Write log records of this level and above to standard error, with secrets removed."""
-    from aforesaid.models.redact import SecretFilter  # noqa: PLC0415 - only long-running commands write a log
+    from aforesaid.models.client import SecretFilter  # noqa: PLC0415 - only long-running commands write a log
 
     if level not in _LEVELS:
         raise InvalidInput(f"unknown log level {quoted(level)}; use one of {', '.join(_LEVELS)}")

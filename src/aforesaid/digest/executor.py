@@ -24,7 +24,7 @@ from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary import AddView, Quality, Summary, SummaryDraft, ViewDraft
 from aforesaid.errors import ModelError
 from aforesaid.models.embed import Embedder
-from aforesaid.models.embed.message_vectors import MessageVectors
+from aforesaid.models.embed.caching import MessageVectors
 from aforesaid.profiles import Profile
 
 if TYPE_CHECKING:

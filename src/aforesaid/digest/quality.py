@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from aforesaid.domain.message import Message
 from aforesaid.domain.summary import Quality, Summary
-from aforesaid.models.embed.message_vectors import MOST_CHARACTERS, MessageVectors
+from aforesaid.models.embed.caching import MOST_CHARACTERS, MessageVectors
 from aforesaid.text.sentences import split_sentences
 from aforesaid.text.times.find import find_times
 from aforesaid.text.words import fold, words_of

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from aforesaid.errors import ModelError, ModelGarbled
+from aforesaid.models.calibration import nearness
 from aforesaid.models.embed import Embedder
-from aforesaid.models.meaning import nearness
 from aforesaid.text.languages import ENGLISH, guess_language, stems, stop_words
 from aforesaid.text.sentences import split_sentences
 from aforesaid.text.words import UNSPACED_LANGUAGES, fold, words_of

@@ -33,8 +33,8 @@ from aforesaid.facts.salient import by_salience
 from aforesaid.facts.statement import statement
 from aforesaid.facts.surroundings import between_others, surroundings
 from aforesaid.facts.zones import zone_of
+from aforesaid.models.calibration import SameMeaning
 from aforesaid.models.embed import Embedder
-from aforesaid.models.meaning import SameMeaning
 from aforesaid.models.offline import without_contradicted
 from aforesaid.models.salience import Judgement
 from aforesaid.profiles import Profile

@@ -15,8 +15,8 @@ from aforesaid.errors import ModelError
 from aforesaid.facts.candidate import Candidate
 from aforesaid.facts.people import Person
 from aforesaid.facts.statement import statement, support
+from aforesaid.models.calibration import nearness
 from aforesaid.models.embed import Embedder
-from aforesaid.models.meaning import nearness
 from aforesaid.text.languages import guess_language
 from aforesaid.text.relations import relation_called
 from aforesaid.text.sentences import own_text, split_sentences

@@ -12,9 +12,9 @@ from cachetools import LRUCache
 from aforesaid.domain.message import Message
 from aforesaid.facts.candidate import statement_in
 from aforesaid.facts.plain_parts import PlainPart, parts_of
+from aforesaid.models.calibration import SameMeaning
 from aforesaid.models.embed import Embedder
-from aforesaid.models.embed.message_vectors import MessageVectors
-from aforesaid.models.meaning import SameMeaning
+from aforesaid.models.embed.caching import MessageVectors
 from aforesaid.models.salience import RECENT, Judgement, load_salience
 from aforesaid.store import Store
 

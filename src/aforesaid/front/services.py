@@ -21,8 +21,8 @@ from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary import Summary
 from aforesaid.errors import StoreError
 from aforesaid.front.receipt_keeper import ReceiptKeeper
+from aforesaid.models.client import models_health
 from aforesaid.models.embed import Forgetting
-from aforesaid.models.provider_health import models_health
 from aforesaid.profiles import Profile
 from aforesaid.profiles.effective import EffectiveSettings
 from aforesaid.profiles.recipe import Recipe

@@ -1,25 +1,129 @@
-"""The client of one provider, and the translation of its errors."""
+"""The client of one provider, the translation of its errors, its health, and the removal of secrets from texts."""
 
 from __future__ import annotations
 
 import asyncio
+import logging
+import re
 import sys
+from collections.abc import Mapping
+from dataclasses import replace
 from email.utils import parsedate_to_datetime
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
-from urllib.parse import parse_qsl, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, quote, urlsplit, urlunsplit
 
 from aforesaid.domain.checks import now
+from aforesaid.domain.report import Component
 from aforesaid.errors import ModelError, ModelRefused, ModelUnavailable, NoModel
 from aforesaid.extras import how_to_install
-from aforesaid.models.redact import guard_logs, hide, hide_address, plain_address, redact
+from aforesaid.models.resilience.wrappers import BreakerState
 from aforesaid.settings import Provider
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from openai import APIStatusError, AsyncOpenAI
+
+    from aforesaid.models.chat import Chat
+
+
+_MASK: Final = "…"
+_SHORTEST: Final = 8
+"""Minimum length of a secret. Shorter keys, such as `ollama` or `none`, are placeholders and occur in normal text."""
+
+_KNOWN: Final[set[str]] = set()
+"""All known secrets of this process."""
+
+_LOOKS_SECRET: Final = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        r"(\bbearer\s+)[^\s'\",;]+",
+        r"([?&](?:key|api[-_]?key|token|access_token|secret|password)=)[^\s&'\"]+",
+        r"(://)[^/@\s'\"]+(?=@)",
+        r"()\b(?:sk|pk|gsk|xai|hf)[-_][\w*.-]{8,}",
+        r"()\bAIza[\w-]{20,}",
+    )
+)
+"""Headers, addresses, and keys that are known by their beginning. The first group stays."""
+
+_LOGGERS: Final = (
+    "aforesaid.models",
+    "aforesaid.recall",
+    "aforesaid.upkeep",
+    "openai",
+    "openai._base_client",
+    "openai._response",
+    "openai._legacy_response",
+    "httpx2",
+    "httpcore2.connection",
+    "httpcore2.http11",
+    "httpcore2.http2",
+    "httpcore2.proxy",
+    "httpcore2.socks",
+    "httpx",
+    "httpcore.connection",
+    "httpcore.http11",
+    "httpcore.http2",
+    "httpcore.proxy",
+    "httpcore.socks",
+    "stamina",
+)
+"""Whoever may speak about a request. A filter of a logger does not hold for the loggers below it: each is named."""
+
+
+def hide(*secrets: str | None) -> None:
+    """Register secrets that are removed from now on."""
+    for secret in secrets:
+        if secret is not None and len(secret) >= _SHORTEST:
+            _KNOWN.update((str(secret), quote(secret, safe="")))
+
+
+def hide_address(url: str) -> None:
+    """Register the secrets of a URL: user, password and query values."""
+    parts = urlsplit(url)
+    hide(parts.username, parts.password, *(value for _, value in parse_qsl(parts.query)))
+
+
+def plain_address(url: str) -> str:
+    """Return a URL without its secrets."""
+    parts = urlsplit(url)
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+
+
+def redact(text: str) -> str:
+    """Return a text without registered secrets and without text that looks like a secret."""
+    for secret in sorted(_KNOWN, key=len, reverse=True):
+        text = text.replace(secret, _MASK)
+    for pattern in _LOOKS_SECRET:
+        text = pattern.sub(rf"\g<1>{_MASK}", text)
+    return text
+
+
+class SecretFilter(logging.Filter):
+    """Removes secrets from log records and tracebacks. Add it to your own handlers to cover every logger."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Remove the secrets of a record; always return True."""
+        said = record.getMessage()
+        if (clean := redact(said)) != said:
+            record.msg, record.args = clean, ()
+        if record.exc_info and not record.exc_text:
+            record.exc_text = logging.Formatter().formatException(record.exc_info)
+        if record.exc_text:
+            record.exc_text = redact(record.exc_text)
+        return True
+
+
+_FILTER: Final = SecretFilter()
+
+
+def guard_logs() -> None:
+    """Add the filter to all loggers that log requests to models. A second call does nothing."""
+    for name in _LOGGERS:
+        logging.getLogger(name).addFilter(_FILTER)
+
 
 _MISSING: Final = f"calling a model needs the OpenAI client; {how_to_install('models')}"
 _LONGEST_QUOTE: Final = 300
@@ -142,3 +246,30 @@ def _retry_after(headers: Mapping[str, str]) -> float | None:
         return max(0.0, parsedate_to_datetime(headers["retry-after"]).timestamp() - now() / 1_000_000)
     except (KeyError, ValueError):
         return None
+
+
+def models_health(chat: Chat | None) -> Component:
+    """Return the health of all providers. No provider at all is healthy: everything works without a model."""
+    health = component("models", {} if chat is None else chat.states(), "none: everything is done without a model")
+    missing = None if chat is None or not chat.states() else missing_library()
+    return health if missing is None else replace(health, status="failing", issues=(missing, *health.issues))
+
+
+def component(name: str, states: Mapping[str, BreakerState], without: str) -> Component:
+    """Return the health of services with circuit breakers; `without` describes the case without services.
+
+    A service fails from its first failed call until it answers one, also while its breaker is still closed.
+    """
+    if not states:
+        return Component(name, "active", None, (), (("providers", without),))
+    issues = tuple(f"{each}: {state.error}" for each, state in states.items() if state.error is not None)
+    facts = tuple((each, shown(state)) for each, state in states.items())
+    return Component(name, "failing" if issues else "active", None, issues, facts)
+
+
+def shown(state: BreakerState) -> str:
+    """Return the state of a provider as text."""
+    if state.retry_in is None:
+        working = "working" if state.answered else "not called yet"
+        return working if not state.failures else f"{state.failures} failures in a row"
+    return f"{state.state}, tried again in {state.retry_in:.0f} s"

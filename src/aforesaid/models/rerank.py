@@ -14,8 +14,7 @@ from typing import Any
 
 from aforesaid.domain.report import Component
 from aforesaid.errors import ModelGarbled
-from aforesaid.models.client import Client
-from aforesaid.models.provider_health import component
+from aforesaid.models.client import Client, component
 from aforesaid.models.resilience import (
     Ask,
     Breaker,
@@ -28,7 +27,7 @@ from aforesaid.models.resilience import (
     Service,
     only,
 )
-from aforesaid.models.resilience.running_calls import RunningCalls
+from aforesaid.models.resilience.wrappers import RunningCalls
 from aforesaid.settings import Choice, Settings
 from aforesaid.telemetry import Metrics
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from aforesaid.domain.checks import query_text
-from aforesaid.models.embed.message_vectors import MOST_CHARACTERS
+from aforesaid.models.embed.caching import MOST_CHARACTERS
 from aforesaid.text.times.periods import Period, periods
 from aforesaid.text.words import fold, words_of
 

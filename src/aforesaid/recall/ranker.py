@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import ModelError
 from aforesaid.models.embed import Embedder, TokenEmbedder
-from aforesaid.models.embed.message_vectors import MOST_CHARACTERS
+from aforesaid.models.embed.caching import MOST_CHARACTERS
 from aforesaid.models.embed.token_vectors import DIMENSIONS, Ranker, TokenVectors, load_ranker, products
 from aforesaid.recall.candidates import Candidates
 from aforesaid.recall.request import SearchRequest

@@ -16,7 +16,7 @@ from aforesaid import __version__
 from aforesaid.background import beside
 from aforesaid.extras import how_to_install
 from aforesaid.memory import Memory
-from aforesaid.models.redact import guard_logs, hide
+from aforesaid.models.client import guard_logs, hide
 from aforesaid.server import api, panel, problems, resource_metadata, signin, status
 from aforesaid.server.auth import Keys, Sessions
 from aforesaid.server.authentication import Authentication

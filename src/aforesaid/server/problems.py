@@ -19,7 +19,7 @@ from starlette.routing import BaseRoute, Match
 from starlette.types import Scope
 
 from aforesaid import errors
-from aforesaid.models.redact import redact
+from aforesaid.models.client import redact
 from aforesaid.server.error_formats import error_body
 from aforesaid.server.form_again import form_again
 from aforesaid.server.languages import translate_error

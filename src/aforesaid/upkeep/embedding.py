@@ -19,9 +19,9 @@ from aforesaid.domain.memory import NoteVector, UnembeddedNote
 from aforesaid.domain.report import Component
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import ModelError, StoreError
+from aforesaid.models.client import shown
 from aforesaid.models.embed import CachingEmbedder, Embedder, RemoteEmbedder, TokenEmbedder, Vectors
-from aforesaid.models.embed.message_vectors import MOST_CHARACTERS
-from aforesaid.models.provider_health import shown
+from aforesaid.models.embed.caching import MOST_CHARACTERS
 from aforesaid.store import questions
 from aforesaid.telemetry import Metrics
 from aforesaid.upkeep.part import Done, GiveWay, at_once, metered, repeated

@@ -24,7 +24,7 @@ from aforesaid.bots.discord.incoming import SPACE, People, address_in, read_edit
 from aforesaid.bots.discord.missed_messages import missed_messages
 from aforesaid.bots.splitting import split
 from aforesaid.errors import InvalidInput, PlatformError, PlatformRefused, PlatformUnavailable
-from aforesaid.models.redact import hide
+from aforesaid.models.client import hide
 from aforesaid.settings import DiscordSettings
 
 _log: Final = logging.getLogger("aforesaid.bots")

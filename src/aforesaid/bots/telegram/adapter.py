@@ -47,7 +47,7 @@ from aforesaid.bots.telegram.incoming import (
 from aforesaid.bots.telegram.webhook import webhook
 from aforesaid.domain.change import PutMark
 from aforesaid.errors import InvalidInput, PlatformError, PlatformRefused, StoreError
-from aforesaid.models.redact import hide
+from aforesaid.models.client import hide
 from aforesaid.settings import TelegramSettings
 from aforesaid.store import questions
 

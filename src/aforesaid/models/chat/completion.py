@@ -1,25 +1,226 @@
-"""Calls to one model of one provider, through the OpenAI library."""
+"""Chat models: the contract, and one that is reached through an OpenAI-compatible API."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, NamedTuple, Protocol, TypeVar
 
+from pydantic import BaseModel
+
+from aforesaid.domain.scope import Scope
 from aforesaid.errors import ModelGarbled, ModelRefused, ModelUnavailable
-from aforesaid.models.chat.api_quirks import ApiQuirks
-from aforesaid.models.chat.contract import Reply, Said
-from aforesaid.models.chat.schema import Schema
 from aforesaid.models.client import Client
-from aforesaid.models.resilience import Ask
-from aforesaid.settings import Choice
+from aforesaid.models.resilience import Ask, BreakerState
+from aforesaid.settings import Choice, Operation
 from aforesaid.telemetry.tracing import current_headers
 
 if TYPE_CHECKING:
+    from openai import APIStatusError
     from openai.types.chat import ChatCompletion, ChatCompletionChunk
+
+
+Shape = TypeVar("Shape", bound=BaseModel)
+
+
+class Said(NamedTuple):
+    """One message of a request to a model."""
+
+    role: Literal["system", "user", "assistant"]
+    content: str
+    name: str | None = None
+    """Sent along where the API takes it: letters, digits, `_` and `-`. Prompts that need a name say it in the text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A model's reply."""
+
+    text: str
+    model: str
+    """The model: `provider:model`."""
+    prompt_tokens: int
+    reply_tokens: int
+    cut: bool = False
+    """Whether the reply was cut off at `max_tokens`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer(Generic[Shape]):
+    """A model's reply, parsed and validated against its schema."""
+
+    value: Shape
+    model: str
+    prompt_tokens: int
+    reply_tokens: int
+
+
+class Chat(Protocol):
+    """The models of all operations, with fallbacks, limits and circuit breakers.
+
+    Every call ends within the operation's deadline. It raises ModelError, never anything of a client library: NoModel
+    where the operation is done without one, ModelUnavailable where none of the chain answers, ModelRefused where the
+    configuration is at fault, ModelGarbled where what came back does not fit, SpendingLimit where the limit is reached.
+    """
+
+    async def text(self, operation: Operation, messages: Sequence[Said], *, scope: Scope | None = None) -> Reply:
+        """Return the reply. `scope` is the user whose spending limit applies."""
+
+    def stream(
+        self,
+        operation: Operation,
+        messages: Sequence[Said],
+        *,
+        scope: Scope | None = None,
+        ended: Callable[[Reply], None] | None = None,
+    ) -> AsyncGenerator[str, None]:
+        """Yield the reply piece by piece. After the first piece, no other model is tried.
+
+        `ended` is called at the end with a reply that has no text: which model wrote, and the tokens that it reported.
+        """
+
+    async def structure(
+        self, operation: Operation, messages: Sequence[Said], shape: type[Shape], *, scope: Scope | None = None
+    ) -> Answer[Shape]:
+        """Return what the model writes, as a value of `shape`."""
+
+    def has(self, operation: Operation) -> bool:
+        """Return whether a model is configured for an operation, even if it does not respond at the moment."""
+
+    def states(self) -> Mapping[str, BreakerState]:
+        """Return the state of each provider's circuit breaker, by provider name."""
+
+    async def close(self) -> None:
+        """Close all connections. A second call does nothing."""
+
+
+Form = Literal["full", "plain", "instructed"]
+"""How a schema is sent: with all its limits, with types only, or as text in the instructions."""
+
+_ABOUT_THE_REQUEST: Final = frozenset({400, 422, 501})
+
+
+@dataclass(frozen=True, slots=True)
+class ApiQuirks:
+    """The request features that a model supports, as far as known."""
+
+    temperature: bool = True
+    tokens: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+    usage: bool = True
+    """Whether a stream can end with token usage."""
+    form: Form = "full"
+    words_allowed: bool = True
+    """Whether a schema may be sent as text."""
+
+    def after(self, error: APIStatusError, prompt: Prompt) -> ApiQuirks | None:
+        """Return another way to say the same, or None where the error is not about the way it was said.
+
+        Every way is tried once: what is returned is always further from the beginning.
+        """
+        if error.status_code not in _ABOUT_THE_REQUEST or error.code == "context_length_exceeded":
+            return None
+        named = f"{error.param or ''} {error.message}".casefold()
+        if prompt.max_tokens is not None and self.tokens == "max_tokens" and "max_" in named and "tokens" in named:
+            return replace(self, tokens="max_completion_tokens")
+        if prompt.temperature is not None and self.temperature and "temperature" in named:
+            return replace(self, temperature=False)
+        if prompt.piecewise and self.usage and ("stream_options" in named or "include_usage" in named):
+            return replace(self, usage=False)
+        if prompt.schema is not None:
+            # Servers reject schemas with too many different messages to match one of them.
+            if self.form == "full" and prompt.schema.plain != prompt.schema.full:
+                return replace(self, form="plain")
+            if self.form != "instructed" and self.words_allowed:
+                return replace(self, form="instructed")
+        return None
+
+
+_LIMITS: Final = frozenset(
+    {
+        *("minLength", "maxLength", "pattern", "format"),
+        *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
+        *("minItems", "maxItems", "uniqueItems", "minProperties", "maxProperties", "propertyNames"),
+    }
+)
+"""Schema keywords that local servers support, but OpenAI and others reject."""
+
+_DROPPED: Final = frozenset({"default", "title", "discriminator", "examples", "$comment"})
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """The JSON schema of a reply."""
+
+    name: str
+    full: str
+    """The schema as JSON, with all limits."""
+    plain: str
+    """The schema without limits, for providers that support types only. Replies are validated anyway."""
+    strict: bool
+    """Whether the schema fits OpenAI's strict mode, which requires all keys to be known."""
+
+
+@cache
+def schema_of(shape: type[BaseModel]) -> Schema:
+    """Return the schema of a shape."""
+    whole = shape.model_json_schema()
+    if "$ref" in whole:
+        # A recursive shape: providers require an object at the root instead of a reference.
+        whole = {**whole["$defs"][whole["$ref"].rpartition("/")[2]], "$defs": whole["$defs"]}
+    full, plain = _walk(whole, _full), _walk(whole, _plain)
+    return Schema(shape.__name__, json.dumps(full), json.dumps(plain), _closed(full))
+
+
+def _full(node: dict[str, Any]) -> dict[str, Any]:
+    return node
+
+
+def _plain(node: dict[str, Any]) -> dict[str, Any]:
+    """Say limits in words."""
+    limits = [f"{key} {node.pop(key)}" for key in sorted(_LIMITS & node.keys())]
+    if limits:
+        node["description"] = " ".join(filter(None, (node.get("description"), f"({', '.join(limits)})")))
+    return node
+
+
+def _walk(node: Any, change: Callable[[dict[str, Any]], dict[str, Any]]) -> Any:  # noqa: ANN401 - any JSON
+    if isinstance(node, list):
+        return [_walk(item, change) for item in node]
+    if not isinstance(node, dict):
+        return node
+    if "$ref" in node:
+        # Strict mode wants a reference to stand alone.
+        return {"$ref": node["$ref"]}
+    made: dict[str, Any] = {}
+    for key, value in node.items():
+        if key in _DROPPED:
+            continue
+        if key in {"properties", "$defs"}:
+            # Their keys are names, not words of the schema.
+            made[key] = {name: _walk(inner, change) for name, inner in value.items()}
+        elif key in {"enum", "const"}:
+            made[key] = value
+        else:
+            made["anyOf" if key == "oneOf" else key] = _walk(value, change)
+    if "properties" in made:
+        made["required"] = list(made["properties"])
+        made.setdefault("additionalProperties", False)
+    return change(made)
+
+
+def _closed(node: Any) -> bool:  # noqa: ANN401 - any JSON
+    if isinstance(node, list):
+        return all(_closed(item) for item in node)
+    if not isinstance(node, dict):
+        return True
+    if node.get("type") == "object" and node.get("additionalProperties") is not False:
+        return False
+    return all(_closed(value) for value in node.values())
+
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _CHARACTERS_PER_TOKEN: Final = 4

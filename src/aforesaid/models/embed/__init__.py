@@ -1,12 +1,15 @@
 """Turning text into vectors."""
 
 from aforesaid.models.embed.caching import CachingEmbedder
-from aforesaid.models.embed.choose import built_in_encoder, choose_embedder, embedder_of_a_server
-from aforesaid.models.embed.contract import Embedder, Forgetting, TokenEmbedder, Vectors
-from aforesaid.models.embed.deterministic import DeterministicEmbedder
+from aforesaid.models.embed.contract import DeterministicEmbedder, Embedder, Forgetting, TokenEmbedder, Vectors
 from aforesaid.models.embed.local import LocalEmbedder
-from aforesaid.models.embed.process import SubprocessEmbedder
-from aforesaid.models.embed.remote import RemoteEmbedder
+from aforesaid.models.embed.remote import (
+    RemoteEmbedder,
+    SubprocessEmbedder,
+    built_in_encoder,
+    choose_embedder,
+    embedder_of_a_server,
+)
 from aforesaid.models.embed.token_vectors import TokenVectors
 
 __all__ = [

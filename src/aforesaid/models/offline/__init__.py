@@ -1,8 +1,8 @@
 """Summaries, memories, requests and facts by rules, without a model. The same input gives the same output."""
 
 from aforesaid.models.offline.facts import FactRemoval, begins_with_verb, forget_fact, merge_fact, without_contradicted
-from aforesaid.models.offline.memories.extract import ExtractedMemory, extract, is_joke
-from aforesaid.models.offline.memories.requests import (
+from aforesaid.models.offline.memories.extract import ExtractedMemory, extract, is_joke, third_person
+from aforesaid.models.offline.memories.keys import (
     may_ask_for_good,
     may_hold_requests,
     reads_like_an_attack,
@@ -10,9 +10,7 @@ from aforesaid.models.offline.memories.requests import (
     topic_of,
     without_requests,
 )
-from aforesaid.models.offline.memories.third_person import third_person
-from aforesaid.models.offline.recognise_request import ME, RecognisedRequest, may_ask, recognise_request
-from aforesaid.models.offline.spoken_turn import Spoken, Summarised
+from aforesaid.models.offline.requests import ME, RecognisedRequest, Spoken, Summarised, may_ask, recognise_request
 from aforesaid.models.offline.summary.write import Measure, count_words, roll, summarise, summarise_summaries
 
 __all__ = [

@@ -10,8 +10,8 @@ import re
 from collections.abc import Collection, Sequence
 from typing import Final, NamedTuple
 
+from aforesaid.models.offline.memories.extract import third_person
 from aforesaid.models.offline.memories.keys import Claim, claim_of, says_less
-from aforesaid.models.offline.memories.third_person import third_person
 from aforesaid.text.languages import guess_language, stems, stop_words
 from aforesaid.text.relations import without_determiners
 from aforesaid.text.sentences import split_sentences

@@ -7,14 +7,16 @@ from aforesaid.models.prompts.fence import (
     enclosed,
     fence,
     fence_labelled,
+    lines_of,
     listed,
+    name_mentions,
+    name_speakers,
     numbered,
     quote,
+    strip_invisible,
     transcript,
 )
-from aforesaid.models.prompts.invisible import strip_invisible
 from aforesaid.models.prompts.prompt import NAMES, Part, Prompt, load_prompt
-from aforesaid.models.prompts.speakers import lines_of, name_mentions, name_speakers
 
 __all__ = [
     "NAMES",

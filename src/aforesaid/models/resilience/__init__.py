@@ -13,14 +13,24 @@ order; this is the order in which a model is wrapped, from the caller to the wir
     Deadline    limits the duration
 """
 
-from aforesaid.models.resilience.breaker import Breaker, BreakerOpen, BreakerState, Checked, Guarded
-from aforesaid.models.resilience.concurrency_limit import ConcurrencyLimit, Limited
-from aforesaid.models.resilience.contract import Ask, Priced, Service, begin, only
-from aforesaid.models.resilience.deadline import Deadline
-from aforesaid.models.resilience.fallback import Fallback
-from aforesaid.models.resilience.metered import Metered
-from aforesaid.models.resilience.retry import Retry
-from aforesaid.models.resilience.spending import Budget, Budgeted, MemoryLedger, SpendingLedger
+from aforesaid.models.resilience.spending import Budget, Budgeted, MemoryLedger, Metered, SpendingLedger
+from aforesaid.models.resilience.wrappers import (
+    Ask,
+    Breaker,
+    BreakerOpen,
+    BreakerState,
+    Checked,
+    ConcurrencyLimit,
+    Deadline,
+    Fallback,
+    Guarded,
+    Limited,
+    Priced,
+    Retry,
+    Service,
+    begin,
+    only,
+)
 
 __all__ = [
     "Ask",

@@ -1,19 +1,24 @@
-"""Daily token limits, per user and in total."""
+"""Counts calls, tokens and money, and stops at a limit."""
 
 from __future__ import annotations
 
 import logging
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterator
-from contextlib import aclosing, contextmanager
+from contextlib import aclosing, contextmanager, nullcontext
 from datetime import UTC, date, datetime
+from time import perf_counter
 from typing import Final, Generic, Protocol, TypeAlias, TypeVar
 
+from aforesaid.domain.change import Spend
 from aforesaid.domain.checks import now
 from aforesaid.domain.scope import Scope
-from aforesaid.errors import SpendingLimit, StoreError
-from aforesaid.models.resilience.contract import Ask, Priced, Service, What
+from aforesaid.errors import ModelError, SpendingLimit, StoreError
+from aforesaid.models.resilience.wrappers import Ask, Priced, Service, What
 from aforesaid.settings import Spending
+from aforesaid.store import Store, questions
+from aforesaid.telemetry import Metrics, kind_of
+from aforesaid.telemetry.tracing import ModelSpan
 
 _log: Final = logging.getLogger("aforesaid.models")
 
@@ -134,3 +139,72 @@ class Budgeted(Generic[What, Cost]):
 
 def _payer(scope: Scope | None) -> _Payer:
     return None if scope is None else (scope.space, scope.user)
+
+
+class Metered(Generic[What, Cost]):
+    """Counts the calls that are sent: number, latency, tokens and result."""
+
+    def __init__(self, inner: Service[What, Cost], model: str, metrics: Metrics) -> None:
+        self._inner = inner
+        self._model = model
+        self._metrics = metrics
+
+    async def call(self, ask: Ask[What]) -> AsyncGenerator[Cost, None]:
+        """Yield the answer."""
+        seconds, prompt, reply = 0.0, 0, 0
+        # The default, if nothing else happens: the caller was cancelled.
+        failure: str | None = "abandoned"
+        span = self._span(ask)
+        try:
+            async with aclosing(self._inner.call(ask)) as pieces:
+                while True:
+                    began = perf_counter()
+                    try:
+                        with nullcontext() if span is None else span.current():
+                            piece = await anext(pieces)
+                    except StopAsyncIteration:
+                        break
+                    finally:
+                        # Only waiting is measured, not the caller's work between two pieces.
+                        seconds += perf_counter() - began
+                    prompt, reply = prompt + piece.prompt_tokens, reply + piece.reply_tokens
+                    yield piece
+            failure = None
+        except ModelError as error:
+            failure = kind_of(error)
+            raise
+        finally:
+            self._metrics.called(
+                ask.operation, self._model, seconds, prompt_tokens=prompt, reply_tokens=reply, failure=failure
+            )
+            if span is not None:
+                span.note(gen_ai__usage__input_tokens=prompt or None, gen_ai__usage__output_tokens=reply or None)
+                span.end(failure)
+            ended = failure or f"{prompt} + {reply} tokens"
+            _log.debug("%s by %s: %s, %.2f s", ask.operation, self._model, ended, seconds)
+
+    def _span(self, ask: Ask[What]) -> ModelSpan | None:
+        """Begin the span of a call, if tracing is on."""
+        tracing = self._metrics.tracing
+        if tracing is None:
+            return None
+        provider, _, model = self._model.partition(":")
+        span = tracing.model_call(ask.operation, provider, model)
+        messages = getattr(ask.what, "messages", ())
+        span.note_text("gen_ai.input.messages", [{"role": each.role, "content": each.content} for each in messages])
+        return span
+
+
+class StoreLedger:
+    """A `SpendingLedger` over a store."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def spent(self, day: date, scope: Scope | None) -> int:
+        """Return the tokens spent on a day."""
+        return await self._store.read(questions.TokensSpent(day, scope))
+
+    async def spend(self, day: date, scope: Scope | None, tokens: int) -> None:
+        """Add spent tokens."""
+        await self._store.apply([Spend(day, scope, tokens)])

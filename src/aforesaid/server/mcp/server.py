@@ -18,7 +18,7 @@ from pydantic import ValidationError
 
 from aforesaid.background import beside
 from aforesaid.errors import AforesaidError
-from aforesaid.models.redact import redact
+from aforesaid.models.client import redact
 from aforesaid.server.mcp.access import CALLER
 
 _HEARTBEAT_SECONDS: Final = 1.0

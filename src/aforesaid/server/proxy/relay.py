@@ -13,7 +13,7 @@ from starlette.responses import StreamingResponse
 
 from aforesaid.background import begin
 from aforesaid.errors import ModelUnavailable
-from aforesaid.models.redact import redact
+from aforesaid.models.client import redact
 from aforesaid.server.proxy.caller import NoMemory
 from aforesaid.server.proxy.protocols.protocol import Endpoint
 from aforesaid.server.proxy.proxy_memory import MemoryOutcome

@@ -22,7 +22,7 @@ from yarl import URL
 from aforesaid.domain.report import Component
 from aforesaid.errors import NoModel
 from aforesaid.memory import Memory
-from aforesaid.models.redact import hide, hide_address, plain_address, redact
+from aforesaid.models.client import hide, hide_address, plain_address, redact
 from aforesaid.server.proxy.caller import PRIVATE_HEADERS
 from aforesaid.server.proxy.protocols.protocol import BEARER, Endpoint
 from aforesaid.settings import Provider, Settings

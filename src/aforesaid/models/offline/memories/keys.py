@@ -1,15 +1,111 @@
-"""What a statement is about, as a key: two statements with the same key cannot both hold, and the newer one counts."""
+"""The subject of a statement as a key, and standing requests."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
-from typing import Final, NamedTuple
+import tomllib
+from collections.abc import Collection, Iterable
+from functools import cache, lru_cache
+from importlib.resources import files
+from typing import Any, Final, NamedTuple
 
-from aforesaid.models.offline.memories.introductions import introduction
-from aforesaid.text.languages import guess_language, stems, stop_words
-from aforesaid.text.relations import mentioned_people
-from aforesaid.text.words import alternatives, fold_for_patterns, words_of
+from aforesaid.domain.caches import holds_texts
+from aforesaid.text.languages import ENGLISH, LATIN_LANGUAGES, guess_language, stems, stop_words
+from aforesaid.text.relations import mentioned_people, relation_called
+from aforesaid.text.sentences import is_question, is_role_play, reports_somebody, split_sentences, without_quotes
+from aforesaid.text.times.time_words import plain_calendar_words
+from aforesaid.text.vocabulary import vocabulary
+from aforesaid.text.words import alternatives, fold, fold_for_patterns, word_set, words_of
+
+_GREETING: Final = (
+    r"(?:(?i:hi|hello|hey|good (?:morning|evening|day)|hallo|moin|servus|guten (?:morgen|tag|abend)|hola|buenas|"
+    r"buenos d[ií]as|salut|bonjour|bonsoir|ciao|salve|buongiorno|ol[aá]|oi|hoi|dag)(?: there)?\s*[,.!–-]*\s+)?"
+)
+_I_AM: Final = {
+    "english": r"[Ii] (?P<english>am)|[Ii]['’](?P<english_short>m)",
+    "german": r"[Ii]ch (?P<german>bin)",
+    "spanish": r"(?:[Yy]o )?(?P<spanish>[Ss]oy)",
+    "french": r"[Jj]e (?P<french>suis)|[Mm]oi,? (?P<french_short>c['’]est)",
+    "italian": r"(?:[Ii]o )?(?P<italian>[Ss]ono)",
+    "portuguese": r"(?:[Ee]u )?(?P<portuguese>[Ss]ou)(?: [oa])?",
+    "dutch": r"[Ii]k (?P<dutch>ben)",
+}
+_NAME: Final = r"[^\W\d_]+(?:['’-][^\W\d_]+)*"
+_INTRODUCTION: Final = re.compile(
+    rf"\s*{_GREETING}(?:{'|'.join(_I_AM.values())}) (?P<name>{_NAME}(?: {_NAME})?)\s*[.!]*\s*"
+)
+_CALLED: Final = {
+    "english": "{speaker}'s name is {name}.",
+    "german": "{speaker} heißt {name}.",
+    "spanish": "{speaker} se llama {name}.",
+    "french": "{speaker} s'appelle {name}.",
+    "italian": "{speaker} si chiama {name}.",
+    "portuguese": "{speaker} se chama {name}.",
+    "dutch": "{speaker} heet {name}.",
+}
+_ASKS_NAME: Final = re.compile(
+    r"\b(?:what(?: is|'s|s) my name|who am i|wie heisse ich|wie ist mein name|wer bin ich|como me llamo|"
+    r"cual es mi nombre|quien soy|comment je m'appelle|comment m'appelle|quel est mon (?:pre)?nom|qui suis|"
+    r"come mi chiamo|qual e il mio nome|chi sono io|como (?:eu )?me chamo|qual e o meu nome|quem sou|hoe heet ik|"
+    r"wat is mijn naam|wie ben ik|как меня зовут|кто я)\b"
+)
+_LIKE_NO_NAME: Final = re.compile(
+    r"\w{3,}(?:(?<![fm])(?<!alfr)(?<!jar)(?<!moham)ed|ing|ese|ish|less|ful|ous|ology|ist)"
+)
+"""Forms of English words for states and origins. Ahmed, Alfred and Jared are names."""
+
+
+class Introduction(NamedTuple):
+    """The name by which somebody introduces themselves."""
+
+    name: str
+    language: str
+    start: int
+    """Where the verb begins."""
+
+    def told_of(self, speaker: str) -> str:
+        """Return it in the third person."""
+        return _CALLED[self.language].format(speaker=speaker, name=self.name)
+
+
+def introduction(sentence: str) -> Introduction | None:
+    """Return the name by which a sentence introduces its speaker. None if it says anything else, or may do so."""
+    found = _INTRODUCTION.fullmatch(sentence)
+    if found is None:
+        return None
+    verb = next(group for group, text in found.groupdict().items() if text and group != "name")
+    language = verb.partition("_")[0]
+    parts = found["name"].split()
+    if not all(_may_be_name(part, language) for part in parts):
+        return None
+    if language == "german" and fold(parts[0]) not in _lists()["german"]:
+        return None
+    return Introduction(found["name"], language, found.start(verb))
+
+
+def asks_own_name(question: str) -> bool:
+    """Return whether somebody asks for their own name."""
+    return _ASKS_NAME.search(fold(question).replace("’", "'")) is not None
+
+
+def _may_be_name(word: str, language: str) -> bool:
+    """Return whether a word has the capital of a name, and is no known word."""
+    folded = fold(word)
+    lists = vocabulary(language)
+    common = stop_words(language) | lists.small_talk | lists.dull | lists.times | _lists()["no_names"]
+    if not word[0].isupper() or word.isupper() or folded in common or folded in plain_calendar_words():
+        return False
+    return relation_called(folded) is None and _LIKE_NO_NAME.fullmatch(folded) is None
+
+
+@cache
+def _lists() -> dict[str, frozenset[str]]:
+    path = files("aforesaid.models.offline.memories") / "introductions.toml"
+    table = tomllib.loads(path.read_text(encoding="utf-8"))
+    return {
+        "no_names": word_set(" ".join(table["no_names"].values())),
+        "german": word_set(table["names"]["german"]),
+    }
 
 
 class Claim(NamedTuple):
@@ -253,3 +349,107 @@ def _starred(key: str, rest: str, language: str = "") -> str:
     content = [word for word in words if word not in stop_words(language)]
     name = key[:-1].strip()
     return " ".join([name, *stems(content[: _STARRED.get(name, 1)], language)])
+
+
+_LONGEST: Final = 240
+"""Characters of a request. Longer sentences are stories or pasted texts."""
+_LONGEST_MESSAGE: Final = 1_000
+"""Characters of a message that may hold a request. Longer ones are mostly pasted."""
+_FEW_WORDS: Final = 8
+"""Words of a message up to which its language is often guessed wrong."""
+_LONGEST_QUOTE: Final = 2
+"""Words in quotation marks that may belong to a request: call me "Max"."""
+_BEYOND_LATIN: Final = re.compile(r"[^\W\d_a-z\u00df-\u024f]")
+"""A letter of another script, in a folded text."""
+_NOT_GUESSED: Final = ("polish", "turkish")
+"""Languages in Latin letters that `guess_language` does not know. Their patterns are tried with each of the others."""
+_MOST_CACHED: Final = 2_048
+_NAMES: Final = ("OPEN", "VERBS", "GERUNDS", "FROM_NOW", "WANT")
+
+
+def standing_request(sentence: str, message: str = "") -> bool:
+    """Return whether a sentence asks the assistant for something for good, and is not an attack.
+
+    `message` is the whole message, which shows the language of a short sentence.
+    """
+    whole = message or sentence
+    if len(sentence) > _LONGEST or not may_ask_for_good(whole) or is_question(sentence):
+        return False
+    plain = without_quotes(sentence, _LONGEST_QUOTE)
+    if not any(_asks(plain, language) for language in _languages(plain, whole)) or _promises(plain):
+        return False
+    return may_hold_requests(whole) and not reads_like_an_attack(sentence)
+
+
+@holds_texts
+@lru_cache(_MOST_CACHED)
+def may_ask_for_good(message: str) -> bool:
+    """Return whether a message has a word of a standing request, or is written in other letters than Latin ones."""
+    folded = fold(message)
+    return _BEYOND_LATIN.search(folded) is not None or _patterns()["hints"].search(folded) is not None
+
+
+def _languages(sentence: str, message: str) -> Iterable[str]:
+    """Return the languages whose patterns are tried. The patterns of two languages have little in common."""
+    guessed = guess_language(sentence)
+    if guessed not in LATIN_LANGUAGES:
+        return (guessed,)
+    if len(message.split()) <= _FEW_WORDS:
+        return (*LATIN_LANGUAGES, *_NOT_GUESSED)
+    return dict.fromkeys((guessed, guess_language(message), ENGLISH, *_NOT_GUESSED))
+
+
+def reads_like_an_attack(sentence: str) -> bool:
+    """Return whether a sentence asks to ignore rules, to recommend or reveal something, or contains a link."""
+    attack = _patterns()["attack"]
+    return attack.search(fold(sentence)) is not None or attack.search(sentence) is not None
+
+
+def may_hold_requests(message: str) -> bool:
+    """Return whether a message may hold a request: it reports nobody, sets up no scene, and does not only promise."""
+    if not message.strip() or len(message) > _LONGEST_MESSAGE or reports_somebody(message) or is_role_play(message):
+        return False
+    return not all(map(_promises, split_sentences(message)))
+
+
+def without_requests(message: str) -> str:
+    """Return the sentences of a message that are no standing requests."""
+    return "\n".join(sentence for sentence in split_sentences(message) if not standing_request(sentence, message))
+
+
+def topic_of(request: str) -> str | None:
+    """Return what a standing request is about, where it is one of a few topics."""
+    folded = fold(request)
+    topics = ((name[6:], each) for name, each in _patterns().items() if name.startswith("topic "))
+    return next((topic for topic, each in topics if each.search(folded) or each.search(request)), None)
+
+
+def _promises(sentence: str) -> bool:
+    """Return whether the speaker says what they do or will do themself: "Thanks, I'll do that every time"."""
+    promise, plain = _patterns()["promise"], sentence.replace("’", "'")
+    return promise.search(fold(plain)) is not None or promise.search(plain) is not None
+
+
+def _asks(sentence: str, language: str) -> bool:
+    pattern = _patterns().get(language)
+    matched = fold_for_patterns(sentence, language)
+    return pattern is not None and pattern.search(matched.lower() if language == "english" else matched) is not None
+
+
+@cache
+def _patterns() -> dict[str, re.Pattern[str]]:
+    """Return the patterns of the file: of each language, each topic (`topic units`), of attacks, and the hints."""
+    text = (files("aforesaid.models.offline.memories") / "requests.toml").read_text(encoding="utf-8")
+    table: dict[str, Any] = tomllib.loads(text)
+    parts = {name: table[name].replace("\n", "") for name in _NAMES}
+    languages = {name: _compiled(patterns, parts) for name, patterns in table["languages"].items()}
+    topics = {f"topic {name}": _compiled([pattern], {}) for name, pattern in table["topics"].items()}
+    found = {**languages, **topics, "attack": _compiled(table["attack"]["any"], {})}
+    return {**found, "hints": _compiled([table["HINTS"]], {}), "promise": _compiled(table["promise"], parts)}
+
+
+def _compiled(patterns: Iterable[str], parts: dict[str, str]) -> re.Pattern[str]:
+    whole = "|".join(f"(?:{pattern})" for pattern in patterns).replace("\n", "")
+    for name in reversed(_NAMES):
+        whole = whole.replace(name, parts.get(name, name))
+    return re.compile(whole)

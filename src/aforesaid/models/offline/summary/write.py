@@ -10,11 +10,8 @@ from typing import Final, NamedTuple
 from unicodedata import combining
 
 from aforesaid.errors import InvalidInput
-from aforesaid.models.offline.questions import asks
-from aforesaid.models.offline.recognise_request import NOTHING, may_ask, recognise_request
-from aforesaid.models.offline.spoken_turn import Spoken, Summarised
-from aforesaid.models.offline.summary.choose import best, choose
-from aforesaid.models.offline.summary.signals import Sentence
+from aforesaid.models.offline.requests import NOTHING, Spoken, Summarised, asks, may_ask, recognise_request
+from aforesaid.models.offline.summary.choose import Sentence, best, choose
 from aforesaid.text.sentences import length_in_words, split_sentences
 
 Measure = Callable[[str], int]

@@ -1,8 +1,4 @@
-"""Comparing texts by meaning, on one scale for every embedder.
-
-Embedders differ in which cosine means anything: with one, unrelated sentences have 0.1, with another 0.7. So a text is
-compared with its sources and with sentences about anything else, and the unit is the standard deviation of the latter.
-"""
+"""Comparing texts by meaning, on one scale for every embedder."""
 
 from __future__ import annotations
 
@@ -14,6 +10,7 @@ from aforesaid.models.embed import Embedder
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
 
 _MOST_TEXTS: Final = 24
 _MOST_SOURCES: Final = 200

@@ -1,0 +1,351 @@
+"""Recognises what a message asks for, without a model."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import Final, Literal, NamedTuple
+
+from aforesaid.domain.caches import holds_texts
+from aforesaid.domain.checks import Role
+from aforesaid.text.sentences import is_question, split_sentences
+from aforesaid.text.times.find import read_requested_time
+from aforesaid.text.words import alternatives, fold, fold_aligned, word_set
+
+_STATES: Final = (
+    r"[\w.-]+(?:'s)? (?:is|are|was|has|have|likes?|loves?|hates?|lives?|works?|prefers?|can|does|wants|plays|speaks)\b"
+)
+
+
+def _compiled(*patterns: str) -> tuple[re.Pattern[str], ...]:
+    return tuple(re.compile(pattern) for pattern in patterns)
+
+
+POLITE: Final = re.compile(
+    r"(?:(?:please|pls|kindly|(?:can|could|would|will) you(?: please)?|bitte|kannst du(?: bitte)?|por favor|puedes|"
+    r"s'il te plait|s'il vous plait|peux-tu|tu peux|per favore|puoi|voce pode|pode|alsjeblieft|kun je|пожалуиста|"
+    r"من فضلك|请|お願い)[\s,、，]*)+"
+)
+REMEMBER: Final = _compiled(
+    r"(?:remember|memori[sz]e|note|make a note|keep in mind|bear in mind|don'?t forget|do not forget)"
+    rf"(?=[:,]| (?:that|this about|about|my|i|i'm|i've|i'll|we|he|she|they|@|<@)\b| (?:@|<@)| {_STATES})",
+    r"(?:merke? dir|denk daran|vergiss nicht|behalte)(?=[:,]| (?:dass|mein|ich))",
+    r"(?:recuerda|acuerdate|no olvides|apunta|anota)(?=[:,]| (?:que|de que|mi|esto|lo)\b)",
+    r"(?:souviens-toi|rappelle-toi|retiens|n'oublie pas|note)(?=[:,]| (?:que|qu'|de|bien|ceci|mon|ma)\b)",
+    r"(?:ricorda|ricordati|non dimenticare|annota|tieni a mente)(?=[:,]| (?:che|di|il|la|questo)\b)",
+    r"(?:lembra|lembre|lembre-se|lembra-te|nao esqueca|nao te esquecas|anota|anote)"
+    r"(?=[:,]| (?:que|de que|disso|isto|isso|meu|minha)\b)",
+    r"(?:onthoud|vergeet niet)(?=[:,]| (?:dat|mijn|dit|ik)\b)",
+    r"(?:запомни|запомните|не забудь|не забываи|имеи в виду)(?=[:,]| )",
+    r"(?:تذكر|لا تنس)(?= )",
+    r"(?:记住|记得|别忘了|不要忘记|记一下)",
+)
+FORGET: Final = _compiled(
+    rf"(?:forget|unremember|delete|erase|remove)(?= (?:that|about|my|everything|all|what)\b| (?:@|<@)| {_STATES})",
+    r"vergiss,? (?=dass|alles|mein|was)",
+    r"olvida(?:te)?(?: de)? (?=que|todo|mi|lo)",
+    r"oublie (?=que|qu'|tout|ce|mon|ma)",
+    r"dimentica(?:ti)? (?=che|tutto|il|la|quello)",
+    r"(?:esquece|esqueca)(?:-te)? (?=que|de que|tudo|meu|minha|o que)",
+    r"vergeet (?=dat|alles|mijn|wat)",
+    r"забудь(?:те)?,? (?=что|все|о|про|мо)",
+    r"انس[ىي]? (?=ان|كل)",
+    r"(?:忘记|忘掉|忘了)(?=.)",
+)
+REMIND: Final = re.compile(
+    r"(?<!\w)(?:remind me(?! (?:what|who|where|when|how|why|which|of what)\b)|set (?:me )?a reminder(?: for me)?|"
+    r"don'?t let me forget|erinnere? mich|recuerdame|acuerdame|rappelle[- ]moi|rappelez[- ]moi|ricordami|me lembr[ea]|"
+    r"lembr[ea]-me|herinner (?:me|mij)|напомни(?:те)?(?: мне)?)(?!\w)|"
+    r"提醒我|リマインドして|思い出させて|ذكرني"
+)
+"""A request to be reminded, at the beginning or after the time."""
+REMINDED_OF: Final = re.compile(
+    r"(?:[\s,:，：]|(?:to|that|about|of|for|daran|an|dass|zu|que|de|a|di|che|om|te|aan|dat|что|о|об|про|чтобы|please|bitte)\b|d')+|[要去]"
+)
+"""The words between the request and the subject of the reminder."""
+AGAIN_AND_AGAIN: Final = re.compile(
+    r"\b(?:every|each|daily|weekly|monthly|jeden|jede|taglich|cada|todos los|chaque|tous les|ogni|todo dia|todos os|"
+    r"elke|iedere|кажд\w+)\b|每[天周月年]|毎[日週月年]"
+)
+SUFFIXED: Final[tuple[tuple[Literal["remember", "forget"], re.Pattern[str]], ...]] = (
+    ("remember", re.compile(r"(?P<content>.+?)(?:という)?(?:こと)?(?:を|って|と)覚えて(?:おいて)?(?:ください|ね)?")),
+    ("forget", re.compile(r"(?P<content>.+?)(?:という)?(?:こと)?(?:を|は)?忘れて(?:ください|ね)?")),
+    ("remember", re.compile(r"(?P<content>.+?)(?:는 것을|을|를|고)? 기억해(?: ?줘| ?주세요)?")),
+    ("forget", re.compile(r"(?P<content>.+?)(?:는 것을|을|를|고)? 잊어(?: ?줘| ?주세요)?")),
+)
+"""Requests in languages in which the verb comes last, matched without folding."""
+RECALL: Final = _compiled(
+    r"(?:so )?what (?:do|did|can) you (?:know|remember|recall|have)(?: (?:stored|saved))? (?:about|of|on) (?P<who>.+)",
+    r"(?:tell me )?what you (?:know|remember) about (?P<who>.+)",
+    r"what do you (?:know|remember)|who am i",
+    r"(?:tell me|show me)(?: everything| all| what)?(?: you (?:know|remember))? about (?P<who>me|<@!?\d+>|@\S+)",
+    r"was wei[s]{1,2}t du (?:uber|von) (?P<who>.+)",
+    r"que sabes (?:de|sobre) (?P<who>.+)",
+    r"(?:que sais-tu|qu'est-ce que tu sais|tu sais quoi) (?:de|sur|a propos de) (?P<who>.+)",
+    r"(?:che )?cosa sai (?:di|su) (?P<who>.+)",
+    r"o que (?:voce |tu )?sabes? (?:de|sobre) (?P<who>.+)",
+    r"wat weet je (?:over|van) (?P<who>.+)",
+    r"что ты (?:знаешь|помнишь) (?:обо|об|о|про) (?P<who>.+)",
+    r"ماذا تعرف عني",
+    r"ماذا تعرف عن (?P<who>.+)",
+    r"[你您]?(?:知道|了解|记得)(?:关于)?(?P<who>.+?)的?(?:什么|哪些|多少).*",
+    r"[你您]对(?P<who>.+?)(?:了解|知道)(?:多少|什么|些什么).*",
+    r"(?P<who>.+?)について(?:何|なに)を(?:知って|覚えて).*",
+)
+IDLE: Final = re.compile(
+    r"remember when|remember (?:the|that) (?:time|day|night)|forget (?:it|about it|that|this)\W*$|don'?t forget to\b"
+)
+"""Texts that look like a request but are none."""
+ME_WORDS: Final = word_set("me myself i mich mir mi mim moi io ik mij мне меня я عني 我 我的 私 僕 俺 ぼく")
+MINE: Final = re.compile(
+    r"(?:i|i'm|i've|i'll|i'd|my|mine|me|we|our|ich|mein\w*|mir|mich|wir|yo|mi|mis|soy|tengo|vivo|je|j'\w*|mon|ma|mes)\b|"
+    r"(?:io|il mio|la mia|sono|ho|eu|meu|minha|sou|tenho|ik|mijn|я|мои|моя|мое|у меня|мне|меня)\b|"
+    r"(?:انني|اني|انا|لدي|عندي)\b|[我私僕俺]"
+)
+ABOUT: Final = re.compile(
+    r"(?:this |that |it |something )?(?:about|uber|sobre|sur|a propos de|su|over|о|об|про) "
+    r"(?P<who><@!?\d+>|@\S+|[\w-]+)\s*[:,]?\s*"
+)
+LEADING: Final = re.compile(r"(?:[\s,:，：]|(?:that|dass|que|de que|che|dat|что|ان)\b|qu')+")
+EVERYTHING: Final = re.compile(
+    r"(?:everything|all|it all|alles|todo|tout|tutto|tudo|все)\b(?!\w)"
+    r"(?:.*\b(?:about|uber|sobre|sur|su|over|обо?|про)\s+(?P<who><@!?\d+>|@\S+|\w+))?"
+)
+ALL_ABOUT_ME: Final = re.compile(
+    r"(?:absolutely |really )?(?:everything|all|it all|alles|todo|tout|tutto|tudo|все)"
+    r"(?:,? (?:that |what |was |lo |ce |quello |o |wat |что )?(?:(?:you|i|we|du|ich|que|qu'|tu|che|je|ты|"
+    r"sai|sabes|sais|weisst|weet|знаешь|know|knew|have|ever|learned|remember|said|told|say|stored)\b ?)+)?"
+    r"(?: ?(?:about|of|on|uber|sobre|sur|su|di|over|van|обо|о|про) (?:me|myself|mich|mir|mi|moi|mim|mij|мне|меня))?"
+    r"|(?:关于)?我的(?:一切|全部|所有)|关于我的一切|一切|全部|私のすべて|私のこと(?:を)?(?:全部|すべて)|全部|すべて"
+)
+"""All that is known about the author."""
+NOT_PEOPLE: Final = word_set("""
+    he she it they we you this that there who what when where how the a an to us yourself er sie es das el ella il
+    elle on он она оно это 你 他 她
+""")
+HINTS: Final = re.compile(
+    r"remember|remind|forget|memor|\bnote\b|in mind|recall|know|erase|delete|remove|who am i|about me|"
+    r"erinner|herinner|напомн|提醒|リマインド|思い出|ذكرني|merk|denk dran|denk daran|verg[ie]ss|behalt|weisst du|"
+    r"recuerd|acuerda|olvid|apunta|anota|sabes|souvien|rappel|retiens|oubli|sais|ricord|dimentic|annota|\bsai\b|"
+    r"lembr|esquec|anote|sabe|onthou|vergeet|weet|pamiet|zapomn|zapisz|wiesz|pamatuj|zapamatuj|vis o|"
+    r"hatirla|unut|biliyor|kom ihag|glom|husk|glem|vet du|ved du|muista|unohda|tiedat|ingat|lupakan|kamu tahu|"
+    r"nho|quen|biet|запомн|помн|забуд|забыв|знае|памят|пам'ят|تذكر|انس|تعرف|याद|भूल|जान|θυμησ|ξεχασ|ξερεις|"
+    r"זכור|תזכר|שכח|יודע|จำ|ลืม|รู้|记|記|忘|知道|了解|覚|知って|기억|잊|알고"
+)
+"""Every request contains one of these, in any of the languages. For folded text."""
+
+
+Action = Literal["remember", "forget", "recall", "remind", "none"]
+
+ME: Final = "me"
+
+_ADDRESS: Final = re.compile(
+    r"\s*(?:(?:hey|hi|ok|okay|hallo|hola|salut|ciao|oi|привет)[\s,]+)?@?(?P<who>[\w-]+)\s*[,:!]?\s+"
+)
+_MENTION: Final = re.compile(r"(?P<who><@!?\d+>|@[\w.-]+)")
+_SUBJECT: Final = re.compile(r"(?P<who>[\w.-]+)(?:'s)?\s+\w+")
+_STATED: Final[tuple[tuple[Literal["remember", "forget"], tuple[re.Pattern[str], ...]], ...]] = (
+    ("remember", REMEMBER),
+    ("forget", FORGET),
+)
+_ASKED: Final = 64
+"""Messages for which the answer of `may_ask` is cached: several parts of the program ask about the same one."""
+_ENDING: Final = " ?？!.。؟"
+
+
+class RecognisedRequest(NamedTuple):
+    """What a message asks for."""
+
+    action: Action
+    about: str | None = None
+    """The person it is about: `me` for the author, otherwise a mention or a name as written."""
+    content: str = ""
+    """What to remember, to forget or to be reminded of, with its time. Empty: the messages before, or everything."""
+
+
+NOTHING: Final = RecognisedRequest("none")
+
+
+def recognise_request(text: str, *, names: Collection[str] = (), bots: Collection[str] = ("bot",)) -> RecognisedRequest:
+    """Return the request of a message: to remember, to forget or to report what is known, about whom, and what.
+
+    A request is at the beginning of the message, possibly after the name of the bot. `names` are names of people: a
+    statement that begins with one is about that person. An uncertain request is `none`.
+    """
+    plain = " ".join(text.replace("’", "'").split()).lstrip("¿¡")
+    body = plain[_begin(fold_aligned(plain), bots) :]
+    looked = fold_aligned(body)
+    for pattern in RECALL:
+        match = pattern.fullmatch(looked.rstrip(_ENDING))
+        if match is not None:
+            return _recall(match, body)
+    if (reminder := _reminder(body, looked)) is not None:
+        return reminder
+    if IDLE.match(looked) is not None or looked.endswith(("?", "？", "؟")):
+        return NOTHING
+    for action, patterns in _STATED:
+        for pattern in patterns:
+            if (match := pattern.match(looked)) is not None:
+                return _request(action, body[match.end() :], names)
+    for action, pattern in SUFFIXED:
+        if (match := pattern.fullmatch(body.rstrip(_ENDING))) is not None:
+            return RecognisedRequest(action, _subject(match["content"], names), match["content"])
+    return NOTHING
+
+
+@holds_texts
+@lru_cache(_ASKED)
+def may_ask(text: str) -> bool:
+    """Return whether a message may be a request. Messages without any of the words are skipped."""
+    return HINTS.search(fold(text)) is not None
+
+
+def means_everything(what: str) -> bool:
+    """Return whether what to forget is all that is known about the author: "everything about me", "me"."""
+    looked = fold(what).strip(_ENDING)
+    return looked in ME_WORDS or ALL_ABOUT_ME.fullmatch(looked) is not None
+
+
+def _reminder(body: str, looked: str) -> RecognisedRequest | None:
+    match = REMIND.search(looked)
+    if match is None or not _is_time(body[: match.start()]):
+        return None
+    return RecognisedRequest("remind", ME, f"{body[: match.start()]} {body[match.end() :]}".strip(_ENDING))
+
+
+def _is_time(text: str) -> bool:
+    """Return whether a text is empty or only a time, as before "remind me"."""
+    if not text.strip(" ,"):
+        return True
+    found = read_requested_time(text, datetime.now(UTC))
+    return found is not None and len(found.rest.split()) <= 1
+
+
+def _begin(looked: str, bots: Collection[str]) -> int:
+    """Return the position after the name of the bot and polite words, where a request begins."""
+    known = {fold_aligned(bot).lstrip("@") for bot in bots}
+    address = _ADDRESS.match(looked)
+    start = address.end() if address is not None and address["who"] in known else 0
+    polite = POLITE.match(looked, start)
+    return start if polite is None else polite.end()
+
+
+def _recall(match: re.Match[str], body: str) -> RecognisedRequest:
+    if match.groupdict().get("who") is None:
+        return RecognisedRequest("recall", ME)
+    who = body[match.start("who") : match.end("who")].strip()
+    if fold(who) in ME_WORDS:
+        return RecognisedRequest("recall", ME)
+    # A question about the world ("the war in …") is not about a person.
+    return NOTHING if len(who.split()) > 1 or fold(who) in NOT_PEOPLE else RecognisedRequest("recall", who)
+
+
+def _request(action: Literal["remember", "forget"], rest: str, names: Collection[str]) -> RecognisedRequest:
+    rest = rest.lstrip(" ,:，：")
+    looked = fold_aligned(rest)
+    about = ABOUT.match(looked)
+    if about is not None:
+        who = rest[about.start("who") : about.end("who")]
+        return RecognisedRequest(action, ME if fold(who) in ME_WORDS else who, rest[about.end() :].strip(" :,"))
+    everything = EVERYTHING.match(looked) if action == "forget" else None
+    if everything is not None:
+        who = rest[slice(*everything.span("who"))] if everything["who"] else ME
+        return RecognisedRequest(action, ME if fold(who) in ME_WORDS else who)
+    leading = LEADING.match(looked)
+    content = rest[leading.end() if leading else 0 :].strip()
+    return RecognisedRequest(action, _subject(content, names), content) if content else NOTHING
+
+
+def _subject(content: str, names: Collection[str]) -> str | None:
+    """Return the person that a statement is about; None if it does not begin with one."""
+    mention = _MENTION.match(content)
+    if mention is not None:
+        return mention["who"]
+    looked = fold_aligned(content)
+    for name in sorted(names, key=len, reverse=True):
+        if re.match(rf"{re.escape(fold_aligned(name))}(?!\w)", looked):
+            return name
+    if MINE.match(looked):
+        return ME
+    subject = _SUBJECT.match(content)
+    return None if subject is None or fold(subject["who"]) in NOT_PEOPLE else subject["who"]
+
+
+class Spoken(NamedTuple):
+    """Something that somebody said."""
+
+    speaker: str
+    """The name to show."""
+    text: str
+    at: datetime | None = None
+    """When it was said, in the time zone whose days count. Without it nothing is dated."""
+    role: Role = "user"
+
+
+class Summarised(NamedTuple):
+    """A summary that is to become part of another one, and the time that it covers."""
+
+    text: str
+    first: datetime | None = None
+    last: datetime | None = None
+
+
+_LONGEST: Final = 300
+"""Maximum characters of a question without a question mark."""
+_OPENING: Final = r"(?:(?:hey|hi|ok|okay|so|and|but|please|bot|und|y|et|e|en|а|и)[,\s]+)*"
+_ASKING: Final = alternatives("""
+    what whats what's when whens when's where wheres where's who whos who's whom whose which why how
+    was wann wo wohin woher wer wen wem wessen welche[rsnm]? warum wieso wie worin
+    que cuando donde adonde quien quienes cual cuales por_que como cuanto cuantos cuanta cuantas
+    quand qui quoi quel quels quelle quelles pourquoi comment combien est-ce_que qu'est-ce
+    cosa quando dove dov'e chi quale quali perche quanto quanti quante
+    onde quem qual quais quantos quantas wat wanneer waar welke waarom hoe hoeveel
+    что когда где куда откуда кто кого кому чеи чья какои какая какие какое почему зачем как сколько
+    ما متى اين كيف لماذا كم هل
+""").replace("_", " ")
+_QUESTION_WORDS: Final = re.compile(
+    rf"{_OPENING}(?:{_ASKING}\b|ou (?:est|sont|suis|ai|as|vais|vas|habit\w+|etait|se)\b|"
+    r"come (?:si|mi|ti|ci|sta|stai|va|e)\b)"
+)
+_NO_QUESTION: Final = re.compile(
+    rf"{_OPENING}(?:what a|how (?:nice|lovely|cool|great|sweet|sad|awful|funny)|when (?:i|we|he|she|they|you)\b|"
+    r"was (?:fur|ein)\b|was (?:a|the|it|that|not|so|just|very|really)\b|que (?:bien|bueno|lindo)|"
+    r"como (?:siempre|te dije)|wie schon)"
+)
+"""Statements that begin like a question."""
+_TELL: Final = (
+    rf"{_OPENING}(?:(?:can|could|would|will) you )?(?:please )?(?:tell me|show me|remind me|any idea|"
+    r"do you (?:know|remember|recall)|i (?:forgot|forget|wonder|don'?t remember|can'?t remember)|"
+    r"sag mir|weisst du|dime|dis-moi|dimmi|diga-me|me diga|vertel me|weet je|скажи|подскажи|напомни|помнишь)"
+    r"(?: again| noch ?mal)?,? "
+)
+_ASKED_TO_TELL: Final = re.compile(rf"{_TELL}(?:{_ASKING}|if|whether|about|the|my|ob|ou)\b")
+_INVERTED: Final = re.compile(
+    rf"{_OPENING}(?:(?:does|did|am|are|is|was|were|has|had|can|could|should|will|would) "
+    r"(?:i|you|we|they|he|she|it|my|our|the|his|her|there|anyone|somebody)\b|(?:do|have) (?:i|you|we|they|my)\b|"
+    r"(?:habe|hab|bin|ist|sind|hat|kann|soll|war|weisst|kennst) (?:ich|du|wir|er|sie|es|mein\w*|der|die|das)\b|"
+    r"(?:ai-je|suis-je|as-tu|es-tu|sais-tu|connais-tu|ho|hai|sai)\b)"
+)
+_EAST_ASIAN: Final = re.compile(
+    r"什么|什麼|哪里|哪裡|哪儿|哪个|谁|誰|几点|几号|什么时候|多少|为什么|怎么|吗[。.]?$|呢[。.]?$|"
+    r"いつ|どこ|なに|何時|何です|どう|なぜ|ですか|ますか|でしたか|ましたか|か[。.]?$|언제|어디|누구|무엇|뭐|왜|까[.]?$|나요[.]?$"
+)
+
+
+def asks(text: str) -> bool:
+    """Return whether a text is a question: "when is the wedding", "tell me where I live", "wo wohne ich?"."""
+    said = split_sentences(text)
+    if not said:
+        return False
+    if is_question(said[-1]):
+        return True
+    folded = " ".join(fold(text).replace("’", "'").split()).lstrip("¿¡ @")
+    if len(folded) > _LONGEST or folded.endswith("!"):
+        return False
+    if _EAST_ASIAN.search(folded):
+        return True
+    if _NO_QUESTION.match(folded):
+        return False
+    return any(pattern.match(folded) for pattern in (_QUESTION_WORDS, _ASKED_TO_TELL, _INVERTED))
