@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from aforesaid.memory import Memory, connect
 from aforesaid.recall import SearchRequest
 from aforesaid.recall.features import FEATURES
-from aforesaid.recall.fuse import KINDS, Kind, kind_of
+from aforesaid.recall.score import KINDS, Kind, kind_of
 
 NAMES = list(FEATURES)
 STEPS = 400

@@ -39,11 +39,18 @@ from numpy.typing import NDArray
 
 from aforesaid.memory import Memory, connect
 from aforesaid.recall import SearchRequest
-from aforesaid.recall.background import calibration
-from aforesaid.recall.fuse import fuse, kind_of
-from aforesaid.recall.ranked import order, totals
+from aforesaid.recall.queue import calibration
 from aforesaid.recall.ranker import DEPTH
-from aforesaid.recall.score import MIN_SCORE, QUESTION_FEATURES, NoteEvidence, question_features
+from aforesaid.recall.score import (
+    MIN_SCORE,
+    QUESTION_FEATURES,
+    NoteEvidence,
+    fuse,
+    kind_of,
+    order,
+    question_features,
+    totals,
+)
 from aforesaid.store import questions
 from aforesaid.text.words import words_of
 

@@ -7,10 +7,9 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from aforesaid.recall.background import Background
-from aforesaid.recall.candidates import Candidates, candidates_of, neighbours
-from aforesaid.recall.features.sessions import session_dense
-from aforesaid.recall.question import Question
+from aforesaid.recall.candidates import Candidates, Question, candidates_of, neighbours
+from aforesaid.recall.features import session_dense
+from aforesaid.recall.queue import Background
 from aforesaid.store.columns import ColumnRow, Columns, columns_of
 from aforesaid.store.ranking import TextMatches
 

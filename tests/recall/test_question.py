@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import aforesaid
 from aforesaid.models.embed import DeterministicEmbedder, Vectors
 from aforesaid.models.embed.caching import MOST_CHARACTERS
-from aforesaid.recall.question import Question, without
+from aforesaid.recall.candidates import Question, without
 from aforesaid.text.languages import MOST_TERMS, query_words
 
 ASKED = datetime(2026, 5, 13, 15, 0, tzinfo=UTC)

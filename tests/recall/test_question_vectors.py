@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import pytest
 
 from aforesaid.models.embed import DeterministicEmbedder, Vectors
-from aforesaid.recall import question_vectors
-from aforesaid.recall.question_vectors import QuestionVectors
+from aforesaid.recall import candidates
+from aforesaid.recall.candidates import QuestionVectors
 from aforesaid.settings import Resilience
 from aforesaid.telemetry import OWN, SEARCH_VECTOR, Key, Metrics
 
@@ -36,7 +36,7 @@ async def give_up(questions: QuestionVectors) -> None:
 
 @pytest.mark.req("G14")
 async def test_after_two_callers_gave_up_nobody_waits_for_the_embedder(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(question_vectors, "LEAST_WAIT_SECONDS", 0.01)
+    monkeypatch.setattr(candidates, "LEAST_WAIT_SECONDS", 0.01)
     embedder, metrics = HangingEmbedder(), Metrics()
     questions = QuestionVectors(embedder, metrics)
     for _ in range(2):
@@ -50,8 +50,8 @@ async def test_after_two_callers_gave_up_nobody_waits_for_the_embedder(monkeypat
 
 @pytest.mark.req("G14")
 async def test_an_embedder_that_answers_again_is_used_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(question_vectors, "LEAST_WAIT_SECONDS", 0.01)
-    monkeypatch.setattr(question_vectors, "_BREAKER", Resilience(failures=2, probe_seconds=0.0))
+    monkeypatch.setattr(candidates, "LEAST_WAIT_SECONDS", 0.01)
+    monkeypatch.setattr(candidates, "_BREAKER", Resilience(failures=2, probe_seconds=0.0))
     embedder = HangingEmbedder()
     questions = QuestionVectors(embedder)
     for _ in range(2):
@@ -67,8 +67,8 @@ async def test_an_embedder_that_answers_again_is_used_again(monkeypatch: pytest.
 async def test_a_question_that_only_tries_the_embedder_again_counts_as_one_without_a_vector(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(question_vectors, "LEAST_WAIT_SECONDS", 0.01)
-    monkeypatch.setattr(question_vectors, "_BREAKER", Resilience(failures=2, probe_seconds=0.0))
+    monkeypatch.setattr(candidates, "LEAST_WAIT_SECONDS", 0.01)
+    monkeypatch.setattr(candidates, "_BREAKER", Resilience(failures=2, probe_seconds=0.0))
     embedder, metrics = HangingEmbedder(), Metrics()
     questions = QuestionVectors(embedder, metrics)
     for _ in range(2):
@@ -86,7 +86,7 @@ async def test_a_quick_answer_between_two_callers_who_gave_up_keeps_the_embedder
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     clock = [1_000.0]
-    monkeypatch.setattr(question_vectors, "perf_counter", lambda: clock[0])
+    monkeypatch.setattr(candidates, "perf_counter", lambda: clock[0])
     embedder = HangingEmbedder()
     questions = QuestionVectors(embedder)
     for calls in (1, 3):

@@ -12,9 +12,8 @@ import pytest
 import aforesaid
 from aforesaid.models.embed import LocalEmbedder, TokenVectors
 from aforesaid.models.embed.token_vectors import DIMENSIONS, NAME, load_ranker
-from aforesaid.recall.background import Background
-from aforesaid.recall.candidates import candidates_of
-from aforesaid.recall.question import Question
+from aforesaid.recall.candidates import Question, candidates_of
+from aforesaid.recall.queue import Background
 from aforesaid.recall.ranker import MOST, _compare
 from aforesaid.store import questions
 from aforesaid.store.columns import ColumnRow, columns_of

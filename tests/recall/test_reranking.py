@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import aforesaid
-from aforesaid.recall.reranking import _logits
+from aforesaid.recall.ranker import _logits
 from aforesaid.testing import ScriptedModel, faults
 from aforesaid.testing.http_connection import HttpResponse
 

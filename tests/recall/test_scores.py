@@ -13,8 +13,8 @@ import aforesaid
 from aforesaid.domain.hit import Hit
 from aforesaid.errors import InvalidInput
 from aforesaid.models.embed import LocalEmbedder
-from aforesaid.recall.background import Background, similarity
-from aforesaid.recall.note_scores import without_quotes
+from aforesaid.recall.queue import Background, similarity
+from aforesaid.recall.score import without_quotes
 
 NOON = datetime(2026, 5, 10, 12, 0, tzinfo=UTC)
 TUTORIAL = (

@@ -21,7 +21,7 @@ import pytest
 from aforesaid.domain.receipt import Receipt
 from aforesaid.errors import ModelError, StoreError
 from aforesaid.models.embed import DeterministicEmbedder, SubprocessEmbedder, Vectors
-from aforesaid.recall import question_vectors
+from aforesaid.recall import candidates
 from aforesaid.server.proxy import proxy_memory, recall_steps
 from aforesaid.testing import faults
 from aforesaid.testing.http_connection import HttpConnection, HttpResponse
@@ -111,7 +111,7 @@ def test_a_question_is_stored_before_its_answer_when_the_embedder(
 
 @pytest.mark.req("G14")
 def test_after_two_requests_recall_goes_by_words_while_the_embedder_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(question_vectors, "LEAST_WAIT_SECONDS", 0.1)
+    monkeypatch.setattr(candidates, "LEAST_WAIT_SECONDS", 0.1)
     embedder = FaultyEmbedder("hangs")
     with talking(embedder=embedder) as talk, talk.client() as client:
         ask(client, "I moved to Berlin.")

@@ -27,7 +27,7 @@ from parts import OWN, test_part
 
 from aforesaid.models import asked_role
 from aforesaid.models.embed.local import load_encoder
-from aforesaid.recall.question import without
+from aforesaid.recall.candidates import without
 from aforesaid.text.words import words_of
 
 FOLDS: Final = 5

@@ -35,9 +35,8 @@ from evaluation.json_files import Node
 from aforesaid.memory import Memory, UserMemory, connect
 from aforesaid.models.embed.local import load_encoder
 from aforesaid.recall import SearchRequest
-from aforesaid.recall.fuse import fuse, kind_of
-from aforesaid.recall.question import without
-from aforesaid.recall.ranked import order, totals
+from aforesaid.recall.candidates import without
+from aforesaid.recall.score import fuse, kind_of, order, totals
 from aforesaid.text.words import words_of
 
 DEPTH: Final = 100

@@ -1,16 +1,38 @@
-"""The messages that may be the answer, and all that features may look at."""
+"""Candidates of a search: the question, its vectors, and the messages and notes that may answer it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+import logging
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from time import perf_counter
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias, get_args
 
-from aforesaid.recall.background import SAME, Background
-from aforesaid.recall.question import Question
+from cachetools import LRUCache
+
+from aforesaid.background import begin
+from aforesaid.domain.checks import HitKind, Within, query_text
+from aforesaid.domain.hit import EVERY_MESSAGE, MessageFilter
+from aforesaid.domain.message import Message
+from aforesaid.domain.scope import Scope
+from aforesaid.errors import ModelError, ModelUnavailable
+from aforesaid.models.asked_role import load_role_model
+from aforesaid.models.embed import CachingEmbedder, Embedder, Vectors
+from aforesaid.models.embed.caching import MOST_CHARACTERS
+from aforesaid.models.resilience import Breaker, BreakerOpen
+from aforesaid.models.salience import ENCODER
+from aforesaid.recall.queue import SAME, Background
+from aforesaid.settings import Resilience
+from aforesaid.store import Store, questions
+from aforesaid.store.columns import sorted_unique
 from aforesaid.store.ranking import MOST_GAIN, Posting, TextMatches, have
-from aforesaid.text.words import word_key
+from aforesaid.telemetry import OWN, SEARCH_VECTOR, Metrics, kind_of
+from aforesaid.text.times.periods import Period, periods
+from aforesaid.text.words import fold, word_key, words_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,6 +41,47 @@ if TYPE_CHECKING:
     from aforesaid.store.columns import Columns, Rows
 
     Numbers = NDArray[np.float64]
+
+
+_WHEN: Final = re.compile(
+    r"\b(when|what (date|day|month|year|time)|how long ago|since when|wann|cuando|quand|quando|wanneer|когда)\b"
+    r"|什么时候|何时|いつ|متى"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question with its words and the periods that it names."""
+
+    text: str
+    asked: datetime
+    words: frozenset[str]
+    periods: tuple[Period, ...]
+    asks_when: bool
+
+    @classmethod
+    def of(cls, text: str, asked: datetime | None) -> Question:
+        """Analyse a question. `asked`: when it is asked; None: now."""
+        at, brief = asked or datetime.now(UTC), shortened(text)
+        return cls(
+            text=text,
+            asked=at,
+            words=frozenset(words_of(text)),
+            periods=tuple(periods(brief, at)),
+            asks_when=_WHEN.search(fold(brief)) is not None,
+        )
+
+
+def shortened(text: str) -> str:
+    """Return the part of a long question that is embedded and read for dates: as many characters as of a message."""
+    return query_text(text, MOST_CHARACTERS)
+
+
+def without(text: str, names: frozenset[str]) -> str:
+    """Return a question without the names of speakers, since speakers rarely say their own names."""
+    kept = [word for word in text.split() if not names.intersection(words_of(word.removesuffix("'s")))]
+    return " ".join(kept) or text
+
 
 _PUNCTUATION: Final = 10
 """Characters by which a message with the words of the question may be longer than it. Most need no closer look."""
@@ -133,3 +196,330 @@ def neighbours(columns: Columns, rows: Rows) -> tuple[Rows, Rows]:
     before = np.where((rows > 0) & (session[earlier] == session[rows]), earlier, nobody)
     after = np.where((rows + 1 < nobody) & (session[later] == session[rows]), later, nobody)
     return before, after
+
+
+_log: Final = logging.getLogger("aforesaid.recall")
+
+LEAST_WAIT_SECONDS: Final = 1.0
+"""A search that is cancelled sooner says nothing about the embedder."""
+_BREAKER: Final = Resilience(failures=2, probe_seconds=30.0)
+"""Two searches in a row that were given up open the breaker: one can be a coincidence, such as a model that is still
+being loaded."""
+
+
+class QuestionVectors:
+    """Embeds the questions of searches. A question without a vector is searched for by its words alone.
+
+    There is no time limit: a caller that must not wait cancels its search. After two such cancellations in a row a
+    circuit breaker opens, and questions get no vector at once. Every 30 seconds one question is embedded in the
+    background, and the breaker closes if that takes less time than the callers had waited.
+    """
+
+    def __init__(self, embedder: Embedder | None, metrics: Metrics | None = None) -> None:
+        self._embedder = embedder
+        self._metrics = metrics
+        self._breaker = Breaker("the embedder", _BREAKER)
+        self._given_up_after = float("inf")
+        """Seconds that the last caller that gave up had waited."""
+        self._probe: asyncio.Future[None] | None = None
+
+    @property
+    def name(self) -> str | None:
+        """The name of the embedder, if there is one."""
+        return None if self._embedder is None else self._embedder.name
+
+    def expect(self, text: str) -> None:
+        """Begin to embed a question that will be asked for in a moment."""
+        is_open = self._breaker.state().state != "closed"
+        if text.strip() and isinstance(self._embedder, CachingEmbedder) and not is_open:
+            self._embedder.expect(text)
+
+    async def embed(self, text: str) -> Vectors | None:
+        """Return the vector of a question, or None if there is no embedder or it cannot answer."""
+        if self._embedder is None or not text.strip():
+            return None
+        try:
+            probe = self._breaker.admit()
+        except BreakerOpen as error:
+            self._note_failure(error)
+            return None
+        if not probe:
+            return await self._embed(self._embedder, text)
+        self._probe = begin(self._try_again(self._embedder, text))
+        self._note_failure(ModelUnavailable("the embedder is tried again in the background"))
+        return None
+
+    async def _embed(self, embedder: Embedder, text: str) -> Vectors | None:
+        began = perf_counter()
+        try:
+            vectors = await embedder.embed([text])
+        except asyncio.CancelledError:
+            if (waited := perf_counter() - began) >= LEAST_WAIT_SECONDS:
+                self._given_up_after = waited
+                self._breaker.failed(ModelUnavailable(f"a search was given up after {waited:.1f} s"))
+                self._count(waited, "timeout")
+            raise
+        except ModelError as error:
+            self._note_failure(error, perf_counter() - began)
+            return None
+        seconds = perf_counter() - began
+        if seconds < self._given_up_after:
+            self._breaker.answered()
+        self._count(seconds)
+        first: Vectors = vectors[0]
+        return first
+
+    async def _try_again(self, embedder: Embedder, text: str) -> None:
+        """Embed a text that nobody waits for, and close the breaker if that is quick enough."""
+        try:
+            async with asyncio.timeout(self._given_up_after):
+                await embedder.embed([text])
+        except (TimeoutError, ModelError) as error:
+            _log.warning("the embedder does not answer yet: %s %s", type(error).__name__, error)
+        else:
+            self._breaker.answered()
+        finally:
+            self._breaker.done(probe=True)
+
+    def _note_failure(self, error: ModelError, seconds: float = 0.0) -> None:
+        _log.warning("searching by words alone: %s", error)
+        self._count(seconds, kind_of(error))
+
+    def _count(self, seconds: float, failure: str | None = None) -> None:
+        if self._metrics is not None:
+            self._metrics.called(SEARCH_VECTOR, OWN, seconds, failure=failure)
+
+
+Arms: TypeAlias = Literal["all", "keyword", "dense"]
+"""Which ranking to use: words and vectors with all features, or words or vectors alone, for comparison."""
+
+ARMS: Final[tuple[Arms, ...]] = get_args(Arms)
+KINDS: Final[tuple[HitKind, ...]] = get_args(HitKind)
+DEFAULT_KINDS: Final[tuple[HitKind, ...]] = ("message", "summary", "memory")
+
+
+@dataclass(frozen=True, slots=True)
+class SearchRequest:
+    """A validated search."""
+
+    query: str
+    limit: int = 10
+    within: Within = "user"
+    at: datetime | None = None
+    """When it is asked; None: now."""
+    arms: Arms = "all"
+    kinds: tuple[HitKind, ...] = DEFAULT_KINDS
+    explained: bool = True
+    """Whether hits contain the matched words and the value of each feature."""
+    around: int = 0
+    """Number of messages around each hit to return with it."""
+    around_best: int | None = None
+    """Maximum hits that get messages around them; None: all."""
+    similarity: float | None = None
+    """Minimum similarity of a hit, 0 to 1, calibrated for the encoder."""
+    min_score: float | None = 0.0
+    """Minimum score of a hit. None: what fits the query (`recall.score.least_score`), and whatever holds all of its
+    words is a hit with any score."""
+    without: frozenset[str] = frozenset()
+    """The ids of messages to leave out."""
+    where: MessageFilter = EVERY_MESSAGE
+    """Which messages are candidates. With a condition, summaries and memories are not searched: they fulfil none."""
+    beside: frozenset[int] = frozenset()
+    """The sequence numbers of messages to leave out."""
+
+    @property
+    def searches_notes(self) -> bool:
+        """Whether summaries or memories are searched too."""
+        wanted = "summary" in self.kinds or "memory" in self.kinds
+        return wanted and self.arms == "all" and self.where == EVERY_MESSAGE
+
+    @property
+    def unwanted(self) -> int:
+        """Maximum number of hits that are left out."""
+        return len(self.without) + len(self.beside)
+
+
+_CANDIDATES: Final = 200
+"""How many messages words and meaning each bring in."""
+_PLACES: Final = 1_000
+"""How many users' and threads' speaker names are cached."""
+_Speakers: TypeAlias = LRUCache[tuple[str, ...], Sequence[str]]
+
+
+class FoundCandidates(NamedTuple):
+    """Candidates, the vector of the question, and whether the user has summaries or memories."""
+
+    candidates: Candidates
+    vector: Vectors | None
+    notes: bool
+    asked: str
+    """The question as it was embedded: shortened, and without the names of those who speak."""
+
+
+@dataclass(slots=True)
+class Begun:
+    """A search that has begun. A caller that does not finish it must cancel it."""
+
+    question: Question
+    place: tuple[str, ...]
+    guess: str | None
+    """The question without the speakers' names, where these are known from before."""
+    vector: asyncio.Future[Vectors | None] | None
+    """That of the guess."""
+    matches: asyncio.Future[TextMatches]
+    speakers: _Speakers
+    """Where the speakers' names are cached."""
+    by_words: bool = False
+    """Whether the embedder gave no vector, so that the search went by words alone."""
+
+    def cancel(self) -> None:
+        """Cancel what is not finished."""
+        self.matches.cancel()
+        if self.vector is not None:
+            self.vector.cancel()
+
+
+class ReadCandidates(NamedTuple):
+    """Candidates with their texts, their places among the candidates before, and the messages themselves."""
+
+    candidates: Candidates
+    places: Rows
+    messages: dict[int, Message]
+
+
+class Gatherer:
+    """Finds candidates in one store."""
+
+    def __init__(self, store: Store, embedder: Embedder | None, metrics: Metrics | None = None) -> None:
+        self._store = store
+        self._questions = QuestionVectors(embedder, metrics)
+        self._speakers: _Speakers = LRUCache(_PLACES)
+
+    def forget_all(self) -> None:
+        """Empty the cache of speaker names."""
+        # A new one: a search that goes on writes into the one that was there when it began.
+        self._speakers = LRUCache(_PLACES)
+
+    def begin(
+        self, scope: Scope, query: str, within: Within, at: datetime | None, where: MessageFilter = EVERY_MESSAGE
+    ) -> Begun:
+        """Begin to look up the words and to embed the question, side by side where the speakers' names are cached.
+
+        Embedding takes longer, so it starts first.
+        """
+        place = _place(scope, within)
+        guess = _without_names(shortened(query), self._speakers.get(place))
+        if guess is not None:
+            self._questions.expect(guess)
+        vector = None if guess is None else begin(self._questions.embed(guess))
+        matches = begin(
+            self._store.read(
+                questions.MatchText(scope, query, within=within, embedder=self._questions.name, where=where)
+            )
+        )
+        return Begun(Question.of(query, at), place, guess, vector, matches, self._speakers)
+
+    async def gather(self, scope: Scope, request: SearchRequest, begun: Begun | None = None) -> FoundCandidates:
+        """Return the messages found by words or by meaning, without their texts.
+
+        `begun` is the same search, where it has begun already.
+        """
+        import numpy as np  # noqa: PLC0415 - loaded with the first search
+
+        begun = begun or self.begin(scope, request.query, request.within, request.at, request.where)
+        many = max(_CANDIDATES, request.limit)
+        try:
+            matches, vector, asked = await self._matched_and_embedded(begun)
+        finally:
+            begun.cancel()
+        scores = matches.scores()
+        # A message with every word is a candidate even where its length makes many others better.
+        rows = sorted_unique(np.concatenate([matches.best(scores, many), matches.holding()[-many:]]))
+        if request.arms == "dense":
+            rows = rows[:0]
+        dense, background = np.zeros(len(scores) + 1), Background()
+        if vector is not None:
+            rows, background = await self._compare(scope, request, vector, many, matches, rows, dense)
+        candidates = candidates_of(begun.question, matches, rows, np.append(scores, 0.0), dense, background)
+        if vector is not None and self._questions.name == ENCODER and matches.columns.assistant[rows].any():
+            candidates = replace(candidates, asks_assistant=load_role_model().log_odds(asked, vector))
+        return FoundCandidates(candidates, vector, matches.notes, asked)
+
+    async def read(
+        self,
+        scope: Scope,
+        request: SearchRequest,
+        candidates: Candidates,
+        chosen: Sequence[int],
+        also: Iterable[int] = (),
+    ) -> ReadCandidates:
+        """Return the chosen candidates, by their places in order, with their texts.
+
+        `also` are sequence numbers of further messages to read with them.
+        """
+        import numpy as np  # noqa: PLC0415
+
+        places = np.array(chosen, dtype=np.intp)
+        seqs = candidates.columns.seq[candidates.rows[places]].tolist()
+        wanted = sorted({*seqs, *also})
+        read = await self._store.read(questions.MessagesByNumber(scope, wanted, within=request.within))
+        messages = {message.seq: message for message in read}
+        # What was removed since the search began is no candidate any more.
+        there = [seq in messages for seq in seqs]
+        texts = [messages[seq].text for seq in seqs if seq in messages]
+        return ReadCandidates(candidates.narrowed(places[there], texts), places[there], messages)
+
+    async def _matched_and_embedded(self, begun: Begun) -> tuple[TextMatches, Vectors | None, str]:
+        matches = await begun.matches
+        begun.speakers[begun.place] = matches.columns.speakers
+        brief = shortened(begun.question.text)
+        text = _without_names(brief, matches.columns.speakers) or brief
+        embedding = begun.vector if begun.vector is not None and text == begun.guess else self._questions.embed(text)
+        vector = await embedding
+        begun.by_words = vector is None and self._questions.name is not None and bool(text.strip())
+        return matches, vector, text
+
+    async def _compare(
+        self,
+        scope: Scope,
+        request: SearchRequest,
+        vector: Vectors,
+        many: int,
+        matches: TextMatches,
+        rows: Rows,
+        dense: Numbers,
+    ) -> tuple[Rows, Background]:
+        """Return all candidates; write the nearness of the compared messages into `dense`."""
+        import numpy as np  # noqa: PLC0415
+
+        columns = matches.columns
+        if matches.vectors is not None:
+            nearest = matches.vectors.similar(vector)
+        else:
+            beside = sorted_unique(np.concatenate([rows, *neighbours(columns, rows)]))
+            also = columns.seq[beside[beside < len(columns)]].tolist()
+            name = self._questions.name or ""
+            nearest = await self._store.read(
+                questions.SearchVector(
+                    scope, name, vector, within=request.within, limit=many, also=also, where=request.where
+                )
+            )
+        if nearest is None:
+            return rows, Background()
+        compared = len(columns) if matches.vectors is None else len(nearest.seqs)
+        usual = Background.usual(nearest.mean, nearest.deviation, nearest.scores, compared)
+        background = Background.of(usual.mean, usual.deviation, len(columns), self._questions.name or "")
+        # Messages that came after the columns were read have no row; the next search finds them.
+        found, known = columns.locate(nearest.seqs)
+        dense[found] = (nearest.scores[known] - background.mean) / background.deviation
+        return sorted_unique(np.concatenate([rows, columns.locate(nearest.seqs[:many])[0]])), background
+
+
+def _without_names(query: str, speakers: Sequence[str] | None) -> str | None:
+    if speakers is None:
+        return None
+    return without(query, frozenset(word for speaker in speakers for word in words_of(speaker)))
+
+
+def _place(scope: Scope, within: Within) -> tuple[str, ...]:
+    return (scope.space, scope.user) if within == "user" else (scope.space, "", scope.thread)

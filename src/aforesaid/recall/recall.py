@@ -15,30 +15,33 @@ from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary import NOTHING_SAID
 from aforesaid.models.embed import Embedder
-from aforesaid.recall.candidates import Candidates
-from aforesaid.recall.features.about import asked_in_return
-from aforesaid.recall.fuse import Kind, fuse, kind_of, weights
-from aforesaid.recall.gather import Begun, FoundCandidates, Gatherer
-from aforesaid.recall.note_scores import ALMOST_ALL, ScoredNote, evidence, note_hits, score_notes, without_quotes
-from aforesaid.recall.ranked import (
+from aforesaid.recall.candidates import Begun, Candidates, FoundCandidates, Gatherer, SearchRequest
+from aforesaid.recall.features import asked_in_return
+from aforesaid.recall.ranker import DEPTH, MOST, TokenRanker, rerank
+from aforesaid.recall.score import (
+    ALMOST_ALL,
+    SIMILARITY_SCALE,
+    Kind,
+    NoteEvidence,
+    ScoredNote,
+    ScoreScale,
+    evidence,
+    fuse,
+    keyword_score,
+    kind_of,
+    least_score,
     message_hits,
+    note_hits,
     order,
     same_words_first,
+    score_notes,
+    score_scale,
     seqs_around,
     totals,
+    weights,
+    without_quotes,
     without_repeated_sessions,
     without_repetitions,
-)
-from aforesaid.recall.ranker import DEPTH, MOST, TokenRanker
-from aforesaid.recall.request import SearchRequest
-from aforesaid.recall.reranking import rerank
-from aforesaid.recall.score import (
-    SIMILARITY_SCALE,
-    NoteEvidence,
-    ScoreScale,
-    keyword_score,
-    least_score,
-    score_scale,
 )
 from aforesaid.store import Store, questions
 from aforesaid.telemetry import Metrics

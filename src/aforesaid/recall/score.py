@@ -1,26 +1,30 @@
-"""From the weighted sum of features to a score between 0 and 1, and the minimum score of a hit.
-
-The sum alone ranks the candidates of one question and says nothing about another question. The score is a logistic
-function of it, fitted to questions that a conversation answers and to questions about what
-was never said in it. It rises with the sum, so it changes no ranking. It does not tell whether a question was answered
-at all: hits for what was never said score as high. Beside the sum it uses what all candidates of a
-question have in common: how strong the best one is, how many of the question's words are in the memory, and how large
-the memory is. 0.5 means: as common among right hits as among wrong ones.
-"""
+"""Scores of candidates: fused from their features, calibrated, and ordered."""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Final, NamedTuple
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import cache, reduce
+from importlib.resources import files
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, get_args
 
-from aforesaid.recall.background import MIDDLE, STEEPNESS, calibration, logistic, logistics
+from aforesaid.domain.caches import fast_constructor
+from aforesaid.domain.hit import Hit
+from aforesaid.domain.memory import NoteMatch
+from aforesaid.domain.message import Message
 from aforesaid.recall.candidates import Candidates
-from aforesaid.recall.features.about import QUESTION_MARKS
+from aforesaid.recall.features import FEATURES, NEED_TEXT, QUESTION_MARKS
+from aforesaid.recall.queue import MIDDLE, STEEPNESS, Background, calibration, logistic, logistics, similarity
+from aforesaid.store.ranking import have
 from aforesaid.text.sentences import length_in_words
+from aforesaid.text.words import word_key, words_of
 
 if TYPE_CHECKING:
     from aforesaid.recall.candidates import Numbers
-    from aforesaid.store.columns import Rows
+    from aforesaid.store.columns import Columns, Rows
+
 
 MIN_SCORE: Final = 0.25
 """Minimum score of what lacks a word of the query, where the words themselves are searched for."""
@@ -123,3 +127,261 @@ def _has_others(rows: Rows, repeated: Rows) -> bool:
 
 def _highest(values: Numbers) -> float:
     return float(values.max()) if len(values) else 0.0
+
+
+Kind = Literal["people", "assistant", "alone"]
+KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
+
+_ASSISTANT_SHARE: Final = 0.2
+"""Minimum share of the assistant's turns in a chat with an assistant."""
+
+
+@cache
+def weights(kind: Kind) -> dict[str, float]:
+    """Return the weight of each feature for a kind of chat."""
+    text = (files("aforesaid.recall") / "weights.toml").read_text(encoding="utf-8")
+    return {name: float(weight) for name, weight in tomllib.loads(text)[kind].items()}
+
+
+def kind_of(candidates: Candidates) -> Kind:
+    """Return the kind of chat: between people, with an assistant, or one person alone.
+
+    The weights differ: between people, statements follow questions. With an assistant, the user asks and the replies
+    are long. Alone, a session has one topic.
+    """
+    columns, rows = candidates.columns, candidates.rows
+    if len(rows) and columns.assistant[rows].mean() >= _ASSISTANT_SHARE:
+        return "assistant"
+    return "people" if len(set(columns.speaker[rows].tolist())) > 1 else "alone"
+
+
+def fuse(candidates: Candidates, kind: Kind, *, textual: bool) -> dict[str, Numbers]:
+    """Return the weighted values of the features that read texts (`textual`), or of the others."""
+    return {
+        name: weight * FEATURES[name](candidates)
+        for name, weight in weights(kind).items()
+        if (name in NEED_TEXT) == textual
+    }
+
+
+_COVERED: Final = ("coverage", "session_coverage")
+_NEAR: Final = ("dense", "session_dense")
+ALMOST_ALL: Final = 1 - 1e-9
+"""A coverage above this is complete: it is a sum of shares."""
+
+
+class ScoredNote(NamedTuple):
+    """A note with the value that each feature adds to its score."""
+
+    note: NoteMatch
+    parts: tuple[tuple[str, float], ...]
+    similarity: float | None
+
+    @property
+    def holds_all_words(self) -> bool:
+        """Whether it has every word of the question, stop words aside."""
+        return self.note.coverage > ALMOST_ALL
+
+    @property
+    def total(self) -> float:
+        """The weighted sum of the features."""
+        return sum(value for _, value in self.parts)
+
+
+def score_notes(
+    found: list[NoteMatch], background: Background, weights: Mapping[str, float], sessions: int
+) -> list[ScoredNote]:
+    """Score notes on the scale of messages.
+
+    A note has no neighbours and no session. It covers several messages, so its text also counts as that of a session.
+    As for messages, similarity with a session weighs less if there are few `sessions`.
+    """
+    scale = {"session_dense": 1 - 1 / max(sessions, 1)}
+    scored = []
+    for note in found:
+        standard = None if note.similarity is None else background.standard(note.similarity)
+        parts = [(name, weights.get(name, 0.0) * note.coverage) for name in _COVERED]
+        if standard is not None:
+            parts += [(name, weights.get(name, 0.0) * standard * scale.get(name, 1.0)) for name in _NEAR]
+        scored.append(ScoredNote(note, tuple(parts), None if standard is None else similarity(standard)))
+    return scored
+
+
+def evidence(scored: list[ScoredNote], background: Background) -> NoteEvidence:
+    """Return the highest values among the notes, which the score scale of the question depends on."""
+    if not scored:
+        return NoteEvidence()
+    near = [background.standard(each.note.similarity) for each in scored if each.note.similarity is not None]
+    return NoteEvidence(
+        max(each.total for each in scored), max(each.note.coverage for each in scored), max(near, default=0.0)
+    )
+
+
+def note_hits(scored: list[ScoredNote], scale: ScoreScale) -> list[Hit]:
+    """Return scored notes as hits."""
+    return [
+        Hit(
+            kind=each.note.key.kind,
+            id=str(each.note.key.id),
+            text=each.note.text,
+            score=scale.score(each.total),
+            at=each.note.at,
+            sources=each.note.sources,
+            terms=each.note.words,
+            parts=each.parts,
+            similarity=each.similarity,
+        )
+        for each in scored
+    ]
+
+
+def without_quotes(hits: Sequence[Hit]) -> list[Hit]:
+    """Leave out memories that merely quote a message which is a hit too. `hits` are sorted, best first.
+
+    The message takes the place and the score of such a memory, if they are better.
+    """
+    messages = {source: hit for hit in hits if hit.kind == "message" for source in hit.sources}
+    kept: dict[tuple[str, str], Hit] = {}
+    for hit in hits:
+        message = messages.get(hit.sources[0]) if hit.kind == "memory" and len(hit.sources) == 1 else None
+        shown = hit if message is None or not _quotes(hit.text, message.text) else replace(message, score=hit.score)
+        kept.setdefault((shown.kind, shown.id), shown)
+    return list(kept.values())
+
+
+def _quotes(memory: str, message: str) -> bool:
+    """Return whether a memory has the form `Ann: "some words of the message"`, and nothing after the quote."""
+    _, mark, rest = memory.rstrip(".").partition(': "')
+    return bool(mark) and rest.endswith('"') and set(words_of(rest)) <= set(words_of(message))
+
+
+_ABOVE: Final = 1e-6
+"""How much the sum of a message with the text of the query is above the others, at least."""
+_hit: Final = fast_constructor(Hit)
+
+
+def totals(parts: Mapping[str, Numbers]) -> Numbers:
+    """Return the weighted sum of each candidate."""
+    import numpy as np  # noqa: PLC0415
+
+    return reduce(np.add, parts.values())
+
+
+def order(candidates: Candidates, sums: Numbers) -> list[int]:
+    """Return the candidates' places, best first, newer first among equals."""
+    import numpy as np  # noqa: PLC0415
+
+    places: list[int] = np.lexsort((-candidates.rows, -sums)).tolist()
+    return places
+
+
+def same_words_first(candidates: Candidates, sums: Numbers) -> dict[str, Numbers]:
+    """Return what lifts messages with the text of the query above all others, as a feature.
+
+    Nothing where the query is a question: what answers it comes first, not the same question asked before.
+    """
+    import numpy as np  # noqa: PLC0415
+
+    same = candidates.same_words
+    if not same.any() or same.all() or candidates.question.text.rstrip().endswith(QUESTION_MARKS):
+        return {}
+    lift = np.where(same, np.maximum(sums[~same].max() + _ABOVE - sums, 0.0), 0.0)
+    return {"same_words": lift} if lift.any() else {}
+
+
+def without_repetitions(ranked: Iterable[int], texts: Sequence[str], limit: int) -> list[list[int]]:
+    """Group messages with the same words; return the best `limit` groups, best first."""
+    kept: dict[str, list[int]] = {}
+    for place in ranked:
+        said = word_key(texts[place])
+        if said not in kept and len(kept) == limit:
+            break
+        kept.setdefault(said, []).append(place)
+    return list(kept.values())
+
+
+def without_repeated_sessions(ranked: Iterable[int], candidates: Candidates) -> list[list[int]]:
+    """Group messages by session, best first."""
+    sessions = candidates.columns.session[candidates.rows].tolist()
+    kept: dict[int, list[int]] = {}
+    for place in ranked:
+        kept.setdefault(sessions[place], []).append(place)
+    return list(kept.values())
+
+
+def seqs_around(columns: Columns, row: int, count: int) -> list[int]:
+    """Return the sequence numbers of the messages around one in its session, in order.
+
+    A third of them comes before it and two thirds after it, more where the other side is short.
+    """
+    first = max(row - count, 0)
+    near: list[int] = columns.session[first : row + count + 1].tolist()
+    place = row - first
+    session, before, after = near[place], 0, 0
+    while before < place and near[place - before - 1] == session:
+        before += 1
+    while after < len(near) - place - 1 and near[place + after + 1] == session:
+        after += 1
+    after = min(count - min(count // 3, before), after)
+    before = min(count - after, before)
+    seqs: list[int] = columns.seq[row - before : row + after + 1].tolist()
+    del seqs[before]
+    return seqs
+
+
+def message_hits(
+    candidates: Candidates,
+    groups: Sequence[Sequence[int]],
+    sums: Numbers,
+    messages: Mapping[int, Message],
+    around: Mapping[int, Sequence[Message]],
+    scale: ScoreScale,
+    explained: Mapping[str, Numbers] | None = None,
+) -> list[Hit]:
+    """Make hits of groups of equal messages, best first in each; messages removed in the meantime are left out.
+
+    `sums` are the weighted sums. `explained` has what each feature added, for hits that are to say it.
+    """
+    best = [group[0] for group in groups]
+    rows = candidates.rows[best]
+    # Looked up for all hits at once: reading numbers one by one is slow.
+    scores = scale.scores(sums[best])
+    similarities = candidates.background.similarities(candidates.dense[rows])
+    words, added = _explanations(candidates, rows, best, explained)
+    seqs = candidates.columns.seq[candidates.rows].tolist()
+    hits = []
+    for place, group in enumerate(groups):
+        first = messages.get(seqs[group[0]])
+        if first is None:
+            continue
+        sources: tuple[str, ...] = (first.id,)
+        if len(group) > 1:
+            sources = tuple([messages[seqs[each]].id for each in group if seqs[each] in messages])
+        hits.append(
+            _hit(
+                "message",
+                first.id,
+                first.text,
+                scores[place],
+                first.at,
+                sources,
+                words[place] if words else (),
+                first,
+                added[place] if added else (),
+                similarities[place],
+                tuple(around.get(group[0], ())),
+            )
+        )
+    return hits
+
+
+def _explanations(
+    candidates: Candidates, rows: Rows, best: list[int], parts: Mapping[str, Numbers] | None
+) -> tuple[list[tuple[str, ...]], list[tuple[tuple[str, float], ...]]]:
+    """Return the words of the question that each hit has, and what each feature added to it."""
+    if parts is None:
+        return [], []
+    found = [(posting.word, have(posting.rows, rows)) for posting in candidates.postings]
+    words = [tuple([word for word, has in found if has[place]]) for place in range(len(best))]
+    names, columns = tuple(parts), [values[best].tolist() for values in parts.values()]
+    return words, [tuple(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
