@@ -34,7 +34,7 @@ from aforesaid.domain.summary import Summary, SummaryKind
 from aforesaid.domain.thread import Thread
 from aforesaid.domain.transfer import Purged
 from aforesaid.facts import ForgetResult, Preferences, RememberResult
-from aforesaid.facts.known_people import KnownPerson
+from aforesaid.facts.people import KnownPerson
 from aforesaid.front.receipt_keeper import ReceiptKeeper
 from aforesaid.models.chat import Chat
 from aforesaid.portability.exporting import Exported

@@ -9,9 +9,8 @@ import pytest
 
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Scope
-from aforesaid.facts.admission import admit
+from aforesaid.facts.admission import FAR, NEAR, admit, meanings
 from aforesaid.facts.candidate import Candidate
-from aforesaid.facts.grounding import FAR, NEAR, meanings
 from aforesaid.facts.people import Person
 from aforesaid.models.embed import LocalEmbedder
 from aforesaid.store import open_store

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aforesaid.domain.memory import MemoryRecord
-from aforesaid.facts.known_memories import KnownMemories
+from aforesaid.facts.reconcile import KnownMemories
 from aforesaid.facts.statement import says_the_same
 
 WORDS = ("Ann", "Bob", "likes", "hates", "not", "green", "black", "tea", "7", "8", "home", "lives", "in", "Rome")

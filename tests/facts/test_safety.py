@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from aforesaid.facts.suspicion import sensitive, suspicion
+from aforesaid.facts.admission import sensitive, suspicion
 from aforesaid.models.embed import LocalEmbedder
 from aforesaid.testing import Request
 from facts.talking import asked, connect, extraction, model, paused, say, texts

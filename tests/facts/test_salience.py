@@ -15,8 +15,8 @@ from aforesaid.domain.scope import Scope
 from aforesaid.errors import ModelError
 from aforesaid.facts import salient
 from aforesaid.facts.candidate import Candidate, event_in
+from aforesaid.facts.model_extraction import between_others
 from aforesaid.facts.people import Person
-from aforesaid.facts.surroundings import between_others
 from aforesaid.models import salience
 from aforesaid.models.embed import DeterministicEmbedder, LocalEmbedder, Vectors, built_in_encoder
 from facts.plain_held_out import FLEETING, PLAIN

@@ -24,7 +24,7 @@ from aforesaid.profiles.recipe import POLICIES
 
 if TYPE_CHECKING:
     from aforesaid.facts import ForgetResult, RememberResult
-    from aforesaid.facts.known_people import KnownPerson
+    from aforesaid.facts.people import KnownPerson
 
 _SHOWN: Final = 20
 _FORGOTTEN: Final = 5

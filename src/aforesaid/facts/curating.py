@@ -26,8 +26,8 @@ from aforesaid.errors import InvalidInput, SourcesChanged, WrongState, quoted
 from aforesaid.facts.candidate import DATED, event_in
 from aforesaid.facts.people import person_called, subject_of
 from aforesaid.facts.reconcile import REJECTED
+from aforesaid.facts.timeline import zone_of
 from aforesaid.facts.timing import timing
-from aforesaid.facts.zones import zone_of
 from aforesaid.profiles import Profile
 from aforesaid.store import Store, questions
 from aforesaid.text.languages import guess_language

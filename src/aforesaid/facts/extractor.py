@@ -15,9 +15,8 @@ from aforesaid.domain.memory import MarkExtracted, MemoryRecord
 from aforesaid.domain.message import Message, in_time_order
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import ModelError, ModelGarbled, NoModel
+from aforesaid.facts.admission import Judge, meanings
 from aforesaid.facts.candidate import Candidate, among_people, by_rules
-from aforesaid.facts.grounding import meanings
-from aforesaid.facts.judge import Judge
 from aforesaid.facts.model_extraction import (
     LONGEST_REPLY,
     SHOWN,
@@ -25,14 +24,14 @@ from aforesaid.facts.model_extraction import (
     FoundCandidates,
     FoundWithoutModel,
     ask_model,
+    between_others,
+    surroundings,
 )
-from aforesaid.facts.outdating import comparable, repeated, telling_changes, with_outdated
 from aforesaid.facts.people import Person, people_in
-from aforesaid.facts.reconcile import ReconcileInput, reconcile
+from aforesaid.facts.reconcile import ReconcileInput, comparable, reconcile, repeated, telling_changes, with_outdated
 from aforesaid.facts.salient import by_salience
 from aforesaid.facts.statement import statement
-from aforesaid.facts.surroundings import between_others, surroundings
-from aforesaid.facts.zones import zone_of
+from aforesaid.facts.timeline import zone_of
 from aforesaid.models.calibration import SameMeaning
 from aforesaid.models.embed import Embedder
 from aforesaid.models.offline import without_contradicted

@@ -25,13 +25,12 @@ from aforesaid.domain.memory import (
 )
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import ModelError, SourcesChanged, quoted
-from aforesaid.facts.admission import states
+from aforesaid.facts.admission import reads_like_an_order, sensitive, states, suspicion, tampered
 from aforesaid.facts.candidate import DATED, event_in
 from aforesaid.facts.people import Person, folded_name, is_about, people_in, person_called, subject_of
 from aforesaid.facts.statement import contradicts, says_the_same
-from aforesaid.facts.suspicion import reads_like_an_order, sensitive, suspicion, tampered
+from aforesaid.facts.timeline import zone_of
 from aforesaid.facts.timing import timing
-from aforesaid.facts.zones import zone_of
 from aforesaid.models.offline import (
     Spoken,
     begins_with_verb,

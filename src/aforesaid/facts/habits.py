@@ -19,7 +19,7 @@ from aforesaid.domain.memory import MemoryRecord, PutDerived
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import SourcesChanged
-from aforesaid.facts.zones import zone_of
+from aforesaid.facts.timeline import zone_of
 from aforesaid.profiles import Profile
 from aforesaid.store import Store, questions
 from aforesaid.text.languages import guess_language, stop_words

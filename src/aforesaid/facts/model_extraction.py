@@ -1,48 +1,217 @@
-"""Extracts memories with a language model: one call per batch, whose answer is checked against the messages.
-
-Models of a few billion parameters can do it: the prompt is short, and they only say which messages hold something, of
-which kind it is, and write a sentence about it. Importance, dates and sources are computed here. Where a sentence
-cannot be understood alone, has a number that nobody said, states the opposite or is too certain, the words of the
-person take its place.
-"""
+"""Extracts candidates for memories with a language model: one call per batch, checked against the messages."""
 
 from __future__ import annotations
 
 import logging
+import re
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
-from datetime import tzinfo
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta, tzinfo
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from aforesaid.domain.checks import Kind, to_zone
+from aforesaid.domain.checks import Kind, microseconds, to_zone
 from aforesaid.domain.memory import CATEGORY_OF, Event, MemoryRecord
-from aforesaid.domain.message import Message, in_time_order
-from aforesaid.domain.scope import Scope
+from aforesaid.domain.message import Message, Position, in_time_order
+from aforesaid.domain.scope import Scope, is_direct
+from aforesaid.domain.setting import wants_memory
+from aforesaid.facts.admission import (
+    CLEARLY_SHARED,
+    is_the_opposite,
+    is_too_certain,
+    shared_words,
+    supporting,
+    suspicion,
+)
 from aforesaid.facts.candidate import Candidate, among_people, event_in, lasting, statement_in
-from aforesaid.facts.grounding import CLEARLY_SHARED, is_the_opposite, is_too_certain, shared_words, supporting
 from aforesaid.facts.people import Person, by_id, subject_of
 from aforesaid.facts.salient import in_own_words
-from aforesaid.facts.surroundings import just_before
-from aforesaid.facts.suspicion import suspicion
-from aforesaid.facts.wording import (
-    is_in_their_language,
-    is_mentioned,
-    mentions,
-    numbers_nobody_said,
-    stands_alone,
-    times_in,
-)
 from aforesaid.models.offline import may_hold_requests, reads_like_an_attack
 from aforesaid.models.offline.memories.extract import written_time
 from aforesaid.models.prompts import Fenced, lines_of, load_prompt, numbered, transcript
 from aforesaid.models.salience import Judgement
-from aforesaid.text.times.find import When
-from aforesaid.text.words import words_of
+from aforesaid.profiles.effective import settings_of
+from aforesaid.store import questions
+from aforesaid.text.languages import guess_language
+from aforesaid.text.sentences import length_in_words, points_elsewhere
+from aforesaid.text.times.find import When, find_times
+from aforesaid.text.vocabulary import vocabulary
+from aforesaid.text.words import UNSPACED_LANGUAGES, fold, words_of
 
 if TYPE_CHECKING:
     from aforesaid.models.chat import Chat
     from aforesaid.models.prompts.prompt import Note
+    from aforesaid.store import Store
+
+
+_NUMBER: Final = re.compile(r"\d+")
+_DATE: Final = re.compile(r"\b\d{4}-\d{2}-\d{2}\b")
+_INFLECTED: Final = 2
+"""Letters by which the end of a name may differ, as in "Анна" and "Анны"."""
+_SHORTEST_STEM: Final = 3
+_FIRST_WORDS: Final = 4
+"""Words in which a sentence that begins with "she" or "there" must name somebody."""
+_SHOWS_LANGUAGE: Final = 4
+"""Words of a text from which its language can be guessed."""
+_COUNTRY: Final = re.compile(r"\bUS\b|\bU\.S\.")
+"""Not the pronoun "us"."""
+
+
+def stands_alone(text: str, names: Collection[str]) -> bool:
+    """Return whether a text can be understood without the conversation: it names somebody and has no "I" or "we"."""
+    language = guess_language(text, names=names)
+    words = words_of(_COUNTRY.sub(" ", text))
+    first_person = vocabulary(language).first_person
+    if language in UNSPACED_LANGUAGES:
+        folded = fold(text)
+        if any(word in folded for word in first_person):
+            return False
+    elif not first_person.isdisjoint(words):
+        return False
+    if not any(mentions(text, name) for name in names):
+        return False
+    beginning = " ".join(text.split()[:_FIRST_WORDS])
+    return not points_elsewhere(text, language) or any(mentions(beginning, name) for name in names)
+
+
+def mentions(text: str, name: str) -> bool:
+    """Return whether a text has a word of a name in it, perhaps with another ending."""
+    if guess_language(name) in UNSPACED_LANGUAGES:
+        return fold(name) in fold(text)
+    words = set(words_of(text))
+    return any(_among(word, words) for word in words_of(name) if len(word) > 1)
+
+
+def is_mentioned(name: str, texts: Iterable[str]) -> bool:
+    """Return whether every word of a name occurs in one of the texts, perhaps with another ending."""
+    joined = " ".join(texts)
+    if guess_language(name) in UNSPACED_LANGUAGES:
+        return fold(name) in fold(joined)
+    said = set(words_of(joined))
+    return all(_among(word, said) for word in words_of(name) if len(word) > 1)
+
+
+def is_in_their_language(text: str, said: Sequence[str]) -> bool:
+    """Return whether a text is in a language that was said. Texts of a few words do not show their language."""
+    spoken = {guess_language(each) for each in (*said, " ".join(said)) if length_in_words(each) >= _SHOWS_LANGUAGE}
+    return not spoken or any(guess_language(text, usual=language) == language for language in spoken)
+
+
+def numbers_nobody_said(text: str, sources: Sequence[Message], others: Sequence[str], zone: tzinfo) -> set[str]:
+    """Return the dates and other numbers of a text that neither its sources nor `others` have.
+
+    A date may be that of a message, or lie in a time that its words mean ("on Monday").
+    """
+    days: set[str] = set()
+    allowed = {"0"}
+    named: list[When] = []
+    for message in sources:
+        said = to_zone(message.at, zone)
+        days.add(said.date().isoformat())
+        allowed |= {str(said.year), str(said.month), str(said.day)}
+        named += times_in(message.text, said)
+    for each in (*(message.text for message in sources), *others):
+        allowed |= _numbers(each)
+        days.update(_DATE.findall(each))
+    for when in named:
+        allowed |= _of_time(when)
+    wrong = {day for day in _DATE.findall(text) if day not in days and not any(_covers(when, day) for when in named)}
+    return wrong | (_numbers(_DATE.sub(" ", text)) - allowed)
+
+
+def times_in(text: str, said: datetime) -> list[When]:
+    """Return the times that a text can mean, in whatever direction from when it was said."""
+    found = [*find_times(text, said, "future"), *find_times(text, said, "nearest"), *find_times(text, said, "past")]
+    return list(dict.fromkeys(found))
+
+
+def _of_time(when: When) -> set[str]:
+    """Return the numbers by which a time is written, on a clock of 12 hours too."""
+    last = when.end - timedelta(microseconds=1)
+    days = {str(number) for at in (when.start, last) for number in (at.year, at.month, at.day)}
+    hour, minute = when.start.hour, when.start.minute
+    return days | ({str(hour), str(hour % 12), str(minute)} if when.timed else set())
+
+
+def _covers(when: When, day: str) -> bool:
+    return when.start.date().isoformat() <= day <= (when.end - timedelta(microseconds=1)).date().isoformat()
+
+
+def _numbers(text: str) -> set[str]:
+    return {number.lstrip("0") or "0" for number in _NUMBER.findall(text)}
+
+
+def _among(word: str, words: Collection[str]) -> bool:
+    if word in words:
+        return True
+    stem = word[:-_INFLECTED]
+    return len(stem) >= _SHORTEST_STEM and any(other.startswith(stem) for other in words)
+
+
+MOST_BEFORE: Final = 6
+"""Messages read before a batch, per thread, so that the question to which a first "yes" replies is included."""
+_MOST_BETWEEN: Final = 40
+"""Maximum messages of other people between those of a batch, per thread."""
+_CHARACTERS: Final = 500
+"""Maximum characters of each message. It only has to show the topic."""
+
+
+async def surroundings(store: Store, scope: Scope, batch: Sequence[Message]) -> list[Message]:
+    """Return messages from just before a batch and, in channels, of other people from between its messages.
+
+    Messages of users who switched memory off are left out.
+    """
+    known = {message.seq for message in batch}
+    found: dict[int, Message] = {}
+    for thread in dict.fromkeys(message.thread for message in batch):
+        here = Scope(scope.space, scope.user, thread)
+        mine = in_time_order(message for message in batch if message.thread == thread)
+        near = await store.read(questions.Messages(here, within="thread", limit=MOST_BEFORE, before=mine[0].seq))
+        if not is_direct(thread):
+            later = await store.read(
+                questions.Messages(here, within="thread", limit=_MOST_BETWEEN, before=mine[-1].seq)
+            )
+            near += [message for message in later if _place(message) > _place(mine[0])]
+        found |= {message.seq: message for message in near if message.seq not in known}
+    owners = {message.user for message in found.values()}
+    wanted = {user for user in owners if wants_memory(await settings_of(store, Scope.of(user, scope.space)))}
+    return [replace(message, text=message.text[:_CHARACTERS]) for message in found.values() if message.user in wanted]
+
+
+async def between_others(store: Store, scope: Scope, batch: Sequence[Message]) -> list[Message]:
+    """Return the messages of other users in the channels of a batch: just before it, and between its messages.
+
+    They show what a message of the batch follows. Nothing of them may be stored with the user.
+    """
+    found: list[Message] = []
+    for thread in dict.fromkeys(message.thread for message in batch if not is_direct(message.thread)):
+        here = Scope(scope.space, scope.user, thread)
+        mine = in_time_order(message for message in batch if message.thread == thread)
+        before: int | Position = mine[-1].seq
+        # As many others as own messages on average; more is read where there are more of them.
+        limit = MOST_BEFORE + 2 * len(mine)
+        while True:
+            page = await store.read(questions.Messages(here, within="thread", limit=limit, before=before))
+            found += [message for message in page if message.user != scope.user]
+            if len(page) < limit or _place(page[0]) < _place(mine[0]):
+                break
+            before = Position(microseconds(page[0].at, "the time"), page[0].seq)
+    return found
+
+
+def just_before(around: Sequence[Message], batch: Sequence[Message]) -> list[Message]:
+    """Return the messages that a model reads with a batch or a part of it: just before and between, by time."""
+    inside = {message.seq for message in batch}
+    first, last = min(map(_place, batch)), max(map(_place, batch))
+    others = in_time_order(message for message in around if message.seq not in inside and _place(message) < last)
+    before = [message for message in others if _place(message) < first]
+    return [*before[-MOST_BEFORE:], *(message for message in others if _place(message) > first)]
+
+
+def _place(message: Message) -> tuple[datetime, int]:
+    return message.at, message.seq
+
 
 _log: Final = logging.getLogger("aforesaid.extraction")
 

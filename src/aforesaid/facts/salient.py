@@ -10,7 +10,7 @@ left out. What answers another user must be clearer, since their message cannot 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta, tzinfo
 from types import MappingProxyType
 from typing import Final, NamedTuple
@@ -20,13 +20,13 @@ from aforesaid.domain.memory import CATEGORY_OF, KINDS, Event
 from aforesaid.domain.message import Message, in_time_order
 from aforesaid.facts.candidate import Candidate, among_people, by_rules, statement_in
 from aforesaid.facts.people import Person, by_id, subject_of
-from aforesaid.facts.plain_parts import PlainPart
 from aforesaid.models.offline import is_joke, may_ask, third_person
 from aforesaid.models.offline.memories.extract import written_time
 from aforesaid.models.salience import PLAIN_WORDS, Judgement
 from aforesaid.text.languages import guess_language, stop_words
 from aforesaid.text.relations import mentioned_people
 from aforesaid.text.sentences import (
+    POLITE,
     begins_with_pronoun,
     is_about_somebody,
     is_question,
@@ -39,6 +39,47 @@ from aforesaid.text.times.find import When, direction_of, find_times
 from aforesaid.text.times.hours import recurs
 from aforesaid.text.vocabulary import vocabulary
 from aforesaid.text.words import UNSPACED_LANGUAGES, words_of
+
+_MOST_WORDS: Final = 40
+"""Maximum words of a message whose parts are judged. Longer ones tell a story."""
+_STOPS: Final = ".!…。！।"
+_CLAUSE: Final = re.compile(r"\s*[,;:،]\s+|\s*[，；、،]\s*|\s+[–—-]+\s+")
+
+
+class PlainPart(NamedTuple):
+    """A part of a message that is worth remembering by itself."""
+
+    words: str
+    judgement: Judgement
+
+
+def parts_of(text: str) -> list[str]:
+    """Return the sentences and clauses of a message that may be plain statements. None unless it asks for something."""
+    if length_in_words(text) > _MOST_WORDS:
+        return []
+    sentences = split_sentences(text)
+    if not (POLITE.search(text) or any(map(is_question, sentences))) or is_joke(text):
+        return []
+    return list(dict.fromkeys(_plain_parts(sentences, text)))
+
+
+def _plain_parts(sentences: list[str], text: str) -> Iterator[str]:
+    language = guess_language(text)
+    words = vocabulary(language)
+    for sentence in sentences:
+        asks = is_question(sentence)
+        clauses = [clause for clause in _CLAUSE.split(sentence) if clause]
+        # What a question asks for comes last: "I'm vegetarian, what can I cook?"
+        found = [clause for clause in (clauses[:-1] if asks else clauses) if POLITE.search(clause) is None]
+        if not asks and len(found) == len(clauses):
+            found = [sentence]
+        for each in found:
+            part = without_opener(each, words, ())
+            alone = not points_elsewhere(part, language) and not begins_with_pronoun(part, language)
+            if _LEAST_WORDS <= length_in_words(part) <= PLAIN_WORDS and not is_question(part) and alone:
+                # The model has learned from whole sentences.
+                yield part if part[-1] in _STOPS else part + ("。" if language in UNSPACED_LANGUAGES else ".")
+
 
 SALIENCE: Final = "salience/2"
 """The version of this extractor."""

@@ -14,7 +14,7 @@ from aforesaid.recall import SearchRequest
 from aforesaid.store import questions
 
 if TYPE_CHECKING:
-    from aforesaid.facts.known_people import KnownPerson
+    from aforesaid.facts.people import KnownPerson
 
 _HITS = 20
 """Messages that are searched for the topic of a timeline."""
@@ -75,7 +75,7 @@ class UserTimeline(UserHandle):
         return await self._people(known, name)
 
     async def _people(self, known: list[MemoryRecord], name: str | None) -> list[KnownPerson]:
-        from aforesaid.facts.known_people import called, known_people  # noqa: PLC0415 - loaded when it is needed
+        from aforesaid.facts.people import called, known_people  # noqa: PLC0415 - loaded when it is needed
 
         # A person writes whatever they like in `about`: looking that up would tell them the name of any user.
         extracted = (memory.about for memory in known if memory.about and memory.extractor != BY_HAND)

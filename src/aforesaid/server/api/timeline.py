@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query
 from pydantic import BaseModel, Field
 
 from aforesaid.domain.memory import MemoryRecord
-from aforesaid.facts.known_people import KnownPerson
+from aforesaid.facts.people import KnownPerson
 from aforesaid.server.api.params import Identifier, Limit, Moment, Person, Text
 from aforesaid.server.dependencies import MemoryDep
 from aforesaid.server.shapes import Happening, MemoryShape, all_shown

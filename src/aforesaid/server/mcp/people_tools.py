@@ -10,7 +10,7 @@ from mcp.server.mcpserver import Context
 from pydantic import AwareDatetime, BaseModel, Field
 
 from aforesaid.domain.memory import MemoryRecord
-from aforesaid.facts.known_people import KnownPerson
+from aforesaid.facts.people import KnownPerson
 from aforesaid.front.handle import MOST_AT_ONCE
 from aforesaid.server.mcp.access import AgentAccess
 from aforesaid.server.mcp.answers import CursorArgument, Item, NextCursor
