@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 import aforesaid
 from aforesaid.digest.calendar import CalendarLedger, CalendarRules, bounds, day_of, decide, history_days
-from aforesaid.digest.leases import Leases
-from aforesaid.digest.plan import MakeDay
+from aforesaid.digest.executor import Leases
+from aforesaid.digest.tree import MakeDay
 from aforesaid.domain.change import PutMark
 from aforesaid.domain.checks import microseconds
 from aforesaid.domain.scope import Scope

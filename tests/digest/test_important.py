@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
-from aforesaid.digest.important import ImportantMemory, with_important
+from aforesaid.digest.sources import ImportantMemory, with_important
 from aforesaid.memory import Memory, UserMemory
 from digesting import Scribe, remembering
 

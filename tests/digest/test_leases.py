@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from aforesaid.digest.leases import Leases
+from aforesaid.digest.executor import Leases
 from aforesaid.domain.checks import now
 from aforesaid.settings import Settings
 from aforesaid.store import Store, open_store, questions

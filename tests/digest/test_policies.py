@@ -11,9 +11,9 @@ import pytest
 
 from aforesaid.assistant import chat_texts
 from aforesaid.digest import digest
-from aforesaid.digest.agenda_subjects import subject_of_user
+from aforesaid.digest.calendar import subject_of_user
+from aforesaid.digest.digest import steps_of
 from aforesaid.digest.executor import Executor
-from aforesaid.digest.steps import steps_of
 from aforesaid.digest.writing import Writer
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary import SummaryKind, ViewKind

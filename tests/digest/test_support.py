@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from aforesaid.digest.support import is_supported
+from aforesaid.digest.quality import is_supported
 from aforesaid.domain.scope import Scope
 from aforesaid.models.chat import Reply, Said
 from aforesaid.models.embed import Embedder, LocalEmbedder

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from aforesaid.digest.plan import Analyse, Decision, FoldMessages
 from aforesaid.digest.tiers import CleaningLedger, TiersLedger, TiersRules, Windows, clean, decide, windows
+from aforesaid.digest.tree import Analyse, Decision, FoldMessages
 from aforesaid.memory import UserMemory
 from aforesaid.models.embed import DeterministicEmbedder
 from digesting import MovingClock, Scribe, remembering

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aforesaid.digest.plan import FoldMessages, FoldSummaries
-from aforesaid.digest.tree import Open, TreeLedger, TreeRules, chunk, decide
+from aforesaid.digest.tree import FoldMessages, FoldSummaries, Open, TreeLedger, TreeRules, chunk, decide
 from aforesaid.domain.change import PutSetting
 from aforesaid.domain.checks import Role
 from digesting import Scribe, remembering, talk

@@ -10,7 +10,7 @@ import apsw
 import pytest
 
 import aforesaid
-from aforesaid.digest.material import shown
+from aforesaid.digest.sources import shown
 from aforesaid.domain.checks import LATEST, microseconds
 from aforesaid.domain.message import Position
 from aforesaid.domain.scope import Scope

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
-from aforesaid.digest import Digest, leases
+from aforesaid.digest import Digest, executor
 from aforesaid.domain.change import AddMessage
 from aforesaid.domain.checks import now
 from aforesaid.domain.message import draft
@@ -28,7 +28,7 @@ Shape = TypeVar("Shape", bound=BaseModel)
 
 # A worker that was killed leaves its lease behind; nobody here waits minutes for it to end.
 LEASE_SECONDS = 0.1
-setattr(leases, "LEASE_SECONDS", LEASE_SECONDS)  # noqa: B010 - it is final for everybody else
+setattr(executor, "LEASE_SECONDS", LEASE_SECONDS)  # noqa: B010 - it is final for everybody else
 
 USERS = ("ann", "bob", "cleo")
 LONGEST_PAUSE = 0.004

@@ -1,7 +1,6 @@
 """Summaries: four policies, one executor, and requests of users."""
 
-from aforesaid.digest.digest import Digest
-from aforesaid.digest.requests import HistoryContext, HistoryItem, Tiers
-from aforesaid.digest.steps import Step
+from aforesaid.digest.digest import Digest, HistoryContext, HistoryItem, Tiers
+from aforesaid.digest.tree import Step
 
 __all__ = ["Digest", "HistoryContext", "HistoryItem", "Step", "Tiers"]

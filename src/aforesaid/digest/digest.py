@@ -1,18 +1,27 @@
-"""The digest of one store: makes due summaries, one step at a time."""
+"""The digest of one store: makes due summaries step by step, and answers requests about them."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from typing import TYPE_CHECKING, Any, Final
 
-from aforesaid.digest.agenda_subjects import affected_subjects
+from aforesaid.digest.calendar import CalendarSteps, affected_subjects
 from aforesaid.digest.executor import Clock, Executor
-from aforesaid.digest.steps import Step, steps_of
-from aforesaid.digest.writing import Writer
-from aforesaid.domain.checks import now
-from aforesaid.domain.scope import Backlog, Entry
-from aforesaid.domain.setting import wants_memory
-from aforesaid.domain.summary import Advance, FinishEntry
-from aforesaid.errors import NotFound, SourcesChanged
+from aforesaid.digest.rolling import RollingSteps
+from aforesaid.digest.tiers import TiersSteps, windows
+from aforesaid.digest.tree import Step, Steps
+from aforesaid.digest.tree_step import TreeSteps
+from aforesaid.digest.writing import Writer, shortened
+from aforesaid.domain.chat_message import ChatMessage, answered_calls, chat_tool_calls
+from aforesaid.domain.checks import Within, now
+from aforesaid.domain.message import Message
+from aforesaid.domain.scope import Backlog, Entry, Scope
+from aforesaid.domain.setting import cleared_up_to, wants_memory
+from aforesaid.domain.summary import Advance, FinishEntry, Revise, Summary, ViewDraft, summary_text
+from aforesaid.errors import InvalidInput, ModelError, NotFound, SourcesChanged, TooLarge
 from aforesaid.models.embed import Embedder
 from aforesaid.profiles import Profile
 from aforesaid.profiles.effective import settings_of
@@ -24,6 +33,24 @@ from aforesaid.telemetry import Metrics
 if TYPE_CHECKING:
     from aforesaid.models.chat import Chat
     from aforesaid.store import Store
+
+__all__ = ["CalendarSteps", "RollingSteps", "Step", "Steps", "TiersSteps", "TreeSteps", "steps_of"]
+
+
+def steps_of(executor: Executor) -> Steps | None:
+    """Return the steps of the policy that the profile names."""
+    match executor.profile.summaries:
+        case "tree":
+            return TreeSteps(executor)
+        case "rolling":
+            return RollingSteps(executor)
+        case "calendar":
+            return CalendarSteps(executor)
+        case "tiers":
+            return TiersSteps(executor)
+        case "none":
+            return None
+
 
 _PAGE: Final = 1_000
 
@@ -101,3 +128,282 @@ class Digest:
         if POLICIES[self.policy].subject == "day":
             return True
         return wants_memory(await settings_of(self._store, entry.subject.scope))
+
+
+_REQUESTED_PAGE: Final = 500
+"""Messages read per page."""
+_log: Final = logging.getLogger("aforesaid.digest")
+
+_MOST_STEPS: Final = 10_000
+_TRIES: Final = 20
+"""Maximum retries of a step whose sources changed: another worker was faster, or messages were taken back.
+
+A background worker that summarises the same messages can be faster several times in a row; each time it makes progress.
+"""
+LONGEST_EDIT: Final = 20_000
+EDITED: Final = "edited"
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryItem:
+    """One item of a history context."""
+
+    text: str
+    priority: int
+    """Importance from 1 (minor) to 5 (essential)."""
+    relevance: float
+    tags: tuple[str, ...] = ()
+    expires: date | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryContext:
+    """The analysis of a user's whole history."""
+
+    text: str
+    topics: tuple[str, ...] = ()
+    preferences: tuple[str, ...] = ()
+    style: str = ""
+    items: tuple[HistoryItem, ...] = ()
+    """Items that have not expired."""
+    covers: int = 0
+    """Number of messages."""
+    made_at: datetime | None = None
+    """When it was made; None for the initial one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tiers:
+    """The tiers of an account: windows on the log, and the history context."""
+
+    short_term: tuple[Message, ...] = field(repr=False)
+    mid_term: tuple[Message, ...] = field(repr=False)
+    """Messages before the short-term window, including those that the user cleared, in order."""
+    messages: int
+    """The whole history."""
+    context: HistoryContext
+
+
+BASELINE: Final = HistoryContext("Nothing is known about the history yet.")
+
+
+async def summarize(digest: Digest, scope: Scope) -> list[Summary]:
+    """Summarise now, even a single message, and return the new summaries."""
+    steps = digest.steps or TreeSteps(digest.executor)
+    await digest.walk()
+    made: list[Summary] = []
+    tries = 0
+    for _ in range(_MOST_STEPS):
+        subject = steps.subject(scope)
+        entry = await digest.executor.store.read(questions.PlannedEntry(subject)) or Entry(subject, 0, 0, 0, 0, None)
+        try:
+            step = await steps.step(entry, asked=True)
+        except (NotFound, SourcesChanged):
+            tries += 1
+            if tries > _TRIES:
+                raise
+            continue
+        if not step.made:
+            break
+        made += step.made
+        tries = 0
+    return made
+
+
+async def edit(digest: Digest, scope: Scope, summary: int, text: str, editor: str) -> Summary:
+    """Store an edited summary as its next version."""
+    if len(summary_text(text)) > LONGEST_EDIT:
+        raise TooLarge(f"the summary has {len(text):,} characters; at most {LONGEST_EDIT:,} are allowed", "text")
+    change = Revise(scope, summary, text, edited_by=editor, prompt=EDITED, created_at=digest.clock(), actor=editor)
+    return (await digest.executor.store.apply([change])).summary
+
+
+async def update_summary(digest: Digest, scope: Scope, text: str, covers: int, model: str | None) -> Summary:
+    """Store a rolling summary that the caller made, of the first `covers` messages of the thread."""
+    rolling, store = RollingSteps(digest.executor), digest.executor.store
+    current = await rolling.current(scope)
+    covered = 0 if current is None else current.messages
+    if current is not None and covers == covered:
+        change = Revise(scope, current.id, text, model=model, prompt="given", created_at=digest.clock())
+        return (await store.apply([change])).summary
+    if covers < covered:
+        raise InvalidInput(
+            f"the summary of this thread covers {covered} messages; a new one must cover at least as many"
+        )
+    messages: list[Message] = []
+    while (known := covered + sum(not message.replaced for message in messages)) < covers:
+        after = messages[-1].seq if messages else 0 if current is None else current.last
+        # Versions that were replaced, and what was taken back, are covered but do not count.
+        page = await store.read(questions.MessagesAfter(scope, after, covers - known, here=True))
+        if not page:
+            raise InvalidInput(f"this thread has {known} messages; a summary cannot cover {covers}")
+        messages += page
+    draft = ViewDraft(
+        scope,
+        "rolling",
+        text,
+        first=messages[0].seq,
+        last=messages[-1].seq,
+        messages=len(messages),
+        reach="thread",
+        previous=None if current is None else current.id,
+        model=model,
+        prompt="given",
+        created_at=digest.clock(),
+    )
+    return (await digest.executor.store_views([draft]))[0]
+
+
+async def messages_for_llm(digest: Digest, scope: Scope, limit: int) -> list[ChatMessage]:
+    """Return the rolling summary as a system message and all messages that it does not cover.
+
+    Without a summary, the newest `limit` messages. With one, `limit` only bounds what other people said.
+    """
+    store = digest.executor.store
+    current = await RollingSteps(digest.executor).current(scope)
+    newest = await store.read(questions.Messages(scope, within="thread", limit=limit))
+    if current is None or not current.valid:
+        return _chat(newest)
+    rest = [message for message in newest if message.user != scope.user]
+    after = current.last
+    while page := await store.read(questions.MessagesAfter(scope, after, _REQUESTED_PAGE, here=True)):
+        rest += [message for message in page if not message.replaced]
+        after = page[-1].seq
+    rest.sort(key=lambda message: message.position)
+    head: ChatMessage = {
+        "role": "system",
+        "content": f"Summary of the conversation so far ({current.period}):\n{current.text}",
+    }
+    return [head, *_chat(rest)]
+
+
+async def day(digest: Digest, scope: Scope, wanted: date | None) -> Summary | None:
+    """Return the summary of a user's day; today's is updated if it is due. If that fails, return the stored one."""
+    calendar = CalendarSteps(digest.executor)
+    when = wanted or calendar.today(scope.space)
+    made = await _bring_up_to_date(digest, calendar, scope, when)
+    found = await digest.executor.store.read(questions.Summaries(scope, kind="day", day=when))
+    if found and not made:
+        digest.metrics.cache_hit("day")
+    if not found:
+        _say_why_not(digest)
+    return found[0] if found else None
+
+
+async def week(digest: Digest, scope: Scope) -> Summary | None:
+    """Return the summary of the six days before today; make it if it is missing."""
+    calendar = CalendarSteps(digest.executor)
+    for when in calendar.history_days(calendar.today(scope.space)):
+        await _bring_up_to_date(digest, calendar, scope, when)
+    try:
+        found = await calendar.week(scope)
+    except (ModelError, NotFound, SourcesChanged) as error:
+        _log.warning("the week of %r could not be summarised: %s", scope.user, error)
+        return None
+    if found is None:
+        _say_why_not(digest)
+    return found
+
+
+async def analyze(digest: Digest, scope: Scope) -> HistoryContext:
+    """Analyse the whole history now, under any policy, and return the history context. Archives nothing."""
+    steps, store = TiersSteps(digest.executor), digest.executor.store
+    for _ in range(_MOST_STEPS):
+        total = (await store.read(questions.UserLedger(scope))).messages
+        try:
+            if not await steps.analyse_more(scope, total):
+                break
+        except SourcesChanged:
+            continue  # another worker has just done it
+    return await history_context(digest, scope)
+
+
+async def history_context(digest: Digest, scope: Scope) -> HistoryContext:
+    """Return the history context; the initial one if there is none."""
+    current = await TiersSteps(digest.executor).current(scope)
+    if current is None:
+        return BASELINE
+    known: Mapping[str, Any] = current.details or {}
+    today = CalendarSteps(digest.executor).today(scope.space)
+    items = tuple(_item(found) for found in known.get("items", ()))
+    return HistoryContext(
+        current.text if current.valid else BASELINE.text,
+        tuple(known.get("topics", ())),
+        tuple(known.get("preferences", ())),
+        str(known.get("style", "")),
+        tuple(item for item in items if item.expires is None or item.expires >= today),
+        current.messages,
+        current.created_at,
+    )
+
+
+async def read_tiers(digest: Digest, scope: Scope, within: Within = "user") -> Tiers:
+    """Return the tiers of a user, or with `within="thread"` of the scope's thread."""
+    store = digest.executor.store
+    rules = TiersSteps(digest.executor).rules
+    total = (await store.read(questions.UserLedger(scope, here=within != "user"))).messages
+    newest = await store.read(questions.Messages(scope, within=within, limit=rules.short_term + rules.mid_term))
+    cleared = cleared_up_to(await settings_of(store, scope))
+    sizes = windows([message.seq for message in newest], cleared, rules)
+    end = len(newest) - sizes.short_term
+    mid = newest[max(0, end - sizes.mid_term) : end]
+    return Tiers(tuple(newest[end:]), tuple(mid), total, await history_context(digest, scope))
+
+
+def _say_why_not(digest: Digest) -> None:
+    """Log why there are no summaries of days, where the profile makes none."""
+    if digest.policy != "calendar":
+        _log.warning(
+            "there are no summaries of days and weeks: this profile's policy is %r; use one with the policy "
+            "'calendar', such as 'community'",
+            digest.policy,
+        )
+
+
+async def _bring_up_to_date(digest: Digest, calendar: CalendarSteps, scope: Scope, when: date) -> bool:
+    """Summarise a day if it is due; return whether it was."""
+    if digest.policy == "calendar":
+        await digest.walk()
+    subject = calendar.subject(scope)._replace(day=when.isoformat())
+    entry = await digest.executor.store.read(questions.PlannedEntry(subject))
+    if entry is None or entry.last_seq <= entry.done_seq:
+        return False
+    try:
+        return bool((await calendar.step(entry)).made)
+    except SourcesChanged:
+        return False  # somebody else has just made it
+    except ModelError as error:
+        _log.warning("the day %s of %r could not be summarised: %s", when, scope.space, error)
+        return False
+
+
+def _chat(messages: Sequence[Message]) -> list[ChatMessage]:
+    """Return messages for a model. Tool calls that have all their results are sent as such, others as words."""
+    details = [message.all_details for message in messages]
+    calls = [[call.id for call in each.tool_calls] for each in details]
+    whole = answered_calls(calls, [each.tool_call_id for each in details])
+    said = [_said(message) for message in messages]
+    for place, results in whole.items():
+        called: ChatMessage = {"role": "assistant", "content": messages[place].text or None}
+        called["tool_calls"] = chat_tool_calls(details[place].tool_calls)
+        said[place] = called
+        for each, call in zip(results, calls[place], strict=True):
+            said[each] = {"role": "tool", "content": messages[each].text, "tool_call_id": call}
+    return said
+
+
+def _said(message: Message) -> ChatMessage:
+    if message.details is not None and message.role == "tool":
+        return {"role": "user", "content": f"tool: {message.shown_text}"}
+    return {"role": message.role, "content": message.shown_text}
+
+
+def _item(found: Mapping[str, Any]) -> HistoryItem:
+    expires = found.get("expires")
+    return HistoryItem(
+        shortened(str(found["text"]), 500) if len(str(found["text"])) > 500 else str(found["text"]),  # noqa: PLR2004
+        int(found["priority"]),
+        float(found["relevance"]),
+        tuple(found.get("tags", ())),
+        None if expires is None else date.fromisoformat(expires),
+    )

@@ -5,8 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import takewhile
+from typing import Final
 
-from aforesaid.digest.plan import NOTHING, Analyse, Decision, FoldMessages
+from aforesaid.digest import sources, tree
+from aforesaid.digest.calendar import day_of
+from aforesaid.digest.executor import Executor
+from aforesaid.digest.rolling import that_fit
+from aforesaid.digest.tree import NOTHING, Analyse, Decision, FoldMessages, FoldSummaries, Step, TreeLedger
+from aforesaid.domain.checks import microseconds
+from aforesaid.domain.scope import Entry, Scope, Subject
+from aforesaid.domain.summary import Summary
+from aforesaid.store import questions
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,3 +94,99 @@ def decide(ledger: TiersLedger, rules: TiersRules, *, asked: bool = False) -> De
     if asked or ledger.topic_changed or fresh >= rules.short_term or ledger.now >= old_at:
         return Decision(Analyse(fresh))
     return Decision(None, old_at)
+
+
+_MOST_READ: Final = 500
+_CHARACTERS: Final = 48_000
+_WINDOW: Final = 2 * (sources.RULES.before + sources.RULES.after)
+"""Number of newest messages checked for a change of topic."""
+
+
+class TiersSteps:
+    """The steps of the tiers policy."""
+
+    def __init__(self, executor: Executor) -> None:
+        self._executor = executor
+        profile = executor.profile
+        self.rules = TiersRules(profile.short_term, profile.mid_term, profile.history_hours * 3_600_000_000)
+
+    def subject(self, scope: Scope) -> Subject:
+        """Return the user's entry."""
+        return Subject("tiers", scope.space, scope.user)
+
+    async def step(self, entry: Entry, *, asked: bool = False) -> Step:
+        """Analyse new messages for the history context if it is due."""
+        scope, now = entry.subject.scope, self._executor.clock()
+        current = await self.current(scope)
+        ledger = TiersLedger(
+            total=entry.messages,
+            covered=0 if current is None else current.covered,
+            now=now,
+            since=await self._since(scope, current),
+            topic_changed=await self._topic_changed(scope, current),
+        )
+        decision = decide(ledger, self.rules, asked=asked)
+        if not isinstance(decision.plan, Analyse):
+            cleaned = await self._clean(scope, now)
+            times = [at for at in (decision.look_again_at, cleaned.look_again_at) if at is not None]
+            return cleaned if cleaned.made else Step(look_again_at=min(times, default=None))
+        after, limit = 0 if current is None else current.last, min(decision.plan.messages, _MOST_READ)
+        messages = await self._executor.store.read(questions.MessagesAfter(scope, after, limit))
+        count = that_fit([len(message.text) for message in messages], _CHARACTERS)
+        today = day_of(now, self._executor.profile.zone(scope.space))
+        made = await self._executor.analyse(scope, current, messages[:count], today)
+        return Step((made,), count)
+
+    async def analyse_more(self, scope: Scope, total: int) -> bool:
+        """Extend the history context by as many messages as fit. Return False if it covers all messages."""
+        current = await self.current(scope)
+        if total <= (0 if current is None else current.messages):
+            return False
+        messages = await self._executor.store.read(
+            questions.MessagesAfter(scope, 0 if current is None else current.last, _MOST_READ)
+        )
+        count = that_fit([len(message.text) for message in messages], _CHARACTERS)
+        if not count:
+            return False
+        today = day_of(self._executor.clock(), self._executor.profile.zone(scope.space))
+        await self._executor.analyse(scope, current, messages[:count], today)
+        return True
+
+    async def current(self, scope: Scope) -> Summary | None:
+        """Return the history context of the user."""
+        found = await self._executor.store.read(questions.Summaries(scope, kind="history"))
+        return found[0] if found else None
+
+    async def _clean(self, scope: Scope, now: int) -> Step:
+        """Archive messages before the mid-term window, under summaries that are merged like those of the tree."""
+        executor = self._executor
+        ledger = await executor.store.read(questions.UserLedger(scope))
+        outside = ledger.messages - ledger.archived - self.rules.short_term - self.rules.mid_term
+        archives = await executor.store.read(questions.Summaries(scope, kind="tree")) if outside > 0 else []
+        newest = max(archives, key=lambda summary: summary.last, default=None)
+        plan = clean(CleaningLedger(outside, now, await self._since(scope, newest)), self.rules)
+        if isinstance(plan.plan, FoldMessages):
+            limit = min(plan.plan.messages, _MOST_READ)
+            messages = await executor.store.read(questions.MessagesAfter(scope, 0, limit, archived=False))
+            count = that_fit([len(message.text) for message in messages], _CHARACTERS)
+            return Step((await executor.archive_messages(scope, messages[:count]),), count)
+        folding = tree.decide(TreeLedger(ledger.active_summaries, ()), executor.tree_rules()).plan
+        if isinstance(folding, FoldSummaries):
+            oldest = tree.oldest_summaries(await executor.store.read(questions.Summaries(scope, kind="tree")), folding)
+            return Step((await executor.archive_summaries(scope, oldest),))
+        return Step(look_again_at=plan.look_again_at)
+
+    async def _since(self, scope: Scope, current: Summary | None) -> int:
+        if current is not None:
+            return microseconds(current.created_at, "the time")
+        first = await self._executor.store.read(questions.MessagesAfter(scope, 0, 1))
+        return microseconds(first[0].at, "the time") if first else self._executor.clock()
+
+    async def _topic_changed(self, scope: Scope, current: Summary | None) -> bool:
+        embedder = self._executor.embedder
+        if not self._executor.profile.topic_changes or embedder is None:
+            return False
+        newest = await self._executor.store.read(questions.Messages(scope, limit=_WINDOW))
+        seqs = [message.seq for message in newest]
+        places = sources.changes(seqs, await self._executor.store.read(questions.MessageVectors(scope, embedder, seqs)))
+        return any(seqs[place] > (0 if current is None else current.last) for place in places)

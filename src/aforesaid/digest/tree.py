@@ -1,18 +1,61 @@
-"""The tree: messages become level 1 summaries, five of those one of level 2, and so on without a limit.
-
-Everything here is a function of small values, without a store, a clock or a model.
-"""
+"""What every summary policy has in common: plans, steps, and subjects of the agenda."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, TypeAlias
 
-from aforesaid.digest.plan import NOTHING, Decision, FoldMessages, FoldSummaries
 from aforesaid.domain.checks import Role
+from aforesaid.domain.scope import Entry, Scope, Subject
 from aforesaid.domain.summary import Summary
+
+
+class FoldMessages(NamedTuple):
+    """Archive the oldest `messages` active messages under a level 1 summary."""
+
+    messages: int
+
+
+class FoldSummaries(NamedTuple):
+    """Archive the oldest `summaries` active summaries of a level under one of the next level.
+
+    With `mixed`, summaries of this level and all lower ones, used where no level has two.
+    """
+
+    level: int
+    summaries: int
+    mixed: bool = False
+
+
+class Roll(NamedTuple):
+    """Extend the rolling summary by the next `messages` messages."""
+
+    messages: int
+
+
+class MakeDay(NamedTuple):
+    """Summarise a day of a space for each of its participants."""
+
+
+class Analyse(NamedTuple):
+    """Extend the history context by the next `messages` messages."""
+
+    messages: int
+
+
+Plan: TypeAlias = FoldMessages | FoldSummaries | Roll | MakeDay | Analyse
+
+
+class Decision(NamedTuple):
+    """What to do now, if anything, and when to check again if no message comes."""
+
+    plan: Plan | None
+    look_again_at: int | None = None
+
+
+NOTHING = Decision(None)
 
 
 class Open(NamedTuple):
@@ -59,7 +102,7 @@ def decide(ledger: TreeLedger, rules: TreeRules, *, asked: bool = False) -> Deci
     return Decision(FoldMessages(messages)) if messages else NOTHING
 
 
-def oldest(active: Sequence[Summary], plan: FoldSummaries) -> list[Summary]:
+def oldest_summaries(active: Sequence[Summary], plan: FoldSummaries) -> list[Summary]:
     """Return the summaries that a plan archives."""
     wanted = [each for each in active if each.level == plan.level or (plan.mixed and each.level < plan.level)]
     return sorted(wanted, key=lambda each: (-each.level if plan.mixed else 0, each.first))[: plan.summaries]
@@ -108,3 +151,24 @@ def _make_room(levels: Sequence[tuple[int, int]], rules: TreeRules) -> FoldSumma
         level, count = several[-1]
         return FoldSummaries(level, min(count, rules.level))
     return FoldSummaries(levels[-1][0], 2, mixed=True)
+
+
+class Step(NamedTuple):
+    """The result of one step for an entry."""
+
+    made: tuple[Summary, ...] = ()
+    """The new summaries; empty if there was nothing to do."""
+    messages: int = 0
+    """Number of processed messages."""
+    look_again_at: int | None = None
+    """When to check again without a new message, if nothing was made."""
+
+
+class Steps(Protocol):
+    """Processes agenda entries of one policy."""
+
+    def subject(self, scope: Scope) -> Subject:
+        """Return the entry that a user's summaries depend on."""
+
+    async def step(self, entry: Entry, *, asked: bool = False) -> Step:
+        """Do one step for an entry. The caller repeats it until nothing is made."""

@@ -10,10 +10,9 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import date, tzinfo
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from aforesaid.digest import material
-from aforesaid.digest.important import ImportantMemory, with_important
-from aforesaid.digest.material import DayTalk
-from aforesaid.digest.support import is_supported, require_support
+from aforesaid.digest import sources as material
+from aforesaid.digest.quality import is_supported, require_support
+from aforesaid.digest.sources import DayTalk, ImportantMemory, with_important
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary import NOTHING_SAID, Summary

@@ -51,11 +51,11 @@ class UserKnowledge(UserHandle):
         are the facts, else today, else the days before.
         """
         if self._services.profile.summaries == "calendar":
-            from aforesaid.digest import requests  # noqa: PLC0415 - loaded when it is needed
+            from aforesaid.digest import digest  # noqa: PLC0415 - loaded when it is needed
 
             # The portrait reads the summaries of the day and of the week, which this policy makes on request.
-            await requests.day(self._services.digest, self.scope, None)
-            await requests.week(self._services.digest, self.scope)
+            await digest.day(self._services.digest, self.scope, None)
+            await digest.week(self._services.digest, self.scope)
         return await self._services.portraitist.portrait(self.scope, name=_name(name))
 
     @public(audit=("facts.read", "facts"))

@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from aforesaid.digest.agenda_subjects import subject_of_user
+from aforesaid.digest.calendar import subject_of_user
 from aforesaid.digest.tiers import TiersRules, windows
 from aforesaid.domain.checks import ComponentStatus, counted, moment, now
 from aforesaid.domain.report import Component, Health, Ledger

@@ -6,9 +6,7 @@ from typing import Final
 
 from aforesaid.digest import tree
 from aforesaid.digest.executor import Executor
-from aforesaid.digest.plan import FoldMessages, FoldSummaries
-from aforesaid.digest.steps.step import Step
-from aforesaid.digest.tree import Open, TreeLedger, TreeRules
+from aforesaid.digest.tree import FoldMessages, FoldSummaries, Open, Step, TreeLedger, TreeRules
 from aforesaid.domain.scope import Entry, Scope, Subject
 from aforesaid.domain.setting import EVERY
 from aforesaid.profiles.effective import settings_of
@@ -43,7 +41,7 @@ class TreeSteps:
             case FoldMessages(count):
                 return Step((await self._executor.archive_messages(scope, messages[:count]),), count)
             case FoldSummaries() as plan:
-                oldest = tree.oldest(await store.read(questions.Summaries(scope, kind="tree")), plan)
+                oldest = tree.oldest_summaries(await store.read(questions.Summaries(scope, kind="tree")), plan)
                 return Step((await self._executor.archive_summaries(scope, oldest),))
             case _:
                 return Step()

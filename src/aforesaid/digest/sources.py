@@ -1,0 +1,231 @@
+"""Prepares the sources of a summary: messages, important memories, changes of topic."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, tzinfo
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from aforesaid.digest.quality import shared_words
+from aforesaid.domain.checks import Kind, to_zone
+from aforesaid.domain.memory import MemoryRecord
+from aforesaid.domain.message import Message, in_time_order
+from aforesaid.domain.scope import Scope
+from aforesaid.domain.summary import Summary
+from aforesaid.models.offline import Spoken, Summarised
+from aforesaid.models.prompts import Fenced, Line, enclose, fence, lines_of, name_speakers
+from aforesaid.store import questions
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from aforesaid.store import Store
+
+
+LONGEST: Final = 8_000
+"""Maximum characters of a message shown to a model."""
+
+
+class Person(NamedTuple):
+    """A participant of a day."""
+
+    user: str
+    name: str
+
+
+class DayTalk(NamedTuple):
+    """The messages of a day in a space or a direct chat, and the people to summarise it for."""
+
+    day: date
+    people: tuple[Person, ...]
+    messages: tuple[Message, ...]
+
+
+def newest(messages: Sequence[Message]) -> list[Message]:
+    """Return the newest versions of messages, by when they were said. Those that were taken back have none."""
+    return in_time_order(message for message in messages if not message.replaced)
+
+
+def shown_numbers(messages: Sequence[Message]) -> tuple[int, ...]:
+    """Return the sequence numbers of the messages whose texts are shown to what writes a summary."""
+    return tuple(message.seq for message in messages if not message.replaced)
+
+
+def shown(messages: Sequence[Message], zone: tzinfo) -> list[Line]:
+    """Return messages as they are shown, in the order of `newest`: names for ids, the time as people read it."""
+    return [line._replace(text=line.text[:LONGEST], at=local(line.at, zone)) for line in lines_of(newest(messages))]
+
+
+def fenced(messages: Sequence[Message], zone: tzinfo) -> Fenced:
+    """Return messages for a prompt."""
+    return fence(shown(messages, zone))
+
+
+def spoken(messages: Sequence[Message], zone: tzinfo) -> list[Spoken]:
+    """Return messages for the rules without a model."""
+    return [Spoken(line.speaker, line.text, line.at, line.role) for line in shown(messages, zone)]
+
+
+def fenced_summaries(summaries: Sequence[Summary], zone: tzinfo) -> Fenced:
+    """Return summaries for a prompt, each with the time that it covers."""
+    return enclose(
+        "summaries",
+        "summary",
+        (({"from": _day(each.began_at, zone), "to": _day(each.ended_at, zone)}, each.text) for each in summaries),
+    )
+
+
+def summarised(summaries: Sequence[Summary], zone: tzinfo) -> list[Summarised]:
+    """Return summaries for the rules without a model."""
+    return [Summarised(each.text, local(each.began_at, zone), local(each.ended_at, zone)) for each in summaries]
+
+
+def local(at: datetime | None, zone: tzinfo) -> datetime | None:
+    """Return a time in a time zone."""
+    return None if at is None else to_zone(at, zone)
+
+
+def _day(at: datetime, zone: tzinfo) -> str:
+    return (local(at, zone) or at).date().isoformat()
+
+
+_IMPORTANT: Final = 7
+"""Importance from which a memory is stated: high and critical."""
+_ALWAYS: Final[frozenset[Kind]] = frozenset({"instruction", "relationship"})
+"""Kinds of memories that are stated whatever their importance is."""
+_STATED: Final = 0.75
+"""Share of a memory's words that a summary has to contain to state it."""
+_MOST: Final = 0.5
+"""Maximum share of a summary that is added for memories which it does not state."""
+
+
+class ImportantMemory(NamedTuple):
+    """A memory that a summary has to state."""
+
+    speaker: str
+    """The display name of who said it."""
+    day: date
+    """When it was said."""
+    text: str
+    importance: int
+
+    @property
+    def line(self) -> str:
+        """The memory as a line of a summary, with its speaker and day."""
+        # A memory that quotes its speaker begins with the name.
+        return f"{self.speaker} ({self.day.isoformat()}): {self.text.removeprefix(f'{self.speaker}: ')}"
+
+
+async def important_memories(store: Store, scope: Scope, first: int, last: int, zone: tzinfo) -> list[ImportantMemory]:
+    """Return the important memories that rest on a user's messages from `first` to `last`, in the order of these."""
+    known = await store.read(questions.Memories(scope, messages=(first, last)))
+    sources: dict[int, list[MemoryRecord]] = {}
+    for memory in known:
+        if _matters(memory):
+            sources.setdefault(min(seq for seq in memory.sources if first <= seq <= last), []).append(memory)
+    if not sources:
+        return []
+    messages = await store.read(questions.MessagesByNumber(scope, sorted(sources)))
+    names = name_speakers(messages)
+    return [
+        ImportantMemory(
+            names[message.author], (local(message.at, zone) or message.at).date(), memory.text, memory.importance
+        )
+        for message in messages
+        for memory in sources[message.seq]
+    ]
+
+
+def with_important(text: str, memories: Sequence[ImportantMemory], limit: int, shorten: Callable[[int], str]) -> str:
+    """Return a summary that states memories: those that it lacks are added as lines.
+
+    The result has at most `limit` characters. `shorten` takes a maximum of characters and returns a summary that
+    has no more, to make room. If the lines would take more than half of the limit, the least important memories are
+    left out.
+    """
+    added: list[ImportantMemory] = []
+    shortened = text
+    while missing := [each for each in memories if each not in added and not _states(shortened, each)]:
+        added = _fitting([*added, *missing], int(limit * _MOST))
+        lines = "\n".join(each.line for each in memories if each in added)
+        room = limit - len(lines) - 1
+        shortened = text if len(text) <= room else shorten(room)
+        if not set(missing) <= set(added):
+            break  # There is no room for all of them.
+    lines = "\n".join(each.line for each in memories if each in added)
+    return f"{shortened}\n{lines}" if lines else shortened
+
+
+def _matters(memory: MemoryRecord) -> bool:
+    return memory.importance >= _IMPORTANT or memory.kind in _ALWAYS
+
+
+def _fitting(memories: Sequence[ImportantMemory], characters: int) -> list[ImportantMemory]:
+    """Return the most important memories whose lines have at most this number of characters together."""
+    fitting: list[ImportantMemory] = []
+    for each in sorted(memories, key=lambda memory: -memory.importance):
+        characters -= len(each.line) + 1
+        if characters >= 0:
+            fitting.append(each)
+    return fitting
+
+
+def _states(text: str, memory: ImportantMemory) -> bool:
+    words, shared = shared_words(memory.text, [text], [])
+    return shared >= _STATED * words
+
+
+@dataclass(frozen=True, slots=True)
+class TopicRules:
+    """Parameters of topic detection, fitted to labelled conversations."""
+
+    before: int = 8
+    """Number of messages before a position that are compared with those after it."""
+    after: int = 8
+    """Number of messages after a position that are compared with those before it."""
+    least: int = 6
+    """Minimum number of messages on each side."""
+    threshold: float = 0.6
+
+
+RULES: Final = TopicRules()
+
+
+def changes(seqs: Sequence[int], vectors: Mapping[int, bytes], rules: TopicRules = RULES) -> list[int]:
+    """Return the indexes of messages before which the topic changes.
+
+    Only places with enough messages on both sides are looked at. Messages without a vector are left out.
+    """
+    known = [(place, vectors[seq]) for place, seq in enumerate(seqs) if seq in vectors]
+    if len(known) < 2 * rules.least:
+        return []
+    import numpy as np  # noqa: PLC0415 - loaded with the first vectors
+
+    matrix = np.frombuffer(b"".join(value for _, value in known), dtype=np.float16).reshape(len(known), -1)
+    found = distances(matrix.astype(np.float32), rules)
+    return [known[place][0] for place in _peaks(found, rules)]
+
+
+def distances(matrix: NDArray[np.float32], rules: TopicRules = RULES) -> dict[int, float]:
+    """Return the difference between the two sides of each position, from 0 (equal) upwards."""
+    import numpy as np  # noqa: PLC0415
+
+    found = {}
+    for place in range(rules.least, len(matrix) - rules.least + 1):
+        before = matrix[max(0, place - rules.before) : place].mean(axis=0)
+        after = matrix[place : place + rules.after].mean(axis=0)
+        length = float(np.linalg.norm(before) * np.linalg.norm(after)) or 1.0
+        found[place] = 1.0 - float(before @ after) / length
+    return found
+
+
+def _peaks(found: Mapping[int, float], rules: TopicRules) -> list[int]:
+    """Return the positions above the threshold that are local maxima."""
+    peaks = []
+    for place, distance in found.items():
+        near = [found[other] for other in range(place - rules.least, place + rules.least + 1) if other in found]
+        if distance >= rules.threshold and distance == max(near):
+            peaks.append(place)
+    return peaks
