@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from aforesaid.context.assemble import Assembled, Assembler
-from aforesaid.context.context import Context
-from aforesaid.context.items import Item, LeftOut, SectionReport
+from aforesaid.context.context import Context, Item, LeftOut, SectionReport
 from aforesaid.context.sections import Offers, RenderCache
 from aforesaid.domain.hit import Hit
 from aforesaid.domain.scope import Scope

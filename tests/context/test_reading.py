@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from aforesaid import Memory, connect
-from aforesaid.context.reads import ContextReads
+from aforesaid.context.sections import ContextReads
 from aforesaid.domain.message import Message, Position
 from aforesaid.errors import InvalidInput
 from aforesaid.store import questions

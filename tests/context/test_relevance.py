@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from aforesaid.context.relevant import TermCache, found_memories
+from aforesaid.context.builder import TermCache, found_memories
 from aforesaid.domain.memory import MemoryRecord
 
 NOON = datetime(2026, 5, 8, 12, tzinfo=UTC)

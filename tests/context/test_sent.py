@@ -14,7 +14,7 @@ import pytest
 
 import aforesaid
 from aforesaid.context.assemble import Assembler
-from aforesaid.context.items import Item
+from aforesaid.context.context import Item
 from aforesaid.errors import InvalidInput, StoreError
 from aforesaid.memory import connect
 from aforesaid.models.tokens import count_messages, counter_for

@@ -6,8 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from aforesaid.context.context import Context
-from aforesaid.context.items import Item
+from aforesaid.context.context import Context, Item
 from aforesaid.models.tokens import counter_for
 from aforesaid.server.proxy.insertion import ClientHas, MemoryText, insert, insert_in_question, write
 

@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Awaitable, Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
 from functools import lru_cache, partial
 from typing import Final, TypedDict
 
-from aforesaid.context.assemble import Assembled, Assembler
-from aforesaid.context.context import Context
-from aforesaid.context.items import Item
-from aforesaid.context.reads import ContextReads, Conversation, People, Sources, within
-from aforesaid.context.relevant import TermCache, found_memories
-from aforesaid.context.render import as_messages, as_text, block
-from aforesaid.context.sections import Offers, RenderCache, speaker
-from aforesaid.context.timeline_slice import timeline_slice
+from aforesaid.context.assemble import Assembled, Assembler, as_messages, as_text, block
+from aforesaid.context.context import Context, Item
+from aforesaid.context.sections import ContextReads, Conversation, Offers, People, RenderCache, Sources, speaker, within
 from aforesaid.domain.caches import TwoGenerationCache
 from aforesaid.domain.chat_message import ChatMessage
 from aforesaid.domain.checks import query_text, to_zone
 from aforesaid.domain.hit import Hit
-from aforesaid.domain.memory import INSTRUCTION, MemoryRecord
+from aforesaid.domain.memory import INSTRUCTION, MOST_IMPORTANCE, MemoryRecord
 from aforesaid.domain.message import Message, time_order
 from aforesaid.domain.scope import Scope, is_direct
 from aforesaid.domain.summary import Summary
@@ -29,7 +25,89 @@ from aforesaid.models.tokens import TokenCounter
 from aforesaid.profiles.recipe import Recipe, SectionName, Wording
 from aforesaid.recall import Recall, SearchRequest
 from aforesaid.store import Store, questions
-from aforesaid.text.sentences import asks_for_order
+from aforesaid.text.languages import index_language, query_words, stop_words, terms
+from aforesaid.text.sentences import asks_for_order, topic_words
+from aforesaid.text.times.periods import periods
+
+_LEAST: Final = 0.2
+"""Minimum relevance of a found memory. A match of the user's own name alone, which most memories contain, is below."""
+_HITS: Final = 20
+"""Memories extracted from one of this many best hits count as found."""
+
+TermCache = TwoGenerationCache[str, frozenset[str]]
+"""The index terms of memories' texts, by text."""
+
+
+def found_memories(
+    memories: Sequence[MemoryRecord], question: str, hits: Sequence[Hit], cache: TermCache
+) -> list[tuple[MemoryRecord, float]]:
+    """Return the memories that a question is about, each with its relevance from 0 to 1, best first.
+
+    A memory is found by the words that it shares with the question, weighted by rarity, or by a search hit that it was
+    extracted from. Equally relevant memories are ordered by importance.
+    """
+    if not memories:
+        return []
+    of_hits = {hit.message.seq: 1 - place / _HITS for place, hit in enumerate(hits[:_HITS]) if hit.message is not None}
+    by_words = _coverage(memories, question, cache)
+    found = []
+    for memory, coverage in zip(memories, by_words, strict=True):
+        relevance = max([coverage, *(of_hits.get(seq, 0.0) for seq in memory.sources)])
+        if relevance >= _LEAST:
+            found.append((memory, relevance))
+    # The sort is stable, and memories are passed with the most important first.
+    found.sort(key=lambda each: -each[1] * (1 + each[0].importance / MOST_IMPORTANCE))
+    return found
+
+
+def _coverage(memories: Sequence[MemoryRecord], question: str, cache: TermCache) -> list[float]:
+    """Return the weighted share of the question's words that each memory contains."""
+    asked = query_words(question)
+    # A question that consists of stop words alone matches nothing.
+    ignored = stop_words(index_language([each.word for each in asked]))
+    words = [frozenset(each.terms) for each in asked if each.word not in ignored]
+    said = [_terms(memory.text, cache) for memory in memories]
+    covered, worth = [0.0] * len(memories), 0.0
+    for word in words:
+        having = [place for place, each in enumerate(said) if not word.isdisjoint(each)]
+        weight = math.log1p(len(memories) / (len(having) + 1))
+        worth += weight
+        for place in having:
+            covered[place] += weight
+    return [each / worth for each in covered] if worth else covered
+
+
+def _terms(text: str, cache: TermCache) -> frozenset[str]:
+    known = cache.get(text)
+    if known is None:
+        known = frozenset(terms(text))
+        cache.put(text, known)
+    return known
+
+
+def timeline_slice(
+    dated: Sequence[MemoryRecord], question: str, hits: Sequence[Hit], asked: datetime, cache: TermCache
+) -> list[MemoryRecord]:
+    """Return the memories of a timeline that a question is about, in the same order.
+
+    A period that the question names ("in May") limits them, and so does what it is about ("the kitchen"): memories that
+    share words with it, or that were extracted from what the search found. `hits` are that, best first.
+    """
+    named = periods(question, asked)
+    inside = [memory for memory in dated if not named or any(_lies_in(memory, *period) for period in named)]
+    topic = topic_words(question)
+    if not topic:
+        return inside
+    chosen = {memory.id for memory, _ in found_memories(inside, topic, hits, cache)}
+    if not chosen and named:
+        return inside
+    return [memory for memory in inside if memory.id in chosen]
+
+
+def _lies_in(memory: MemoryRecord, start: datetime, end: datetime) -> bool:
+    happened = memory.happened
+    return happened is not None and happened.start < end and max(happened.end, happened.start) >= start
+
 
 _PER_BLOCK: Final = 4
 """Tokens of a blank line and of the message around a section."""

@@ -2,13 +2,82 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, NamedTuple
 
-from aforesaid.context.items import USUAL_PRIORITY, Item, LeftOut, SectionReport
 from aforesaid.domain.chat_message import ChatMessage
+from aforesaid.domain.checks import Role
+from aforesaid.domain.context_receipt import SentItem, SentKind, SentSection
+from aforesaid.domain.details import Part, ToolCall
+from aforesaid.profiles.recipe import SectionName
+
+USUAL_PRIORITY: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A candidate for a context."""
+
+    section: SectionName
+    key: str
+    """Identity, such as `message 12` or `summary 3`. Items with equal keys are duplicates."""
+    text: str
+    """The rendered text; what people wrote is escaped."""
+    tokens: int
+    """The tokens of the item alone, without the heading of its section or of its day."""
+    place: float = 0.0
+    """Sort key among the items of its section."""
+    relevance: float = 1.0
+    """How well it fits the question, 0 to 1."""
+    priority: int = USUAL_PRIORITY
+    """1 (trimmed first) to 5 (trimmed last)."""
+    score: float | None = None
+    """The score of the search hit."""
+    tags: tuple[str, ...] = ()
+    """Topics."""
+    at: datetime | None = None
+    expires: datetime | None = None
+    role: Role = "user"
+    name: str | None = None
+    """The speaker, where several people talk."""
+    shows: frozenset[int] = field(default=frozenset(), repr=False)
+    """Sequence numbers of the messages that it shows word for word."""
+    covers: frozenset[int] = field(default=frozenset(), repr=False)
+    """Sequence numbers of the messages that it summarises or was extracted from."""
+    cut: bool = False
+    """Whether its end was cut off to make it fit."""
+    day: str = ""
+    """Heading of the day it was said on. Shown once above consecutive items of the same day."""
+    calls: tuple[ToolCall, ...] = ()
+    """The tools that a turn of the assistant asked for. The text names them too."""
+    said: str = ""
+    """The text of a turn with calls, without them."""
+    answers: str | None = None
+    """The id of the call that a turn is the result of."""
+    parts: tuple[Part, ...] = ()
+    """The parts of a turn. The text names them too."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """An item that was left out, and why."""
+
+    item: Item
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class SectionReport:
+    """The token budget of a section, and how much of it is used."""
+
+    name: SectionName
+    budget: int
+    tokens: int
+    items: int
+    left_out: int
+
 
 _BAR: Final = 40
 _SHOWN: Final = 60
@@ -90,3 +159,58 @@ def _line(item: Item) -> str:
 def _bar(used: int, whole: int) -> str:
     filled = round(_BAR * used / max(whole, 1))
     return "█" * filled + "░" * (_BAR - filled)
+
+
+_NUMBERED: Final[dict[str, SentKind]] = {"memory": "memory", "summary": "summary"}
+"""How the keys of items with a number begin."""
+
+
+def sections_of(context: Context) -> tuple[SentSection, ...]:
+    """Return the sections of a whole context. Their tokens add up to its tokens."""
+    sent: dict[str, list[SentItem]] = {}
+    for item in context.items:
+        sent.setdefault(item.section, []).append(_sent(item))
+    reports = (report for report in context.sections if report.items)
+    sections = [SentSection(each.name, each.tokens, tuple(sent.get(each.name, ()))) for each in reports]
+    return _adding_up(sections, context.tokens)
+
+
+def sections_of_items(
+    items: Iterable[Item], tokens: int, heading: Callable[[SectionName], int]
+) -> tuple[SentSection, ...]:
+    """Return the sections of some items of a context, in the order of their first items.
+
+    `tokens` are those of the whole text that they were sent as, which those of the sections add up to; `heading`
+    returns those of a section without items.
+    """
+    sections: dict[SectionName, list[SentItem]] = {}
+    for item in items:
+        sections.setdefault(item.section, []).append(_sent(item))
+    counted = [
+        SentSection(name, heading(name) + sum(each.tokens for each in sent), tuple(sent))
+        for name, sent in sections.items()
+    ]
+    return _adding_up(counted, tokens)
+
+
+def _adding_up(sections: Sequence[SentSection], tokens: int) -> tuple[SentSection, ...]:
+    """Return the sections with as many tokens together as were counted in the whole.
+
+    Parts were counted one by one, without what frames messages. The difference belongs to the turns of the
+    conversation, if there are any, and else to the largest section.
+    """
+    changed, rest = list(sections), tokens - sum(each.tokens for each in sections)
+    for place in sorted(range(len(changed)), key=lambda at: (changed[at].name != "recent", -changed[at].tokens)):
+        more = max(rest, -changed[place].tokens)
+        changed[place] = changed[place]._replace(tokens=changed[place].tokens + more)
+        rest -= more
+    return tuple(changed)
+
+
+def _sent(item: Item) -> SentItem:
+    if item.shows:
+        return SentItem("message", min(item.shows), item.tokens)
+    kind, _, number = item.key.partition(" ")
+    if kind in _NUMBERED and number.isdecimal():
+        return SentItem(_NUMBERED[kind], int(number), item.tokens)
+    return SentItem("text", None, item.tokens)

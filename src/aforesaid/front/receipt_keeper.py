@@ -42,7 +42,7 @@ class ReceiptKeeper:
 
     def receipt_of(self, scope: Scope, caller: str, context: Context) -> ContextReceipt:
         """Return the receipt of a context."""
-        from aforesaid.context.sent import sections_of  # noqa: PLC0415 - loaded when it is needed
+        from aforesaid.context.context import sections_of  # noqa: PLC0415 - loaded when it is needed
 
         origin, created = context.origin, now()
         return ContextReceipt(

@@ -40,7 +40,7 @@ class UserTimeline(UserHandle):
         a topic or a question: "the kitchen", "what happened in May?"; periods in it are relative to `at` (default:
         now). Of more than `limit`, the first from `since` on are returned; without `since`, the last ones.
         """
-        from aforesaid.context.timeline_slice import timeline_slice  # noqa: PLC0415 - loaded when it is needed
+        from aforesaid.context.builder import timeline_slice  # noqa: PLC0415 - loaded when it is needed
         from aforesaid.facts.timeline import timeline  # noqa: PLC0415
         from aforesaid.text.sentences import topic_words  # noqa: PLC0415
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from aforesaid.context import Context, Item
-from aforesaid.context.render import block
+from aforesaid.context.assemble import block
 from aforesaid.models.prompts import Line
 from aforesaid.models.prompts.fence import enclosed, fence_line
 from aforesaid.models.tokens import TokenCounter

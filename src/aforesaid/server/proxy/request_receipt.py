@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from time import perf_counter
 
-from aforesaid.context.items import Item
-from aforesaid.context.sent import sections_of_items
+from aforesaid.context.context import Item, sections_of_items
 from aforesaid.domain.checks import moment, now
 from aforesaid.domain.context_receipt import REQUEST, ContextReceipt, SentSection, new_receipt_id
 from aforesaid.domain.scope import Scope
