@@ -14,7 +14,7 @@ from hypothesis import settings
 from typer.main import get_command
 
 import citus
-from aforesaid.front import services
+from aforesaid.front import handle
 from aforesaid.models.embed import local
 from aforesaid.store import Store, open_store
 from citus import clean_distributed_database, reason_to_leave_out, refuse_several_shards
@@ -36,7 +36,7 @@ def pytest_configure(config: pytest.Config) -> None:
         del os.environ[name]
     os.environ["XDG_CONFIG_HOME"] = str(Path(__file__).parent / "no-configuration-here")
     # A test on a busy machine can take seconds; work that begins by itself meanwhile would change what it sees.
-    setattr(services, "_RESUME_SECONDS", 3_600.0)  # noqa: B010 - a constant
+    setattr(handle, "_RESUME_SECONDS", 3_600.0)  # noqa: B010 - a constant
     # Typer builds all commands anew for each one that a test runs, which takes five times as long as most commands.
     setattr(typer.testing, "_get_command", cache(get_command))  # noqa: B010 - the module does not export it
     # Each client of a test would read all certificates of this machine again, though none of them is used.

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from aforesaid.domain.checks import microseconds
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import ModelUnavailable
-from aforesaid.front.services import Services
+from aforesaid.front.handle import Services
 from aforesaid.memory import Memory, UserMemory
 from aforesaid.models.chat import Answer, Reply, Said
 from aforesaid.models.embed import Embedder

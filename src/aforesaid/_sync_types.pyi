@@ -35,7 +35,7 @@ from aforesaid.domain.thread import Thread
 from aforesaid.domain.transfer import Purged
 from aforesaid.facts import ForgetResult, Preferences, RememberResult
 from aforesaid.facts.people import KnownPerson
-from aforesaid.front.receipt_keeper import ReceiptKeeper
+from aforesaid.front.handle import ReceiptKeeper
 from aforesaid.models.chat import Chat
 from aforesaid.portability.exporting import Exported
 from aforesaid.portability.import_report import Loaded

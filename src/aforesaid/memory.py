@@ -17,19 +17,12 @@ from aforesaid.domain.receipt import Receipt
 from aforesaid.domain.scope import DEFAULT_SPACE, Scope
 from aforesaid.domain.setting import EVERYBODY
 from aforesaid.errors import InvalidInput
-from aforesaid.front.contexts import UserContexts
-from aforesaid.front.conversations import UserConversations
-from aforesaid.front.handle import IN_METHOD, NOBODY, public
-from aforesaid.front.knowledge import UserKnowledge
-from aforesaid.front.memories import AllMemories, UserMemories
-from aforesaid.front.messages import UserMessages
-from aforesaid.front.operations import MemoryOperations, UserOperations
-from aforesaid.front.receipt_keeper import ReceiptKeeper
-from aforesaid.front.receipts import UserReceipts
-from aforesaid.front.services import Services
+from aforesaid.front.contexts import UserContexts, UserReceipts
+from aforesaid.front.handle import IN_METHOD, NOBODY, ReceiptKeeper, Services, public
+from aforesaid.front.memories import AllMemories, UserKnowledge, UserMemories, UserTimeline
+from aforesaid.front.messages import UserConversations, UserMessages
+from aforesaid.front.operations import MemoryOperations, MemoryTransfer, UserOperations
 from aforesaid.front.summaries import UserSummaries
-from aforesaid.front.timeline import UserTimeline
-from aforesaid.front.transfer import MemoryTransfer
 from aforesaid.models.embed import CachingEmbedder, Embedder, choose_embedder
 from aforesaid.profiles import Profile, load_profile
 from aforesaid.recall import RecallQueue

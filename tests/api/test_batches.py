@@ -16,7 +16,7 @@ from aforesaid import NewMessage, Part
 from aforesaid.domain import checks
 from aforesaid.domain import message as new_message
 from aforesaid.errors import InvalidInput, TooLarge
-from aforesaid.front import conversations
+from aforesaid.front import messages
 
 QUIET: dict[str, object] = {"background": False}
 MORNING = datetime(2026, 3, 1, 9, tzinfo=UTC)
@@ -95,7 +95,7 @@ async def test_a_generator_that_raises_stores_nothing() -> None:
 
 
 async def test_a_batch_without_end_is_refused_at_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(conversations, "MOST_IN_BATCH", 1_000)
+    monkeypatch.setattr(messages, "MOST_IN_BATCH", 1_000)
     taken = 0
 
     def endless() -> Iterator[NewMessage]:
@@ -109,7 +109,7 @@ async def test_a_batch_without_end_is_refused_at_the_limit(monkeypatch: pytest.M
         with pytest.raises(TooLarge, match="at most 1,000 messages"):
             await ann.add_many(endless())
         assert taken == 1_001
-        monkeypatch.setattr(conversations, "BATCH_BYTES", 100)
+        monkeypatch.setattr(messages, "BATCH_BYTES", 100)
         with pytest.raises(TooLarge, match="at most 100 characters"):
             await ann.add_many(endless())
         assert await ann.count() == 0

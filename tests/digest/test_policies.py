@@ -17,7 +17,7 @@ from aforesaid.digest.executor import Executor
 from aforesaid.digest.writing import Writer
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary import SummaryKind, ViewKind
-from aforesaid.front.services import Services
+from aforesaid.front.handle import Services
 from aforesaid.memory import Memory
 from aforesaid.profiles import Policy, load_profile
 from aforesaid.profiles.recipe import POLICIES, SummaryPolicy

@@ -214,7 +214,7 @@ async def test_work_that_an_earlier_process_left_is_done_soon_after_opening(
     path = tmp_path / "memory.db"
     async with aforesaid.connect(path, embedder=DeterministicEmbedder()) as memory:
         await memory.user("ann").add("user", "I moved to Berlin.")
-    monkeypatch.setattr("aforesaid.front.services._RESUME_SECONDS", 0.01)
+    monkeypatch.setattr("aforesaid.front.handle._RESUME_SECONDS", 0.01)
     async with aforesaid.connect(path, embedder=DeterministicEmbedder()) as memory:
         assert (await memory.health()).component("embedder").waiting == 1
         while (await memory.health()).component("embedder").waiting or not await memory.user("ann").memories():
@@ -233,7 +233,7 @@ async def test_a_short_program_starts_no_work_that_others_left(tmp_path: Path) -
 async def test_a_process_without_background_work_leaves_what_waits_to_the_workers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("aforesaid.front.services._RESUME_SECONDS", 0.01)
+    monkeypatch.setattr("aforesaid.front.handle._RESUME_SECONDS", 0.01)
     async with aforesaid.connect(tmp_path / "memory.db", settings={"background": False}) as memory:
         await memory.user("ann").add("user", "I moved to Berlin.")
         await asyncio.sleep(0.1)

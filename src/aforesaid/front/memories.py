@@ -1,17 +1,22 @@
-"""The API for memories and reminders: store, list, correct, deliver."""
+"""The API for what is known about a user: memories, reminders, facts, portraits, preferences, the timeline."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, tzinfo
+from typing import TYPE_CHECKING
 
 from aforesaid.domain import checks
 from aforesaid.domain.checks import Category, CategoryOrKind, Kind, MemoryState, to_zone
+from aforesaid.domain.hit import Hit
 from aforesaid.domain.memory import (
+    BY_HAND,
     USUAL_IMPORTANCE,
     USUAL_PRIORITY,
     AuditAccess,
+    Facts,
     MemoryDraft,
     MemoryRecord,
     MemoryVersion,
@@ -21,8 +26,14 @@ from aforesaid.domain.memory import (
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import DEFAULT_SPACE, Scope
 from aforesaid.errors import InvalidInput, NotFound
-from aforesaid.front.handle import IN_METHOD, MemoryHandle, UserHandle, public
+from aforesaid.front.handle import IN_METHOD, MemoryHandle, UserHandle, at_once, public
+from aforesaid.recall import SearchRequest
 from aforesaid.store import questions
+
+if TYPE_CHECKING:
+    from aforesaid.facts import ForgetResult, Preferences, RememberResult
+    from aforesaid.facts.people import KnownPerson
+
 
 MOST_DUE = 1_000
 """Maximum number of reminders that one call returns."""
@@ -326,3 +337,133 @@ def _when(value: datetime | str | None) -> datetime | str | None:
 
 def _number(memory: object) -> int:
     return checks.at_least(memory, 1, "the memory", "memory")
+
+
+class UserKnowledge(UserHandle):
+    """Facts, portrait and preferences of one user."""
+
+    @public(audit=IN_METHOD)
+    async def remember(
+        self, fact: str, *, by: str | int | None = None, name: str | None = None, about: str | None = None
+    ) -> RememberResult:
+        """Store a fact: "prefers tea", "I moved to Berlin". A newer fact replaces one that it contradicts.
+
+        `by` is who says so, if not the user; what others say that is sensitive waits for approval, and so does what
+        reads like an instruction to a model. `name` is what the user is called. `outcome` says what became of it.
+        With `about`, the fact is about somebody else whom the memory does not know, by their name ("Tom"): it becomes a
+        memory with `about` set to that name, and no part of the user's facts and portrait.
+        """
+        speaker = None if by is None else checks.identifier(by, "by", "by")
+        words = checks.filled_text(fact, "the fact", "fact")
+        whom = None if about is None else checks.display_name(about)
+        return await self._services.fact_editor.remember(
+            self.scope, words, by=speaker, name=_name(name), actor=self._who, about=whom
+        )
+
+    @public(audit=IN_METHOD)
+    async def forget(self, fact: str, *, name: str | None = None) -> ForgetResult:
+        """Forget a fact, in the facts text and in the memories. The result is true if it was known.
+
+        It is not learned again from what had been said until now; saying it again later counts.
+        """
+        words = checks.filled_text(fact, "what to forget", "fact")
+        return await self._services.fact_editor.forget(self.scope, words, name=_name(name), actor=self._who)
+
+    @public(audit=("portrait.read", "portrait"))
+    async def portrait(self, *, name: str | None = None) -> str | None:
+        """Return what is known about the user as one text: facts, today, the days before. None if nothing is known.
+
+        A model that is configured merges them, once for each state of the three. Without one, or when it fails, there
+        are the facts, else today, else the days before.
+        """
+        if self._services.profile.summaries == "calendar":
+            from aforesaid.digest import digest  # noqa: PLC0415 - loaded when it is needed
+
+            # The portrait reads the summaries of the day and of the week, which this policy makes on request.
+            await digest.day(self._services.digest, self.scope, None)
+            await digest.week(self._services.digest, self.scope)
+        return await self._services.portraitist.portrait(self.scope, name=_name(name))
+
+    @public(audit=("facts.read", "facts"))
+    async def facts(self) -> list[Facts]:
+        """Return all versions of the facts text, oldest first, each with the request that caused it."""
+        return await self._services.store.read(questions.FactsVersions(self.scope))
+
+    @public(audit=("preferences.read", "preferences"))
+    async def preferences(self) -> Preferences:
+        """Return the user's preferences, counted in their messages: topics, hours, languages, lengths, tone."""
+        return await self._services.habit_counter.preferences(self.scope)
+
+
+def _name(value: object) -> str | None:
+    return None if value is None else checks.display_name(value)
+
+
+_HITS = 20
+"""Messages that are searched for the topic of a timeline."""
+
+
+class UserTimeline(UserHandle):
+    """The timeline of one user, and the people around them."""
+
+    @public(audit=("memory.read", "timeline"), loose=("query",))
+    async def timeline(
+        self,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        *,
+        about: str | None = None,
+        query: str | None = None,
+        limit: int = 100,
+        at: datetime | None = None,
+    ) -> list[MemoryRecord]:
+        """Return what happened and what is to come, in the order in which it happened: dated memories, with sources.
+
+        `memory.happened` is when. `since` and `until` limit the time. `about` names a person by id or name. `query` is
+        a topic or a question: "the kitchen", "what happened in May?"; periods in it are relative to `at` (default:
+        now). Of more than `limit`, the first from `since` on are returned; without `since`, the last ones.
+        """
+        from aforesaid.context.builder import timeline_slice  # noqa: PLC0415 - loaded when it is needed
+        from aforesaid.facts.timeline import timeline  # noqa: PLC0415
+        from aforesaid.text.sentences import topic_words  # noqa: PLC0415
+
+        most, terms = at_once(limit), self._services.builder.terms
+        known = await self._services.store.read(questions.Memories(self.scope, active=None))
+        found = timeline(known, since, until)
+        if about is not None:
+            people = await self._people(known, about)
+            wanted = {memory.id for person in people for memory in person.all_memories}
+            found = [memory for memory in found if memory.id in wanted]
+        if query is not None:
+            words = checks.query_text(query)
+            hits = await self._said_about(topic_words(words), at)
+            asked = (at or datetime.now(UTC)).astimezone(UTC)
+            found = timeline_slice(found, words, hits, asked, terms)
+        return found[:most] if since is not None else found[-most:]
+
+    async def _said_about(self, topic: str, at: datetime | None) -> list[Hit]:
+        if not topic:
+            return []
+        search = SearchRequest(topic, limit=_HITS, at=at, kinds=("message",), min_score=None, explained=False)
+        return await self._services.recall.search(self.scope, search)
+
+    @public(audit=("memory.read", "people"))
+    async def people(self, name: str | None = None) -> list[KnownPerson]:
+        """Return the people whom the memories of the user mention, those with most memories first.
+
+        Each has a `name`, a `relation` to the user, `memories`, and when they were first and last mentioned. With
+        `name`, only those who are called so: by name, first name, id or relation ("my sister").
+        """
+        known = await self._services.store.read(questions.Memories(self.scope, active=None))
+        return await self._people(known, name)
+
+    async def _people(self, known: list[MemoryRecord], name: str | None) -> list[KnownPerson]:
+        from aforesaid.facts.people import called, known_people  # noqa: PLC0415 - loaded when it is needed
+
+        # A person writes whatever they like in `about`: looking that up would tell them the name of any user.
+        extracted = (memory.about for memory in known if memory.about and memory.extractor != BY_HAND)
+        ids = {self.scope.user, *(memory.speaker for memory in known), *extracted}
+        names = await self._services.store.read(questions.DisplayNames(self.scope.space, sorted(ids)))
+        # In a thread, since reading many texts would block the event loop.
+        people = await asyncio.to_thread(known_people, known, self.scope.user, names)
+        return people if name is None else called(people, checks.query_text(name))
