@@ -10,7 +10,7 @@ from aforesaid.domain.checks import ComponentStatus
 from aforesaid.domain.report import Alert, Component, Storage
 from aforesaid.settings import Alerts
 from aforesaid.telemetry import OWN, Key, Metrics, OperationMetrics
-from aforesaid.upkeep.alerts import Alarm, Measurement, performance, room, waiting
+from aforesaid.upkeep.watch import Alarm, Measurement, performance, room, waiting
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 LIMITS = Alerts(failing_seconds=60, least_calls=10)

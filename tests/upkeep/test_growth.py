@@ -13,7 +13,7 @@ from aforesaid.domain.change import PutMark
 from aforesaid.domain.checks import microseconds
 from aforesaid.domain.report import Storage
 from aforesaid.store import Store, questions
-from aforesaid.upkeep.growth import grown, note_size
+from aforesaid.upkeep.watch import grown, note_size
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 

@@ -172,7 +172,7 @@ class UserOperations(UserHandle):
 
         With the profile `account` these are `short_term`, `mid_term`, `whole_history` and `history_context`.
         """
-        from aforesaid.upkeep.account import account  # noqa: PLC0415 - brings the digest
+        from aforesaid.upkeep.watch import account  # noqa: PLC0415 - brings the digest
 
         return await account(self._services.store, self._services.profile, self.scope)
 

@@ -2,10 +2,8 @@
 
 from aforesaid.upkeep.cleaning import Cleaning
 from aforesaid.upkeep.digesting import Digesting
-from aforesaid.upkeep.embedding import Embedding
-from aforesaid.upkeep.extracting import Extracting
-from aforesaid.upkeep.part import Done, Part
-from aforesaid.upkeep.upkeep import Upkeep, UpkeepReport
+from aforesaid.upkeep.extracting import Embedding, Extracting
+from aforesaid.upkeep.upkeep import Done, Part, Upkeep, UpkeepReport
 from aforesaid.upkeep.watch import Watch, loops_health
 
 __all__ = [

@@ -28,7 +28,7 @@ from aforesaid.profiles.effective import settings_of
 from aforesaid.settings import Keep, Retention
 from aforesaid.store import questions
 from aforesaid.telemetry import Metrics
-from aforesaid.upkeep.part import Done, metered, repeated
+from aforesaid.upkeep.upkeep import Done, metered, repeated
 
 if TYPE_CHECKING:
     from aforesaid.digest import Digest

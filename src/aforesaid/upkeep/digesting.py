@@ -21,7 +21,7 @@ from aforesaid.domain.summary import FinishEntry
 from aforesaid.errors import ModelError, ModelUnavailable, NotFound, SpendingLimit, StoreError
 from aforesaid.store import questions
 from aforesaid.telemetry import Metrics
-from aforesaid.upkeep.part import Done, GiveWay, at_once, metered
+from aforesaid.upkeep.upkeep import Done, GiveWay, at_once, metered
 
 if TYPE_CHECKING:
     from aforesaid.digest import Digest, Step

@@ -1,36 +1,38 @@
-"""Extracts memories from messages and expires memories, in the background or on request.
-
-Each user has a cursor into their messages, which is stored in the same transaction as the extracted memories. So no
-message is processed twice and none is skipped, whenever the process dies.
-"""
+"""Embeds messages, extracts memories from them and expires memories."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from aforesaid.background import BackgroundLoop, BackgroundLoops
-from aforesaid.domain.checks import counted, moment, now
-from aforesaid.domain.memory import ChangeMemory, MarkExtracted, Unextracted
+from aforesaid.domain.change import AddNoteVectors, AddVectors
+from aforesaid.domain.checks import ComponentStatus, counted, moment, now
+from aforesaid.domain.hit import Unembedded, VectorRow
+from aforesaid.domain.memory import ChangeMemory, MarkExtracted, NoteVector, UnembeddedNote, Unextracted
 from aforesaid.domain.report import Component
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.setting import wants_memory
 from aforesaid.errors import ModelError, NotFound, SourcesChanged, StoreError
+from aforesaid.models.client import shown
+from aforesaid.models.embed import CachingEmbedder, Embedder, RemoteEmbedder, TokenEmbedder, Vectors
+from aforesaid.models.embed.caching import MOST_CHARACTERS
 from aforesaid.profiles.effective import settings_of
 from aforesaid.store import questions
 from aforesaid.telemetry import Metrics
-from aforesaid.upkeep.part import Done, GiveWay, at_once, metered, repeated
+from aforesaid.upkeep.upkeep import Done, GiveWay, at_once, metered, repeated
 
 if TYPE_CHECKING:
     from aforesaid.facts import Extractor
     from aforesaid.facts.extractor import ExtractionResult
     from aforesaid.store import Progress, Store
+
 
 _log: Final = logging.getLogger("aforesaid.extraction")
 
@@ -206,3 +208,178 @@ def _told(result: ExtractionResult) -> str:
     """Return the counts of an extraction, without any text of a user."""
     dropped = "".join(f", {number} dropped ({reason})" for reason, number in sorted(result.dropped.items()))
     return f"{result.messages} messages, {result.added} remembered, {result.quarantined} wait for approval{dropped}"
+
+
+_BATCH: Final = 256
+_MOST_EMBEDDINGS_COUNTED: Final = 10_000
+"""Maximum messages read to count those that wait: the backlog from which an alert is raised by default."""
+_EMBEDDING_DEBOUNCE_SECONDS: Final = 0.1
+
+
+class Embedding:
+    """Embeds the messages of one store."""
+
+    name = "embedded"
+
+    def __init__(
+        self,
+        store: Store,
+        embedder: Embedder | None,
+        metrics: Metrics | None = None,
+        loops: BackgroundLoops | None = None,
+        give_way: GiveWay = at_once,
+    ) -> None:
+        self._store = store
+        self._give_way = give_way
+        self._embedder = embedder
+        self._metrics = Metrics() if metrics is None else metrics
+        self._one_at_a_time = asyncio.Lock()
+        self._loop = BackgroundLoop("embedding", repeated(self.run), debounce_seconds=_EMBEDDING_DEBOUNCE_SECONDS)
+        (loops or BackgroundLoops()).add(self._loop)
+        self._error: str | None = None
+        self._last_update: datetime | None = None
+
+    def nudge(self, within_seconds: float = 0.0) -> None:
+        """Embed new messages in the background: soon, or within some seconds."""
+        if self._embedder is not None:
+            self._loop.wake(within_seconds)
+
+    async def run(self, progress: Progress | None = None) -> Done:
+        """Embed everything that has no vector yet."""
+        if self._embedder is None:
+            return Done(0)
+        try:
+            done = await metered(self._metrics, "embedding", self._run(self._embedder, progress))
+        except Exception as error:
+            self._error = f"{type(error).__name__}: {error}"
+            raise
+        self._error = done.error
+        return done
+
+    def notice(self, scope: Scope) -> str | None:  # noqa: ARG002 - as every part
+        """Return no notice: messages can be found by words without the embedder."""
+        return None
+
+    async def health(self) -> Component:
+        """Return the state of the embedder and how many messages wait for it."""
+        if self._embedder is None:
+            return Component("embedder", "active", None, (), (("model", "none"),))
+        facts, error, asked = [("model", self._embedder.name)], self._error, self._embedder
+        if isinstance(asked, CachingEmbedder):
+            # Searches use it as well, also where no message waits.
+            error, asked = error or asked.error, asked.inner
+        if isinstance(asked, RemoteEmbedder):
+            facts.append(("server", shown(asked.state())))
+        waiting = await self._waiting(self._embedder.name)
+        status: ComponentStatus = "active" if error is None else "failing"
+        issues = () if error is None else (error,)
+        return Component("embedder", status, self._last_update, issues, tuple(facts), waiting=waiting)
+
+    async def close(self) -> None:
+        """Stop. The next process that opens the store embeds the rest."""
+        await self._loop.stop()
+        if self._embedder is not None:
+            await self._embedder.close()
+
+    async def _run(self, embedder: Embedder, progress: Progress | None) -> Done:
+        done = 0
+        async with self._one_at_a_time:
+            try:
+                while notes := await self._store.read(questions.UnembeddedNotes(embedder.name, _BATCH)):
+                    await self._give_way()
+                    made = await embedder.embed([note.text[:MOST_CHARACTERS] for note in notes])
+                    await self._store.apply([_note_vectors(embedder.name, notes, made)])
+                    done += len(notes)
+                # New messages come before old ones that have no token vectors yet, also while these catch up.
+                while True:
+                    await self._give_way()
+                    if due := await self._store.read(questions.UnembeddedMessages(embedder.name, _BATCH)):
+                        await self._embed_messages(embedder, due)
+                        done += len(due)
+                        if progress is not None:
+                            total = (await self._store.read(questions.Totals())).messages
+                            progress("embedding", min(due[-1].seq, total), total)
+                    elif not await self._catch_up(embedder):
+                        break
+            except ModelError as error:
+                return Done(done, str(error))
+            if done:
+                self._last_update = moment(now())
+            return Done(done)
+
+    async def _embed_messages(self, embedder: Embedder, due: Sequence[Unembedded]) -> None:
+        """Store the vectors of messages, and their token vectors too if all messages before them have theirs."""
+        changes = [AddVectors(embedder.name, await self._vectors(embedder, due), due[-1].seq)]
+        if isinstance(embedder, TokenEmbedder) and embedder.token_name is not None:
+            without = await self._store.read(questions.UnembeddedMessages(embedder.token_name, _BATCH))
+            if [(each.space, each.seq) for each in without] == [(each.space, each.seq) for each in due]:
+                rows = await _token_rows(embedder, without)
+                changes.append(AddVectors(embedder.token_name, rows, due[-1].seq))
+        await self._store.apply(changes)
+
+    async def _catch_up(self, embedder: Embedder) -> bool:
+        """Make token vectors of messages that were embedded before there was a ranker. False: all have theirs."""
+        if not isinstance(embedder, TokenEmbedder) or embedder.token_name is None:
+            return False
+        due = await self._store.read(questions.UnembeddedMessages(embedder.token_name, _BATCH))
+        if due:
+            rows = await _token_rows(embedder, due)
+            await self._store.apply([AddVectors(embedder.token_name, rows, due[-1].seq)])
+        return bool(due)
+
+    async def _waiting(self, embedder: str) -> int | None:
+        """Return how many messages have no vector yet; None if the store does not answer.
+
+        More than 10,000 are not counted, but estimated by the number of the first one.
+        """
+        try:
+            found = await self._store.read(questions.UnembeddedMessages(embedder, _MOST_EMBEDDINGS_COUNTED))
+            if len(found) < _MOST_EMBEDDINGS_COUNTED:
+                return len(found)
+            return max(
+                _MOST_EMBEDDINGS_COUNTED, (await self._store.read(questions.Totals())).messages - found[0].seq + 1
+            )
+        except StoreError:
+            return None
+
+    async def _vectors(self, embedder: Embedder, due: Sequence[Unembedded]) -> tuple[VectorRow, ...]:
+        import numpy as np  # noqa: PLC0415 - loaded with the first vector
+
+        texts = _new_texts(due)
+        self._metrics.cache_hit("embed", embedder.name, len(due) - len(texts))
+        made = await embedder.embed([text[:MOST_CHARACTERS] for text in texts]) if texts else ()
+        if len(made) != len(texts):
+            raise ModelError(f"{embedder.name} returned {len(made)} vectors for {len(texts)} texts")
+        values = {text: row.astype(np.float16).tobytes() for text, row in zip(texts, made, strict=True)}
+        return _rows(due, values)
+
+
+async def _token_rows(embedder: TokenEmbedder, due: Sequence[Unembedded]) -> tuple[VectorRow, ...]:
+    texts = _new_texts(due)
+    made = await embedder.tokens([text[:MOST_CHARACTERS] for text in texts]) if texts else []
+    values = {text: tokens.packed() for text, tokens in zip(texts, made, strict=True)}
+    return _rows(due, values)
+
+
+def _new_texts(due: Sequence[Unembedded]) -> list[str]:
+    """Return the texts that have no vector yet. A message of pictures or tool calls alone has no text."""
+    return list(dict.fromkeys(message.text for message in due if message.known is None and message.text))
+
+
+def _rows(due: Sequence[Unembedded], values: Mapping[str, bytes]) -> tuple[VectorRow, ...]:
+    return tuple(
+        VectorRow(message.seq, message.text, message.known or values.get(message.text, b""), message.space)
+        for message in due
+    )
+
+
+def _note_vectors(embedder: str, notes: Sequence[UnembeddedNote], made: Vectors) -> AddNoteVectors:
+    import numpy as np  # noqa: PLC0415
+
+    if len(made) != len(notes):
+        raise ModelError(f"{embedder} returned {len(made)} vectors for {len(notes)} texts")
+    rows = (
+        NoteVector(note.key, row.astype(np.float16).tobytes(), note.space)
+        for note, row in zip(notes, made, strict=True)
+    )
+    return AddNoteVectors(embedder, tuple(rows))

@@ -1,34 +1,288 @@
-"""Watches the health of a memory: components, changes and alerts.
-
-It checks at intervals and on request. Each change is logged once.
-"""
+"""Watches the health of a memory: components, changes, growth and alerts."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import shutil
 import time
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
-from datetime import datetime
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from aforesaid.background import BackgroundLoop, BackgroundLoops, LoopStatus
-from aforesaid.domain.checks import ComponentStatus, counted, moment, now
-from aforesaid.domain.report import Component, Health, Operation, Storage
+from aforesaid.digest.calendar import subject_of_user
+from aforesaid.digest.tiers import TiersRules, windows
+from aforesaid.domain.change import PutMark
+from aforesaid.domain.checks import AlertKind, ComponentStatus, counted, moment, now
+from aforesaid.domain.report import Alert, Component, Health, Ledger, Operation, Storage
+from aforesaid.domain.scope import Scope, Subject
+from aforesaid.domain.setting import cleared_up_to
 from aforesaid.errors import AforesaidError
+from aforesaid.profiles.effective import settings_of
 from aforesaid.settings import Alerts
 from aforesaid.store import questions
-from aforesaid.telemetry import Key, Metrics, OperationMetrics
+from aforesaid.telemetry import (
+    OWN,
+    PROXY_RECALL,
+    PROXY_SEARCH,
+    PROXY_STORE,
+    SEARCH_VECTOR,
+    Key,
+    Metrics,
+    OperationMetrics,
+)
 from aforesaid.telemetry.metrics import between
-from aforesaid.upkeep.acknowledgements import acknowledgements, drop_acknowledgements
-from aforesaid.upkeep.alerts import Alarm, performance, room, waiting
-from aforesaid.upkeep.growth import grown, note_size
 
 if TYPE_CHECKING:
+    from aforesaid.profiles import Profile
     from aforesaid.store import Store
+
+
+_PREFIX: Final = "panel/acknowledged/"
+"""The beginning of the names of their marks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Acknowledgement:
+    """An alert, and who has seen it when."""
+
+    alert: Alert
+    by: str
+    at: datetime
+
+
+async def acknowledge(store: Store, acknowledgement: Acknowledgement) -> None:
+    """Store that somebody has seen an alert."""
+    alert = acknowledgement.alert
+    value = {
+        "kind": alert.kind,
+        "about": alert.about,
+        "text": alert.text,
+        "since": alert.since.isoformat(),
+        "by": acknowledgement.by,
+        "at": acknowledgement.at.isoformat(),
+    }
+    await store.apply([PutMark(_name(alert), json.dumps(value))])
+
+
+async def acknowledgements(store: Store) -> list[Acknowledgement]:
+    """Return all that are stored. Those of earlier versions, which do not say of what, are left out."""
+    found = []
+    for name, value in (await store.read(questions.Marks())).items():
+        if name.startswith(_PREFIX) and "text" in (seen := json.loads(value)):
+            alert = Alert(seen["kind"], seen["about"], seen["text"], datetime.fromisoformat(seen["since"]))
+            found.append(Acknowledgement(alert, seen["by"], datetime.fromisoformat(seen["at"])))
+    return found
+
+
+async def drop_acknowledgements(store: Store, cleared: Sequence[Alert]) -> None:
+    """Delete the acknowledgements of alerts that are over. Those of the same alerts, raised anew since, stay."""
+    over = set(cleared)
+    known = [each.alert for each in await acknowledgements(store)] if over else []
+    if marks := [PutMark(_name(alert), None) for alert in known if alert in over]:
+        await store.apply(marks)
+
+
+def _name(alert: Alert) -> str:
+    return f"{_PREFIX}{alert.kind}/{alert.about}"
+
+
+HOT: Final = ("add", "search", "context")
+"""Operations that users wait for."""
+_FROM_THE_FIRST_CALL: Final = {
+    PROXY_RECALL: "requests of the proxy were answered without memory",
+    PROXY_SEARCH: "requests of the proxy got memories and recent messages without a search",
+    PROXY_STORE: "requests and replies of the proxy could not be stored",
+    SEARCH_VECTOR: "searches went by words alone, because the embedder did not answer",
+}
+"""Operations whose failures raise an alert after any number of calls, and what a failure means to users."""
+_MOST: Final = 0.95
+_IN_BETWEEN: Final = 0.99
+"""A ratio that neither raises nor clears an alert."""
+
+
+class Measurement(NamedTuple):
+    """A measured value relative to its limit."""
+
+    kind: AlertKind
+    about: str
+    ratio: float
+    """The value divided by its limit; an alert is raised from 1."""
+    text: str
+
+
+@dataclass(slots=True)
+class _StateSince:
+    """Whether a component is failing, and since when, in seconds of the clock."""
+
+    failing: bool
+    since: float
+
+
+class Alarm:
+    """Raises alerts at their limit and clears them clearly below it, so that they do not flap."""
+
+    def __init__(self, limits: Alerts) -> None:
+        self._limits = limits
+        self._raised: dict[tuple[AlertKind, str], Alert] = {}
+        self._states: dict[str, _StateSince] = {}
+        self._unmeasured: dict[tuple[AlertKind, str], datetime] = {}
+        """Until when alerts of an earlier process stay active without a measurement."""
+        self.cleared: list[Alert] = []
+        """Alerts that were measured to be over, until somebody takes them."""
+
+    def restore(self, alerts: Iterable[Alert], at: datetime) -> None:
+        """Go on with alerts of an earlier process: they are not raised anew, and stay until they are clearly over.
+
+        What nothing is measured of, such as an operation that nobody calls, counts as over after a while.
+        """
+        seconds = max(self._limits.failing_seconds, 2 * self._limits.interval_seconds)
+        for alert in alerts:
+            key = alert.kind, alert.about
+            if key not in self._raised:
+                self._raised[key] = alert
+                self._unmeasured[key] = at + timedelta(seconds=seconds)
+                if alert.kind == "failure":
+                    self._states.setdefault(alert.about, _StateSince(failing=True, since=float("-inf")))
+
+    def judge(self, measurements: Iterable[Measurement], at: datetime) -> tuple[Alert, ...]:
+        """Return the active alerts. Each raised and cleared alert is logged once."""
+        standing: dict[tuple[AlertKind, str], Alert] = {}
+        for measurement in measurements:
+            key = measurement.kind, measurement.about
+            self._unmeasured.pop(key, None)
+            before = self._raised.get(key)
+            if measurement.ratio >= (1.0 if before is None else self._limits.clear):
+                # Keep the text of the time it was raised: it says why, and stays the same.
+                standing[key] = before or Alert(measurement.kind, measurement.about, measurement.text, at)
+                if before is None:
+                    _log.warning("alert (%s): %s", measurement.kind, measurement.text)
+        for key, alert in self._raised.items():
+            if key in standing:
+                continue
+            until = self._unmeasured.get(key)
+            if until is not None and at < until:
+                standing[key] = alert
+                continue
+            _log.warning("cleared (%s): %s", alert.kind, alert.text)
+            if self._unmeasured.pop(key, None) is None:
+                self.cleared.append(alert)
+        self._raised = standing
+        return tuple(standing.values())
+
+    def failures(self, components: Iterable[Component], now: float) -> Iterable[Measurement]:
+        """Measure how long components have been failing. An alert stays for a while after a recovery."""
+        patience = self._limits.failing_seconds
+        for component in components:
+            failing = component.status == "failing"
+            state = self._states.get(component.name)
+            if state is None and not failing:
+                continue
+            if state is None or state.failing != failing:
+                state = self._states[component.name] = _StateSince(failing, now)
+            lasted = now - state.since
+            ratio = _IN_BETWEEN if lasted < patience else float(failing)
+            why = f": {component.issues[0]}" if component.issues else ""
+            yield Measurement("failure", component.name, ratio, f"{component.name} is failing{why}")
+
+
+def waiting(components: Iterable[Component], limits: Alerts) -> Iterable[Measurement]:
+    """Measure the backlogs."""
+    for component in components:
+        if component.waiting is not None:
+            text = f"{component.name} is {counted(component.waiting, 'message')} behind"
+            yield Measurement("backlog", component.name, component.waiting / limits.backlog_messages, text)
+
+
+def room(storage: Storage, device_bytes: int | None, limits: Alerts) -> Iterable[Measurement]:
+    """Measure the free space."""
+    if limits.storage_bytes is not None:
+        text = f"the store has {storage.bytes:,} bytes; the limit is {limits.storage_bytes:,}"
+        yield Measurement("capacity", "store", storage.bytes / limits.storage_bytes, text)
+    if storage.free is not None and device_bytes:
+        left = storage.free / device_bytes
+        ratio = limits.free_disk / left if left else float("inf")
+        yield Measurement("capacity", "disk", ratio, f"{left:.1%} of the disk is left ({storage.free:,} bytes)")
+
+
+def performance(measured: Mapping[Key, OperationMetrics], limits: Alerts) -> Iterable[Measurement]:
+    """Measure the latencies and error rates of operations."""
+    for key, counts in measured.items():
+        if (what := _FROM_THE_FIRST_CALL.get(key.operation)) is not None and counts.calls:
+            # One message that could not be stored is enough.
+            ratio = float(counts.failed > 0) if key.operation == PROXY_STORE else counts.error_rate / limits.error_rate
+            yield Measurement("errors", key.operation, ratio, f"{counts.failed:,} of {counts.calls:,} {what}")
+            continue
+        # A model or provider that answers nobody is an alert, however seldom it is called.
+        answers_nobody = key.model != OWN and counts.error_rate == 1
+        if counts.calls < limits.least_calls and not answers_nobody:
+            continue
+        name = key.operation if key.model == OWN else f"{key.operation} by {key.model}"
+        failing = f"{counts.failed:,} of {counts.calls:,} calls of {name} failed"
+        yield Measurement("errors", name, counts.error_rate / limits.error_rate, failing)
+        if key.model == OWN and key.operation in HOT:
+            slow = counts.slower_than(limits.slow_seconds) / counts.calls
+            late = f"{slow:.0%} of {counts.calls:,} calls of {name} took longer than {limits.slow_seconds:g} s"
+            yield Measurement("slowness", name, slow / (1 - _MOST), late)
+
+
+_NAME: Final = "size "
+"""Prefix of the mark of a day."""
+_DAYS: Final = 30
+"""Number of days over which growth is measured."""
+_DAY: Final = 24 * 3600.0
+
+
+class Size(NamedTuple):
+    """The size of a store at a time."""
+
+    at: datetime
+    bytes: int
+    messages: int
+
+
+async def note_size(store: Store, storage: Storage, at: int) -> None:
+    """Record the size once a day, and delete records that are too old."""
+    today = moment(at).date()
+    marks = await store.read(questions.Marks())
+    if _NAME + today.isoformat() in marks:
+        return
+    value = json.dumps({"at": at, "bytes": storage.bytes, "messages": storage.messages})
+    old = [name for name in marks if name.startswith(_NAME) and not _recent(name, today)]
+    await store.apply([PutMark(_NAME + today.isoformat(), value), *(PutMark(name, None) for name in old)])
+
+
+async def grown(store: Store, storage: Storage, at: int) -> Storage:
+    """Add the growth since the oldest recorded size, if it is long enough ago."""
+    first = oldest(await store.read(questions.Marks()), moment(at).date())
+    if first is None:
+        return storage
+    days = (moment(at) - first.at).total_seconds() / _DAY
+    # Less than an hour is too short for an estimate per day.
+    if days * _DAY < 3600:  # noqa: PLR2004
+        return storage
+    return replace(
+        storage,
+        since=first.at,
+        bytes_per_day=(storage.bytes - first.bytes) / days,
+        messages_per_day=(storage.messages - first.messages) / days,
+    )
+
+
+def oldest(marks: Mapping[str, str], today: date) -> Size | None:
+    """Return the oldest recorded size."""
+    sizes = [json.loads(value) for name, value in marks.items() if name.startswith(_NAME) and _recent(name, today)]
+    found = [Size(moment(size["at"]), size["bytes"], size["messages"]) for size in sizes]
+    return min(found, default=None)
+
+
+def _recent(name: str, today: date) -> bool:
+    return timedelta() <= today - date.fromisoformat(name.removeprefix(_NAME)) <= timedelta(days=_DAYS)
+
 
 _log: Final = logging.getLogger("aforesaid.health")
 _performance: Final = logging.getLogger("aforesaid.performance")
@@ -238,3 +492,118 @@ def _line(operation: Operation) -> str:
         f"{name}: {operation.calls:,} calls ({operation.per_minute:.1f} a minute), {operation.failed:,} failed, "
         f"mean {operation.mean_seconds:.4f} s, 95 of 100 within {most}, {operation.cache_hits:,} known already"
     )
+
+
+async def account(store: Store, profile: Profile, scope: Scope) -> Health:
+    """Return the parts of a user's memory.
+
+    With the policy `tiers`: short-term, mid-term, whole history and history context. With other policies: the whole
+    history, summaries, memories. An empty part is initializing. If the store does not answer, all of them are
+    failing.
+    """
+    at = moment(now())
+    names = _TIERS if profile.summaries == "tiers" else _OTHERS
+    try:
+        keeping = await store.health()
+        parts = await (_tiers if profile.summaries == "tiers" else _others)(store, profile, scope, at)
+    except AforesaidError as error:
+        issue = f"the store does not answer: {error}"
+        parts = [Component(name, "failing", None, (issue,), (), None, health_check=at) for name in names]
+        return Health("failing", tuple(parts), checked_at=at)
+    if keeping.status == "failing":
+        parts = [_with_store(part, keeping) for part in parts]
+    failing = any(part.status == "failing" for part in parts)
+    empty = all(part.status == "initializing" for part in parts)
+    return Health("failing" if failing else "initializing" if empty else "active", tuple(parts), checked_at=at)
+
+
+_TIERS = ("short_term", "mid_term", "whole_history", "history_context")
+_OTHERS = ("whole_history", "summaries", "memories")
+
+
+async def _tiers(store: Store, profile: Profile, scope: Scope, at: datetime) -> list[Component]:
+    ledger = await store.read(questions.UserLedger(scope))
+    rules = TiersRules(profile.short_term, profile.mid_term)
+    newest = await store.read(questions.Messages(scope, limit=rules.short_term + rules.mid_term))
+    cleared = cleared_up_to(await settings_of(store, scope))
+    held = windows([message.seq for message in newest], cleared, rules)
+    updated = newest[-1].stored_at if newest else None
+    return [
+        _window("short_term", held.short_term, updated, at, rules.short_term),
+        _window("mid_term", held.mid_term, updated if held.mid_term else None, at, rules.mid_term),
+        _whole(ledger, updated, at),
+        await _history_context(store, scope, at),
+    ]
+
+
+async def _others(store: Store, profile: Profile, scope: Scope, at: datetime) -> list[Component]:
+    ledger = await store.read(questions.UserLedger(scope))
+    newest = await store.read(questions.Messages(scope, limit=1))
+    summaries = await store.read(questions.Summaries(scope))
+    memories = await store.read(questions.Memories(scope))
+    issues = await _failures(store, scope, profile)
+    made = max((summary.created_at for summary in summaries), default=None)
+    covered = max((summary.covered for summary in summaries), default=0)
+    learned = max((memory.created_at for memory in memories), default=None)
+    return [
+        _whole(ledger, newest[0].stored_at if newest else None, at),
+        Component(
+            "summaries",
+            _status(issues, begun=bool(summaries)),
+            made,
+            issues,
+            (("policy", profile.summaries), ("active", f"{len(summaries):,}")),
+            covered,
+            health_check=at,
+        ),
+        Component(
+            "memories",
+            _status((), begun=bool(memories)),
+            learned,
+            (),
+            (("learning", "on" if profile.extract else "off"), ("active", f"{len(memories):,}")),
+            health_check=at,
+        ),
+    ]
+
+
+def _window(name: str, count: int, updated: datetime | None, at: datetime, limit: int) -> Component:
+    facts = (("room for", counted(limit, "message")),)
+    return Component(name, _status((), begun=count > 0), updated, (), facts, count, health_check=at)
+
+
+def _whole(ledger: Ledger, updated: datetime | None, at: datetime) -> Component:
+    facts = (("archived", counted(ledger.archived, "message")),)
+    begun = ledger.messages > 0
+    return Component("whole_history", _status((), begun=begun), updated, (), facts, ledger.messages, health_check=at)
+
+
+async def _history_context(store: Store, scope: Scope, at: datetime) -> Component:
+    found = await store.read(questions.Summaries(scope, kind="history"))
+    planned = await store.read(questions.PlannedEntry(Subject("tiers", scope.space, scope.user)))
+    issues = () if planned is None or planned.error is None else (planned.error,)
+    current = found[0] if found else None
+    return Component(
+        "history_context",
+        _status(issues, begun=current is not None),
+        None if current is None else current.created_at,
+        issues,
+        () if planned is None else (("waiting", counted(planned.waiting, "message")),),
+        0 if current is None else current.messages,
+        None if planned is None else planned.waiting,
+        at,
+    )
+
+
+async def _failures(store: Store, scope: Scope, profile: Profile) -> tuple[str, ...]:
+    subject = subject_of_user(profile.summaries, scope.space, scope.user, scope.thread)
+    planned = None if subject is None else await store.read(questions.PlannedEntry(subject))
+    return () if planned is None or planned.error is None else (planned.error,)
+
+
+def _status(issues: tuple[str, ...], *, begun: bool) -> ComponentStatus:
+    return "failing" if issues else "active" if begun else "initializing"
+
+
+def _with_store(part: Component, keeping: Component) -> Component:
+    return replace(part, status="failing", issues=(*part.issues, *keeping.issues))

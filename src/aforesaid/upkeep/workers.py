@@ -37,7 +37,7 @@ except ImportError as missing:
 if TYPE_CHECKING:
     from aforesaid.upkeep.digesting import Digesting
     from aforesaid.upkeep.extracting import Extracting
-    from aforesaid.upkeep.part import Part
+    from aforesaid.upkeep.upkeep import Part
 
 _log: Final = logging.getLogger("aforesaid.upkeep")
 

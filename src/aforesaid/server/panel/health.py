@@ -19,8 +19,8 @@ from aforesaid.server.dependencies import Admin, Overseer, StateDep
 from aforesaid.server.languages import N_, plural, translate
 from aforesaid.server.panel.figures import Latency, latencies
 from aforesaid.server.panel.view import Looking
-from aforesaid.upkeep.acknowledgements import Acknowledgement, acknowledgements
-from aforesaid.upkeep.acknowledgements import acknowledge as store_acknowledgement
+from aforesaid.upkeep.watch import Acknowledgement, acknowledgements
+from aforesaid.upkeep.watch import acknowledge as store_acknowledgement
 
 router = APIRouter()
 
