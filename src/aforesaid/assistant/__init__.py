@@ -1,10 +1,10 @@
 """The assistant behind every platform: routes commands, and answers other messages with a context."""
 
-from aforesaid.assistant.answer import Answer, Button, File
 from aforesaid.assistant.brain import NOT_DURABLE, SYSTEM, Assistant, SentContext
 from aforesaid.assistant.chat_texts import failure
+from aforesaid.assistant.commands import Answer, Button, File
+from aforesaid.assistant.modelless import CALLED, Turn
 from aforesaid.assistant.router import Router, is_command
-from aforesaid.assistant.turn import CALLED, Turn
 
 __all__ = [
     "CALLED",

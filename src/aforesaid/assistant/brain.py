@@ -8,12 +8,9 @@ from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Final
 
-from aforesaid.assistant.answer import Answer
-from aforesaid.assistant.freeform import FreeForm
-from aforesaid.assistant.modelless import Modelless
-from aforesaid.assistant.people import Names, with_names
-from aforesaid.assistant.router import Router
-from aforesaid.assistant.turn import Turn
+from aforesaid.assistant.commands import Answer, Names, with_names
+from aforesaid.assistant.modelless import Modelless, Turn
+from aforesaid.assistant.router import FreeForm, Router
 from aforesaid.domain.scope import is_direct
 from aforesaid.errors import ModelError
 

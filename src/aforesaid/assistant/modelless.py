@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Final
 
 from cachetools import LRUCache
 
-from aforesaid.assistant.turn import Turn
 from aforesaid.domain.checks import Within
 from aforesaid.domain.hit import Hit
+from aforesaid.domain.message import Message
 from aforesaid.domain.scope import is_direct
 from aforesaid.models.offline import Spoken, extract
 from aforesaid.models.offline.memories.keys import asks_own_name
@@ -23,6 +24,45 @@ from aforesaid.text.words import fold, words_of
 
 if TYPE_CHECKING:
     from aforesaid.memory import UserMemory
+
+
+CALLED = ("bot", "aforesaid")
+"""Default names of the assistant."""
+_QUOTED: Final = 500
+"""Maximum characters of a quoted text that a model is shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A message to the assistant."""
+
+    user: UserMemory
+    """The author's memory, in their thread."""
+    text: str
+    message: Message | None = None
+    """The stored message, if it is stored already."""
+    name: str | None = None
+    """The author's display name."""
+    people: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Names of other people who are present, by id; the display name comes first."""
+    called: tuple[str, ...] = CALLED
+    """Names of the assistant."""
+    quoted: str | None = None
+    """The text that it replies to."""
+
+    @property
+    def asked(self) -> str:
+        """What a model is asked: the text, after the beginning of the one that it replies to."""
+        quoted = " ".join((self.quoted or "").split())
+        if not quoted:
+            return self.text
+        return f"(In reply to: “{quoted[:_QUOTED]}{'…' if len(quoted) > _QUOTED else ''}”)\n{self.text}"
+
+    def names(self) -> dict[str, str]:
+        """Return the display names of everybody present, by id."""
+        shown = {user: names[0] for user, names in self.people.items() if names}
+        return shown if self.name is None else {**shown, self.user.scope.user: self.name}
+
 
 _ANSWERS: Final = 3
 """Maximum number of hits in an answer."""
