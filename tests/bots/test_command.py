@@ -14,7 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 import aforesaid
-from aforesaid.bots.heartbeat import bots_of, write
+from aforesaid.bots.running import bots_of, write
 from aforesaid.cli import app
 from aforesaid.domain.report import Component
 from aforesaid.testing.telegram import FakeTelegram, Person

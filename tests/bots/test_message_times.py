@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from aforesaid.bots import BotSession, Edited
-from aforesaid.bots.message_times import MessageTimes
+from aforesaid.bots.contract import MessageTimes
 from aforesaid.domain import checks
 from aforesaid.testing import ScriptedModel
 from bots.remembering import texts, with_model

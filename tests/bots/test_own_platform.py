@@ -14,7 +14,7 @@ import pytest
 
 import aforesaid
 from aforesaid.bots import BotSession, Platform, run
-from aforesaid.bots.heartbeat import bots_of
+from aforesaid.bots.running import bots_of
 from aforesaid.errors import StoreFull
 from bots.room import Room
 

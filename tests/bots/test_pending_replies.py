@@ -12,8 +12,8 @@ import pytest
 
 import aforesaid
 from aforesaid.bots import Address, BotSession, run
+from aforesaid.bots.bot_session import found
 from aforesaid.bots.reminding import LEASE
-from aforesaid.bots.replying import found
 from aforesaid.bots.sending import TRIES
 from aforesaid.errors import PlatformRefused, PlatformUnavailable, StoreUnavailable
 from aforesaid.testing import ScriptedModel

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aforesaid.bots.splitting import split, units
+from aforesaid.bots.sending import split, units
 
 
 def test_a_short_text_stays_one_message() -> None:

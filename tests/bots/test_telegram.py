@@ -16,7 +16,7 @@ from aiohttp import ClientSession
 import aforesaid
 from aforesaid.bots import BotSession, run
 from aforesaid.bots.telegram import Telegram
-from aforesaid.bots.telegram.formatting import formatted
+from aforesaid.bots.telegram.incoming import formatted
 from aforesaid.domain.change import AddMessage
 from aforesaid.errors import InvalidInput, PlatformRefused, StoreBusy, StoreFull
 from aforesaid.memory import Connecting

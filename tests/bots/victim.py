@@ -13,7 +13,7 @@ import yarl
 import aforesaid
 from aforesaid.bots import BotSession, Platform, run
 from aforesaid.bots.discord import Discord
-from aforesaid.bots.pending_replies import PendingReplies
+from aforesaid.bots.sending import PendingReplies
 from aforesaid.bots.telegram import Telegram
 from aforesaid.memory import UserMemory
 from aforesaid.settings import DiscordSettings, Secret, TelegramSettings

@@ -12,7 +12,7 @@ from typing import Literal
 import aforesaid
 from aforesaid.bots import BotSession, run
 from aforesaid.bots.mumble import Mumble
-from aforesaid.bots.mumble.rate_limit import RateLimit
+from aforesaid.bots.mumble.link import RateLimit
 from aforesaid.memory import Connecting
 from aforesaid.models.speech import RoutedSpeech, open_speech
 from aforesaid.settings import Choice, MumbleSettings, Provider, Resilience, Settings, Speech

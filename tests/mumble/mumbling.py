@@ -17,11 +17,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from aforesaid.bots.mumble.link import Event, Link, TextReceived, VoiceReceived, connect
-from aforesaid.bots.mumble.rate_limit import RateLimit
-from aforesaid.bots.mumble.secure import Address
+from aforesaid.bots.mumble.link import Address, Event, Link, RateLimit, TextReceived, VoiceReceived, connect
 from aforesaid.bots.mumble.sound import OpusReader, as_opus, as_wav
-from aforesaid.bots.mumble.speech_output import SpeechOutput
+from aforesaid.bots.mumble.speech import SpeechOutput
 from mumble.speaking import sound_of, words_of
 
 SERVER: Final = shutil.which("mumble-server", path="/usr/sbin:/usr/bin") or shutil.which("murmurd", path="/usr/sbin")

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from aforesaid.bots.mumble import link as link_module
-from aforesaid.bots.mumble import packets
-from aforesaid.bots.mumble.link import Denied, Link, PersonLeft, TextReceived, connect
+from aforesaid.bots.mumble import messages
+from aforesaid.bots.mumble.link import Address, Denied, Link, PersonLeft, TextReceived, connect
 from aforesaid.bots.mumble.messages import (
     NUMBERS,
     Message,
@@ -23,9 +23,8 @@ from aforesaid.bots.mumble.messages import (
     TextMessage,
     UserRemove,
     UserState,
+    encode_protobuf,
 )
-from aforesaid.bots.mumble.protobuf import encode
-from aforesaid.bots.mumble.secure import Address
 from aforesaid.errors import PlatformRefused, PlatformUnavailable
 from mumble.mumbling import make_certificate, needs_openssl
 
@@ -40,7 +39,7 @@ def frame(number: int, body: bytes) -> bytes:
 
 
 def message(said: Message) -> bytes:
-    return frame(NUMBERS[type(said)], encode(said))
+    return frame(NUMBERS[type(said)], encode_protobuf(said))
 
 
 ENTRY = message(UserState(session=1, name="bot")) + message(UserState(session=2, name="ann")) + message(ServerSync(1))
@@ -165,7 +164,7 @@ async def test_what_is_merely_strange_is_put_up_with(serve: Serve) -> None:
         frame(1, b""),
         frame(1, b"\xff\xff\xff"),
         frame(1, b"\x80\x02\x01\x02\x03"),
-        frame(1, packets.encode(b"of nobody", 1)),
+        frame(1, messages.encode_packet(b"of nobody", 1)),
         message(TextMessage(actor=77, message="of nobody")),
         message(TextMessage(message="of the server itself")),
         message(UserState(name="of no session")),

@@ -15,8 +15,8 @@ import pytest
 from typer.testing import CliRunner
 
 import aforesaid
-from aforesaid.bots.heartbeat import bots_of
 from aforesaid.bots.mumble import Mumble
+from aforesaid.bots.running import bots_of
 from aforesaid.cli import app
 from aforesaid.errors import InvalidInput
 from aforesaid.models.speech import open_speech

@@ -8,11 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from aforesaid.bots.mumble import packets
-from aforesaid.bots.mumble.link import Denied, Event, PersonLeft, TextReceived, VoiceReceived, connect
+from aforesaid.bots.mumble import messages
+from aforesaid.bots.mumble.link import (
+    Address,
+    Denied,
+    Event,
+    PersonLeft,
+    RateLimit,
+    TextReceived,
+    VoiceReceived,
+    connect,
+)
 from aforesaid.bots.mumble.messages import ChannelState, UserRemove, UserState
-from aforesaid.bots.mumble.rate_limit import RateLimit
-from aforesaid.bots.mumble.secure import Address
 from aforesaid.errors import PlatformRefused, PlatformUnavailable
 from mumble.mumbling import (
     PASSWORD,
@@ -60,13 +67,13 @@ async def test_voice_goes_through_the_tunnel(mumble: MumbleServer) -> None:
         # The server drops what exceeds 9,000 bytes a second, counted from the moment that the speaker came.
         await asyncio.sleep(0.2)
         for number in range(5):
-            await ann.link.send_voice(packets.encode(bytes([number]) * 50, number * 2, last=number == 4))
+            await ann.link.send_voice(messages.encode_packet(bytes([number]) * 50, number * 2, last=number == 4))
         for number in range(5):
             event = await bob.wait(lambda event: isinstance(event, VoiceReceived))
             assert isinstance(event, VoiceReceived)
             assert event.person.name == "ann"
-            assert event.packet == packets.VoicePacket(
-                ann.link.session, packets.TALK, number * 2, bytes([number]) * 50, number == 4
+            assert event.packet == messages.VoicePacket(
+                ann.link.session, messages.TALK, number * 2, bytes([number]) * 50, number == 4
             )
 
 
@@ -138,7 +145,7 @@ async def test_a_wrong_password_is_told_and_a_name_in_use_may_be_free_later(
         async with someone(server.address, "ann", "sesame"):
             # From the same address, the server would take it for the same client and let it in.
             elsewhere = partial(asyncio.open_connection, local_addr=("127.0.0.2", 0))
-            monkeypatch.setattr("aforesaid.bots.mumble.secure.asyncio.open_connection", elsewhere)
+            monkeypatch.setattr("aforesaid.bots.mumble.link.asyncio.open_connection", elsewhere)
             with pytest.raises(PlatformUnavailable, match="there already"):
                 await enter(server.address, "ann", "sesame")
     finally:
@@ -175,7 +182,7 @@ async def test_something_else_that_listens_there_is_no_mumble_server() -> None:
 
 async def test_a_server_is_known_by_its_fingerprint(mumble: MumbleServer, monkeypatch: pytest.MonkeyPatch) -> None:
     # As from another machine, where somebody could stand in between.
-    monkeypatch.setattr("aforesaid.bots.mumble.secure._is_here", lambda _: False)
+    monkeypatch.setattr("aforesaid.bots.mumble.link._is_here", lambda _: False)
     with pytest.raises(PlatformRefused, match="is not trusted") as unknown:
         await enter(mumble.address, "ann", None)
     shown = str(unknown.value).split('fingerprint = "')[1].rstrip('"')

@@ -10,9 +10,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from aforesaid.bots.mumble import packets, voice
-from aforesaid.bots.mumble.link import VoiceReceived
-from aforesaid.bots.mumble.people import Person
+from aforesaid.bots.mumble import messages, voice
+from aforesaid.bots.mumble.link import Person, VoiceReceived
 from aforesaid.bots.mumble.voice import Audience, Voice
 from aforesaid.models.speech import open_speech
 from aforesaid.settings import Resilience
@@ -49,7 +48,7 @@ class Listening:
     async def _tell(self, audience: Audience, text: str) -> None:
         self.told.append((audience, text))
 
-    def speak(self, person: Person, *, target: int = packets.TALK, times: int = 1) -> None:
+    def speak(self, person: Person, *, target: int = messages.TALK, times: int = 1) -> None:
         """Let somebody speak, with a pause after each utterance."""
         said = np.concatenate([tone(0.5), np.zeros(48_000, dtype=np.int16)])
         for _ in range(times):
@@ -62,7 +61,7 @@ async def test_each_is_understood_and_whispers_are_kept_apart() -> None:
         model.fail(Hears("good morning"))
         listening = Listening(model)
         listening.speak(ANN)
-        listening.speak(BOB, target=packets.WHISPER)
+        listening.speak(BOB, target=messages.WHISPER)
         await listening.voice.idle()
         assert sorted(listening.understood) == [("ann", False, "good morning"), ("bob", True, "good morning")]
         await listening.speech.close()
@@ -94,7 +93,7 @@ async def test_somebody_who_leaves_in_the_middle_of_a_sentence_is_still_understo
 
 
 async def test_an_end_without_any_packet_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("aforesaid.bots.mumble.speech_input.PAUSE", 0.05)
+    monkeypatch.setattr("aforesaid.bots.mumble.speech.PAUSE", 0.05)
     with ScriptedModel() as model:
         model.fail(Hears("good morning"))
         listening = Listening(model)
@@ -107,8 +106,8 @@ async def test_an_end_without_any_packet_is_noticed(monkeypatch: pytest.MonkeyPa
 
 
 async def test_a_delay_of_the_bot_itself_cuts_no_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("aforesaid.bots.mumble.speech_input.STALLED", 0.2)
-    monkeypatch.setattr("aforesaid.bots.mumble.speech_input.PAUSE", 0.2)
+    monkeypatch.setattr("aforesaid.bots.mumble.speech.STALLED", 0.2)
+    monkeypatch.setattr("aforesaid.bots.mumble.speech.PAUSE", 0.2)
     with ScriptedModel() as model:
         model.fail(Hears("good morning"))
         listening = Listening(model)
@@ -135,7 +134,7 @@ async def test_whoever_is_not_understood_is_told_once_and_when_it_is_over() -> N
         listening = Listening(model)
         listening.speak(ANN, times=2)
         await listening.voice.idle()
-        listening.speak(BOB, target=packets.WHISPER)
+        listening.speak(BOB, target=messages.WHISPER)
         await listening.voice.idle()
         assert [audience for audience, _ in listening.told] == [None, BOB.session]
         assert all("please write to me" in text for _, text in listening.told)

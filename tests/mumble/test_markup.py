@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aforesaid.bots.mumble.markup import marked_up, plain
-from aforesaid.bots.mumble.platform import _fitting
-from aforesaid.bots.mumble.speech_text import LONGEST, speech_text
+from aforesaid.bots.mumble.platform import _fitting, marked_up, plain
+from aforesaid.bots.mumble.speech import LONGEST_SPOKEN, speech_text
 
 
 @pytest.mark.parametrize(
@@ -79,14 +78,14 @@ def test_long_answers_are_read_aloud_in_part_and_piece_by_piece() -> None:
     pieces, whole = speech_text(sentence * 100)
     assert not whole
     assert pieces[-1].endswith("The rest is written.")
-    assert sum(map(len, pieces)) < LONGEST + 50
+    assert sum(map(len, pieces)) < LONGEST_SPOKEN + 50
 
 
 @pytest.mark.parametrize("endless", ["word " * 1000, "x" * 5000, "そうです" * 1000])
 def test_a_sentence_without_an_end_is_cut(endless: str) -> None:
     pieces, whole = speech_text(endless)
     assert not whole
-    assert 100 < sum(map(len, pieces)) < LONGEST + 50
+    assert 100 < sum(map(len, pieces)) < LONGEST_SPOKEN + 50
 
 
 @given(st.text())

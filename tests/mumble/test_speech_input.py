@@ -9,10 +9,10 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from aforesaid.bots.mumble import packets, speech_input
-from aforesaid.bots.mumble.packets import VoicePacket
+from aforesaid.bots.mumble import messages, speech
+from aforesaid.bots.mumble.messages import VoicePacket
 from aforesaid.bots.mumble.sound import RATE, OpusReader, as_opus, as_wav
-from aforesaid.bots.mumble.speech_input import SpeechInput, Utterance
+from aforesaid.bots.mumble.speech import SpeechInput, Utterance
 from aforesaid.errors import ModelGarbled
 from mumble.voices import Samples, heard, noise, tone, wav
 
@@ -35,12 +35,12 @@ def seconds(utterance: Utterance) -> float:
 def test_somebody_who_speaks_and_lets_go_of_the_button_said_one_thing() -> None:
     [said] = listen(SpeechInput(), heard(tone(1.5)))
     assert seconds(said) == pytest.approx(1.5, abs=0.1)
-    assert said.target == packets.TALK
+    assert said.target == messages.TALK
 
 
 def test_it_is_over_a_while_after_the_last_packet_and_not_before() -> None:
     ear = SpeechInput()
-    assert not listen(ear, heard(tone(1)), then=speech_input.PAUSE - 0.1)
+    assert not listen(ear, heard(tone(1)), then=speech.PAUSE - 0.1)
     assert ear.ends_at is not None
     assert ear.tick(ear.ends_at) is not None
     assert ear.ends_at is None
@@ -48,7 +48,7 @@ def test_it_is_over_a_while_after_the_last_packet_and_not_before() -> None:
 
 def test_a_network_that_stalls_does_not_end_a_sentence() -> None:
     ear = SpeechInput()
-    assert not listen(ear, heard(tone(1), ended=False), then=speech_input.PAUSE + 1)
+    assert not listen(ear, heard(tone(1), ended=False), then=speech.PAUSE + 1)
     [said] = listen(ear, heard(tone(1)))
     assert seconds(said) == pytest.approx(2.0, abs=0.2)
 
@@ -56,8 +56,8 @@ def test_a_network_that_stalls_does_not_end_a_sentence() -> None:
 def test_a_client_that_sends_all_the_time_is_cut_at_the_pauses() -> None:
     voice = np.concatenate([noise(1, 30), tone(1), noise(1.5, 30), tone(0.7), noise(1.5, 30)])
     first, second = listen(SpeechInput(), heard(voice, ended=False))
-    assert seconds(first) == pytest.approx(1 + speech_input.PAUSE, abs=0.5)
-    assert seconds(second) == pytest.approx(0.7 + speech_input.PAUSE, abs=0.5)
+    assert seconds(first) == pytest.approx(1 + speech.PAUSE, abs=0.5)
+    assert seconds(second) == pytest.approx(0.7 + speech.PAUSE, abs=0.5)
 
 
 def test_a_short_pause_belongs_to_the_sentence() -> None:
@@ -83,13 +83,13 @@ def test_steady_noise_is_not_taken_for_a_voice_for_long() -> None:
 
 
 def test_a_speech_without_an_end_is_cut() -> None:
-    found = listen(SpeechInput(), heard(tone(speech_input.LONGEST + 5)))
+    found = listen(SpeechInput(), heard(tone(speech.LONGEST_HEARD + 5)))
     assert [round(seconds(utterance)) for utterance in found] == [30, 5]
 
 
 def test_a_whisper_is_kept_apart_from_what_everybody_heard() -> None:
-    found = listen(SpeechInput(), heard(tone(1), ended=False), heard(tone(1), target=packets.WHISPER))
-    assert [utterance.target for utterance in found] == [packets.TALK, packets.WHISPER]
+    found = listen(SpeechInput(), heard(tone(1), ended=False), heard(tone(1), target=messages.WHISPER))
+    assert [utterance.target for utterance in found] == [messages.TALK, messages.WHISPER]
 
 
 def test_packets_that_are_no_sound_are_passed_over() -> None:

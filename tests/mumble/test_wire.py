@@ -10,19 +10,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aforesaid.bots.mumble import packets, protobuf
+from aforesaid.bots.mumble import messages as packets
+from aforesaid.bots.mumble import messages as protobuf
 from aforesaid.bots.mumble.messages import (
     KINDS,
     NUMBERS,
     Authenticate,
     CodecVersion,
+    MalformedData,
     Message,
     TextMessage,
     UserState,
     VoiceTarget,
     WhisperTo,
 )
-from aforesaid.bots.mumble.protobuf import MalformedData
 
 NUMBERS_64 = st.integers(0, 2**64 - 1)
 BY_TYPE: dict[str, st.SearchStrategy[Any]] = {
@@ -46,29 +47,29 @@ def messages(draw: st.DrawFn) -> Message:
 
 @given(messages())
 def test_every_message_comes_back_as_it_was(message: Message) -> None:
-    assert protobuf.decode(type(message), protobuf.encode(message)) == message
+    assert protobuf.decode_protobuf(type(message), protobuf.encode_protobuf(message)) == message
 
 
 def test_the_bytes_are_those_of_protocol_buffers() -> None:
     # Written down by hand from the encoding's description: key, length, content.
     said = TextMessage(actor=300, session=(1, 2), message="hé")
-    assert protobuf.encode(said) == b"\x08\xac\x02" + b"\x10\x01\x10\x02" + b"\x2a\x03h\xc3\xa9"
+    assert protobuf.encode_protobuf(said) == b"\x08\xac\x02" + b"\x10\x01\x10\x02" + b"\x2a\x03h\xc3\xa9"
     # A negative number takes ten bytes.
-    assert protobuf.encode(CodecVersion(alpha=-2)) == b"\x08" + b"\xfe" + b"\xff" * 8 + b"\x01"
-    assert protobuf.encode(Authenticate(username="", opus=False)) == b"\x0a\x00\x28\x00"
-    whisper = VoiceTarget(1, (protobuf.encode(WhisperTo((7,))),))
-    assert protobuf.encode(whisper) == b"\x08\x01\x12\x02\x08\x07"
+    assert protobuf.encode_protobuf(CodecVersion(alpha=-2)) == b"\x08" + b"\xfe" + b"\xff" * 8 + b"\x01"
+    assert protobuf.encode_protobuf(Authenticate(username="", opus=False)) == b"\x0a\x00\x28\x00"
+    whisper = VoiceTarget(1, (protobuf.encode_protobuf(WhisperTo((7,))),))
+    assert protobuf.encode_protobuf(whisper) == b"\x08\x01\x12\x02\x08\x07"
 
 
 def test_what_newer_servers_say_is_skipped() -> None:
     unknown = b"\xfa\x07\x03abc" + b"\xf9\x07" + b"8 bytes." + b"\xfd\x07" + b"four" + b"\xf8\x07\x05"
-    assert protobuf.decode(UserState, unknown + b"\x08\x09" + unknown) == UserState(session=9)
+    assert protobuf.decode_protobuf(UserState, unknown + b"\x08\x09" + unknown) == UserState(session=9)
 
 
 def test_many_numbers_may_come_packed_and_the_last_of_two_counts() -> None:
     packed = b"\x12\x03\x01\xac\x02"
-    assert protobuf.decode(TextMessage, packed + b"\x10\x05").session == (1, 300, 5)
-    assert protobuf.decode(UserState, b"\x1a\x01a\x1a\x01b").name == "b"
+    assert protobuf.decode_protobuf(TextMessage, packed + b"\x10\x05").session == (1, 300, 5)
+    assert protobuf.decode_protobuf(UserState, b"\x1a\x01a\x1a\x01b").name == "b"
 
 
 @pytest.mark.parametrize(
@@ -85,20 +86,20 @@ def test_many_numbers_may_come_packed_and_the_last_of_two_counts() -> None:
 )
 def test_nonsense_is_refused(wired: bytes) -> None:
     with pytest.raises(MalformedData):
-        protobuf.decode(UserState, wired)
+        protobuf.decode_protobuf(UserState, wired)
 
 
 @given(st.binary(max_size=200), st.sampled_from(sorted(KINDS)))
 def test_random_bytes_never_do_worse_than_being_refused(wired: bytes, number: int) -> None:
     with suppress(MalformedData):
-        protobuf.decode(KINDS[number], wired)
+        protobuf.decode_protobuf(KINDS[number], wired)
     with suppress(MalformedData):
-        packets.decode(wired)
+        packets.decode_packet(wired)
 
 
 def test_bytes_that_are_no_text_and_halves_of_characters_do_not_break_anything() -> None:
-    assert protobuf.decode(UserState, b"\x1a\x02\xff\xfe").name == "\ufffd\ufffd"
-    assert protobuf.decode(UserState, protobuf.encode(UserState(name="a\ud800b"))).name == "a?b"
+    assert protobuf.decode_protobuf(UserState, b"\x1a\x02\xff\xfe").name == "\ufffd\ufffd"
+    assert protobuf.decode_protobuf(UserState, protobuf.encode_protobuf(UserState(name="a\ud800b"))).name == "a?b"
 
 
 @given(
@@ -109,17 +110,17 @@ def test_bytes_that_are_no_text_and_halves_of_characters_do_not_break_anything()
     st.booleans(),
 )
 def test_voice_comes_back_as_it_was(opus: bytes, sequence: int, session: int, target: int, last: bool) -> None:  # noqa: FBT001
-    sent = packets.encode(opus, sequence, target=target, last=last)
+    sent = packets.encode_packet(opus, sequence, target=target, last=last)
     # A server puts the speaker's session behind the first byte, and may add a position at the end.
     came = sent[:1] + packets._number(session) + sent[1:] + b"\0" * 12
-    assert packets.decode(came) == packets.VoicePacket(session, target, sequence, opus, last)
+    assert packets.decode_packet(came) == packets.VoicePacket(session, target, sequence, opus, last)
 
 
 def test_packets_of_other_kinds_are_no_voice() -> None:
-    assert packets.decode(b"\x20\x01") is None  # a ping
-    assert packets.decode(b"\x00\x01\x02\x03") is None  # CELT
+    assert packets.decode_packet(b"\x20\x01") is None  # a ping
+    assert packets.decode_packet(b"\x00\x01\x02\x03") is None  # CELT
     with pytest.raises(MalformedData, match="8192 bytes"):
-        packets.encode(b"x" * 8192, 0)
+        packets.encode_packet(b"x" * 8192, 0)
 
 
 def test_every_number_of_a_message_is_its_own() -> None:

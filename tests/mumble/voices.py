@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from aforesaid.bots.mumble import packets
-from aforesaid.bots.mumble.packets import VoicePacket
+from aforesaid.bots.mumble import messages
+from aforesaid.bots.mumble.messages import VoicePacket
 from aforesaid.bots.mumble.sound import RATE, as_opus
 
 Samples = NDArray[np.int16]
@@ -38,7 +38,7 @@ def noise(seconds: float, loudness: float) -> Samples:
     return np.asarray(made, dtype=np.int16)
 
 
-def heard(samples: Samples, *, target: int = packets.TALK, ended: bool = True) -> Iterator[VoicePacket]:
+def heard(samples: Samples, *, target: int = messages.TALK, ended: bool = True) -> Iterator[VoicePacket]:
     sent = as_opus(wav(samples), 40_000)
     for number, opus in enumerate(sent, 1):
         yield VoicePacket(7, target, number * 2, opus, ended and number == len(sent))

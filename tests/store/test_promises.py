@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import aforesaid
-from aforesaid.bots.heartbeat import folder_and_name
+from aforesaid.bots.running import folder_and_name
 from aforesaid.domain.change import Change
 from aforesaid.domain.receipt import Receipt
 from aforesaid.domain.scope import Scope

@@ -15,7 +15,7 @@ from typing import Any
 
 import aforesaid
 from aforesaid.bots.bot_session import MOST_WAITING
-from aforesaid.bots.pending_replies import PendingReply
+from aforesaid.bots.sending import PendingReply
 from aforesaid.domain.scope import direct_thread
 from aforesaid.store import open_store, questions
 from aforesaid.testing import Request, ScriptedModel, faults

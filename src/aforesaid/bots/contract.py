@@ -6,13 +6,18 @@ answers and reminds. It also implements `Platform`. Behaviour that all platforms
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
-from datetime import datetime
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias, runtime_checkable
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeAlias, runtime_checkable
+
+from cachetools import LRUCache
 
 from aforesaid.assistant import CALLED, Button, File
+from aforesaid.domain import checks
+from aforesaid.domain.checks import ComponentStatus
 from aforesaid.domain.report import Component
 
 if TYPE_CHECKING:
@@ -161,3 +166,100 @@ class Equipped(Protocol):
 def owns(platform: str, space: str) -> bool:
     """Return whether a space belongs to a platform."""
     return space == platform or space.startswith(f"{platform}:")
+
+
+LIVE: Final = timedelta(seconds=30)
+"""Messages that arrive within this time of being sent are live. It covers whole-second times, slow polling and clocks
+that differ by some seconds. Older ones were sent while the bot was away, and keep their own time."""
+_REST_OF_A_SECOND: Final = timedelta(microseconds=999_999)
+_THREADS: Final = 10_000
+"""Maximum number of threads whose newest time is cached."""
+
+
+class MessageTimes:
+    """Chooses the time of each message so that a live thread is read in the order in which it was stored."""
+
+    def __init__(self) -> None:
+        self._newest: LRUCache[ThreadKey, datetime] = LRUCache(_THREADS)
+        self._received: LRUCache[ThreadKey, tuple[datetime, datetime]] = LRUCache(_THREADS)
+        """When the last received message of a thread was sent, and the time it was stored under."""
+
+    def received(self, thread: ThreadKey, sent_at: datetime) -> datetime:
+        """Return the time to store a received message under.
+
+        It is never before a received message that was sent earlier, and while live never before the thread's newest.
+        """
+        now, platform_time = _now(), sent_at
+        live = abs(now - sent_at) <= LIVE
+        if live and not sent_at.microsecond:
+            # A whole second names all of it. The time of arrival orders messages also across a restart of the bot.
+            sent_at = max(sent_at, min(now, sent_at + _REST_OF_A_SECOND))
+        at = max(sent_at, self._newest.get(thread, sent_at)) if live else sent_at
+        last_sent, last_stored = self._received.get(thread, (platform_time, at))
+        if platform_time >= last_sent:
+            at = max(at, last_stored)
+            self._received[thread] = platform_time, at
+        self._advance(thread, at)
+        return at
+
+    def sent(self, thread: ThreadKey, question: datetime | None = None) -> datetime:
+        """Return the time to store a sent message under: now, but never before its question or its thread's newest."""
+        now = _now()
+        at = max(now, question or now, self._newest.get(thread, now))
+        self._advance(thread, at)
+        return at
+
+    def _advance(self, thread: ThreadKey, at: datetime) -> None:
+        self._newest[thread] = max(at, self._newest.get(thread, at))
+
+
+def _now() -> datetime:
+    return checks.moment(checks.now())
+
+
+_MAX_PROBLEMS: Final = 3
+
+
+@dataclass(slots=True)
+class BotStats:
+    """What a bot has done since its start."""
+
+    received: int = 0
+    stored: int = 0
+    commands: int = 0
+    answered: int = 0
+    unanswered: int = 0
+    """Messages that the model failed to answer."""
+    skipped: int = 0
+    """Messages that were not answered because too many were waiting."""
+    edits: int = 0
+    deletions: int = 0
+    sent: int = 0
+    reminders: int = 0
+    reconnections: int = 0
+    connected: bool = False
+    last: datetime | None = None
+    """The time of the last received or sent message."""
+    problems: deque[str] = field(default_factory=lambda: deque(maxlen=_MAX_PROBLEMS))
+    """The most recent distinct problems; cleared by `mark_ok`."""
+
+    def failed(self, problem: str) -> None:
+        """Record a problem."""
+        if problem not in self.problems:
+            self.problems.append(problem)
+
+    def mark_ok(self) -> None:
+        """Record that the bot works: it is connected and has no problems."""
+        self.connected = True
+        self.last = datetime.now(UTC)
+        self.problems.clear()
+
+    def component(self, name: str, waiting: int, parts: Sequence[Component] = ()) -> Component:
+        """Return the health of the bot, including the services that it uses."""
+        facts = [("connected", "yes" if self.connected else "no"), ("waiting for an answer", str(waiting))]
+        counted = ("received", "stored", "commands", "answered", "unanswered", "skipped", "edits", "deletions", "sent")
+        facts += [(what, str(getattr(self, what))) for what in (*counted, "reminders", "reconnections")]
+        facts += [(part.name, "; ".join(f"{what}: {how}" for what, how in part.facts)) for part in parts]
+        issues = (*self.problems, *(f"{part.name}: {issue}" for part in parts for issue in part.issues))
+        status: ComponentStatus = "failing" if issues or not self.connected else "active"
+        return Component(f"{name} bot", status, self.last, issues, tuple(facts))

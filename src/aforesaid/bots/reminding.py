@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING, Final
 
 from aforesaid.assistant import Answer
 from aforesaid.background import BackgroundLoop
-from aforesaid.bots.contract import Address, Attended, Platform, owns
-from aforesaid.bots.message_times import MessageTimes
+from aforesaid.bots.contract import Address, Attended, BotStats, MessageTimes, Platform, owns
 from aforesaid.bots.sending import Sender
-from aforesaid.bots.stats import BotStats
 from aforesaid.domain.memory import MemoryRecord
 from aforesaid.domain.scope import is_direct
 from aforesaid.errors import NotFound, PlatformRefused, StoreError

@@ -1,18 +1,123 @@
-"""Sends answers: splits them to the platform's maximum length, retries when it is busy, and reports failures."""
+"""Sends replies: split, in order per thread, and again if a process died before."""
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import json
 import logging
 import random
-from collections.abc import Awaitable, Callable
-from typing import Final, NamedTuple
+import re
+from collections import deque
+from collections.abc import Awaitable, Callable, Hashable, Iterator
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from unicodedata import category
 
-from aforesaid.assistant import Answer, Button
-from aforesaid.bots.contract import Address, Platform
-from aforesaid.bots.splitting import split
-from aforesaid.bots.stats import BotStats
-from aforesaid.errors import PlatformError, PlatformUnavailable
+from cachetools import LRUCache
+
+from aforesaid.assistant import CALLED, Answer, Button
+from aforesaid.bots.contract import Address, BotStats, Platform
+from aforesaid.domain.change import PutMark
+from aforesaid.errors import PlatformError, PlatformUnavailable, StoreError
+from aforesaid.store import questions
+
+if TYPE_CHECKING:
+    from aforesaid.memory import Memory
+
+
+_FENCE: Final = re.compile(r"^ {0,3}(`{3,}|~{3,})([^\n`]*)$", re.MULTILINE)
+_LEAST: Final = 64
+"""Minimum message length, in UTF-16 code units. Every platform allows more."""
+_PAUSES: Final = (re.compile(r"\n\s*\n"), re.compile(r"\n"), re.compile(r"[.!?…。！？]['\")\]]*\s"), re.compile(r"\s"))
+"""Patterns after which a text may be cut, best first: paragraph, line, sentence, word."""
+_JOINER: Final = "\u200d"
+
+
+def units(text: str) -> int:
+    """Return the length of a text in UTF-16 code units, as platforms count it."""
+    return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
+
+
+def split(text: str, longest: int) -> list[str]:
+    """Return a text in non-empty parts of at most `longest` units.
+
+    A code block that has to be cut is closed at the end of its part and reopened at the start of the next.
+    """
+    if longest < _LEAST:
+        raise ValueError(f"a text cannot be cut into messages of {longest} units; at least {_LEAST} are needed")
+    return [part for part in _parts(text.strip("\n"), longest) if part.strip()]
+
+
+def _parts(text: str, longest: int) -> Iterator[str]:
+    opening = ""
+    while units(opening + text) > longest:
+        whole = opening + text
+        end = _cut(whole, longest, len(opening))
+        fence = _open_fence(whole[:end])
+        if fence is not None:
+            # Room for the line that closes the block.
+            end = _cut(whole, longest - len(fence[0]) - 1, len(opening))
+            fence = _open_fence(whole[:end])
+        part, text = whole[:end].rstrip(), whole[end:].lstrip("\n")
+        opening = ""
+        if fence is not None:
+            mark, language = fence
+            part += f"\n{mark}"
+            opening = f"{mark}{language}\n"
+        else:
+            text = text.lstrip()
+        yield part
+    if text.strip():
+        yield (opening + text).rstrip()
+
+
+def _cut(text: str, longest: int, least: int) -> int:
+    """Return where to cut: after the last pattern that fits and is not in the first half, else at the limit."""
+    limit = _reach(text, longest)
+    middle = max(least + 1, limit // 2)
+    for pause in _PAUSES:
+        ends = [found.end() for found in pause.finditer(text, 0, limit) if found.end() >= middle]
+        if ends:
+            return ends[-1]
+    end = limit
+    while end > middle and _belongs_together(text, end):
+        end -= 1
+    return end if end > middle else limit
+
+
+def _reach(text: str, longest: int) -> int:
+    """Return how many characters of a text fit into `longest` units."""
+    if units(text[:longest]) <= longest:
+        return min(longest, len(text))
+    total = 0
+    for place, character in enumerate(text):
+        total += 2 if ord(character) > 0xFFFF else 1  # noqa: PLR2004 - beyond the first plane
+        if total > longest:
+            return place
+    return len(text)
+
+
+def _belongs_together(text: str, end: int) -> bool:
+    """Return whether a cut would split what is displayed as one character."""
+    if end >= len(text):
+        return False
+    after, before = text[end], text[end - 1]
+    return category(after) in {"Mn", "Me", "Mc"} or _JOINER in (after, before) or "🏻" <= after <= "🏿"
+
+
+def _open_fence(text: str) -> tuple[str, str] | None:
+    """Return the fence and the language of a code block that is open at the end of a text."""
+    current: tuple[str, str] | None = None
+    for found in _FENCE.finditer(text):
+        mark, language = found[1], found[2].strip()
+        if current is None:
+            current = (mark, language)
+        elif mark[0] == current[0][0] and len(mark) >= len(current[0]) and not language:
+            current = None
+    return current
+
 
 _log: Final = logging.getLogger("aforesaid.bots")
 
@@ -117,3 +222,185 @@ class _Message(NamedTuple):
     buttons: tuple[Button, ...]
     answers: str | None
     once: str | None
+
+
+Job: TypeAlias = Callable[[], Awaitable[object]]
+
+
+class PerThreadQueue:
+    """Runs jobs with the same key one after the other, and at most `at_once` keys at a time.
+
+    A key without jobs takes no memory.
+    """
+
+    def __init__(self, at_once: int) -> None:
+        self._places = asyncio.Semaphore(at_once)
+        self._waiting: dict[Hashable, deque[Job]] = {}
+        self._workers: set[asyncio.Task[None]] = set()
+
+    def add(self, key: Hashable, job: Job) -> None:
+        """Queue a job behind the other jobs of its key."""
+        if key in self._waiting:
+            self._waiting[key].append(job)
+            return
+        self._waiting[key] = deque([job])
+        worker = asyncio.create_task(self._work(key), name=f"aforesaid-key-{key}")
+        self._workers.add(worker)
+        worker.add_done_callback(self._workers.discard)
+
+    def waiting(self, key: Hashable | None = None) -> int:
+        """Return the number of waiting and running jobs of one key, or of all keys."""
+        if key is not None:
+            return len(self._waiting.get(key, ()))
+        return sum(map(len, self._waiting.values()))
+
+    async def idle(self) -> None:
+        """Wait until all jobs are done."""
+        while self._workers:
+            await asyncio.wait(self._workers)
+
+    async def finish(self, patience: float) -> int:
+        """Wait at most `patience` seconds for the jobs, then cancel the rest. Return how many were cancelled."""
+        if self._workers:
+            await asyncio.wait(self._workers, timeout=patience)
+        left = self.waiting()
+        for worker in list(self._workers):
+            worker.cancel()
+        await asyncio.gather(*self._workers, return_exceptions=True)
+        self._waiting.clear()
+        return left
+
+    async def _work(self, key: Hashable) -> None:
+        jobs = self._waiting[key]
+        try:
+            while jobs:
+                async with self._places:
+                    try:
+                        await jobs[0]()
+                    except Exception:
+                        # A failed job must not stop the next ones; the operator sees it in the log.
+                        _log.exception("a message could not be handled")
+                jobs.popleft()
+        finally:
+            if self._waiting.get(key) is jobs:
+                del self._waiting[key]
+
+
+_LONGEST: Final = timedelta(days=1)
+"""Older messages are not answered any more. Telegram keeps its updates for the same time."""
+_KEPT: Final = 200
+"""Number of finished commands remembered, to recognise repeats: platforms deliver up to a hundred updates again."""
+_SETTLED_CACHE_SIZE: Final = 10_000
+"""Maximum number of settled replies remembered in this process."""
+_DONE: Final = "done"
+_PROBE: Final = "probe"
+"""The mark written to check whether the store works. It is read as a finished command."""
+
+
+@dataclass(frozen=True, slots=True)
+class PendingReply:
+    """A message, command or pressed button that still needs an answer."""
+
+    address: Address
+    id: str
+    """The platform's id of the message or of the pressed button."""
+    since: float
+    """When it arrived, as a Unix time in seconds."""
+    command: str | None = None
+    """The name of the command; None for a message, which is in the log."""
+    called: tuple[str, ...] = CALLED
+    sent: int = 0
+    """Number of parts of the answer that were sent."""
+
+    @property
+    def key(self) -> str:
+        """An id that is the same whenever the platform delivers it again."""
+        whole = json.dumps([self.address.space, self.address.thread or f"direct:{self.address.user}", self.id])
+        return hashlib.sha256(whole.encode()).hexdigest()[:32]
+
+
+class PendingReplies:
+    """The pending replies of one platform."""
+
+    def __init__(self, memory: Memory, platform: str) -> None:
+        self._memory = memory
+        self._prefix = f"bot {platform} "
+        self._done: deque[str] = deque()
+        self._commands: set[str] = set()
+        """Keys of received commands, answered or not."""
+        self._settled: LRUCache[str, bool] = LRUCache(_SETTLED_CACHE_SIZE)
+        """Replies settled by this process: a read that began earlier may still return their marks."""
+
+    def knows(self, pending: PendingReply) -> bool:
+        """Return whether a command was received before."""
+        return pending.key in self._commands
+
+    async def note(self, pending: PendingReply) -> None:
+        """Store that an answer is pending."""
+        if pending.command is not None:
+            self._commands.add(pending.key)
+        # It was settled before if its message could not be stored, and is delivered again.
+        self._settled.pop(pending.key, None)
+        await self._put([PutMark(self._prefix + pending.key, json.dumps(asdict(pending)))])
+
+    async def sent(self, pending: PendingReply, parts: int) -> None:
+        """Store how many parts of a long answer were sent."""
+        await self.note(replace(pending, sent=parts))
+
+    async def settle(self, pending: PendingReply) -> None:
+        """Remove the mark. A finished command is remembered for a while, so that it does not run twice."""
+        self._settled[pending.key] = True
+        if pending.command is None:
+            await self._put([PutMark(self._prefix + pending.key, None)])
+            return
+        self._done.append(pending.key)
+        marks = [PutMark(self._prefix + pending.key, json.dumps({_DONE: pending.since}))]
+        while len(self._done) > _KEPT:
+            oldest = self._done.popleft()
+            self._commands.discard(oldest)
+            marks.append(PutMark(self._prefix + oldest, None))
+        await self._put(marks)
+
+    async def left(self) -> list[PendingReply]:
+        """Return every unanswered reply, oldest first, of this run and of earlier ones."""
+        found: list[PendingReply] = []
+        done: list[tuple[float, str]] = []
+        for name, value in (await self._memory.store.read(questions.Marks())).items():
+            if not name.startswith(self._prefix):
+                continue
+            key, read = name.removeprefix(self._prefix), json.loads(value)
+            if _DONE in read:
+                done.append((read[_DONE], key))
+            else:
+                pending = PendingReply(
+                    **{**read, "address": Address(*read["address"]), "called": tuple(read["called"])}
+                )
+                found.append(pending)
+                if pending.command is not None:
+                    self._commands.add(key)
+        known = set(self._done)
+        self._done.extend(key for _, key in sorted(done) if key not in known)
+        self._commands.update(self._done)
+        found = [pending for pending in found if pending.key not in self._settled]
+        return await self._without_old(sorted(found, key=lambda pending: pending.since))
+
+    async def _without_old(self, found: list[PendingReply]) -> list[PendingReply]:
+        first = (datetime.now(UTC) - _LONGEST).timestamp()
+        for pending in found:
+            if pending.since < first:
+                _log.warning("a message of %s is older than a day, so it is not answered", pending.address.user)
+                await self.settle(pending)
+        return [pending for pending in found if pending.since >= first]
+
+    async def can_write(self) -> bool:
+        """Return whether the store accepts writes."""
+        return await self._put([PutMark(f"{self._prefix}{_PROBE}", json.dumps({_DONE: datetime.now(UTC).timestamp()}))])
+
+    async def _put(self, marks: list[PutMark]) -> bool:
+        try:
+            await self._memory.store.apply(marks)
+        except StoreError as error:
+            # Storing the message itself reports a broken store. Without the mark, only a kill loses the answer.
+            _log.warning("a pending reply could not be stored: %s", error)
+            return False
+        return True

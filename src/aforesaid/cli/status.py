@@ -74,7 +74,7 @@ def status(
 
 def _with_bots(health: Health, store: str | None) -> Health:
     """Add the bots that other processes run on this store."""
-    from aforesaid.bots.heartbeat import bots_of  # noqa: PLC0415 - brings what bots need
+    from aforesaid.bots.running import bots_of  # noqa: PLC0415 - brings what bots need
 
     bots = bots_of(load_settings().store if store is None else store, datetime.now(UTC))
     failing = any(bot.status == "failing" for bot in bots)

@@ -5,27 +5,146 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
-from collections.abc import Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from io import BytesIO
 from typing import Any, Final
 
+import aiohttp
 import discord
+from discord import app_commands
 
-from aforesaid.assistant import CALLED, Answer, Button, File
+from aforesaid.assistant import CALLED, Answer, Button, File, Router
 from aforesaid.background import beside
 from aforesaid.bots.bot_session import BotSession
 from aforesaid.bots.contract import Address, Deleted, Pressed
-from aforesaid.bots.discord.client import Client
-from aforesaid.bots.discord.errors import translated_errors
-from aforesaid.bots.discord.incoming import SPACE, People, address_in, read_edit, read_message
-from aforesaid.bots.discord.missed_messages import missed_messages
-from aforesaid.bots.splitting import split
+from aforesaid.bots.discord.incoming import SPACE, People, address_in, missed_messages, read_edit, read_message
+from aforesaid.bots.sending import split
 from aforesaid.errors import InvalidInput, PlatformError, PlatformRefused, PlatformUnavailable
 from aforesaid.models.client import hide
 from aforesaid.settings import DiscordSettings
+
+
+class Client(discord.Client):
+    """A client that passes its events to an adapter."""
+
+    def __init__(self, adapter: Discord) -> None:
+        intents = discord.Intents(
+            guilds=True, guild_messages=True, dm_messages=True, message_content=True, guild_reactions=False
+        )
+        # No text of a model can ping anybody.
+        super().__init__(intents=intents, allowed_mentions=discord.AllowedMentions.none())
+        self._adapter = adapter
+        self.tree = app_commands.CommandTree(self)
+        self._add_commands()
+
+    async def setup_hook(self) -> None:
+        """Register the slash commands."""
+        await self.tree.sync()
+
+    async def on_ready(self) -> None:
+        """Read missed messages."""
+        await self._adapter.ready()
+
+    async def on_disconnect(self) -> None:
+        """Hold back events until missed messages were read."""
+        self._adapter.away()
+
+    async def on_resumed(self) -> None:
+        """Accept events: after a resume Discord sends the missed ones itself."""
+        self._adapter.back()
+
+    async def on_message(self, message: discord.Message) -> None:
+        """Handle a new message."""
+        await self._adapter.take(message)
+
+    async def on_raw_message_edit(self, payload: discord.RawMessageUpdateEvent) -> None:
+        """Handle an edited message."""
+        await self._adapter.take_edit(payload)
+
+    async def on_raw_message_delete(self, payload: discord.RawMessageDeleteEvent) -> None:
+        """Handle a deleted message."""
+        await self._adapter.take_deletion(payload.guild_id, payload.channel_id, payload.message_id)
+
+    async def on_raw_bulk_message_delete(self, payload: discord.RawBulkMessageDeleteEvent) -> None:
+        """Handle messages that were deleted together."""
+        for message in sorted(payload.message_ids):
+            await self._adapter.take_deletion(payload.guild_id, payload.channel_id, message)
+
+    async def on_interaction(self, interaction: discord.Interaction) -> None:
+        """Handle a pressed button; the command tree handles commands."""
+        if interaction.type is discord.InteractionType.component:
+            await self._adapter.take_press(interaction)
+
+    def _add_commands(self) -> None:
+        router = Router()
+        for name, what in router.commands().items():
+            callback: Any = self._with_words(name) if router.takes_words(name) else self._alone(name)
+            self.tree.add_command(app_commands.Command(name=name, description=what[:100], callback=callback))
+
+    def _alone(self, name: str) -> Any:  # noqa: ANN401 - a callback of a command has no narrower type
+        async def callback(interaction: discord.Interaction) -> None:
+            await self._adapter.take_command(interaction, f"/{name}")
+
+        return callback
+
+    def _with_words(self, name: str) -> Any:  # noqa: ANN401
+        async def callback(interaction: discord.Interaction, words: str = "") -> None:
+            await self._adapter.take_command(interaction, f"/{name} {words}")
+
+        return callback
+
+
+REFUSED: Final = (
+    "the token was refused by Discord; make a new one under Bot in the developer portal and put it into "
+    "bots.discord.token (or AFORESAID_BOTS__DISCORD__TOKEN)"
+)
+INTENTS: Final = (
+    "Discord does not let the bot read messages: switch on MESSAGE CONTENT INTENT under Bot in the developer portal"
+)
+_BAD_TOKEN: Final = 4004
+_INTENTS: Final = (4013, 4014)
+_TOO_MANY: Final = 429
+_THEIR_FAULT: Final = 500
+
+
+@contextmanager
+def translated_errors() -> Iterator[None]:
+    """Raise errors of discord.py as PlatformUnavailable if a retry may help, else as PlatformRefused."""
+    try:
+        yield
+    except discord.LoginFailure:
+        raise PlatformRefused(REFUSED) from None
+    except discord.PrivilegedIntentsRequired:
+        raise PlatformRefused(INTENTS) from None
+    except discord.ConnectionClosed as error:
+        raise _closed(error.code) from None
+    except discord.RateLimited as error:
+        raise PlatformUnavailable("Discord limits the rate of requests", retry_after=error.retry_after) from None
+    except discord.HTTPException as error:
+        raise _answered(error) from None
+    except RuntimeError as error:
+        if "closed" not in str(error):
+            raise
+        raise PlatformUnavailable("the connection to Discord is lost") from None
+    except (discord.GatewayNotFound, aiohttp.ClientError, OSError) as error:
+        raise PlatformUnavailable(f"Discord cannot be reached: {type(error).__name__} {error}") from None
+
+
+def _closed(code: int) -> PlatformError:
+    if code == _BAD_TOKEN:
+        return PlatformRefused(REFUSED)
+    return PlatformRefused(INTENTS) if code in _INTENTS else PlatformUnavailable(f"Discord hung up (code {code})")
+
+
+def _answered(error: discord.HTTPException) -> PlatformError:
+    if error.status == _TOO_MANY or error.status >= _THEIR_FAULT:
+        return PlatformUnavailable(f"Discord has a problem: {error}")
+    # A deleted channel, a person who accepts no direct messages, or a missing permission.
+    return PlatformRefused(f"Discord refused: {error}")
+
 
 _log: Final = logging.getLogger("aforesaid.bots")
 

@@ -1,19 +1,24 @@
-"""One connection to a Mumble server: login, keepalive, and the events that it sends."""
+"""The connection to a Mumble server."""
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import ipaddress
 import logging
+import re
+import ssl
 import struct
 import time
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
-from typing import Final, Self, TypeAlias
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final, NamedTuple, Self, TypeAlias
 
 from aforesaid import __version__
 from aforesaid.background import end
-from aforesaid.bots.mumble import packets, protobuf
+from aforesaid.bots.mumble import messages
 from aforesaid.bots.mumble.messages import (
     KINDS,
     NUMBERS,
@@ -22,6 +27,7 @@ from aforesaid.bots.mumble.messages import (
     ChannelRemove,
     ChannelState,
     Denial,
+    MalformedData,
     Message,
     PermissionDenied,
     Ping,
@@ -33,13 +39,223 @@ from aforesaid.bots.mumble.messages import (
     UserRemove,
     UserState,
     Version,
+    VoicePacket,
 )
-from aforesaid.bots.mumble.packets import VoicePacket
-from aforesaid.bots.mumble.people import People, Person
-from aforesaid.bots.mumble.protobuf import MalformedData
-from aforesaid.bots.mumble.rate_limit import RateLimit
-from aforesaid.bots.mumble.secure import Address, open_connection
-from aforesaid.errors import PlatformRefused, PlatformUnavailable
+from aforesaid.errors import PlatformRefused, PlatformUnavailable, quoted
+
+_FINGERPRINT: Final = re.compile(r"[0-9a-f]{64}")
+
+
+class Address(NamedTuple):
+    """The address of a server, and how to verify it."""
+
+    host: str
+    port: int = 64738
+    fingerprint: str | None = None
+    """SHA-256 of its certificate, in hexadecimal digits, with or without colons."""
+    certificate: Path | None = None
+    """A PEM file with the bot's own certificate and key."""
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+async def open_connection(address: Address) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """Connect, and verify the server before anything is sent."""
+    expected = None if address.fingerprint is None else plain_fingerprint(address.fingerprint)
+    unchecked = expected is not None or _is_here(address.host)
+    try:
+        reader, writer = await _open(address, _context(address, check=not unchecked))
+    except ssl.SSLCertVerificationError as error:
+        raise await _unknown(address, error) from None
+    if expected is not None and (found := _fingerprint(writer)) != expected:
+        writer.transport.abort()
+        raise PlatformRefused(
+            f"the certificate of the Mumble server at {address} has the fingerprint {found}, not {expected}. If the "
+            f"certificate was renewed, change bots.mumble.fingerprint; otherwise this may be another server"
+        )
+    return reader, writer
+
+
+def plain_fingerprint(given: str) -> str:
+    """Return a fingerprint as lowercase digits. Raises PlatformRefused if it is none."""
+    digits = given.replace(":", "").replace(" ", "").casefold()
+    if not _FINGERPRINT.fullmatch(digits):
+        raise PlatformRefused(f"{quoted(given)} is not a fingerprint: it must be 64 hexadecimal digits (SHA-256)")
+    return digits
+
+
+async def _open(address: Address, context: ssl.SSLContext) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    try:
+        return await asyncio.open_connection(address.host, address.port, ssl=context, server_hostname=address.host)
+    except ssl.SSLCertVerificationError:
+        raise
+    except OSError as error:
+        why = error.strerror or str(error) or type(error).__name__
+        raise PlatformUnavailable(f"no Mumble server can be reached at {address}: {why}") from error
+
+
+async def _unknown(address: Address, error: ssl.SSLCertVerificationError) -> PlatformRefused:
+    """Return an error that names the fingerprint of an untrusted certificate and says how to trust it."""
+    _, writer = await _open(address, _context(address, check=False))
+    found = _fingerprint(writer)
+    writer.transport.abort()
+    return PlatformRefused(
+        f"the certificate of the Mumble server at {address} is not trusted ({error.verify_message}), as is usual for "
+        f"Mumble. Its fingerprint (SHA-256) is {found}. If that is your server, write into aforesaid.toml, under "
+        f'[bots.mumble]: fingerprint = "{found}"'
+    )
+
+
+def _context(address: Address, *, check: bool) -> ssl.SSLContext:
+    if check:
+        context = ssl.create_default_context()
+    else:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    if address.certificate is not None:
+        try:
+            context.load_cert_chain(address.certificate)
+        except (OSError, ssl.SSLError) as error:
+            raise PlatformRefused(
+                f"the bot's own certificate {address.certificate} cannot be used: {error}. It must be a PEM file that "
+                f"holds a certificate and its key"
+            ) from error
+    return context
+
+
+def _fingerprint(writer: asyncio.StreamWriter) -> str:
+    return hashlib.sha256(writer.get_extra_info("ssl_object").getpeercert(binary_form=True)).hexdigest()
+
+
+def _is_here(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+class RateLimit:
+    """A token bucket: a burst, then `per_second` messages. Servers allow five at once and one per second by default."""
+
+    def __init__(self, burst: int = 4, per_second: float = 0.95) -> None:
+        self._burst = burst
+        self._per_second = per_second
+        self._free = float(burst)
+        self._counted_at: float | None = None
+        self._turn = asyncio.Lock()
+
+    async def wait(self) -> None:
+        """Wait until the next message may be sent, first come first served."""
+        async with self._turn:
+            time = asyncio.get_running_loop().time
+            now = time()
+            since = 0.0 if self._counted_at is None else now - self._counted_at
+            self._free = min(self._burst, self._free + since * self._per_second)
+            if self._free < 1:
+                await asyncio.sleep((1 - self._free) / self._per_second)
+                self._free, now = 1.0, time()
+            self._free, self._counted_at = self._free - 1, now
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """A connected user. The session number is theirs until they disconnect."""
+
+    session: int
+    name: str = ""
+    user_id: int | None = None
+    """The id of a user who is registered on this server."""
+    certificate: str | None = None
+    """The hash of the certificate of their client."""
+    channel: int = 0
+    muted: bool = False
+    suppressed: bool = False
+    """Whether they may not speak in their channel."""
+
+    @property
+    def silenced(self) -> bool:
+        """Whether the server does not let them speak."""
+        return self.muted or self.suppressed
+
+    @property
+    def id(self) -> str:
+        """The user's id, which survives a rename if the server allows it.
+
+        The certificate comes first: it stays the same when somebody registers. Anybody can use a name.
+        """
+        if self.certificate:
+            return self.certificate
+        if self.user_id is not None:
+            return f"user-{self.user_id}"
+        return f"name-{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Channel:
+    """A channel of a server."""
+
+    id: int
+    name: str = ""
+    parent: int | None = None
+
+
+class People:
+    """All users and channels of a server."""
+
+    def __init__(self) -> None:
+        self.persons: dict[int, Person] = {}
+        self.channels: dict[int, Channel] = {}
+
+    def user(self, state: UserState) -> Person | None:
+        """Apply the changed fields of a user; return the new state."""
+        if state.session is None:
+            return None
+        known = self.persons.get(state.session, Person(state.session))
+        changed = replace(
+            known,
+            name=known.name if state.name is None else state.name,
+            user_id=known.user_id if state.user_id is None else state.user_id,
+            certificate=state.hash or known.certificate,
+            channel=known.channel if state.channel_id is None else state.channel_id,
+            muted=known.muted if state.mute is None else state.mute,
+            suppressed=known.suppressed if state.suppress is None else state.suppress,
+        )
+        self.persons[state.session] = changed
+        return changed
+
+    def gone(self, session: int | None) -> Person | None:
+        """Remove a user; return who it was."""
+        return None if session is None else self.persons.pop(session, None)
+
+    def channel(self, state: ChannelState) -> None:
+        """Apply the changed fields of a channel."""
+        if state.channel_id is None:
+            return
+        known = self.channels.get(state.channel_id, Channel(state.channel_id))
+        self.channels[state.channel_id] = replace(
+            known,
+            name=known.name if state.name is None else state.name,
+            parent=known.parent if state.parent is None else state.parent,
+        )
+
+    def find_channel(self, path: str) -> Channel | None:
+        """Find a channel by its name or path, such as `Games/Chess`. Case does not matter.
+
+        A path may begin at any channel. If several match, the oldest is returned.
+        """
+        names = [part.strip().casefold() for part in path.split("/") if part.strip()]
+        for number in sorted(self.channels):
+            channel: Channel | None = self.channels[number]
+            rest = list(names)
+            while channel is not None and rest and channel.name.casefold() == rest[-1]:
+                rest.pop()
+                channel = None if channel.parent is None else self.channels.get(channel.parent)
+            if names and not rest:
+                return self.channels[number]
+        return None
+
 
 _log: Final = logging.getLogger("aforesaid.bots")
 
@@ -193,7 +409,7 @@ class Link:
 
     async def send(self, message: Message) -> None:
         """Send a message."""
-        await self._send(NUMBERS[type(message)], protobuf.encode(message))
+        await self._send(NUMBERS[type(message)], messages.encode_protobuf(message))
 
     async def send_voice(self, packet: bytes) -> None:
         """Send a voice packet."""
@@ -251,7 +467,7 @@ class Link:
     def _message(self, number: int, body: bytes) -> Message | None:
         kind = KINDS.get(number)
         try:
-            return None if kind is None else protobuf.decode(kind, body)
+            return None if kind is None else messages.decode_protobuf(kind, body)
         except MalformedData as error:
             raise self._lost(error) from error
 
@@ -294,7 +510,7 @@ class Link:
 
     def _voice(self, body: bytes) -> Event | None:
         try:
-            packet = packets.decode(body)
+            packet = messages.decode_packet(body)
         except MalformedData as error:
             # It comes from another client; a broken client must not end the bot's connection.
             _log.debug("a voice packet was dropped: %s", error)

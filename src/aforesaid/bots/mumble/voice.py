@@ -11,13 +11,11 @@ import re
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from aforesaid.bots.mumble import packets
-from aforesaid.bots.mumble.link import Link, VoiceReceived
-from aforesaid.bots.mumble.people import Person
+from aforesaid.bots.mumble import messages
+from aforesaid.bots.mumble.link import Link, Person, VoiceReceived
 from aforesaid.bots.mumble.sound import as_opus, as_wav
-from aforesaid.bots.mumble.speech_input import SpeechInput, Utterance
-from aforesaid.bots.mumble.speech_output import SpeechOutput
-from aforesaid.bots.per_thread_queue import PerThreadQueue
+from aforesaid.bots.mumble.speech import SpeechInput, SpeechOutput, Utterance
+from aforesaid.bots.sending import PerThreadQueue
 from aforesaid.errors import ModelError
 
 if TYPE_CHECKING:
@@ -134,7 +132,7 @@ class Voice:
     @staticmethod
     def audience(person: Person, utterance: Utterance) -> Audience:
         """Return the audience of an utterance, which is also that of the answer."""
-        return person.session if utterance.target == packets.WHISPER else None
+        return person.session if utterance.target == messages.WHISPER else None
 
     def _said(self, person: Person, utterance: Utterance | None) -> None:
         if utterance is None:

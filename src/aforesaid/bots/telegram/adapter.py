@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import hmac
+import json
 import logging
 import secrets
-from collections.abc import Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-from aiogram import Bot
+from aiogram import Bot, exceptions
 from aiogram.client.session.aiohttp import AiohttpSession
 from aiogram.client.telegram import PRODUCTION, TelegramAPIServer
 from aiogram.exceptions import TelegramMigrateToChat, TelegramNotFound
@@ -26,33 +28,107 @@ from aiogram.types import (
     User,
 )
 from aiogram.utils.token import TokenValidationError
+from aiohttp import web
 from pydantic import ValidationError
 
 from aforesaid.assistant import CALLED, Button, File
 from aforesaid.background import beside
 from aforesaid.bots.bot_session import BotSession
 from aforesaid.bots.contract import Address, Pressed
-from aforesaid.bots.telegram.errors import REFUSED, translated_errors
-from aforesaid.bots.telegram.formatting import formatted
 from aforesaid.bots.telegram.incoming import (
     SPACE,
     Moves,
     address_of,
     chat_of,
+    formatted,
     moved,
     number_in,
     read_edit,
     read_message,
 )
-from aforesaid.bots.telegram.webhook import webhook
 from aforesaid.domain.change import PutMark
-from aforesaid.errors import InvalidInput, PlatformError, PlatformRefused, StoreError
+from aforesaid.errors import InvalidInput, PlatformError, PlatformRefused, PlatformUnavailable, StoreError, quoted
 from aforesaid.models.client import hide
 from aforesaid.settings import TelegramSettings
 from aforesaid.store import questions
 
 if TYPE_CHECKING:
     from aforesaid.memory import Memory
+
+
+REFUSED: Final = (
+    "the token was refused by Telegram; look it up with /mybots at @BotFather and put it into bots.telegram.token "
+    "(or AFORESAID_BOTS__TELEGRAM__TOKEN)"
+)
+
+
+@contextmanager
+def translated_errors() -> Iterator[None]:
+    """Raise errors of aiogram as PlatformUnavailable if a retry may help, else as PlatformRefused."""
+    try:
+        yield
+    except exceptions.TelegramRetryAfter as error:
+        raise PlatformUnavailable("Telegram limits the rate of requests", retry_after=error.retry_after) from None
+    except exceptions.TelegramUnauthorizedError:
+        raise PlatformRefused(REFUSED) from None
+    except exceptions.TelegramConflictError as error:
+        raise PlatformUnavailable(
+            f"another program uses the same token at the same time, or a webhook is set: {error.message}"
+        ) from None
+    except (exceptions.TelegramServerError, exceptions.ClientDecodeError) as error:
+        raise PlatformUnavailable(f"Telegram has a problem: {error.message}") from None
+    except exceptions.TelegramNetworkError as error:
+        raise PlatformUnavailable(f"Telegram cannot be reached: {error.message}") from None
+    except exceptions.TelegramAPIError as error:
+        # An unknown chat, a person who blocked the bot, or a missing permission.
+        raise PlatformRefused(f"Telegram refused: {error.message}") from None
+    except OSError as error:
+        # Timeouts are OSErrors without a text, so the type is named.
+        raise PlatformUnavailable(f"Telegram cannot be reached: {type(error).__name__} {error}") from None
+
+
+_HEADER: Final = "X-Telegram-Bot-Api-Secret-Token"
+_MOST_BYTES: Final = 1024 * 1024
+
+Take = Callable[[dict[str, Any]], Awaitable[bool]]
+
+
+@asynccontextmanager
+async def webhook(listen: str, path: str, secret: str, take: Take) -> AsyncIterator[int]:
+    """Listen until the end of the block and pass every update to `take`; yield the port.
+
+    The update is acknowledged when `take` returns True. If it returns False or raises, Telegram delivers it again.
+    """
+    host, _, port = listen.rpartition(":")
+    if not host or not port.isdecimal():
+        raise InvalidInput(f"bots.telegram.listen must be an address such as 127.0.0.1:8443, not {quoted(listen)}")
+
+    async def handle(request: web.Request) -> web.Response:
+        if not hmac.compare_digest(request.headers.get(_HEADER, "").encode(), secret.encode()):
+            _log.warning("the webhook was called with a wrong secret, from %s", request.remote)
+            return web.Response(status=403)
+        try:
+            update = json.loads(await request.read())
+        except ValueError:
+            return web.Response(status=400)
+        if not isinstance(update, dict):
+            return web.Response(status=400)
+        return web.Response(status=200 if await take(update) else 503)
+
+    app = web.Application(client_max_size=_MOST_BYTES)
+    app.router.add_post(path, handle)
+    runner = web.AppRunner(app, access_log=None)
+    await runner.setup()
+    try:
+        site = web.TCPSite(runner, host.strip("[]"), int(port))
+        try:
+            await site.start()
+        except OSError as error:
+            raise InvalidInput(f"bots.telegram.listen: cannot listen on {listen}: {error.strerror}") from None
+        yield runner.addresses[0][1]
+    finally:
+        await runner.cleanup()
+
 
 _log: Final = logging.getLogger("aforesaid.bots")
 

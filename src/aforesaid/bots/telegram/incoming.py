@@ -1,4 +1,4 @@
-"""Converts Telegram messages to the values of the bot contract."""
+"""Messages of Telegram as messages of a bot, and the formatting of replies."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Final
 
-from aiogram.types import Message, User
+from aiogram.types import Message, MessageEntity, User
 
 from aforesaid.bots.contract import Address, Edited, IncomingMessage
+from aforesaid.bots.sending import units
 
 SPACE: Final = "telegram"
 _PRIVATE: Final = "private"
@@ -165,3 +166,35 @@ def _size(size: int | None) -> str:
     if not size:
         return ""
     return f" ({max(1, round(size / _KILOBYTE)):,} kB)"
+
+
+_MARKED: Final = re.compile(
+    r"^(?P<fence>`{3,})(?P<language>[^\n`]*)\n(?P<block>.*?)\n?^(?P=fence)$|`(?P<code>[^`\n]+)`|\*\*(?P<bold>[^\s*](?:[^*\n]*[^\s*])?)\*\*",
+    re.MULTILINE | re.DOTALL,
+)
+
+
+def formatted(text: str) -> tuple[str, list[MessageEntity]]:
+    """Return a text without its Markdown markers, and its entities."""
+    plain: list[str] = []
+    entities: list[MessageEntity] = []
+    length = 0
+    end = 0
+    for found in _MARKED.finditer(text):
+        kind = next(name for name in ("block", "code", "bold") if found[name] is not None)
+        content = found[kind]
+        if not content.strip():
+            continue
+        before = text[end : found.start()]
+        plain += [before, content]
+        length += units(before)
+        language = (found["language"] or "").strip() or None if kind == "block" else None
+        entities.append(
+            MessageEntity(
+                type="pre" if kind == "block" else kind, offset=length, length=units(content), language=language
+            )
+        )
+        length += units(content)
+        end = found.end()
+    plain.append(text[end:])
+    return "".join(plain), entities
