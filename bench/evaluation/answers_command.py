@@ -13,8 +13,7 @@ import anyio
 import typer
 from rich.text import Text
 
-from aforesaid.cli.options import AsJson
-from aforesaid.cli.output import harmless, inform, print_json, progress_bar, say
+from aforesaid.cli.options import AsJson, harmless, inform, print_json, progress_bar, say
 from aforesaid.domain.checks import counted
 from aforesaid.errors import InvalidInput
 from aforesaid.profiles import BUILT_IN

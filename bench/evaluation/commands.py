@@ -14,8 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from aforesaid.cli.command_line import Commands
-from aforesaid.cli.options import AsJson
-from aforesaid.cli.output import harmless, print_json, progress_bar, say
+from aforesaid.cli.options import AsJson, harmless, print_json, progress_bar, say
 from aforesaid.domain.checks import counted
 from aforesaid.errors import InvalidInput
 from aforesaid.profiles import BUILT_IN

@@ -10,8 +10,7 @@ import anyio
 import typer
 from rich.text import Text
 
-from aforesaid.cli.options import AsJson
-from aforesaid.cli.output import harmless, print_json, progress_bar, say
+from aforesaid.cli.options import AsJson, harmless, print_json, progress_bar, say
 from aforesaid.domain.checks import counted
 from aforesaid.errors import InvalidInput
 from evaluation.contexts import BUDGETS, Contained

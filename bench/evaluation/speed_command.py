@@ -11,8 +11,7 @@ import anyio
 import typer
 from rich.table import Table
 
-from aforesaid.cli.options import AsJson
-from aforesaid.cli.output import complain, print_json, progress_bar, say
+from aforesaid.cli.options import AsJson, complain, print_json, progress_bar, say
 from aforesaid.domain.checks import counted
 from aforesaid.errors import InvalidInput
 from evaluation.speed import BUDGET, TOGETHER, Latency, SpeedReport, measure_speed

@@ -9,7 +9,7 @@ from rich import box
 from rich.table import Column, Table
 from rich.text import Text
 
-from aforesaid.cli.output import console, harmless, say
+from aforesaid.cli.options import console, harmless, say
 from evaluation.memories import FactReport, MemoryReport, Sample
 
 NOTHING: Final = "–"

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 import aforesaid
 from aforesaid.cli import app
-from aforesaid.cli.keys import note_keys_left_behind
+from aforesaid.cli.config import note_keys_left_behind
 from aforesaid.server.auth import KeyUse, keys_path
 from aforesaid.settings import load_settings
 

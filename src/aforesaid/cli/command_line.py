@@ -16,7 +16,7 @@ import typer
 from typer.core import TyperGroup
 
 from aforesaid import __version__
-from aforesaid.cli.output import complain
+from aforesaid.cli.options import complain
 from aforesaid.errors import AforesaidError, InvalidInput
 
 FAILED, WRONG_USE, INTERRUPTED = 1, 2, 130

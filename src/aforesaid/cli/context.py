@@ -1,8 +1,10 @@
-"""`aforesaid context`: the context that a model would receive."""
+"""Commands for contexts and what was sent to models."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.bar import Bar
@@ -19,20 +21,27 @@ from aforesaid.cli.options import (
     Space,
     Store,
     Thread,
-    User,
+    UserOption,
+    harmless,
+    local_time,
     moment,
     must_exist,
     note_pending_work,
+    print_json,
+    say,
 )
-from aforesaid.cli.output import harmless, print_json, say
 from aforesaid.context import Context
+from aforesaid.domain.context_receipt import ContextReceipt, SentItem, SentSection
 from aforesaid.domain.scope import DEFAULT_SPACE
+
+if TYPE_CHECKING:
+    from aforesaid import SyncUserMemory
 
 
 def context(
     text: Annotated[str, typer.Argument(help="The message to answer.")],
     store: Store = None,
-    user: User = ME,
+    user: UserOption = ME,
     budget: Annotated[
         int | None,
         typer.Option("--budget", "-b", help="Maximum tokens. Default: the profile's budget. Example: -b 2000"),
@@ -104,3 +113,95 @@ def budget_table(made: Context) -> Table:
     whole = Bar(size=max(made.budget, 1), begin=0, end=made.tokens, width=30, color="green")
     table.add_row("all", f"{made.tokens:,}", f"{made.budget:,}", str(len(made.items)), str(len(made.left_out)), whole)
     return table
+
+
+_LONGEST = 90
+
+
+def receipts(
+    store: Store = None,
+    user: UserOption = ME,
+    since: Annotated[
+        str | None,
+        typer.Option("--since", help="Only receipts of this time or later. Default: all. Example: 2026-03-01"),
+    ] = None,
+    limit: Annotated[int, typer.Option("--limit", "-n", help="Maximum number of receipts. Example: -n 20")] = 50,
+    space: Space = DEFAULT_SPACE,
+    as_json: AsJson = False,
+) -> None:
+    """List what was sent to models to answer a user, newest first.
+
+    Example:
+        aforesaid receipts --user ann --since 2026-03-01
+    """
+    must_exist(store)
+    with aforesaid.open(store) as memory:
+        handle = memory.user(user, space=space)
+        found = handle.receipts(limit, since=moment(since))
+        replies = {} if as_json else _replies(handle, found)
+    if as_json:
+        print_json(found)
+        return
+    if not found:
+        say(f"there are no receipts for {harmless(user)}")
+    for each in found:
+        say(
+            Text(f"{local_time(each.at)}  ", style="dim"),
+            Text(each.id, style="cyan"),
+            f"  {harmless(_line(each, replies))}",
+        )
+
+
+def receipt(
+    number: Annotated[str, typer.Argument(metavar="ID", help="The id of the receipt, as in X-Aforesaid-Receipt.")],
+    store: Store = None,
+    user: UserOption = ME,
+    space: Space = DEFAULT_SPACE,
+    as_json: AsJson = False,
+) -> None:
+    """Print what was sent to a model for one reply, section by section, with what its messages and memories say now.
+
+    Example:
+        aforesaid receipt 01a1e5412e10fb13d6fe30c94648df8b --user ann
+    """
+    must_exist(store)
+    with aforesaid.open(store) as memory:
+        handle = memory.user(user, space=space)
+        found = handle.receipt(number)
+        sources = handle.receipt_sources(found)
+        replies = {} if as_json else _replies(handle, [found])
+    texts = {key: source.text for key, source in sources.items()}
+    if as_json:
+        print_json({"receipt": found, "texts": {f"{kind} {each}": text for (kind, each), text in texts.items()}})
+        return
+    say(f"{local_time(found.at)}  {harmless(_line(found, replies))}")
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for title in ("section", "what", "tokens", "", "text"):
+        table.add_column(title, justify="right" if title == "tokens" else "left")
+    for section in found.sections:
+        bar = Bar(size=max(found.tokens, 1), begin=0, end=section.tokens, width=20)
+        table.add_row(Text(harmless(section.name), style="cyan"), "", f"{section.tokens:,}", bar, "")
+        for kind, identity, tokens in section.items:
+            text = "" if kind == "text" else texts.get((kind, identity or 0), "erased since")
+            shown = " ".join(harmless(text).split())[:_LONGEST]
+            name = sources[kind, identity].id if identity is not None and (kind, identity) in sources else identity
+            what = kind if name is None else f"{kind} {name}"
+            table.add_row("", Text(harmless(what)), f"{tokens:,}", "", Text(shown))
+    say(table)
+
+
+def _replies(handle: SyncUserMemory, receipts: Sequence[ContextReceipt]) -> dict[int, str]:
+    """Return the ids of the replies that are still stored, by their numbers: commands take ids only."""
+    items = tuple(SentItem("message", each.reply, 0) for each in receipts if each.reply is not None)
+    if not items:
+        return {}
+    named = replace(receipts[0], sections=(SentSection("replies", 0, items),))
+    return {number: str(message.id) for (_, number), message in handle.receipt_sources(named).items()}
+
+
+def _line(each: ContextReceipt, replies: Mapping[int, str]) -> str:
+    answer = "no reply stored"
+    if each.reply is not None:
+        stored = replies.get(each.reply)
+        answer = "its reply was erased or taken back since" if stored is None else f"led to message {stored}"
+    return f"{each.knew}, {each.tokens:,} tokens, {each.model or 'no model named'}, {answer}"

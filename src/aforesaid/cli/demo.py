@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import tempfile
 import time
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from importlib.resources import files
@@ -19,8 +20,7 @@ from rich.tree import Tree
 
 import aforesaid
 from aforesaid.cli.context import budget_table
-from aforesaid.cli.crash_test import kill_while_writing
-from aforesaid.cli.output import draw, harmless, hit_line, message_line, progress_bar, say
+from aforesaid.cli.options import draw, harmless, hit_line, message_line, progress_bar, say
 from aforesaid.cli.serve import serve
 from aforesaid.domain.checks import counted
 from aforesaid.domain.summary import Summary
@@ -29,6 +29,43 @@ from aforesaid.settings import Settings
 
 if TYPE_CHECKING:
     from aforesaid._sync_types import SyncMemory, SyncUserMemory
+
+
+_WRITER: Final = """
+import itertools, sys, aforesaid
+memory = aforesaid.open(sys.argv[1], embedder="none", profile={"summaries": "none", "extract": False})
+user = memory.user("writer", space="power-cut")
+for number in itertools.count(1):
+    receipt = user.add("user", f"line {number} before the process was killed")
+    print(receipt.message.seq, flush=True)
+"""
+_ACKNOWLEDGED: Final = 200
+
+
+def kill_while_writing(path: Path, say: Callable[[str], None]) -> bool:
+    """Kill a process that writes to the store; return whether every acknowledged message is there and intact."""
+    with subprocess.Popen(  # noqa: S603 - this very interpreter
+        [sys.executable, "-c", _WRITER, str(path)], stdout=subprocess.PIPE, text=True
+    ) as writer:
+        if writer.stdout is None:
+            raise RuntimeError("the writing process has no output")
+        acknowledged = [int(line) for line, _ in zip(writer.stdout, range(_ACKNOWLEDGED), strict=False)]
+        writer.kill()
+        # Acknowledgements printed before the kill count too.
+        acknowledged += [int(line) for line in writer.stdout if line.endswith("\n")]
+    with aforesaid.open(path, embedder="none", settings=Settings(background=False)) as memory:
+        found = {message.seq for message in memory.user("writer", space="power-cut").history(10_000)}
+        report, stats = memory.verify(), memory.stats()
+    lost = len(set(acknowledged) - found)
+    wrong = [check.name for check in report.checks if not check.ok]
+    say(f"kill -9 after {counted(len(acknowledged), 'acknowledged message')}: {lost} lost.")
+    say(f"Verified {counted(stats.messages, 'message')} in {stats.bytes / 1_000_000:.1f} MB: " + _result(wrong))
+    return not lost and not wrong
+
+
+def _result(wrong: list[str]) -> str:
+    return f"WRONG: {', '.join(wrong)}" if wrong else "everything is intact."
+
 
 _QUESTIONS: Final = (
     "Which nuts can't I eat?",

@@ -1,4 +1,4 @@
-"""Commands for memories, facts, portraits and reminders."""
+"""Commands for memories, facts, portraits, reminders, people and the timeline."""
 
 from __future__ import annotations
 
@@ -16,15 +16,18 @@ from aforesaid.cli.options import (
     AsJson,
     Space,
     Store,
-    User,
+    UserOption,
     announce_new_folder,
+    harmless,
+    local_time,
     moment,
     must_exist,
     note_pending_work,
+    print_json,
+    say,
 )
-from aforesaid.cli.output import harmless, local_time, print_json, say
-from aforesaid.domain.checks import Category, CategoryOrKind, Kind, MemoryState
-from aforesaid.domain.memory import MemoryRecord
+from aforesaid.domain.checks import Category, CategoryOrKind, Kind, MemoryState, to_zone
+from aforesaid.domain.memory import Event, MemoryRecord
 from aforesaid.domain.scope import DEFAULT_SPACE
 from aforesaid.errors import InvalidInput
 from aforesaid.facts import calendar
@@ -45,7 +48,7 @@ Name = Annotated[
 def remember(
     fact: Annotated[str, typer.Argument(help='The fact. Example: "prefers tea"')],
     store: Store = None,
-    user: User = ME,
+    user: UserOption = ME,
     space: Space = DEFAULT_SPACE,
     by: Annotated[str | None, typer.Option("--by", help="Who states it. Default: the user. Example: --by bob")] = None,
     name: Name = None,
@@ -71,7 +74,7 @@ def remember(
 def forget(
     fact: Annotated[str, typer.Argument(help='The fact to forget. Example: "likes pizza"')],
     store: Store = None,
-    user: User = ME,
+    user: UserOption = ME,
     space: Space = DEFAULT_SPACE,
     name: Name = None,
     as_json: AsJson = False,
@@ -91,7 +94,7 @@ def forget(
 
 
 def portrait(
-    store: Store = None, user: User = ME, space: Space = DEFAULT_SPACE, name: Name = None, as_json: AsJson = False
+    store: Store = None, user: UserOption = ME, space: Space = DEFAULT_SPACE, name: Name = None, as_json: AsJson = False
 ) -> None:
     """Print what is known about a user, as one text.
 
@@ -110,7 +113,7 @@ def portrait(
 
 def memories(
     store: Store = None,
-    user: User = ME,
+    user: UserOption = ME,
     category: Annotated[
         str | None,
         typer.Option(
@@ -192,7 +195,7 @@ def note(
     category: Annotated[str, typer.Argument(help=_CATEGORY)],
     text: Annotated[str, typer.Argument(help="The text.")],
     store: Store = None,
-    user: User = ME,
+    user: UserOption = ME,
     importance: Annotated[int, typer.Option("--importance", "-i", help="Importance, 1 to 10.")] = 5,
     priority: Annotated[int, typer.Option("--priority", help="Priority, 1 to 5.")] = 3,
     tags: Annotated[list[str] | None, typer.Option("--tag", help="A tag; repeatable. Example: --tag health")] = None,
@@ -298,3 +301,83 @@ def memory_line(memory: MemoryRecord) -> Text:
         (harmless(memory.text), "" if memory.active else "dim"),
         (f"  {memory.importance}/10{times}{harmless(state)}", "dim"),
     )
+
+
+_KNOWN = 5
+"""Memories printed for each person, unless one person is asked for."""
+
+
+def timeline(
+    query: Annotated[
+        str | None,
+        typer.Argument(help='A topic or a question. Default: everything. Example: "what happened in May?"'),
+    ] = None,
+    store: Store = None,
+    user: UserOption = ME,
+    about: Annotated[
+        str | None, typer.Option("--about", help="Only what mentions this person, by id or name. Example: --about Tom")
+    ] = None,
+    since: Annotated[str | None, typer.Option("--since", help="Only from this time on. Example: 2026-05-01")] = None,
+    until: Annotated[str | None, typer.Option("--until", help="Only before this time. Example: 2026-06-01")] = None,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="Maximum number of events.")] = 100,
+    space: Space = DEFAULT_SPACE,
+    as_json: AsJson = False,
+) -> None:
+    """Print what happened and what is to come, in the order in which it happened.
+
+    Example:
+        aforesaid timeline --user ann --since 2026-05-01
+        aforesaid timeline "how did the kitchen project go?" --user ann
+    """
+    must_exist(store)
+    with aforesaid.open(store) as memory:
+        note_pending_work(memory)
+        person = memory.user(user, space=space)
+        found = person.timeline(moment(since), moment(until), about=about, query=query, limit=limit)
+        zone = person.time_zone()
+    if as_json:
+        print_json(found)
+        return
+    if not found:
+        say("no dated events found")
+    for each in found:
+        say(Text(f"{_written(each.happened, zone):<16}  ", style="dim"), harmless(each.text))
+
+
+def _written(happened: Event | None, zone: tzinfo) -> str:
+    if happened is None:
+        return ""
+    start = to_zone(happened.start, zone)
+    return f"{start:%Y-%m-%d %H:%M}" if happened.timed else f"{start:%Y-%m-%d}"
+
+
+def people(
+    name: Annotated[
+        str | None, typer.Argument(help="Only people called so: by name, id or relation. Example: Sinéad")
+    ] = None,
+    store: Store = None,
+    user: UserOption = ME,
+    space: Space = DEFAULT_SPACE,
+    as_json: AsJson = False,
+) -> None:
+    """Print the people around a user, and what is known about each.
+
+    Example:
+        aforesaid people --user ann
+        aforesaid people "my sister" --user ann
+    """
+    must_exist(store)
+    with aforesaid.open(store) as memory:
+        note_pending_work(memory)
+        found = memory.user(user, space=space).people(name)
+    if as_json:
+        print_json(found)
+        return
+    if not found:
+        say("nobody found")
+    for person in found:
+        relation = f" ({person.relation})" if person.relation not in (None, person.name) else ""
+        seen = f"  first mentioned {person.first_mentioned:%Y-%m-%d}, last {person.last_mentioned:%Y-%m-%d}"
+        say(Text.assemble(f"{harmless(person.name)}{relation}", (seen, "dim")))
+        for memory_ in person.memories if name is not None else person.memories[:_KNOWN]:
+            say(f"    {harmless(memory_.text)}")

@@ -1,18 +1,20 @@
-"""Commands that store and read messages."""
+"""Commands that store, read and change messages and threads."""
 
 from __future__ import annotations
 
+import json
 import sys
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from mimetypes import guess_type
 from pathlib import Path
-from typing import Annotated, cast
+from typing import Annotated, Any, BinaryIO, cast
 
 import typer
 from rich.text import Text
 
 import aforesaid
-from aforesaid.cli.known_users import unknown_user
 from aforesaid.cli.options import (
     ME,
     AsJson,
@@ -25,18 +27,28 @@ from aforesaid.cli.options import (
     Store,
     Thread,
     Until,
-    User,
+    UserOption,
     Within,
     WithMetadata,
     announce_new_folder,
     by_id,
+    complain,
+    explained,
+    harmless,
+    hit_line,
     json_object,
+    local_time,
+    message_line,
     moment,
     must_exist,
     note_pending_work,
+    plain,
+    print_json,
+    progress_bar,
+    say,
+    unknown_user,
 )
-from aforesaid.cli.output import complain, explained, harmless, hit_line, message_line, print_json, say
-from aforesaid.domain.checks import HitKind, Role
+from aforesaid.domain.checks import HitKind, Role, counted, file_path
 from aforesaid.domain.checks import Within as WithinWord
 from aforesaid.domain.details import Part
 from aforesaid.domain.scope import DEFAULT_SPACE
@@ -51,7 +63,7 @@ def add(
         str, typer.Argument(help="The text; - reads it from standard input. Default: none, if a file is attached.")
     ] = "",
     store: Store = None,
-    user: User = ME,
+    user: UserOption = ME,
     role: Annotated[str, typer.Option("--role", "-r", help="Who speaks: user, assistant, system or tool.")] = "user",
     space: Space = DEFAULT_SPACE,
     thread: Thread = None,
@@ -165,7 +177,7 @@ def attachment(
 
 def history(
     store: Store = None,
-    user: User = ME,
+    user: UserOption = ME,
     limit: Annotated[
         int, typer.Option("--limit", "-n", help="Maximum number of messages, newest first chosen. Example: -n 20")
     ] = 50,
@@ -222,7 +234,7 @@ def history(
 def search(
     query: Annotated[str, typer.Argument(help="The question or words to search for. There is no query syntax.")],
     store: Store = None,
-    user: User = ME,
+    user: UserOption = ME,
     limit: Annotated[int, typer.Option("--limit", "-n", help="Maximum number of hits. Example: -n 5")] = 10,
     space: Space = DEFAULT_SPACE,
     thread: Thread = None,
@@ -309,3 +321,268 @@ def _read_standard_input() -> str:
         return sys.stdin.buffer.read().decode().removesuffix("\n")
     except UnicodeDecodeError as error:
         raise InvalidInput(f"standard input is not UTF-8: invalid byte at position {error.start}") from None
+
+
+MessageId = Annotated[
+    str, typer.Argument(metavar="ID", help="The id of the message, as `aforesaid history` shows it. Example: 12")
+]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation. Default: ask.")]
+
+
+def edit(
+    message: MessageId,
+    text: Annotated[str | None, typer.Argument(help="The new text. Default: the old one.")] = None,
+    store: Store = None,
+    user: UserOption = ME,
+    space: Space = DEFAULT_SPACE,
+    thread: Thread = None,
+    chat: Chat = None,
+    metadata: Annotated[
+        str | None,
+        typer.Option(
+            "--metadata",
+            metavar="JSON",
+            help="""The new metadata. Default: the old one. Example: --metadata '{"topic": "home"}'""",
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Store a new version of a message; the old one is kept in the log.
+
+    Example:
+        aforesaid edit 12 "I moved to Hamburg." --user ann
+    """
+    must_exist(store)
+    if text is None and metadata is None:
+        raise InvalidInput("nothing to change; pass a text or --metadata")
+    with aforesaid.open(store) as memory:
+        handle = memory.user(user, space=space, thread=thread, chat=chat)
+        changed = json_object(metadata, "--metadata")
+        receipt = by_id(lambda known: handle.edit(known, text, metadata=changed), message)
+    if as_json:
+        print_json(receipt.message)
+    else:
+        say(f"stored as {harmless(receipt.message.id)}: ", message_line(receipt.message))
+
+
+def take_back(
+    message: MessageId,
+    store: Store = None,
+    user: UserOption = ME,
+    space: Space = DEFAULT_SPACE,
+    thread: Thread = None,
+    chat: Chat = None,
+    as_json: AsJson = False,
+) -> None:
+    """Take a message back: it is not found, shown or used any more. Its versions stay in the log.
+
+    Example:
+        aforesaid take-back 12 --user ann
+    """
+    must_exist(store)
+    with aforesaid.open(store) as memory:
+        receipt = by_id(memory.user(user, space=space, thread=thread, chat=chat).take_back, message)
+    if as_json:
+        print_json({"taken_back": message, "before": receipt.duplicate})
+    else:
+        say(f"{harmless(message)} {'was taken back before' if receipt.duplicate else 'is taken back'}")
+
+
+def erase(
+    messages: Annotated[
+        list[str],
+        typer.Argument(metavar="ID...", help="The ids of the messages, as `aforesaid history` shows them. Example: 12"),
+    ],
+    store: Store = None,
+    user: UserOption = ME,
+    space: Space = DEFAULT_SPACE,
+    thread: Thread = None,
+    chat: Chat = None,
+    yes: Yes = False,
+    as_json: AsJson = False,
+) -> None:
+    """Erase messages and all that was made from them, so that no byte of them is left in the store.
+
+    This cannot be undone. Example:
+
+        aforesaid erase 12 13 --user ann
+    """
+    must_exist(store)
+    _confirm(f"erase {counted(len(messages), 'message')} for good?", yes=yes)
+    with aforesaid.open(store) as memory:
+        handle = memory.user(user, space=space, thread=thread, chat=chat)
+        done = handle.erase([by_id(lambda known: handle.message(known, versions=True), each).id for each in messages])
+    if as_json:
+        print_json(done)
+    else:
+        say(f"erased {done.counts}")
+
+
+def clear(
+    store: Store = None,
+    user: UserOption = ME,
+    space: Space = DEFAULT_SPACE,
+    thread: Thread = None,
+    chat: Chat = None,
+    erase_them: Annotated[
+        bool, typer.Option("--erase", help="Erase the messages for good. Default: take them back.")
+    ] = False,
+    yes: Yes = False,
+    as_json: AsJson = False,
+) -> None:
+    """Take back, or erase, all messages that a user has in a thread.
+
+    Example:
+        aforesaid clear --user ann --thread general
+    """
+    must_exist(store)
+    with aforesaid.open(store) as memory:
+        handle = memory.user(user, space=space, thread=thread, chat=chat)
+        where = harmless(handle.scope.thread)
+        _confirm(f"{'erase' if erase_them else 'take back'} all messages of {harmless(user)} in {where}?", yes=yes)
+        count = handle.clear(erase=erase_them)
+    if as_json:
+        print_json({"count": count})
+    else:
+        say(f"{'erased' if erase_them else 'took back'} {counted(count, 'message')} in {where}")
+
+
+def _confirm(question: str, *, yes: bool) -> None:
+    if not yes and not typer.confirm(question, err=True):
+        raise typer.Exit(1)
+
+
+def add_many(
+    file: Annotated[str, typer.Argument(help="A file of JSON lines, one message each; - reads standard input.")],
+    store: Store = None,
+    user: UserOption = ME,
+    space: Space = DEFAULT_SPACE,
+    thread: Thread = None,
+    chat: Chat = None,
+    session: Session = None,
+    as_json: AsJson = False,
+) -> None:
+    """Store many messages at once: all of them, or none.
+
+    Each line is a JSON object with `role` and `text`, and optionally `at`, `id`, `author`, `name`, `metadata` and the
+    other fields of a message. Messages that were stored before are recognised. At most 100,000 lines. Example:
+
+        aforesaid add-many messages.jsonl --user ann
+    """
+    announce_new_folder(store)
+    with aforesaid.open(store) as memory, progress_bar("storing", hidden=as_json) as progress:
+        handle = memory.user(user, space=space, thread=thread, chat=chat, session=session)
+        receipt = handle.add_many(_lines(file), progress=progress)
+    if receipt.notices and not receipt.durable:
+        raise StoreError("the messages could not be stored and are lost with this process; run: aforesaid status")
+    for notice in receipt.notices:
+        complain(notice)
+    if as_json:
+        ids = [message.id for message in receipt.messages]
+        done = {"ids": ids, "durable": receipt.durable, "stored": receipt.stored, "duplicates": receipt.duplicates}
+        print_json(done)
+        return
+    known = f"; {receipt.duplicates:,} were stored before" if receipt.duplicates else ""
+    say(f"stored {counted(receipt.stored, 'message')}{known}")
+
+
+def threads(
+    store: Store = None,
+    user: UserOption = ME,
+    limit: Annotated[int, typer.Option("--limit", "-n", help="Maximum number of threads. Example: -n 20")] = 50,
+    before: Annotated[
+        str | None,
+        typer.Option("--before", help="The id of the last thread of the page before. Default: the first page."),
+    ] = None,
+    space: Space = DEFAULT_SPACE,
+    as_json: AsJson = False,
+) -> None:
+    """List the threads that a user has messages in, the one with the newest message first.
+
+    Example:
+        aforesaid threads --user ann
+    """
+    must_exist(store)
+    with aforesaid.open(store) as memory:
+        found = memory.user(user, space=space).threads(limit, before=before)
+    if as_json:
+        print_json([{**plain(each), "chat": each.chat} for each in found])
+    elif not found:
+        say(f"there are no messages for {harmless(user)}")
+    for each in () if as_json else found:
+        say(
+            Text(f"{local_time(each.last_at)}  ", style="dim"),
+            Text(harmless(each.id if each.chat is None else f"chat {each.chat}"), style="cyan"),
+            f"  {counted(each.messages, 'message')}: {harmless(each.last_text)}",
+        )
+
+
+def count(
+    store: Store = None,
+    user: UserOption = ME,
+    space: Space = DEFAULT_SPACE,
+    thread: Thread = None,
+    chat: Chat = None,
+    session: Session = None,
+    within: Within = "user",
+    archived: Annotated[
+        bool, typer.Option(help="Include archived messages, which a summary replaces in contexts.")
+    ] = True,
+    role: OfRole = None,
+    author: ByAuthor = None,
+    since: Since = None,
+    until: Until = None,
+    metadata: WithMetadata = None,
+    as_json: AsJson = False,
+) -> None:
+    """Print the number of messages.
+
+    Example:
+        aforesaid count --user ann --role user --since 2026-03-01
+    """
+    must_exist(store)
+    with aforesaid.open(store) as memory:
+        found = memory.user(user, space=space, thread=thread, chat=chat, session=session).count(
+            within=cast("WithinWord", within),
+            archived=archived,
+            role=cast("Role | None", role),
+            author=author,
+            since=moment(since),
+            until=moment(until),
+            metadata=json_object(metadata, "--metadata"),
+        )
+    if as_json:
+        print_json({"count": found})
+    else:
+        say(str(found))
+
+
+def _lines(file: str) -> Iterator[dict[str, Any]]:
+    """Read the messages of a file, line by line."""
+    opened: AbstractContextManager[BinaryIO]
+    if file == _STDIN:
+        opened = nullcontext(sys.stdin.buffer)
+    else:
+        path = file_path(file, "the path").expanduser()
+        if not path.is_file():
+            raise InvalidInput(f"there is no file {path}")
+        opened = path.open("rb")
+    with opened as lines:
+        for number, line in enumerate(lines, 1):
+            if line.strip():
+                yield _message(line, f"line {number} of {'standard input' if file == _STDIN else file}")
+
+
+def _message(line: bytes, where: str) -> dict[str, Any]:
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise InvalidInput(f"{where} is not a JSON object")
+    if isinstance(at := found.get("at"), str):
+        try:
+            found["at"] = moment(at)
+        except InvalidInput as error:
+            raise InvalidInput(f"{where}: {error}") from None
+    return found

@@ -1,25 +1,61 @@
-"""Commands that administer a whole store."""
+"""Commands that administer a whole store: status, summaries, background work, checks, backups."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+import logging
+import signal
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Final, cast
 
 import typer
+from rich import box
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.panel import Panel
 from rich.table import Column, Table
 from rich.text import Text
+from rich.tree import Tree
 
 import aforesaid
-from aforesaid.cli.keys import note_keys_left_behind
-from aforesaid.cli.options import AsJson, Store, announce_new_folder, must_exist
-from aforesaid.cli.output import complain, console, harmless, inform, local_time, print_json, progress_bar, say
+from aforesaid.cli.config import note_keys_left_behind
+from aforesaid.cli.options import (
+    ME,
+    AsJson,
+    Chat,
+    LogLevel,
+    Profile,
+    Session,
+    Space,
+    Store,
+    Thread,
+    UserOption,
+    announce_new_folder,
+    complain,
+    console,
+    harmless,
+    inform,
+    local_time,
+    must_exist,
+    print_json,
+    progress_bar,
+    say,
+    write_log,
+)
 from aforesaid.domain.checks import counted
+from aforesaid.domain.report import Alert, Component, Health, Operation, Stats, Storage
+from aforesaid.domain.scope import DEFAULT_SPACE
+from aforesaid.domain.summary import Summary, SummaryKind
+from aforesaid.errors import InvalidInput
 from aforesaid.portability import list_counts
 from aforesaid.portability.repairing import repair
-from aforesaid.settings import load_settings
+from aforesaid.settings import Settings, load_settings
 from aforesaid.store import locate, restore_store
+from aforesaid.upkeep import Digesting, Extracting
 
 _SINGULAR: Final[Mapping[str, str]] = {
     "messages": "message",
@@ -208,3 +244,344 @@ def restore(
     note_keys_left_behind([str(source), None], where)
     if wrong:
         raise typer.Exit(1)
+
+
+_MARKS: Final = {"active": ("●", "green"), "initializing": ("○", "yellow"), "failing": ("●", "bold red")}
+_TOTALS: Final = {
+    "messages": "message",
+    "archived": "archived message",
+    "summaries": "summary",
+    "memories": "memory",
+    "users": "user",
+    "spaces": "space",
+    "threads": "thread",
+    "sessions": "session",
+}
+"""The totals of `Stats` that are shown, each with its noun."""
+_KILO: Final = 1_000.0
+_UNITS: Final = ("bytes", "kB", "MB", "GB", "TB")
+
+
+def status(
+    store: Store = None,
+    user: Annotated[
+        str | None,
+        typer.Option(
+            "--user", "-u", help="Show the health of this user's memory only. Default: the whole store. Example: -u ann"
+        ),
+    ] = None,
+    space: Space = DEFAULT_SPACE,
+    as_json: AsJson = False,
+) -> None:
+    """Print totals, health and alerts.
+
+    Exits with 1 if a component is failing or an alert is active. Example:
+
+        aforesaid status --user ann
+    """
+    must_exist(store)
+    with _without_health_log(), aforesaid.open(store) as memory:
+        stats = memory.stats()
+        health = _with_bots(memory.health(), store) if user is None else memory.user(user, space=space).health()
+    if as_json:
+        print_json({"health": health} if user is not None else {"stats": stats, "health": health})
+    else:
+        page = _page(stats, health) if user is None else [_parts(health.components)]
+        whose = "the memory" if user is None else f"the memory of {harmless(user)}"
+        console().print(Group(_head(whose, health), *page))
+    if health.status == "failing" or health.alerts:
+        raise typer.Exit(1)
+
+
+def _with_bots(health: Health, store: str | None) -> Health:
+    """Add the bots that other processes run on this store."""
+    from aforesaid.bots.running import bots_of  # noqa: PLC0415 - brings what bots need
+
+    bots = bots_of(load_settings().store if store is None else store, datetime.now(UTC))
+    failing = any(bot.status == "failing" for bot in bots)
+    return replace(health, status="failing" if failing else health.status, components=(*health.components, *bots))
+
+
+@contextmanager
+def _without_health_log() -> Iterator[None]:
+    """Disable the health log, which would print the same alerts a second time."""
+    log = logging.getLogger("aforesaid.health")
+    before = log.disabled
+    log.disabled = True
+    try:
+        yield
+    finally:
+        log.disabled = before
+
+
+def _head(whose: str, health: Health) -> RenderableType:
+    mark, style = _MARKS[health.status]
+    alerts = f", {counted(len(health.alerts), 'alert')}" if health.alerts else ""
+    when = "" if health.checked_at is None else f"   {local_time(health.checked_at)}"
+    line = Text.assemble((f"{mark} ", style), whose, " is ", (health.status, style), alerts, (when, "dim"))
+    return Panel(line, box=box.ROUNDED, border_style=style, expand=False, padding=(0, 2))
+
+
+def _page(stats: Stats, health: Health) -> Iterator[RenderableType]:
+    if health.alerts:
+        yield _alerts(health.alerts)
+    yield _totals(stats, health.storage)
+    yield _parts(health.components)
+    recent = [operation for operation in health.operations if operation.calls and operation.name != "stats"]
+    if recent:
+        yield _operations(recent)
+
+
+def _alerts(alerts: Sequence[Alert]) -> RenderableType:
+    lines = [
+        Text.assemble(("! ", "bold red"), harmless(alert.text), (f"   since {local_time(alert.since)}", "dim"))
+        for alert in alerts
+    ]
+    return Padding(Group(*lines), (0, 2))
+
+
+def _totals(stats: Stats, storage: Storage | None) -> RenderableType:
+    table = Table.grid(padding=(0, 3))
+    for _ in range(4):
+        table.add_column(justify="right")
+    cells = [_total(getattr(stats, name), noun) for name, noun in _TOTALS.items()]
+    for start in range(0, len(cells), 4):
+        table.add_row(*cells[start : start + 4])
+    return Padding(Group(table, Text(_size(stats, storage), style="dim")), (1, 2, 0, 2))
+
+
+def _total(number: int, noun: str) -> Text:
+    figure, word = counted(number, noun).split(" ", 1)
+    return Text.assemble(f"{figure} ", (word, "dim"))
+
+
+def _size(stats: Stats, storage: Storage | None) -> str:
+    text = _bytes(stats.bytes)
+    if storage is not None and storage.bytes_per_day is not None:
+        text += f", {'+' if storage.bytes_per_day >= 0 else '-'}{_bytes(abs(storage.bytes_per_day))} a day"
+    if storage is not None and storage.messages_per_day is not None:
+        text += f" ({storage.messages_per_day:+,.0f} messages a day)"
+    if storage is not None and storage.free is not None:
+        text += f"; {_bytes(storage.free)} free on the disk"
+    return text
+
+
+def _parts(components: Sequence[Component]) -> RenderableType:
+    table = Table(
+        "component",
+        Column("messages", justify="right"),
+        Column("waiting", justify="right"),
+        "last update",
+        Column("details", overflow="fold"),
+        box=box.SIMPLE,
+        header_style="dim",
+    )
+    for part in components:
+        mark, style = _MARKS[part.status]
+        name = Text.assemble((f"{mark} ", style), part.name, *([(f" {part.status}", style)] * (style != "green")))
+        table.add_row(name, _number(part.message_count), _number(part.waiting), _ago(part.last_update), _details(part))
+    return table
+
+
+def _details(part: Component) -> Text:
+    facts = ", ".join(f"{name}: {harmless(value)}" for name, value in part.facts)
+    issues = "".join(f"\n{harmless(issue)}" for issue in part.issues)
+    return Text.assemble((facts, "dim"), (issues if facts else issues.lstrip("\n"), "red"))
+
+
+def _operations(operations: Sequence[Operation]) -> RenderableType:
+    numbers = [Column(title, justify="right") for title in ("calls", "per minute", "failed", "mean", "p95", "cached")]
+    table = Table("operation", *numbers, box=box.SIMPLE, header_style="dim")
+    for each in operations:
+        name = f"{each.name} by {harmless(each.model)}" if each.model else each.name
+        failed = Text(f"{each.failed:,}", style="red" if each.failed else "")
+        most = "> 60 s" if each.p95_seconds is None else f"≤ {_seconds(each.p95_seconds)}"
+        table.add_row(
+            name,
+            f"{each.calls:,}",
+            f"{each.per_minute:,.1f}",
+            failed,
+            _seconds(each.mean_seconds),
+            most,
+            _number(each.cache_hits or None),
+        )
+    return table
+
+
+def _number(value: int | None) -> str:
+    return "" if value is None else f"{value:,}"
+
+
+def _seconds(value: float) -> str:
+    return f"{value:.1f} s" if value >= 1 else f"{value * 1_000:,.1f} ms"
+
+
+def _bytes(value: float) -> str:
+    for unit in _UNITS:
+        if value < _KILO or unit == _UNITS[-1]:
+            return f"{value:,.0f} {unit}" if unit == "bytes" else f"{value:,.1f} {unit}"
+        value /= _KILO
+    raise AssertionError  # the last unit takes whatever is left
+
+
+def _ago(at: datetime | None) -> str:
+    """Format how long ago a time was; a time in the future is printed in full."""
+    if at is None:
+        return ""
+    seconds = (datetime.now(UTC) - at).total_seconds()
+    for size, unit in ((86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second")):
+        if seconds >= size:
+            count = int(seconds // size)
+            return f"{counted(count, unit)} ago"
+    return "just now" if seconds >= 0 else local_time(at)
+
+
+def summarize(
+    store: Store = None,
+    user: UserOption = ME,
+    space: Space = DEFAULT_SPACE,
+    thread: Thread = None,
+    chat: Chat = None,
+    session: Session = None,
+    as_json: AsJson = False,
+) -> None:
+    """Summarise now, even if there is little to summarise.
+
+    Example:
+        aforesaid summarize --user ann
+    """
+    must_exist(store)
+    with aforesaid.open(store) as memory:
+        made = memory.user(user, space=space, thread=thread, chat=chat, session=session).summarize()
+    if as_json:
+        print_json(made)
+    elif not made:
+        say(f"there is nothing to summarise for {harmless(user)}")
+    for summary in () if as_json else made:
+        say(summary_line(summary))
+
+
+def summaries(
+    store: Store = None,
+    user: UserOption = ME,
+    every: Annotated[bool, typer.Option("--all", help="Include summaries that newer ones replaced or cover.")] = False,
+    kind: Annotated[
+        str | None, typer.Option("--kind", help="Only this kind: tree, rolling, day, week or history. Default: all.")
+    ] = None,
+    tree: Annotated[bool, typer.Option("--tree", help="Show each summary's sources, down to the messages.")] = False,
+    space: Space = DEFAULT_SPACE,
+    thread: Thread = None,
+    chat: Chat = None,
+    as_json: AsJson = False,
+) -> None:
+    """Print a user's summaries, highest level first; with --tree also their sources.
+
+    Example:
+        aforesaid summaries --user ann --tree
+    """
+    must_exist(store)
+    with aforesaid.open(store) as memory:
+        handle = memory.user(user, space=space, thread=thread, chat=chat)
+        found = handle.summaries(active=None if every else True, kind=cast("SummaryKind | None", kind))
+        if as_json:
+            print_json(found)
+            return
+        if not found:
+            say(f"there are no summaries for {harmless(user)} yet")
+        known = {summary.id: summary for summary in handle.summaries(active=None)} if tree else {}
+        for summary in found:
+            if not tree:
+                say(summary_line(summary))
+                continue
+            branch = Tree(summary_line(summary))
+            _grow(branch, summary, known)
+            console().print(branch)
+
+
+def upkeep(store: Store = None, as_json: AsJson = False) -> None:
+    """Do all pending background work now: embed, summarise, extract memories. Running programs do this by themselves.
+
+    Exits with 1 if a step failed; the next run tries it again. Example:
+
+        aforesaid upkeep
+    """
+    must_exist(store)
+    with aforesaid.open(store) as memory, progress_bar("upkeep", hidden=as_json) as progress:
+        report = memory.upkeep(progress)
+    if as_json:
+        print_json(report)
+    else:
+        say(
+            f"{counted(report.embedded, 'text')} embedded, {counted(report.summarised, 'summary')} made, "
+            f"{counted(report.remembered, 'memory')} extracted"
+        )
+        if report.error is not None:
+            say(Text(f"could not finish: {harmless(report.error)}", style="red"))
+    if report.error is not None:
+        raise typer.Exit(1)
+
+
+def summary_line(summary: Summary) -> Text:
+    """Format a summary: id, kind, period, number of messages, text."""
+    kind = f"{summary.kind} level {summary.level}" if summary.kind == "tree" else summary.kind
+    state = "" if summary.active else " rolled back" if summary.rolled_back else " replaced" if summary.replaced else ""
+    parts = [(f"summary {summary.id}, ", "magenta"), (f"{kind}{state}, ", "cyan"), (f"{summary.period}, ", "dim")]
+    parts.append((counted(summary.messages, "message"), "dim"))
+    if summary.edited_by is not None:
+        parts.append((f", edited by {harmless(summary.edited_by)}", "dim"))
+    if summary.quality is not None and summary.quality.invented:
+        parts.append((f", not in the sources: {harmless(', '.join(summary.quality.invented))}", "yellow"))
+    return Text.assemble(*parts, "\n", harmless(summary.text))
+
+
+def _grow(branch: Tree, summary: Summary, known: dict[int, Summary]) -> None:
+    """Add a summary's sources to a tree: other summaries, and the messages that no older summary covers."""
+    below = [known[source] for source in summary.sources if source in known]
+    for source in below:
+        _grow(branch.add(summary_line(source)), source, known)
+    if summary.level == 1 and summary.reach != "sources":
+        count = summary.messages - sum(source.messages for source in below)
+        numbers = f"#{summary.last}" if summary.fresh == summary.last else f"#{summary.fresh} to #{summary.last}"
+        branch.add(Text(f"{counted(count, 'message')}, {numbers}, until {local_time(summary.ended_at)}", style="dim"))
+
+
+def worker(
+    store: Store = None,
+    concurrency: Annotated[
+        int, typer.Option("--concurrency", "-c", min=1, max=256, help="Jobs to run at the same time. Example: -c 8")
+    ] = 4,
+    profile: Profile = None,
+    log_level: LogLevel = "warning",
+) -> None:
+    """Do the background work of all servers on a PostgreSQL database. Run any number of workers, on any machine.
+
+    Stops with Ctrl+C or SIGTERM, after finishing running jobs. Set `background = false` for the servers. Example:
+
+        aforesaid worker --store postgresql://db.example/aforesaid --concurrency 8
+    """
+    write_log(log_level)
+    settings = load_settings()
+    where = settings.store if store is None else store
+    if locate(where).kind != "postgres":
+        raise InvalidInput(
+            "workers need a PostgreSQL store: pass --store postgresql://… (other stores do their work without workers)"
+        )
+    done = asyncio.run(_work(str(where), profile, replace(settings, background=False), concurrency))
+    say(f"stopped after {counted(done, 'job')}; other workers, or the next run, do the rest")
+
+
+async def _work(dsn: str, profile: str | None, settings: Settings, concurrency: int) -> int:
+    from aforesaid.upkeep.workers import WorkerParts, Workers  # noqa: PLC0415 - an extra
+
+    async with aforesaid.connect(dsn, profile=profile, settings=replace(settings, fallback="none")) as memory:
+        parts = {part.name: part for part in memory._services.upkeep.parts}  # noqa: SLF001 - not public: only this command needs it
+        learning, digesting = cast("Extracting", parts.pop("remembered")), cast("Digesting", parts.pop("summarised"))
+        workers = Workers(
+            dsn, WorkerParts(learning, digesting, tuple(parts.values())), memory.loops, concurrency=concurrency
+        )
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, workers.stop)
+        say(f"working, up to {counted(concurrency, 'job')} at a time; stop with Ctrl+C")
+        await workers.run()
+        return workers.done

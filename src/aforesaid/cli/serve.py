@@ -1,21 +1,52 @@
-"""`aforesaid serve`: serve the memory over HTTP."""
+"""Commands that run until they are stopped: the server, MCP, bots, the chat in the terminal."""
 
 from __future__ import annotations
 
+import io
+import os
 import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
-from typing import Annotated, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
 
+import anyio
 import typer
+from rich.text import Text
 
 import aforesaid
-from aforesaid.cli.log_output import LogLevel, write_log
-from aforesaid.cli.options import Profile, Store, announce_new_folder
-from aforesaid.cli.output import say
+from aforesaid.assistant import SYSTEM, Assistant, File
+from aforesaid.assistant.brain import SYSTEM
+from aforesaid.cli.options import (
+    ME,
+    Chat,
+    LogLevel,
+    Profile,
+    Session,
+    Space,
+    Store,
+    Thread,
+    UserOption,
+    announce_new_folder,
+    complain,
+    console,
+    harmless,
+    message_line,
+    must_exist,
+    say,
+    write_log,
+)
+from aforesaid.domain.message import Message
+from aforesaid.domain.scope import DEFAULT_SPACE
 from aforesaid.errors import InvalidInput
 from aforesaid.extras import how_to_install
 from aforesaid.models.embed import embedder_of_a_server
 from aforesaid.settings import Settings, load_settings
+
+if TYPE_CHECKING:
+    from aforesaid.bots import Platform
+
 
 _INSTALL: Final = f"the server is not installed; {how_to_install('server')}"
 
@@ -92,3 +123,257 @@ def needs_server() -> None:
         import uvicorn  # noqa: F401, PLC0415
     except ImportError as error:
         raise InvalidInput(f"{_INSTALL} (missing: {error.name})") from None
+
+
+_INSTALL_MCP: Final = f"MCP is not installed; {how_to_install('mcp')}"
+
+
+def mcp(
+    store: Store = None,
+    user: UserOption = ME,
+    space: Space = DEFAULT_SPACE,
+    everybody: Annotated[
+        bool, typer.Option("--everybody", help="Let the agent choose the user in every call; --user is ignored.")
+    ] = False,
+    read_only: Annotated[
+        bool, typer.Option("--read-only", help="Give the agent no tools that change anything.")
+    ] = False,
+    profile: Profile = None,
+) -> None:
+    """Serve the memory to an agent over MCP, on standard input and output. Agents start this command themselves.
+
+    Example, for an agent's configuration file:
+
+        {"command": "aforesaid", "args": ["mcp", "--user", "ann"]}
+    """
+    try:
+        import mcp as installed  # noqa: F401, PLC0415
+    except ImportError as error:
+        raise InvalidInput(f"{_INSTALL_MCP} (missing: {error.name})") from None
+    write_log("warning")
+    if read_only:
+        must_exist(store)
+    else:
+        announce_new_folder(store)
+    anyio.run(_serve_mcp, store, space, None if everybody else user, read_only, profile)
+
+
+async def _serve_mcp(store: str | None, space: str, user: str | None, read_only: bool, profile: str | None) -> None:
+    from aforesaid.server.auth import Credential  # noqa: PLC0415 - an extra
+    from aforesaid.server.mcp import build  # noqa: PLC0415
+
+    who = Credential("mcp", "an agent", "reader" if read_only else "app", space, user)
+    settings = load_settings()
+    async with aforesaid.connect(store, profile=profile, settings=settings) as memory:
+        await build(memory, lambda _: who, settings.server.mcp_tokens).run_stdio_async()
+
+
+commands = typer.Typer(no_args_is_help=True, help="Run a bot with memory on a chat platform. Stop it with Ctrl+C.")
+
+
+@commands.command()
+def telegram(store: Store = None, profile: Profile = None, log_level: LogLevel = "warning") -> None:
+    """Run a bot on Telegram. The token comes from bots.telegram.token or AFORESAID_BOTS__TELEGRAM__TOKEN.
+
+    Exits with 1 when Telegram refuses the token. Example:
+
+        AFORESAID_BOTS__TELEGRAM__TOKEN=… aforesaid bot telegram
+    """
+
+    def make(settings: Settings) -> Platform:
+        with needs("telegram", "aiogram"):
+            from aforesaid.bots.telegram import Telegram  # noqa: PLC0415 - an extra
+
+        return Telegram(settings.bots.telegram, called=called(settings))
+
+    run_bot(make, store, profile, log_level)
+
+
+@commands.command()
+def mumble(store: Store = None, profile: Profile = None, log_level: LogLevel = "warning") -> None:
+    """Run a bot on Mumble, in text and voice. The server comes from bots.mumble.host or AFORESAID_BOTS__MUMBLE__HOST.
+
+    Exits with 1 when the server refuses the bot. Example:
+
+        AFORESAID_BOTS__MUMBLE__HOST=localhost aforesaid bot mumble
+    """
+
+    def make(settings: Settings) -> Platform:
+        from aforesaid.bots.mumble import Mumble  # noqa: PLC0415 - only this command needs it
+        from aforesaid.models.speech import open_speech  # noqa: PLC0415
+
+        speaks = settings.speech.hear or settings.speech.speak
+        return Mumble(settings.bots.mumble, open_speech(settings) if speaks else None, called=called(settings))
+
+    run_bot(make, store, profile, log_level)
+
+
+@commands.command()
+def discord(store: Store = None, profile: Profile = None, log_level: LogLevel = "warning") -> None:
+    """Run a bot on Discord. The token comes from bots.discord.token or AFORESAID_BOTS__DISCORD__TOKEN.
+
+    Exits with 1 when Discord refuses the token. Example:
+
+        AFORESAID_BOTS__DISCORD__TOKEN=… aforesaid bot discord --profile community
+    """
+
+    def make(settings: Settings) -> Platform:
+        with needs("discord", "discord"):
+            from aforesaid.bots.discord import Discord  # noqa: PLC0415 - an extra
+
+        return Discord(settings.bots.discord, called=called(settings))
+
+    run_bot(make, store, profile, log_level)
+
+
+def run_bot(make: Callable[[Settings], Platform], store: str | None, profile: str | None, log_level: str) -> None:
+    """Run a platform's bot until the process receives SIGINT or SIGTERM."""
+    write_log(log_level)
+    announce_new_folder(store)
+    anyio.run(_run, make, store, profile)
+
+
+def called(settings: Settings) -> tuple[str, ...]:
+    """Return the names that people call the bot by, other than its account's name."""
+    return () if settings.bots.name is None else (settings.bots.name,)
+
+
+async def _run(make: Callable[[Settings], Platform], store: str | None, profile: str | None) -> None:
+    from aforesaid.bots import BotSession, run  # noqa: PLC0415 - only bots need it
+
+    settings = load_settings()
+    platform = make(settings)
+    try:
+        async with aforesaid.connect(store, profile=profile, settings=settings) as memory:
+            session = BotSession(memory, platform, assistant=Assistant(memory, system=settings.bots.system or SYSTEM))
+            if memory.models is None or not memory.models.has("chat"):
+                say("no model is configured: the bot stores, finds and reminds, but does not write replies of its own")
+            await run(memory, platform, session=session, ready=_print_ready)
+    finally:
+        await platform.close()
+    say("stopped; every message is stored")
+
+
+def _print_ready(name: str) -> None:
+    sys.stdout.write(f"{name} is ready. Stop it with Ctrl+C.\n")
+    sys.stdout.flush()
+
+
+@contextmanager
+def needs(extra: str, package: str) -> Iterator[None]:
+    """Say how to install a platform's library when it is missing."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] not in {package, "aiohttp"}:
+            raise
+        raise InvalidInput(f"the {extra} bot needs {package}; {how_to_install(extra)}") from None
+
+
+_SHOWN = 6
+"""Number of earlier messages printed at the start."""
+_HISTORY_LINES = 200
+"""Number of earlier messages that the arrow keys bring back."""
+
+
+def chat(
+    store: Store = None,
+    user: UserOption = ME,
+    profile: Profile = None,
+    system: Annotated[
+        str, typer.Option("--system", help="The system prompt. Example: --system 'You are Rex.'")
+    ] = SYSTEM,
+    space: Space = DEFAULT_SPACE,
+    thread: Thread = None,
+    chat: Chat = None,
+    session: Session = None,
+) -> None:
+    """Chat in the terminal, with memory. End with /quit or Ctrl+D.
+
+    /help lists the commands. Without a model it notes what you say, and answers questions with what it remembers.
+    Example:
+        aforesaid chat --user ann
+    """
+    if isinstance(sys.stdin, io.TextIOWrapper):
+        sys.stdin.reconfigure(errors="replace")
+    announce_new_folder(store)
+    anyio.run(_talk, store, profile, system, (user, space, thread, chat, session))
+
+
+async def _talk(
+    store: str | None, profile: str | None, system: str, place: tuple[str, str, str | None, str | None, str | None]
+) -> None:
+    user, space, thread, chat, session = place
+    async with aforesaid.connect(store, profile=profile) as memory:
+        ann = memory.user(user, space=space, thread=thread, chat=chat, session=session)
+        said = await ann.history(_HISTORY_LINES)
+        _recall_lines(said)
+        for message in said[-_SHOWN:]:
+            say(message_line(message))
+        say(Text("/help lists the commands, /quit ends the chat.", style="dim"))
+        assistant = Assistant(memory, system=system)
+        while (text := await anyio.to_thread.run_sync(_read, abandon_on_cancel=True)) is not None:
+            if text.strip() in {"/quit", "/exit"}:
+                break
+            if text.strip():
+                try:
+                    await _answer(assistant, ann, text)
+                except InvalidInput as error:
+                    # A line that cannot be stored does not end the chat.
+                    complain(str(error))
+
+
+async def _answer(assistant: Assistant, user: aforesaid.UserMemory, text: str) -> None:
+    """Answer a line."""
+    answer = await assistant.command(user, text)
+    if answer is not None:
+        say(harmless(answer.text))
+        if answer.file is not None:
+            say(f"wrote {harmless(str(await anyio.to_thread.run_sync(_save, answer.file)))}")
+        if answer.buttons:
+            say(Text("  ".join(f"[{button.word}] {button.label}" for button in answer.buttons), style="cyan"))
+        return
+    out = console()
+    async for piece in assistant.reply(user, text):
+        out.print(harmless(piece), end="")
+        out.file.flush()
+    out.print()
+
+
+def _save(file: File) -> Path:
+    """Write a file to the current folder, under a name that is free; return its path."""
+    wanted, number = Path(file.name), 1
+    path = Path.cwd() / wanted.name
+    while path.exists():
+        number += 1
+        path = path.with_name(f"{wanted.stem}-{number}{wanted.suffix}")
+    try:
+        # Readable by its owner only, because it contains messages.
+        handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+        with os.fdopen(handle, "wb") as out:
+            out.write(file.content)
+    except OSError as error:
+        raise InvalidInput(f"the file {path} could not be written: {error.strerror}") from None
+    return path
+
+
+def _recall_lines(said: Sequence[Message]) -> None:
+    """Fill the line editor's history with the user's earlier messages, where the terminal has one."""
+    try:
+        import readline  # noqa: PLC0415 - not on every platform
+    except ImportError:
+        return
+    for message in said:
+        if message.role == "user" and "\n" not in message.text:
+            readline.add_history(message.text)
+
+
+def _read() -> str | None:
+    """Read a line; None at the end of the input."""
+    if sys.stdin.isatty():
+        try:
+            return input("> ")
+        except EOFError:
+            return None
+    line = sys.stdin.readline()
+    return line.rstrip("\n") if line else None

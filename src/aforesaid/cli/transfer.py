@@ -14,10 +14,23 @@ from rich.table import Column, Table
 from rich.text import Text
 
 import aforesaid
-from aforesaid.cli.keys import note_keys_left_behind, note_keys_of
-from aforesaid.cli.known_users import data_of, must_know
-from aforesaid.cli.options import AsJson, Space, Store, announce_new_folder, must_exist, store_path
-from aforesaid.cli.output import console, harmless, inform, print_json, progress_bar, say
+from aforesaid.cli.config import note_keys_left_behind, note_keys_of
+from aforesaid.cli.options import (
+    AsJson,
+    Space,
+    Store,
+    announce_new_folder,
+    console,
+    data_of,
+    harmless,
+    inform,
+    must_exist,
+    must_know,
+    print_json,
+    progress_bar,
+    say,
+    store_path,
+)
 from aforesaid.domain.checks import ExportFormat, counted
 from aforesaid.domain.report import User
 from aforesaid.domain.scope import DEFAULT_SPACE
