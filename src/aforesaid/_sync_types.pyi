@@ -38,7 +38,7 @@ from aforesaid.facts.people import KnownPerson
 from aforesaid.front.handle import ReceiptKeeper
 from aforesaid.models.chat import Chat
 from aforesaid.portability.exporting import Exported
-from aforesaid.portability.import_report import Loaded
+from aforesaid.portability.importing import Loaded
 from aforesaid.profiles import Profile
 from aforesaid.recall import Arms, RecallQueue
 from aforesaid.store import Progress, Store

@@ -90,7 +90,7 @@ async def test_an_empty_file_says_so(tmp_path: Path, content: str, format_: str)
 
 async def test_messages_that_do_not_fit_in_memory_are_sorted_all_the_same() -> None:
     from aforesaid.portability.import_items import ImportedMessage  # noqa: PLC0415
-    from aforesaid.portability.time_order import TimeOrder  # noqa: PLC0415
+    from aforesaid.portability.reader_helpers import TimeOrder  # noqa: PLC0415
 
     start = datetime(2026, 3, 1, tzinfo=UTC)
     order = TimeOrder(run_messages=7)

@@ -13,7 +13,7 @@ import pytest
 
 import aforesaid
 from aforesaid.errors import InvalidInput, StoreRefused
-from aforesaid.portability.repairing import repair
+from aforesaid.portability.migrating import repair
 from aforesaid.store.sqlite.encryption import KEY, KEY_FILE
 
 CACHE = Path(__file__).parent.parent.parent / ".cache" / "apsw-sqlite3mc"
@@ -33,7 +33,7 @@ with aforesaid.open(sys.argv[1], embedder="none") as memory:
 """
 REPAIR = """
 import asyncio, sys
-from aforesaid.portability.repairing import repair
+from aforesaid.portability.migrating import repair
 print(asyncio.run(repair(sys.argv[1])).needed)
 """
 PURGE = """

@@ -16,11 +16,9 @@ import pytest
 import aforesaid
 from aforesaid.domain.transfer import Row
 from aforesaid.errors import InvalidInput, NotFound, StoreFull
-from aforesaid.portability.attachment_copy import AttachmentCopy
-from aforesaid.portability.exporting import export
-from aforesaid.portability.file_streams import writing
-from aforesaid.portability.import_report import Loaded
-from aforesaid.portability.importing import ImportOptions, Loader
+from aforesaid.portability.exporting import AttachmentCopy, export
+from aforesaid.portability.importing import ImportOptions, Loaded, Loader
+from aforesaid.portability.input_files import writing
 from aforesaid.portability.migrating import migrate
 from aforesaid.portability.row_codec import decode, encode
 from aforesaid.store import Store, open_store, questions
@@ -323,7 +321,7 @@ async def test_an_export_takes_messages_back_that_were_loaded_before(location: s
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from aforesaid.portability.file_streams import writing
+from aforesaid.portability.input_files import writing
 from aforesaid.store.unfinished import unfinished
 
 with unfinished(Path(sys.argv[2]), folder=True) as folder, writing(Path(sys.argv[1])) as out:

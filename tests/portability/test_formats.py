@@ -16,8 +16,7 @@ import aforesaid
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import InvalidInput
 from aforesaid.portability.import_items import ReadOptions
-from aforesaid.portability.import_report import Loaded
-from aforesaid.portability.importing import ImportOptions, Loader
+from aforesaid.portability.importing import ImportOptions, Loaded, Loader
 from aforesaid.portability.json_stream import CHUNK, Damaged, JsonStream
 from aforesaid.store import Store, open_store, questions
 

@@ -14,10 +14,9 @@ from markdown_it import MarkdownIt
 
 import aforesaid
 from aforesaid.errors import InvalidInput, StoreFull
-from aforesaid.portability import markdown_text, time_order
-from aforesaid.portability.exporting import export
-from aforesaid.portability.named_files import NamedFiles, safe_file_name
-from aforesaid.portability.readable import export_readable
+from aforesaid.portability import exporting, reader_helpers
+from aforesaid.portability.exporting import export, export_readable
+from aforesaid.portability.reader_helpers import NamedFiles, safe_file_name
 from aforesaid.store import Store
 from aforesaid.store.attachments import Attachments
 from filling import ANN, fill_with_everything
@@ -71,7 +70,7 @@ async def test_it_has_nothing_of_other_users_and_other_spaces(store: Store, tmp_
 async def test_messages_are_in_the_order_of_time_and_in_the_zone_of_the_user(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(time_order.TimeSort.__init__, "__defaults__", (3,))  # runs go to a file
+    monkeypatch.setattr(reader_helpers.TimeSort.__init__, "__defaults__", (3,))  # runs go to a file
     async with aforesaid.connect(tmp_path / "memory.db", embedder="none") as memory:
         ann = memory.user("ann")
         await ann.set("time_zone", "Asia/Tokyo")
@@ -169,7 +168,9 @@ def test_it_is_of_one_user_and_has_no_vectors(tmp_path: Path) -> None:
     assert "## What is known\n\nNothing.\n" in (tmp_path / "ann.md").read_text("utf-8")
 
 
-@pytest.mark.parametrize("fails", ["aforesaid.portability.named_files._put", "aforesaid.portability.readable.lines"])
+@pytest.mark.parametrize(
+    "fails", ["aforesaid.portability.reader_helpers._put", "aforesaid.portability.exporting.lines"]
+)
 async def test_one_that_fails_leaves_nothing_behind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: str
 ) -> None:
@@ -242,7 +243,7 @@ def test_the_name_of_an_attachment_cannot_lead_elsewhere(tmp_path: Path) -> None
 
 @given(st.text(alphabet=st.sampled_from("a1 \t\n\r#>+-=*_`~[]()<>!&;:|\\.\u2028\x0b\x85"), max_size=40))
 def test_no_text_becomes_anything_but_a_paragraph(text: str) -> None:
-    html = parsed(f"- **ann**: {markdown_text.lines(text, '  ')}\n- **bob**: end\n")
+    html = parsed(f"- **ann**: {exporting.lines(text, '  ')}\n- **bob**: end\n")
     allowed = ("<ul>", "<li>", "<p>", "<strong>", "<br />")
     for tag in allowed:
         html = html.replace(tag, "").replace(tag.replace("<", "</"), "")

@@ -201,7 +201,7 @@ SYSTEM_LINES = {
 
 
 def test_every_language_is_tested() -> None:
-    from aforesaid.portability.formats.whatsapp_phrases import LANGUAGES  # noqa: PLC0415 - the others need it not
+    from aforesaid.portability.formats.whatsapp import LANGUAGES  # noqa: PLC0415 - the others need it not
 
     assert tuple(SYSTEM_LINES) == LANGUAGES
 

@@ -16,7 +16,7 @@ import pytest
 
 from aforesaid.domain.change import PutSetting
 from aforesaid.domain.memory import AddMemory, ChangeMemory, MemoryDraft
-from aforesaid.portability.repairing import repair
+from aforesaid.portability.migrating import repair
 from aforesaid.store import Store, open_store
 from aforesaid.store.checksums import POSTGRES, SQLITE
 from filling import ANN, BOB, fill_with_everything

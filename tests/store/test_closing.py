@@ -10,7 +10,7 @@ import pytest
 
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import StoreFailed
-from aforesaid.portability.repairing import repair
+from aforesaid.portability.migrating import repair
 from aforesaid.store import open_store, questions
 from aforesaid.store.failover import Failover
 from aforesaid.store.failover.fallback import FIRST, Fallback

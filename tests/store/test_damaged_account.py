@@ -16,7 +16,7 @@ from aforesaid.cli import app
 from aforesaid.domain.report import Component
 from aforesaid.domain.scope import Scope
 from aforesaid.memory import Memory, UserMemory
-from aforesaid.portability.repairing import repair
+from aforesaid.portability.migrating import repair
 from aforesaid.store import open_store, questions, restore_store
 
 pytestmark = pytest.mark.req("G10", "C8")

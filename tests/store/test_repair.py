@@ -21,8 +21,8 @@ from aforesaid.domain.change import PutFacts, PutSetting
 from aforesaid.domain.memory import AddMemory, MemoryDraft
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import InvalidInput, StoreBusy, StoreDamaged
-from aforesaid.portability import repairing
-from aforesaid.portability.repairing import repair
+from aforesaid.portability import migrating
+from aforesaid.portability.migrating import repair
 from aforesaid.store import Store, open_store, questions
 from making import add, archive
 
@@ -109,14 +109,14 @@ async def test_the_event_loop_goes_on_during_a_repair(
 ) -> None:
     await fill_with_everything(place)
     damage(tmp_path, place.partition(":")[0], b"message number 77")
-    loop, went_on, slow = asyncio.get_running_loop(), threading.Event(), getattr(repairing, step)
+    loop, went_on, slow = asyncio.get_running_loop(), threading.Event(), getattr(migrating, step)
 
     def waiting(*given: object, **options: object) -> object:
         loop.call_soon_threadsafe(went_on.set)
         assert went_on.wait(60), "the event loop stands still"
         return slow(*given, **options)
 
-    monkeypatch.setattr(repairing, step, waiting)
+    monkeypatch.setattr(migrating, step, waiting)
     assert (await repair(place)).verification.ok
 
 

@@ -12,7 +12,7 @@ import pytest
 from aforesaid.domain.change import PutFacts
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Scope
-from aforesaid.portability.repairing import repair
+from aforesaid.portability.migrating import repair
 from aforesaid.store import Store, open_store, questions
 from aforesaid.store.journalled import JournalledStore
 from making import add, archive

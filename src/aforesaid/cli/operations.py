@@ -52,7 +52,7 @@ from aforesaid.domain.scope import DEFAULT_SPACE
 from aforesaid.domain.summary import Summary, SummaryKind
 from aforesaid.errors import InvalidInput
 from aforesaid.portability import list_counts
-from aforesaid.portability.repairing import repair
+from aforesaid.portability.migrating import repair
 from aforesaid.settings import Settings, load_settings
 from aforesaid.store import locate, restore_store
 from aforesaid.upkeep import Digesting, Extracting

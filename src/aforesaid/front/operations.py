@@ -26,7 +26,7 @@ from aforesaid.upkeep import UpkeepReport
 
 if TYPE_CHECKING:
     from aforesaid.portability.exporting import Exported
-    from aforesaid.portability.import_report import Loaded
+    from aforesaid.portability.importing import Loaded
 
 
 MOST_DAYS = 366
@@ -231,7 +231,7 @@ class MemoryTransfer(MemoryHandle):
         bytes_from = self._services.attachments if attachments else None
         if readable and scope is not None:
             from aforesaid.facts import zone_of  # noqa: PLC0415
-            from aforesaid.portability.readable import export_readable  # noqa: PLC0415
+            from aforesaid.portability.exporting import export_readable  # noqa: PLC0415
 
             zone = await zone_of(self._services.store, self._services.profile, scope)
             return await export_readable(self._services.store, target, bytes_from, scope, zone, progress)

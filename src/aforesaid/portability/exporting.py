@@ -1,29 +1,91 @@
-"""Export everything to one JSON Lines file, and the bytes of attachments to a folder beside it."""
+"""Exports a memory: rows, attachments, and copies that people can read."""
 
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import sys
+import tempfile
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, tzinfo
 from hashlib import blake2b
+from itertools import islice
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import IO, Any, Final, cast
+from urllib.parse import quote
 
 from aforesaid.background import to_the_end
-from aforesaid.domain.checks import moment, now
+from aforesaid.domain.checks import Kind, counted, moment, now, to_zone
+from aforesaid.domain.details import Part, text_of_parts
+from aforesaid.domain.memory import Event, Facts, MemoryRecord
 from aforesaid.domain.message import Message
-from aforesaid.domain.scope import Scope
-from aforesaid.domain.transfer import DayRow, MemoryRow, Row, SessionRow, SuccessorRow, SummaryRow, VectorOf
-from aforesaid.portability.attachment_copy import AttachmentCopy, attachments_named_by
-from aforesaid.portability.file_streams import STREAM, writing
+from aforesaid.domain.scope import Scope, chat_name, direct_thread
+from aforesaid.domain.transfer import (
+    DayRow,
+    ForgottenRow,
+    MemoryRow,
+    Row,
+    SessionRow,
+    SettingRow,
+    SuccessorRow,
+    SummaryRow,
+    VectorOf,
+)
+from aforesaid.errors import NotFound, StoreDamaged
+from aforesaid.portability.input_files import STREAM, writing
+from aforesaid.portability.reader_helpers import NamedFiles, TimeSort
 from aforesaid.portability.row_codec import encode
-from aforesaid.portability.row_importer import NAMES
+from aforesaid.portability.row_importer import NAMES, list_counts
 from aforesaid.store import Progress, Store, questions
 from aforesaid.store.attachments import Attachments, folder_of
+
+
+def attachments_named_by(rows: Iterable[Row]) -> Iterator[str]:
+    """Yield the hashes of the attachments that messages among the rows name."""
+    for row in rows:
+        if isinstance(row, Message) and row.details is not None:
+            yield from (part.hash for part in row.parts if part.hash is not None)
+
+
+class AttachmentCopy:
+    """Copies the bytes of attachments from one store to another, one by one."""
+
+    def __init__(self, sources: Sequence[Attachments], target: Attachments) -> None:
+        """Copy from the first of the sources that has them."""
+        self._sources = sources
+        self._target = target
+
+    def check(self, hashes: Iterable[str]) -> None:
+        """Raise StoreRefused if there are bytes to copy and the target cannot store any."""
+        if any(self._source(name) is not None for name in hashes):
+            self._target.refuse()
+
+    async def copy(self, hashes: Iterable[str]) -> tuple[int, tuple[str, ...]]:
+        """Copy bytes by their hashes; return how many are new, and the hashes of those that could not be read."""
+        new = 0
+        lost: list[str] = []
+        for name in sorted(hashes):
+            source = self._source(name)
+            try:
+                if source is None:
+                    lost.append(name)
+                elif source.folder is None or source.folder != self._target.folder:
+                    new += await self._target.put(name, await source.read(name))
+            except (StoreDamaged, NotFound):
+                lost.append(name)
+        return new, tuple(lost)
+
+    def missing(self, hashes: Iterable[str]) -> tuple[str, ...]:
+        """Return the hashes of those that no source has."""
+        return tuple(name for name in sorted(hashes) if self._source(name) is None)
+
+    def _source(self, name: str) -> Attachments | None:
+        return next((each for each in self._sources if each.has(name)), None)
+
 
 VERSION: Final = 1
 _as_json: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
@@ -161,3 +223,323 @@ async def _copy_attachments(source: Attachments | None, path: Path, hashes: set[
             await to_the_end(shutil.rmtree, folder, ignore_errors=True)
         raise
     return len(hashes) - len(missing), missing
+
+
+_INLINE: Final = re.compile(
+    r"""
+    \\(?=[!-/:-@\[-`{-~]|$)         # a backslash that would escape something, or break the line
+    | [`*\[\]~]                     # code, emphasis, links and images, struck-out text
+    | (?<![^\W_])_ | _(?![^\W_])    # emphasis, but not the underscore of snake_case
+    | <(?=[A-Za-z/!?])              # HTML
+    | &(?=\#?\w+;)                  # entities
+    """,
+    re.VERBOSE,
+)
+_BLOCK_START: Final = frozenset("#>+=|:-")
+"""Characters that make the line which they start a heading, a quote, a list, a rule or a table."""
+_NUMBER: Final = re.compile(r"(\d{1,9})(?=[.)])")
+"""The start of a numbered list."""
+_HIDDEN: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+"""Control characters, and those that change the direction in which the rest of a line is shown."""
+_NO_BREAK_SPACE: Final = "\u00a0"
+_LINE_BREAK: Final = "  \n"
+
+
+def inline(text: str) -> str:
+    """Return a text as one line, to be used within a line."""
+    return _escaped(" ".join(text.split()))
+
+
+def lines(text: str, indent: str) -> str:
+    """Return a text of any number of lines, each after the first with an indent, each with its line break."""
+    shown = [_line(line) for line in text.splitlines()]
+    while shown and not shown[-1]:
+        shown.pop()
+    joined = ""
+    for number, line in enumerate(shown):
+        if number:
+            # An empty line ends a paragraph already; a break would be shown as one line more.
+            joined += f"{_LINE_BREAK if line and shown[number - 1] else chr(10)}{indent if line else ''}"
+        joined += line
+    return joined
+
+
+def _line(line: str) -> str:
+    text = line.strip()
+    width = len(line.expandtabs(4)) - len(line.expandtabs(4).lstrip())
+    escaped = f"\\{_escaped(text)}" if text[:1] in _BLOCK_START else _escaped(text)
+    if found := _NUMBER.match(text):
+        escaped = f"{found[1]}\\{escaped[found.end() :]}"
+    # Spaces at the start of a line would make it code, which shows backslashes.
+    return f"{_NO_BREAK_SPACE * width}{escaped}" if text else ""
+
+
+def _escaped(text: str) -> str:
+    return _HIDDEN.sub(lambda found: f"\\<U+{ord(found[0]):04X}>", _INLINE.sub(r"\\\g<0>", text))
+
+
+_KINDS: Final[Mapping[Kind, str]] = {
+    "fact": "Facts",
+    "preference": "Preferences",
+    "relationship": "People",
+    "event": "Events",
+    "schedule": "Appointments",
+    "task": "Tasks",
+    "reminder": "Reminders",
+    "instruction": "Standing requests",
+}
+_NOT_IN_USE: Final = "Not in use"
+_FORGOTTEN: Final = "Requests to forget"
+_KNOWN: Final = (*_KINDS.values(), _NOT_IN_USE, _FORGOTTEN)
+"""The sections of what is known, in order."""
+_SUMMARIES: Final = "Summaries"
+_SETTINGS: Final = "Settings"
+_WRITTEN: Final = frozenset({"message", "memory", "facts", "forgotten", "summary", "setting"})
+"""The kinds of rows that the file has; the others are counted."""
+_PAGE: Final = 200
+"""Messages written at a time."""
+_IN_MEMORY: Final = 1_000_000
+"""Bytes of a section that are kept in memory; more go to a temporary file."""
+_INDENT: Final = "  "
+_BREAK: Final = f"  \n{_INDENT}"
+"""A line break within an item of a list."""
+
+
+async def export_readable(
+    store: Store,
+    path: Path,
+    attachments: Attachments | None,
+    scope: Scope,
+    zone: tzinfo,
+    progress: Progress | None = None,
+) -> Exported:
+    """Write what is stored about a user to a new Markdown file, with times in a time zone. The store can be in use.
+
+    Attachments are written to a folder beside the file, which has its name with `.attachments`, under their own names;
+    standard output has none. Messages are sorted by time in bounded memory.
+    """
+    files = NamedFiles(attachments, None if path == STREAM else folder_of(path))
+    collected = _Collected(scope, zone)
+    try:
+        size = await _write(collected, store, path, files, progress)
+    except BaseException:
+        await to_the_end(files.discard)
+        raise
+    finally:
+        collected.close()
+    rows = {kind: count for kind, count in collected.rows.items() if kind in _WRITTEN}
+    return Exported(path, rows, size, files.written, files.missing)
+
+
+async def _write(collected: _Collected, store: Store, path: Path, files: NamedFiles, progress: Progress | None) -> int:
+    """Write the file, and the folder beside it; return the size of the file before compression."""
+    stack = ExitStack()
+    try:
+        out = _Output(await to_the_end(stack.enter_context, writing(path)))
+        await _collect(collected, store, progress)
+        await to_the_end(collected.write_head, out)
+        await _write_messages(collected, out, files, folder_of(path).name, progress)
+        await to_the_end(files.finish)
+    except BaseException:
+        stack.__exit__(*sys.exc_info())
+        raise
+    await to_the_end(stack.close)
+    return out.bytes
+
+
+async def _collect(collected: _Collected, store: Store, progress: Progress | None) -> None:
+    total = (await store.read(questions.Totals())).messages
+    async for page in store.dump():
+        await to_the_end(collected.add, page)
+        if progress is not None:
+            done = collected.rows["message"]
+            progress("reading messages", done, max(total, done))
+
+
+async def _write_messages(
+    collected: _Collected, out: _Output, files: NamedFiles, folder: str, progress: Progress | None
+) -> None:
+    """Write messages by day, and their attachments to files."""
+    messages = collected.messages()
+    done = 0
+    while page := await to_the_end(lambda: list(islice(messages, _PAGE))):
+        links = [
+            [await _attached(part, files, folder) for part in message.parts if part.type != "text"] for message in page
+        ]
+        await to_the_end(collected.write_messages, out, page, links)
+        done += len(page)
+        if progress is not None:
+            progress("messages", done, collected.rows["message"])
+
+
+async def _attached(part: Part, files: NamedFiles, folder: str) -> str:
+    """Write the bytes of a part to a file; return the line that names it, as Markdown."""
+    written = await files.add(part)
+    called = inline(part.name or written or part.type)
+    caption = f": {inline(part.text)}" if part.text else ""
+    if written is not None:
+        return f"attached: [{called}]({quote(f'{folder}/{written}')}){caption}"
+    where = inline(part.url) if part.url is not None else "" if part.hash is None else "not in this copy"
+    return f"attached: {called}{f' ({where})' if where else ''}{caption}"
+
+
+class _Output:
+    """Writes text and counts its bytes."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream = stream
+        self.bytes = 0
+
+    def write(self, text: str) -> None:
+        self.bytes += self._stream.write(text.encode())
+
+    def copy(self, section: IO[bytes]) -> None:
+        self.bytes += section.tell()
+        section.seek(0)
+        shutil.copyfileobj(section, self._stream)
+
+
+class _Collected:
+    """The rows of a user as Markdown: messages sorted by time, all others by section."""
+
+    def __init__(self, scope: Scope, zone: tzinfo) -> None:
+        self.rows: Counter[str] = Counter()
+        """Number of rows by kind."""
+        self._scope = scope
+        self._is_theirs = RowsOfUser(scope)
+        self._zone = zone
+        self._now = datetime.now(UTC)
+        self._sorted = TimeSort()
+        self._facts: Facts | None = None
+        """The newest version."""
+        self._written_day = ""
+        """The day of the last message that was written."""
+        self._sections: dict[str, IO[bytes]] = {}
+
+    def close(self) -> None:
+        """Delete the temporary files."""
+        self._sorted.close()
+        for section in self._sections.values():
+            section.close()
+
+    def add(self, page: Sequence[Row]) -> None:
+        """Collect the rows of the user among those of a dump, which come in its order."""
+        for row in filter(self._is_theirs, page):
+            self.rows[NAMES[type(row)]] += 1
+            match row:
+                case Message():
+                    self._sorted.add(row.at, (row,), len(row.text) + len(row.details or ""))
+                case MemoryRow():
+                    self._add_memory(row)
+                case SummaryRow(summary=summary):
+                    days = f"{self.day(summary.began_at)} to {self.day(summary.ended_at)}"
+                    self._put(_SUMMARIES, summary.text, days, "" if summary.active else "replaced")
+                case Facts():
+                    self._facts = row
+                case ForgottenRow():
+                    self._put(_FORGOTTEN, row.words)
+                case SettingRow(setting=setting):
+                    self._put(_SETTINGS, f"{setting.key}: {setting.value}", f"since {self.day(setting.updated_at)}")
+                case _:
+                    pass  # rows without text: they are counted
+
+    def write_head(self, out: _Output) -> None:
+        """Write all that comes before the messages."""
+        user, space = inline(self._scope.user), inline(self._scope.space)
+        out.write(f"# What is stored about {user}\n\n")
+        out.write(f"User {user} in the space {space}, {self._minute(self._now)}. Times are in {self._zone}.\n")
+        others = {kind: count for kind, count in self.rows.items() if kind not in _WRITTEN}
+        if others:
+            out.write(f"\nThe export as JSON Lines also has: {list_counts(others)}.\n")
+        out.write("\n## What is known\n")
+        if self._facts is not None:
+            out.write(f"\n{lines(self._facts.text, '')} *(since {self.day(self._facts.updated_at)})*\n")
+        known = [each for each in _KNOWN if each in self._sections]
+        for section in known:
+            out.write(f"\n### {section}\n\n")
+            out.copy(self._sections[section])
+        if not known and self._facts is None:
+            out.write("\nNothing.\n")
+        for section in (_SUMMARIES, _SETTINGS):
+            if section in self._sections:
+                out.write(f"\n## {section}\n\n")
+                out.copy(self._sections[section])
+        out.write(f"\n## Messages\n\n{counted(self.rows['message'], 'message')}.\n")
+
+    def messages(self) -> Iterator[Message]:
+        """Return the messages by time."""
+        return (message for (message,) in self._sorted)
+
+    def write_messages(self, out: _Output, page: Sequence[Message], attached: Sequence[Sequence[str]]) -> None:
+        """Write messages below the headings of their days, each with lines that name its attachments."""
+        for message, links in zip(page, attached, strict=True):
+            if (day := self.day(message.at)) != self._written_day:
+                self._written_day = day
+                out.write(f"\n### {day}\n\n")
+            out.write(self._entry(message, links))
+
+    def _entry(self, message: Message, attached: Sequence[str]) -> str:
+        """Return a message as an item of a list."""
+        at = to_zone(message.at, self._zone)
+        who = f"{at:%H:%M} **{inline(message.name or message.author)}**"
+        if message.thread != direct_thread(message.user):
+            who = f"{who} in {inline(chat_name(message.thread))}"
+        if message.taken_back:
+            return f"- {who}: *taken back on {self._minute(message.stored_at)}*\n"
+        if message.replaced:
+            who = f"{who} *(edited or taken back later)*"
+        details = message.all_details
+        written = [part.text or "" for part in details.parts if part.type == "text"]
+        # A message without a text of its own has that of its parts, captions included.
+        texts = written if message.text == text_of_parts(details.parts) else [message.text, *written]
+        texts += [f"called {call.name}: {call.arguments}" for call in details.tool_calls]
+        if details.metadata:
+            texts.append(f"metadata: {json.dumps(details.metadata, ensure_ascii=False)}")
+        shown = [lines(text, _INDENT) for text in texts if text]
+        return f"- {who}: {_BREAK.join([*shown, *attached])}\n"
+
+    def day(self, at: datetime) -> str:
+        """Return the day of a time."""
+        return f"{to_zone(at, self._zone):%Y-%m-%d}"
+
+    def _minute(self, at: datetime) -> str:
+        return f"{to_zone(at, self._zone):%Y-%m-%d %H:%M}"
+
+    def _add_memory(self, row: MemoryRow) -> None:
+        memory = row.memory
+        in_use = memory.active and not memory.over_at(self._now)
+        earlier = dict.fromkeys(version.before.text for version in row.versions)
+        self._put(
+            _KINDS[memory.kind] if in_use else _NOT_IN_USE,
+            memory.text,
+            "" if in_use else f"{memory.kind}, {_why_unused(memory)}",
+            "" if memory.event is None else self._span(memory.event),
+            f"since {self.day(memory.valid_from)}",
+            "" if memory.valid_to is None else f"until {self.day(memory.valid_to)}",
+            "" if memory.expires_at is None else f"expires on {self.day(memory.expires_at)}",
+            "" if memory.remind_at is None else f"reminder for {self._minute(memory.remind_at)}",
+            "" if memory.about is None else f"about {memory.about}",
+            "" if memory.speaker == memory.user else f"said by {memory.speaker}",
+            *(f"earlier: {text}" for text in earlier if text != memory.text),
+        )
+
+    def _span(self, event: Event) -> str:
+        if event.timed:
+            return f"on {self._minute(event.start)}"
+        first, last = self.day(event.start), self.day(event.end - timedelta(microseconds=1))
+        return f"on {first}" if last <= first else f"from {first} to {last}"
+
+    def _put(self, section: str, text: str, *notes: str) -> None:
+        """Add an item to a section, with notes behind its text."""
+        if section not in self._sections:
+            spooled = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115 - closed by `close`
+            self._sections[section] = cast("IO[bytes]", spooled)
+        noted = "; ".join(inline(note) for note in notes if note)
+        self._sections[section].write(f"- {lines(text, _INDENT)}{f' *({noted})*' if noted else ''}\n".encode())
+
+
+def _why_unused(memory: MemoryRecord) -> str:
+    if memory.state == "quarantined":
+        return "waits for approval"
+    state = "expired" if memory.state == "active" else memory.state
+    return f"{state}: {memory.reason}" if memory.reason else state

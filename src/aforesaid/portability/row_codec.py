@@ -1,13 +1,14 @@
-"""Rows of a dump as JSON objects, and back: version 1 of the format that docs/reference/export-format.md describes."""
+"""Rows of an export as JSON, and back."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, fields
 from datetime import date, datetime, timedelta
-from typing import Any, Final, cast, get_args
+from typing import Any, Final, TypeVar, cast, get_args
 
+from aforesaid.domain import checks
 from aforesaid.domain.checks import Role, storable
 from aforesaid.domain.context_receipt import ContextReceipt, read_receipt, receipt_details
 from aforesaid.domain.details import canonical_details
@@ -27,7 +28,8 @@ from aforesaid.domain.memory import (
 )
 from aforesaid.domain.message import Message, message_id, sequence_number
 from aforesaid.domain.report import AuditEntry, Setting
-from aforesaid.domain.scope import Session
+from aforesaid.domain.scope import Scope, Session
+from aforesaid.domain.setting import EVERYBODY
 from aforesaid.domain.summary import Quality, Reach, Summary, summary_text
 from aforesaid.domain.transfer import (
     DayRow,
@@ -43,8 +45,147 @@ from aforesaid.domain.transfer import (
     draft_of,
 )
 from aforesaid.errors import InvalidInput, quoted
-from aforesaid.portability.json_fields import Fields, somebody
 from aforesaid.portability.row_importer import NAMES
+
+T = TypeVar("T")
+
+
+class Fields:
+    """The fields of one JSON object."""
+
+    def __init__(self, values: object, what: str = "the entry") -> None:
+        """Wrap an object. Raises InvalidInput if it is none."""
+        if not isinstance(values, dict):
+            raise InvalidInput(f"{what} must be an object, not {_kind(values)}")
+        self._values: Mapping[str, Any] = values
+
+    def has(self, name: str) -> bool:
+        """Return whether a field is there and is not null."""
+        return self._values.get(name) is not None
+
+    def raw(self, name: str) -> Any:  # noqa: ANN401 - whatever JSON holds
+        """Return a field as it is; None where it is missing."""
+        return self._values.get(name)
+
+    def raw_all(self) -> Mapping[str, Any]:
+        """Return all fields as they are."""
+        return self._values
+
+    def real(self, name: str) -> float:
+        """Return a number."""
+        return checks.number(self.needed(name), name)
+
+    def needed(self, name: str) -> Any:  # noqa: ANN401
+        """Return a field that must be there."""
+        if name not in self._values:
+            raise InvalidInput(f"{name} is missing")
+        return self._values[name]
+
+    def text(self, name: str) -> str:
+        """Return a string that every store can hold."""
+        return checks.storable(self.needed(name), name)
+
+    def optional_text(self, name: str) -> str | None:
+        """Return a text, or None."""
+        return self.text(name) if self.has(name) else None
+
+    def name(self, name: str) -> str:
+        """Return an id of a user, a thread, a space."""
+        return checks.identifier(self.needed(name), name)
+
+    def number(self, name: str, least: int = 0) -> int:
+        """Return a whole number."""
+        return checks.at_least(self.needed(name), least, name)
+
+    def optional_number(self, name: str, least: int = 0) -> int | None:
+        """Return a whole number, or None."""
+        return self.number(name, least) if self.has(name) else None
+
+    def flag(self, name: str) -> bool:
+        """Return true or false."""
+        value = self.needed(name)
+        if not isinstance(value, bool):
+            raise InvalidInput(f"{name} must be true or false, not {_kind(value)}")
+        return value
+
+    def moment(self, name: str) -> datetime:
+        """Return a time in ISO 8601 format with a time zone."""
+        return as_moment(self.needed(name), name)
+
+    def optional_moment(self, name: str) -> datetime | None:
+        """Return a time, or None."""
+        return self.moment(name) if self.has(name) else None
+
+    def day(self, name: str) -> date:
+        """Return a date in ISO 8601 format."""
+        try:
+            return date.fromisoformat(self.text(name))
+        except ValueError:
+            raise InvalidInput(f"{name} is not a day: {quoted(self.raw(name))}") from None
+
+    def word(self, name: str, known: Sequence[T]) -> T:
+        """Return one of the allowed values."""
+        value = self.needed(name)
+        for word in known:
+            if value == word:
+                return word
+        raise InvalidInput(f"{name} is {quoted(value)}; it must be one of {', '.join(map(str, known))}")
+
+    def numbers(self, name: str) -> tuple[int, ...]:
+        """Return a list of whole numbers."""
+        return tuple(checks.at_least(each, 1, name) for each in self.items(name))
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        """Return a list of texts."""
+        return tuple(checks.storable(each, name) for each in self.items(name))
+
+    def items(self, name: str) -> list[Any]:
+        """Return a list; an empty one where it is missing."""
+        value = self.raw(name)
+        if value is None:
+            return []
+        if not isinstance(value, list):
+            raise InvalidInput(f"{name} must be a list, not {_kind(value)}")
+        return value
+
+    def blob(self, name: str) -> bytes:
+        """Return bytes written as hexadecimal digits."""
+        try:
+            return bytes.fromhex(self.text(name))
+        except ValueError:
+            raise InvalidInput(f"{name} must be hexadecimal digits") from None
+
+    def seconds(self, name: str) -> timedelta:
+        """Return a duration in seconds."""
+        number = checks.number(self.needed(name), name)
+        try:
+            return timedelta(seconds=number)
+        except OverflowError:
+            raise InvalidInput(f"{name} is too long: {number}") from None
+
+
+def somebody(user: str, space: str, thread: str) -> Scope:
+    """Return the scope of an imported message. Raises InvalidInput for a reserved user id."""
+    if user == EVERYBODY:
+        raise InvalidInput(f"{EVERYBODY!r} cannot be a user id: it means all users of a space")
+    return Scope.of(user, space, thread)
+
+
+def as_moment(value: object, name: str) -> datetime:
+    """Return a time in ISO 8601 format with a time zone. Raises InvalidInput."""
+    if not isinstance(value, str):
+        raise InvalidInput(f"{name} must be a time in ISO form, not {_kind(value)}")
+    try:
+        moment = datetime.fromisoformat(value)
+    except ValueError:
+        raise InvalidInput(f"{name} is not a time in ISO form: {quoted(value[:40])}") from None
+    return checks.moment(checks.microseconds(moment, name))
+
+
+def _kind(value: object) -> str:
+    names = {dict: "an object", list: "a list", str: "a text", bool: "true or false", type(None): "null"}
+    return names.get(type(value), "a number")
+
 
 _REACHES: Final[tuple[Reach, ...]] = get_args(Reach)
 _ROLES: Final[tuple[Role, ...]] = get_args(Role)

@@ -1,18 +1,21 @@
-"""Store the rows of a dump in a store, and renumber their references."""
+"""Imports the rows of an export, under new numbers."""
 
 from __future__ import annotations
 
-from collections import Counter
+from bisect import bisect_right
+from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from typing import Final
+from dataclasses import replace
+from typing import Final, Literal, TypeAlias
 
 from aforesaid.domain.change import Withdraw
 from aforesaid.domain.checks import counted
-from aforesaid.domain.context_receipt import ContextReceipt
-from aforesaid.domain.memory import Facts
-from aforesaid.domain.message import Message
+from aforesaid.domain.context_receipt import ContextReceipt, renumbered
+from aforesaid.domain.details import with_reply_to
+from aforesaid.domain.memory import Facts, MemoryRecord
+from aforesaid.domain.message import Message, message_id, sequence_number
 from aforesaid.domain.report import AuditEntry
-from aforesaid.domain.scope import Scope
+from aforesaid.domain.scope import Scope, automatic_name, opening_message
 from aforesaid.domain.transfer import (
     DayRow,
     ForgottenRow,
@@ -28,10 +31,187 @@ from aforesaid.domain.transfer import (
     UserRow,
     VectorOf,
 )
-from aforesaid.errors import AforesaidError, StoreError
-from aforesaid.portability.renumbering import Kind, NumberRuns, Renumbering
+from aforesaid.errors import AforesaidError, NotFound, StoreError
 from aforesaid.store import Store
 from aforesaid.store.questions import MessagesByNumber
+
+Kind: TypeAlias = Literal["message", "summary", "memory"]
+
+
+class NumberRuns:
+    """A map from old to new numbers, stored as ranges with a constant offset: a few ranges for a million rows."""
+
+    def __init__(self) -> None:
+        self._starts: list[int] = []
+        self._ends: list[int] = []
+        self._offsets: list[int] = []
+
+    def add(self, old: int, new: int) -> None:
+        """Add a pair. Old numbers must increase."""
+        if self._starts and old <= self._ends[-1]:
+            return
+        if self._starts and new - old == self._offsets[-1]:
+            self._ends[-1] = old
+        else:
+            self._starts.append(old)
+            self._ends.append(old)
+            self._offsets.append(new - old)
+
+    def get(self, old: int) -> int | None:
+        """Return the new number, or None if the old one is unknown."""
+        place = bisect_right(self._starts, old) - 1
+        if place < 0 or old > self._ends[place]:
+            return None
+        return old + self._offsets[place]
+
+    def before(self, old: int) -> int:
+        """Return the new number of the last known old number up to this one, or 0."""
+        place = bisect_right(self._starts, old) - 1
+        return 0 if place < 0 else min(old, self._ends[place]) + self._offsets[place]
+
+    def span(self, first: int, last: int) -> tuple[int, int] | None:
+        """Return the lowest and the highest new number of a range of old numbers, or None if none of them is known."""
+        runs = zip(self._starts, self._ends, self._offsets, strict=True)
+        found = [
+            (max(first, start) + by, min(last, end) + by) for start, end, by in runs if start <= last and end >= first
+        ]
+        return (min(low for low, _ in found), max(high for _, high in found)) if found else None
+
+    def expected(self, old: int) -> int | None:
+        """Return the number that the next row will probably get; None if it cannot be predicted."""
+        if not self._starts:
+            return None
+        return max(self._ends[-1] + self._offsets[-1] + 1, old)
+
+    def mark(self) -> tuple[int, int]:
+        """Return a savepoint for `back_to`."""
+        return len(self._starts), self._ends[-1] if self._ends else 0
+
+    def back_to(self, mark: tuple[int, int]) -> None:
+        """Remove what was added since a savepoint."""
+        length, end = mark
+        for each in (self._starts, self._ends, self._offsets):
+            del each[length:]
+        if length:
+            self._ends[-1] = end
+
+
+class Renumbering:
+    """The number maps of one dump."""
+
+    def __init__(self) -> None:
+        self._runs: defaultdict[tuple[Kind, str], NumberRuns] = defaultdict(NumberRuns)
+        self.successors: list[SuccessorRow] = []
+        """Memories whose successor is not stored yet, with the successor's old number."""
+
+    def runs(self, kind: Kind, space: str) -> NumberRuns:
+        """Return the number map of a kind; stores may number each space separately."""
+        return self._runs[kind, space]
+
+    def translated(self, row: Row) -> Row:
+        """Return a row with its references renumbered. Raises NotFound for a reference to an unknown row."""
+        match row:
+            case Message():
+                return self._message(row)
+            case SessionRow():
+                name = self._session(row.session.space, row.session.id)
+                return row._replace(session=replace(row.session, id=name))
+            case SummaryRow():
+                return self._summary(row)
+            case MemoryRow():
+                return self._memory(row)
+            case ForgottenRow():
+                return row._replace(up_to=self.runs("message", row.space).before(row.up_to))
+            case UserRow():
+                return row._replace(extracted=self.runs("message", row.space).before(row.extracted))
+            case DayRow():
+                return row._replace(done_seq=self.runs("message", row.space).before(row.done_seq))
+            case ContextReceipt():
+                return self._receipt(row)
+            case VectorOf():
+                return row._replace(seq=self._need("message", row.space, row.seq))
+            case _:
+                return row
+
+    def _message(self, row: Message) -> Message:
+        if row.replaces is not None:
+            # A new version whose predecessor was skipped becomes a regular message.
+            row = replace(row, replaces=self.runs("message", row.space).get(row.replaces))
+        if row.details is not None and '"reply_to":"#' in row.details:
+            row = self._with_reply(row, row.details)
+        if opening_message(row.session) == row.seq:
+            return row
+        expected = self.runs("message", row.space).expected(row.seq) or row.seq
+        return replace(row, session=self._session(row.space, row.session, expected - row.seq))
+
+    def _with_reply(self, row: Message, details: str) -> Message:
+        """Return a message whose reply names the new number of the message that it answers, or none."""
+        answered = sequence_number(row.reply_to or "")
+        if answered is None:
+            return row
+        number = self.runs("message", row.space).get(answered)
+        return replace(row, details=with_reply_to(details, None if number is None else message_id(number, None)))
+
+    def _session(self, space: str, name: str, offset: int = 0) -> str:
+        """Return the session's name; an automatic name gets the new number of its first message."""
+        opened_by = opening_message(name)
+        if opened_by is None:
+            return name
+        # A session can be named after a later message, whose number can be predicted.
+        return automatic_name(self.runs("message", space).get(opened_by) or opened_by + offset)
+
+    def _summary(self, row: SummaryRow) -> SummaryRow:
+        old, space = row.summary, row.summary.space
+        # Views refer to ranges of the log, whose first or last message may have been deleted.
+        messages = self.runs("message", space)
+        first, last = messages.get(old.first) or messages.before(old.first) + 1, messages.before(old.last)
+        if span := messages.span(old.first, old.last):
+            # Messages that had been erased here come back with higher numbers than those after them.
+            first, last = min(first, span[0]), max(last, span[1])
+        new = replace(
+            old,
+            first=first,
+            last=last,
+            fresh=messages.get(old.fresh) or messages.before(old.fresh) + 1,
+            sources=tuple(sorted(self._need("summary", space, source) for source in old.sources)),
+            replaces=None if old.replaces is None else self._need("summary", space, old.replaces),
+        )
+        return SummaryRow(new, tuple(self._need("message", space, seq) for seq in row.messages))
+
+    def _memory(self, row: MemoryRow) -> MemoryRow:
+        space, messages = row.memory.space, self.runs("message", row.memory.space)
+        known = (messages.get(seq) for seq in row.memory.sources)
+        sources = tuple(seq for seq in known if seq is not None)
+        memory = replace(self._with_successor(row.memory), sources=sources)
+        versions = tuple(
+            replace(version, before=replace(self._with_successor(version.before), sources=sources))
+            for version in row.versions
+        )
+        for revision, before in enumerate([*(version.before for version in row.versions), row.memory], 1):
+            by = before.superseded_by
+            if by is not None and self.runs("memory", space).get(by) is None:
+                current = revision > len(row.versions)
+                self.successors.append(SuccessorRow(space, row.memory.id, None if current else revision, by))
+        return MemoryRow(memory, versions)
+
+    def _receipt(self, row: ContextReceipt) -> ContextReceipt:
+        """Return a receipt with new numbers. What was erased before has none: its old number may be another's here."""
+        kinds: tuple[Kind, ...] = ("message", "memory", "summary")
+        sections = renumbered(row.sections, {kind: self.runs(kind, row.space).get for kind in kinds})
+        reply = None if row.reply is None else self.runs("message", row.space).get(row.reply)
+        return replace(row, sections=sections, reply=reply)
+
+    def _with_successor(self, memory: MemoryRecord) -> MemoryRecord:
+        if memory.superseded_by is None:
+            return memory
+        return replace(memory, superseded_by=self.runs("memory", memory.space).get(memory.superseded_by))
+
+    def _need(self, kind: Kind, space: str, number: int) -> int:
+        here = self.runs(kind, space).get(number)
+        if here is None:
+            raise NotFound(f"it refers to {kind} {number}, which was not imported")
+        return here
+
 
 BATCH: Final = 1_000
 """Rows stored per change set."""

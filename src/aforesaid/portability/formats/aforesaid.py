@@ -12,7 +12,7 @@ from aforesaid.errors import InvalidInput
 from aforesaid.portability.exporting import VERSION
 from aforesaid.portability.import_items import ImportedRow, Item, Problem, ReadOptions
 from aforesaid.portability.input_files import Source
-from aforesaid.portability.json_lines import numbered_lines, parsed
+from aforesaid.portability.json_stream import numbered_lines, parsed
 from aforesaid.portability.row_codec import decode
 from aforesaid.portability.row_importer import NAMES
 

@@ -16,7 +16,6 @@ from aforesaid.domain.details import Part, ToolCall
 from aforesaid.errors import InvalidInput
 from aforesaid.portability.import_items import HIDDEN, NO_WORDS, REPLACED, ImportedMessage, Item, Problem, ReadOptions
 from aforesaid.portability.input_files import Source
-from aforesaid.portability.json_fields import Fields
 from aforesaid.portability.json_stream import JsonStream
 from aforesaid.portability.reader_helpers import (
     attachment,
@@ -32,6 +31,7 @@ from aforesaid.portability.reader_helpers import (
     until_damaged,
     with_address,
 )
+from aforesaid.portability.row_codec import Fields
 
 _ROLES: Final[dict[str, Role]] = {"user": "user", "assistant": "assistant", "tool": "tool"}
 _INSTRUCTIONS: Final = "user_editable_context"

@@ -19,10 +19,10 @@ from aforesaid.portability.import_items import (
     Item,
     ReadOptions,
     Skipped,
+    imported_memory,
+    numbered,
 )
-from aforesaid.portability.imported_memory import imported_memory, numbered
 from aforesaid.portability.input_files import Source
-from aforesaid.portability.json_fields import Fields
 from aforesaid.portability.json_stream import JsonStream
 from aforesaid.portability.reader_helpers import (
     any_moment,
@@ -38,6 +38,7 @@ from aforesaid.portability.reader_helpers import (
     shown_branch,
     until_damaged,
 )
+from aforesaid.portability.row_codec import Fields
 
 _UNSEEN_BLOCKS: Final = ("This block is not supported on your current device yet.",)
 """What stands in `text` for something that is only in `content`."""

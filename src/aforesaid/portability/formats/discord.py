@@ -10,7 +10,6 @@ from aforesaid.domain.details import Part
 from aforesaid.errors import InvalidInput
 from aforesaid.portability.import_items import NO_WORDS, NOTICE, ImportedMessage, Item, ReadOptions
 from aforesaid.portability.input_files import Source
-from aforesaid.portability.json_fields import Fields
 from aforesaid.portability.json_stream import JsonStream
 from aforesaid.portability.reader_helpers import (
     any_moment,
@@ -26,6 +25,7 @@ from aforesaid.portability.reader_helpers import (
     until_damaged,
     with_address,
 )
+from aforesaid.portability.row_codec import Fields
 
 _MESSAGES: Final = ("Default", "Reply", "ChatInputCommand", "ContextMenuCommand", "ThreadStarterMessage", "0", "19")
 """The types of messages that somebody wrote. All others are notices."""

@@ -16,7 +16,6 @@ from aforesaid.domain.details import Part
 from aforesaid.errors import InvalidInput
 from aforesaid.portability.import_items import DELETED, NO_WORDS, NOTICE, ImportedMessage, Item, Problem, ReadOptions
 from aforesaid.portability.input_files import Source
-from aforesaid.portability.json_fields import Fields
 from aforesaid.portability.json_stream import JsonStream
 from aforesaid.portability.reader_helpers import (
     Ids,
@@ -31,6 +30,7 @@ from aforesaid.portability.reader_helpers import (
     reaction_counts,
     until_damaged,
 )
+from aforesaid.portability.row_codec import Fields
 
 FILE: Final = re.compile(r"(?:^|/)message_\d+\.json$")
 _MEDIA: Final = (

@@ -17,22 +17,23 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from aforesaid.domain.details import Part
 from aforesaid.errors import InvalidInput, quoted
-from aforesaid.portability.html_text import TextParser, html_text
 from aforesaid.portability.import_items import NO_WORDS, ImportedMessage, Item, Problem, ReadOptions, Skipped
 from aforesaid.portability.input_files import Source
-from aforesaid.portability.json_fields import Fields
 from aforesaid.portability.json_stream import JsonStream
 from aforesaid.portability.reader_helpers import (
     Ids,
+    TextParser,
     any_moment,
     attachment,
     each,
+    html_text,
     in_zone,
     name_of,
     objects,
     objects_of,
     until_damaged,
 )
+from aforesaid.portability.row_codec import Fields
 
 _PRODUCTS: Final = re.compile(r"gemini|bard", re.IGNORECASE)
 _PROMPTED: Final = re.compile(

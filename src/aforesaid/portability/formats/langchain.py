@@ -24,11 +24,12 @@ from aforesaid.portability.import_items import (
     Problem,
     ReadOptions,
     Skipped,
+    imported_memory,
+    metadata_tags,
+    numbered,
 )
-from aforesaid.portability.imported_memory import imported_memory, metadata_tags, numbered
 from aforesaid.portability.input_files import Source
-from aforesaid.portability.json_fields import Fields
-from aforesaid.portability.json_lines import parsed
+from aforesaid.portability.json_stream import parsed
 from aforesaid.portability.reader_helpers import (
     Ids,
     any_moment,
@@ -41,6 +42,7 @@ from aforesaid.portability.reader_helpers import (
     placed,
     until_damaged,
 )
+from aforesaid.portability.row_codec import Fields
 
 if TYPE_CHECKING:
     import sqlite3

@@ -22,10 +22,10 @@ from aforesaid.portability.import_items import (
     Item,
     ReadOptions,
     Skipped,
+    imported_memory,
+    numbered,
 )
-from aforesaid.portability.imported_memory import imported_memory, numbered
 from aforesaid.portability.input_files import Source
-from aforesaid.portability.json_fields import Fields
 from aforesaid.portability.json_stream import JsonStream
 from aforesaid.portability.reader_helpers import (
     Ids,
@@ -38,6 +38,7 @@ from aforesaid.portability.reader_helpers import (
     placed,
     until_damaged,
 )
+from aforesaid.portability.row_codec import Fields
 
 _SEND: Final = "send_message"
 """The tool with which agents of the older kind speak to the user. Their other text is their inner monologue."""

@@ -6,12 +6,19 @@ from collections.abc import Iterator
 from functools import partial
 
 from aforesaid.errors import InvalidInput
-from aforesaid.portability.import_items import ImportedRow, Item, ReadOptions, Skipped
-from aforesaid.portability.imported_memory import imported_memory, metadata_tags, numbered
+from aforesaid.portability.import_items import (
+    ImportedRow,
+    Item,
+    ReadOptions,
+    Skipped,
+    imported_memory,
+    metadata_tags,
+    numbered,
+)
 from aforesaid.portability.input_files import Source
-from aforesaid.portability.json_fields import Fields
 from aforesaid.portability.json_stream import JsonStream
 from aforesaid.portability.reader_helpers import any_moment, each, line_objects, name_of, objects, until_damaged
+from aforesaid.portability.row_codec import Fields
 
 _LISTS = ("results", "memories")
 

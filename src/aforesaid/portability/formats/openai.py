@@ -14,7 +14,6 @@ from aforesaid.domain.details import Part, ToolCall
 from aforesaid.errors import InvalidInput, quoted
 from aforesaid.portability.import_items import NO_WORDS, ImportedMessage, Item, ReadOptions
 from aforesaid.portability.input_files import Source
-from aforesaid.portability.json_fields import Fields
 from aforesaid.portability.reader_helpers import (
     Ids,
     any_moment,
@@ -29,6 +28,7 @@ from aforesaid.portability.reader_helpers import (
     placed,
     until_damaged,
 )
+from aforesaid.portability.row_codec import Fields
 
 _TIMES: Final = ("at", "timestamp", "created_at", "created", "create_time", "time", "date")
 _ROLES: Final[dict[str, Role]] = {

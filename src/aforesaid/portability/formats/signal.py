@@ -27,8 +27,7 @@ from aforesaid.portability.import_items import (
     Skipped,
 )
 from aforesaid.portability.input_files import Source
-from aforesaid.portability.json_fields import Fields
-from aforesaid.portability.json_lines import numbered_lines
+from aforesaid.portability.json_stream import numbered_lines
 from aforesaid.portability.reader_helpers import (
     Ids,
     any_moment,
@@ -45,6 +44,7 @@ from aforesaid.portability.reader_helpers import (
     reaction_counts,
     until_damaged,
 )
+from aforesaid.portability.row_codec import Fields
 
 _SETUP: Final = Skipped("frames that are no messages: settings, stickers, folders")
 _SELF: Final = "me"

@@ -11,7 +11,6 @@ from typing import Any, Final, NamedTuple
 from aforesaid.domain.details import Part
 from aforesaid.portability.import_items import DELETED, NO_WORDS, NOTICE, ImportedMessage, Item, Problem, ReadOptions
 from aforesaid.portability.input_files import Source
-from aforesaid.portability.json_fields import Fields
 from aforesaid.portability.json_stream import JsonStream
 from aforesaid.portability.reader_helpers import (
     attachment,
@@ -27,6 +26,7 @@ from aforesaid.portability.reader_helpers import (
     until_damaged,
     with_address,
 )
+from aforesaid.portability.row_codec import Fields
 
 DAY: Final = re.compile(r"(?:^|/)([^/]+)/(\d{4}-\d{2}-\d{2})\.json$")
 _MARKUP: Final = re.compile(r"<([^<>\s][^<>]*)>")

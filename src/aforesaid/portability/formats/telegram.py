@@ -11,7 +11,6 @@ from aforesaid.domain.details import Part
 from aforesaid.errors import InvalidInput, quoted
 from aforesaid.portability.import_items import NO_WORDS, NOTICE, ImportedMessage, Item, ReadOptions
 from aforesaid.portability.input_files import Source
-from aforesaid.portability.json_fields import Fields
 from aforesaid.portability.json_stream import JsonStream
 from aforesaid.portability.reader_helpers import (
     attachment,
@@ -28,6 +27,7 @@ from aforesaid.portability.reader_helpers import (
     until_damaged,
     with_address,
 )
+from aforesaid.portability.row_codec import Fields
 
 _KINDS: Final = {
     "voice_message": ("voice", "audio/ogg"),
