@@ -10,7 +10,7 @@ from pathlib import Path
 import aforesaid
 from aforesaid.memory import Connecting
 from aforesaid.testing import ScriptedModel, faults
-from aforesaid.testing.http_connection import HttpConnection, HttpResponse
+from aforesaid.testing.faults import HttpConnection, HttpResponse
 
 QUIET = {"summaries": "none", "extract": False}
 

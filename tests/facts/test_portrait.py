@@ -22,7 +22,7 @@ from aforesaid.memory import Memory
 from aforesaid.store import questions
 from aforesaid.telemetry import OWN, Key
 from aforesaid.testing import Request, ScriptedModel, faults
-from aforesaid.testing.http_connection import HttpConnection, HttpResponse
+from aforesaid.testing.faults import HttpConnection, HttpResponse
 from facts.talking import asked, asked_for, connect, extraction, model, say, texts
 
 ANN = Scope.of("ann", space="900")

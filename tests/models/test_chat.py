@@ -24,7 +24,7 @@ from aforesaid.models.resilience import MemoryLedger
 from aforesaid.settings import Choice, Provider, Route, Settings, Spending
 from aforesaid.telemetry import Key
 from aforesaid.testing import Request, ScriptedModel, Writes, faults
-from aforesaid.testing.http_connection import HttpConnection, HttpResponse, failure
+from aforesaid.testing.faults import HttpConnection, HttpResponse, failure
 
 HELLO = [Said("system", "You are helpful."), Said("user", "Who is Ann?", "Bob"), Said("assistant", "A friend.")]
 

@@ -19,7 +19,7 @@ from aforesaid.models.chat import RoutedChat, Said, open_chat
 from aforesaid.models.chat.completion import schema_of
 from aforesaid.telemetry import Key
 from aforesaid.testing import ScriptedModel, Writes, faults
-from aforesaid.testing.http_connection import HttpResponse, failure
+from aforesaid.testing.faults import HttpResponse, failure
 
 HELLO = [Said("system", "You are helpful."), Said("user", "Who is Ann?", "Bob"), Said("assistant", "A friend.")]
 

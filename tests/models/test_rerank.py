@@ -19,7 +19,7 @@ from aforesaid.settings import Choice, Provider, Reranking, Resilience, Settings
 from aforesaid.settings.load import effective
 from aforesaid.telemetry import Key
 from aforesaid.testing import ScriptedModel, faults
-from aforesaid.testing.http_connection import HttpResponse
+from aforesaid.testing.faults import HttpResponse
 
 ASKED = "Where does Ann work?"
 SAID = ("The cat sleeps.", "Ann does work at the bakery.", "Soup again.")

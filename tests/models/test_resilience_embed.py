@@ -13,7 +13,7 @@ from aforesaid.models.embed import LocalEmbedder, RemoteEmbedder, choose_embedde
 from aforesaid.settings import Choice, Resilience, Route, Settings
 from aforesaid.telemetry import Key, Metrics
 from aforesaid.testing import ScriptedModel, faults
-from aforesaid.testing.http_connection import HttpResponse, answer_json
+from aforesaid.testing.faults import HttpResponse, answer_json
 
 
 @pytest.fixture

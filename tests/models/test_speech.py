@@ -15,7 +15,7 @@ from aforesaid.models.speech import open_speech, speech_health
 from aforesaid.settings import Resilience, Settings, SpeechOperation, load_settings
 from aforesaid.telemetry import Key
 from aforesaid.testing import ScriptedModel, faults
-from aforesaid.testing.http_connection import HttpResponse
+from aforesaid.testing.faults import HttpResponse
 
 ONE_TRY = Resilience(attempts=1, failures=2, probe_seconds=0.2)
 

@@ -16,7 +16,7 @@ from aforesaid.bots.mumble.voice import Audience, Voice
 from aforesaid.models.speech import open_speech
 from aforesaid.settings import Resilience
 from aforesaid.testing import ScriptedModel, faults
-from aforesaid.testing.http_connection import HttpResponse
+from aforesaid.testing.faults import HttpResponse
 from mumble.mumbling import until
 from mumble.voices import heard, tone
 

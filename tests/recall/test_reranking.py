@@ -16,7 +16,7 @@ import pytest
 import aforesaid
 from aforesaid.recall.ranker import _logits
 from aforesaid.testing import ScriptedModel, faults
-from aforesaid.testing.http_connection import HttpResponse
+from aforesaid.testing.faults import HttpResponse
 
 NOON = datetime(2026, 5, 10, 12, 0, tzinfo=UTC)
 ASKED = "Which tea does she like?"

@@ -24,7 +24,7 @@ from aforesaid.models.embed import DeterministicEmbedder, SubprocessEmbedder, Ve
 from aforesaid.recall import candidates
 from aforesaid.server.proxy import proxy_memory, recall_steps
 from aforesaid.testing import faults
-from aforesaid.testing.http_connection import HttpConnection, HttpResponse
+from aforesaid.testing.faults import HttpConnection, HttpResponse
 from server.talking import Talk, ask, eventually, hang_up_after_two_words, log_of, talking
 
 

@@ -19,8 +19,8 @@ from agent_framework import Message as AgentMessage
 from aforesaid.domain.details import ToolCall
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import DEFAULT_SPACE
-from aforesaid.integrations import conversation
-from aforesaid.integrations.calls import AnyMemory, AnyUser, Calls
+from aforesaid.integrations import shared
+from aforesaid.integrations.shared import AnyMemory, AnyUser, Calls
 from aforesaid.memory import Memory, UserMemory
 
 _FRAMEWORK: Final = "agent_framework"
@@ -53,7 +53,7 @@ class AforesaidHistoryProvider(HistoryProvider):
     ) -> list[AgentMessage]:
         """Return all messages of a session."""
         del state, kwargs
-        found = await self._calls.wait(lambda memory: conversation.own_messages(self._of(memory, session_id)))
+        found = await self._calls.wait(lambda memory: shared.own_messages(self._of(memory, session_id)))
         return [_as_agent_message(each) for each in found]
 
     async def save_messages(
@@ -67,7 +67,7 @@ class AforesaidHistoryProvider(HistoryProvider):
         """Store messages of a session, all of them or none."""
         del state, kwargs
         new = [_as_message(each) for each in messages]
-        await self._calls.wait(lambda memory: conversation.add_all(self._of(memory, session_id), new))
+        await self._calls.wait(lambda memory: shared.add_all(self._of(memory, session_id), new))
 
     def _of(self, memory: Memory, session: str | None) -> UserMemory:
         user, space = self._names
@@ -89,7 +89,7 @@ class AforesaidContextProvider(ContextProvider):
         """Recall for the last message of the user."""
         del agent, session, state
         question = next((each.text for each in reversed(context.input_messages) if each.role == "user"), "")
-        found = await self._calls.wait(lambda user: conversation.recalled(user, question, self._tokens))
+        found = await self._calls.wait(lambda user: shared.recalled(user, question, self._tokens))
         if found:
             context.extend_instructions(self.source_id, found)
 
@@ -109,7 +109,7 @@ def _as_message(message: AgentMessage) -> dict[str, Any]:
         ],
         "tool_call_id": results[0].call_id if len(results) == 1 else None,
     }
-    return conversation.with_original(new, _FRAMEWORK, "message", message.to_dict())
+    return shared.with_original(new, _FRAMEWORK, "message", message.to_dict())
 
 
 def _text(value: object) -> str:
@@ -118,7 +118,7 @@ def _text(value: object) -> str:
 
 def _as_agent_message(message: Message) -> AgentMessage:
     """Return the message that was saved; for messages from elsewhere, and edited ones, the one they make."""
-    stored = conversation.original(message, _FRAMEWORK)
+    stored = shared.original(message, _FRAMEWORK)
     if stored is not None:
         whole = AgentMessage.from_dict(dict(stored))
         if _as_message(whole)["text"] == message.text:

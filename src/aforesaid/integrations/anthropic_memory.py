@@ -24,8 +24,7 @@ from anthropic.types.beta import (
 )
 
 from aforesaid.domain.scope import DEFAULT_SPACE
-from aforesaid.integrations.calls import AnyMemory, Calls
-from aforesaid.integrations.documents import Collection, Document, NewDocument
+from aforesaid.integrations.shared import AnyMemory, Calls, Collection, Document, NewDocument
 from aforesaid.memory import Memory
 
 _ROOT: Final = "/memories"

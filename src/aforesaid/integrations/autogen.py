@@ -17,8 +17,8 @@ from autogen_core.models import SystemMessage, UserMessage
 
 from aforesaid.domain.hit import Hit
 from aforesaid.errors import InvalidInput
-from aforesaid.integrations import conversation
-from aforesaid.integrations.calls import AnyUser, Calls
+from aforesaid.integrations import shared
+from aforesaid.integrations.shared import AnyUser, Calls
 from aforesaid.memory import UserMemory
 from aforesaid.models.prompts.fence import enclose
 
@@ -67,14 +67,14 @@ class AforesaidMemory(Memory):
         """Store a text, Markdown or JSON."""
         del cancellation_token
         text = _text(content)
-        new = conversation.with_original(
+        new = shared.with_original(
             {"role": "system", "text": text}, _FRAMEWORK, "content", content.model_dump(mode="json")
         )
-        await self._calls.wait(lambda user: conversation.add_all(user, [new]))
+        await self._calls.wait(lambda user: shared.add_all(user, [new]))
 
     async def clear(self) -> None:
         """Take back everything in the thread."""
-        await self._calls.wait(conversation.clear)
+        await self._calls.wait(shared.clear)
 
     async def close(self) -> None:
         """Do nothing: whoever opened the memory closes it."""
@@ -93,8 +93,8 @@ def _as_content(hit: Hit) -> MemoryContent:
     """Return the content that was added; for other hits, and edited messages, their text."""
     content = MemoryContent(content=hit.text, mime_type=MemoryMimeType.TEXT)
     if hit.message is not None:
-        message = conversation.whole_message(hit.message)
-        stored = conversation.original(message, _FRAMEWORK)
+        message = shared.whole_message(hit.message)
+        stored = shared.original(message, _FRAMEWORK)
         if stored is not None and _text(added := MemoryContent.model_validate(stored)) == message.text:
             content = added
     found = {"id": hit.id, "kind": hit.kind, "score": hit.score, "at": hit.at.isoformat()}

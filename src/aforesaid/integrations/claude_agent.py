@@ -18,8 +18,8 @@ from claude_agent_sdk.types import SessionListSubkeysKey
 from aforesaid.domain.details import ToolCall
 from aforesaid.domain.scope import DEFAULT_SPACE, chat_name
 from aforesaid.domain.thread import Thread
-from aforesaid.integrations import conversation
-from aforesaid.integrations.calls import AnyMemory, Calls
+from aforesaid.integrations import shared
+from aforesaid.integrations.shared import AnyMemory, Calls
 from aforesaid.memory import Memory, UserMemory
 
 if TYPE_CHECKING:
@@ -43,12 +43,12 @@ class AforesaidSessionStore(SessionStore):
     async def append(self, key: SessionKey, entries: list[SessionStoreEntry]) -> None:
         """Store entries that are not stored yet, all of them or none. The uuid of an entry is the message's id."""
         new = [_as_message(entry) for entry in entries]
-        await self._calls.wait(lambda memory: conversation.add_all(self._of(memory).chat(_chat(key)), new))
+        await self._calls.wait(lambda memory: shared.add_all(self._of(memory).chat(_chat(key)), new))
 
     async def load(self, key: SessionKey) -> list[SessionStoreEntry] | None:
         """Return all entries of a transcript, or None if there are none."""
-        found = await self._calls.wait(lambda memory: conversation.own_messages(self._of(memory).chat(_chat(key))))
-        entries = [(message, conversation.original(message, _FRAMEWORK)) for message in found]
+        found = await self._calls.wait(lambda memory: shared.own_messages(self._of(memory).chat(_chat(key))))
+        entries = [(message, shared.original(message, _FRAMEWORK)) for message in found]
         return [_with_text(entry, message.text) for message, entry in entries if entry is not None] or None
 
     async def list_sessions(self, project_key: str) -> list[SessionStoreListEntry]:
@@ -78,14 +78,14 @@ class AforesaidSessionStore(SessionStore):
 
         async def take_back(memory: Memory) -> None:
             for each in found:
-                await conversation.clear(self._of(memory).chat(_written(each)))
+                await shared.clear(self._of(memory).chat(_written(each)))
 
         await self._calls.wait(take_back)
 
     async def _transcripts(self) -> list[tuple[list[str], Thread]]:
         """Return the paths of all transcripts that have entries."""
         threads = await self._calls.wait(lambda memory: _threads(self._of(memory)))
-        named = [(conversation.labels(chat_name(thread.id)), thread) for thread in threads if thread.messages]
+        named = [(shared.labels(chat_name(thread.id)), thread) for thread in threads if thread.messages]
         return [(path, thread) for path, thread in named if len(path) in _PATH_LENGTHS]
 
     def _of(self, memory: Memory) -> UserMemory:
@@ -130,7 +130,7 @@ def _as_message(entry: Mapping[str, Any]) -> dict[str, Any]:
         ],
         "tool_call_id": results[0].get("tool_use_id") if len(results) == 1 else None,
     }
-    return conversation.with_original(new, _FRAMEWORK, str(entry["type"]), dict(entry))
+    return shared.with_original(new, _FRAMEWORK, str(entry["type"]), dict(entry))
 
 
 def _with_text(entry: Any, text: str) -> Any:  # noqa: ANN401 - an entry

@@ -17,9 +17,16 @@ from crewai.memory.types import MemoryRecord, ScopeInfo
 
 from aforesaid.domain.scope import DEFAULT_SPACE
 from aforesaid.errors import InvalidInput, NotFound, quoted
-from aforesaid.integrations.calls import AnyMemory, Calls
-from aforesaid.integrations.documents import Documents, NewDocument, named_user
-from aforesaid.integrations.vectors import packed, similarity, unpacked
+from aforesaid.integrations.shared import (
+    AnyMemory,
+    Calls,
+    Documents,
+    NewDocument,
+    named_user,
+    packed,
+    similarity,
+    unpacked,
+)
 from aforesaid.memory import Memory
 
 _OWN_USER: Final = "crewai"

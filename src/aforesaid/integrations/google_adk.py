@@ -20,8 +20,8 @@ from google.genai import types
 from aforesaid.domain.details import Part, ToolCall
 from aforesaid.domain.hit import Hit
 from aforesaid.errors import InvalidInput, NotFound
-from aforesaid.integrations import conversation
-from aforesaid.integrations.calls import AnyMemory, Calls
+from aforesaid.integrations import shared
+from aforesaid.integrations.shared import AnyMemory, Calls
 from aforesaid.memory import Memory, UserMemory
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class AforesaidMemoryService(BaseMemoryService):
             for event in events
             if event.content is not None and event.content.parts and not event.partial
         ]
-        await self._calls.wait(lambda memory: conversation.add_all(_user(memory, app_name, user_id, session_id), new))
+        await self._calls.wait(lambda memory: shared.add_all(_user(memory, app_name, user_id, session_id), new))
 
     async def add_memory(
         self,
@@ -133,7 +133,7 @@ def _as_message(event: Event, content: types.Content, extra: Mapping[str, object
             if part.file_data
         ],
     }
-    new = conversation.with_original(new, _FRAMEWORK, "event", content.model_dump(mode="json", exclude_none=True))
+    new = shared.with_original(new, _FRAMEWORK, "event", content.model_dump(mode="json", exclude_none=True))
     return {**new, "metadata": {**dict(extra), **new["metadata"]}}
 
 
@@ -158,8 +158,8 @@ def _as_entry(hit: Hit) -> MemoryEntry:
     said = hit.message is None or hit.message.role == "user"
     content = types.Content(role="user" if said else "model", parts=[types.Part(text=hit.text)])
     if hit.message is not None:
-        message = conversation.whole_message(hit.message)
-        stored = conversation.original(message, _FRAMEWORK)
+        message = shared.whole_message(hit.message)
+        stored = shared.original(message, _FRAMEWORK)
         if stored and _text(added := types.Content.model_validate(stored)) == message.text:
             content = added
     author = None if hit.message is None else hit.message.name or hit.message.author

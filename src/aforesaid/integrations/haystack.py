@@ -28,8 +28,8 @@ from haystack.dataclasses import ToolCall as HaystackToolCall
 from aforesaid.domain.details import ToolCall
 from aforesaid.domain.hit import Hit
 from aforesaid.domain.message import Message
-from aforesaid.integrations import conversation
-from aforesaid.integrations.calls import AnyMemory, AnyUser, Calls
+from aforesaid.integrations import shared
+from aforesaid.integrations.shared import AnyMemory, AnyUser, Calls
 from aforesaid.memory import UserMemory
 
 _FRAMEWORK: Final = "haystack"
@@ -84,14 +84,14 @@ class AforesaidChatWriter(_OfUser):
     def run(self, messages: list[ChatMessage]) -> dict[str, int]:
         """Store messages, all of them or none."""
         new = [_as_message(each) for each in messages]
-        self._calls.run(lambda user: conversation.add_all(user, new))
+        self._calls.run(lambda user: shared.add_all(user, new))
         return {"messages_written": len(new)}
 
     @component.output_types(messages_written=int)
     async def run_async(self, messages: list[ChatMessage]) -> dict[str, int]:
         """Store messages, all of them or none."""
         new = [_as_message(each) for each in messages]
-        await self._calls.wait(lambda user: conversation.add_all(user, new))
+        await self._calls.wait(lambda user: shared.add_all(user, new))
         return {"messages_written": len(new)}
 
 
@@ -106,13 +106,13 @@ class AforesaidChatHistory(_OfUser):
     @component.output_types(messages=list[ChatMessage])
     def run(self, messages: list[ChatMessage] | None = None) -> dict[str, list[ChatMessage]]:
         """Return the stored messages, and then `messages`."""
-        stored = self._calls.run(lambda user: conversation.own_messages(user, self._last))
+        stored = self._calls.run(lambda user: shared.own_messages(user, self._last))
         return {"messages": [*map(_as_chat, stored), *(messages or ())]}
 
     @component.output_types(messages=list[ChatMessage])
     async def run_async(self, messages: list[ChatMessage] | None = None) -> dict[str, list[ChatMessage]]:
         """Return the stored messages, and then `messages`."""
-        stored = await self._calls.wait(lambda user: conversation.own_messages(user, self._last))
+        stored = await self._calls.wait(lambda user: shared.own_messages(user, self._last))
         return {"messages": [*map(_as_chat, stored), *(messages or ())]}
 
 
@@ -160,12 +160,12 @@ def _as_message(message: ChatMessage) -> dict[str, Any]:
         for at, call in enumerate(message.tool_calls)
     ]
     new["tool_call_id"] = results[0].origin.id if len(results) == 1 else None
-    return conversation.with_original(new, _FRAMEWORK, "chat message", message.to_dict())
+    return shared.with_original(new, _FRAMEWORK, "chat message", message.to_dict())
 
 
 def _as_chat(message: Message) -> ChatMessage:
     """Return the message that was written; for messages from elsewhere, and edited ones, the one they make."""
-    stored = conversation.original(message, _FRAMEWORK)
+    stored = shared.original(message, _FRAMEWORK)
     if stored is not None:
         whole = ChatMessage.from_dict(dict(stored))
         if _as_message(whole)["text"] == message.text:

@@ -35,8 +35,8 @@ from aforesaid.domain.details import ToolCall
 from aforesaid.domain.hit import Hit
 from aforesaid.domain.message import Message
 from aforesaid.errors import InvalidInput
-from aforesaid.integrations import conversation
-from aforesaid.integrations.calls import AnyUser, Calls
+from aforesaid.integrations import shared
+from aforesaid.integrations.shared import AnyUser, Calls
 from aforesaid.memory import UserMemory
 
 _FRAMEWORK: Final = "langchain"
@@ -65,34 +65,34 @@ class AforesaidChatMessageHistory(BaseChatMessageHistory):
     @property
     def messages(self) -> list[BaseMessage]:
         """All messages, oldest first."""
-        return [_as_langchain(each) for each in self._calls.run(conversation.own_messages)]
+        return [_as_langchain(each) for each in self._calls.run(shared.own_messages)]
 
     @messages.setter
     def messages(self, messages: Sequence[BaseMessage]) -> None:
         """Take back all messages that these do not begin with, and store the others."""
-        self._calls.run(lambda user: conversation.replace_all(user, messages, _as_langchain, _as_message))
+        self._calls.run(lambda user: shared.replace_all(user, messages, _as_langchain, _as_message))
 
     async def aget_messages(self) -> list[BaseMessage]:
         """Return all messages, oldest first."""
-        return [_as_langchain(each) for each in await self._calls.wait(conversation.own_messages)]
+        return [_as_langchain(each) for each in await self._calls.wait(shared.own_messages)]
 
     def add_messages(self, messages: Sequence[BaseMessage]) -> None:
         """Store messages, all of them or none."""
         new = [_as_message(each) for each in messages]
-        self._calls.run(lambda user: conversation.add_all(user, new))
+        self._calls.run(lambda user: shared.add_all(user, new))
 
     async def aadd_messages(self, messages: Sequence[BaseMessage]) -> None:
         """Store messages, all of them or none."""
         new = [_as_message(each) for each in messages]
-        await self._calls.wait(lambda user: conversation.add_all(user, new))
+        await self._calls.wait(lambda user: shared.add_all(user, new))
 
     def clear(self) -> None:
         """Take back all messages."""
-        self._calls.run(conversation.clear)
+        self._calls.run(shared.clear)
 
     async def aclear(self) -> None:
         """Take back all messages."""
-        await self._calls.wait(conversation.clear)
+        await self._calls.wait(shared.clear)
 
 
 class AforesaidRetriever(BaseRetriever):
@@ -151,7 +151,7 @@ class AforesaidMiddleware(AgentMiddleware[AforesaidState, Any]):
     def wrap_model_call(self, request: ModelRequest, handler: Callable[[ModelRequest], ModelResponse]) -> ModelResponse:
         """Add what is remembered to the request."""
         question = _question(request.messages)
-        found = self._of(request.runtime).run(lambda user: conversation.recalled(user, question, self._tokens))
+        found = self._of(request.runtime).run(lambda user: shared.recalled(user, question, self._tokens))
         return handler(_with_memory(request, found))
 
     async def awrap_model_call(
@@ -159,7 +159,7 @@ class AforesaidMiddleware(AgentMiddleware[AforesaidState, Any]):
     ) -> ModelResponse:
         """Add what is remembered to the request."""
         question = _question(request.messages)
-        found = await self._of(request.runtime).wait(lambda user: conversation.recalled(user, question, self._tokens))
+        found = await self._of(request.runtime).wait(lambda user: shared.recalled(user, question, self._tokens))
         return await handler(_with_memory(request, found))
 
     def before_agent(self, state: AforesaidState, runtime: Runtime[Any]) -> dict[str, Any] | None:
@@ -171,12 +171,12 @@ class AforesaidMiddleware(AgentMiddleware[AforesaidState, Any]):
     def after_agent(self, state: AforesaidState, runtime: Runtime[Any]) -> None:
         """Store the messages of this run."""
         new = _of_this_run(state["messages"], state.get("aforesaid_first"))
-        self._of(runtime).run(lambda user: conversation.add_all(user, new))
+        self._of(runtime).run(lambda user: shared.add_all(user, new))
 
     async def aafter_agent(self, state: AforesaidState, runtime: Runtime[Any]) -> None:
         """Store the messages of this run."""
         new = _of_this_run(state["messages"], state.get("aforesaid_first"))
-        await self._of(runtime).wait(lambda user: conversation.add_all(user, new))
+        await self._of(runtime).wait(lambda user: shared.add_all(user, new))
 
     def _of(self, runtime: Runtime[Any]) -> Calls[UserMemory]:
         return Calls(self._user(runtime) if callable(self._user) else self._user, UserMemory)
@@ -241,13 +241,13 @@ def _as_message(message: BaseMessage) -> dict[str, Any]:
         new["tool_call_id"] = message.tool_call_id
     whole = message.model_dump(mode="json", exclude_defaults=True)
     if not new["text"] or whole != {"content": new["text"]} or message.type not in {"human", "ai", "system"}:
-        return conversation.with_original(new, _FRAMEWORK, message.type, {"type": message.type, "data": whole})
+        return shared.with_original(new, _FRAMEWORK, message.type, {"type": message.type, "data": whole})
     return new
 
 
 def _as_langchain(message: Message) -> BaseMessage:
     """Return the message that was stored; for messages from elsewhere, and edited ones, the one they make."""
-    whole = conversation.original(message, _FRAMEWORK)
+    whole = shared.original(message, _FRAMEWORK)
     if isinstance(whole, Mapping):
         (stored,) = messages_from_dict([dict(whole)])
         if str(stored.text) == message.text:

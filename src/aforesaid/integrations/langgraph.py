@@ -33,10 +33,18 @@ from langgraph.store.base import (
 
 from aforesaid.domain.scope import DEFAULT_SPACE
 from aforesaid.errors import InvalidInput, quoted
-from aforesaid.integrations import conversation
-from aforesaid.integrations.calls import AnyMemory, Calls
-from aforesaid.integrations.documents import Document, Documents, NewDocument, named_user, readable
-from aforesaid.integrations.vectors import packed, similarity
+from aforesaid.integrations import shared
+from aforesaid.integrations.shared import (
+    AnyMemory,
+    Calls,
+    Document,
+    Documents,
+    NewDocument,
+    named_user,
+    packed,
+    readable,
+    similarity,
+)
 from aforesaid.memory import Memory
 
 Namespace = tuple[str, ...]
@@ -200,7 +208,7 @@ def _collection(namespace: Namespace) -> str:
 
 def _namespace(thread: str) -> Namespace:
     """Return the namespace of a thread; an empty one for a thread that holds no items, such as a chat of the user."""
-    return tuple(conversation.labels(thread))
+    return tuple(shared.labels(thread))
 
 
 def _value(document: Document) -> dict[str, Any]:

@@ -20,8 +20,8 @@ from llama_index.core.memory import BaseMemory, BaseMemoryBlock
 
 from aforesaid.domain.details import ToolCall
 from aforesaid.domain.message import Message
-from aforesaid.integrations import conversation
-from aforesaid.integrations.calls import Calls
+from aforesaid.integrations import shared
+from aforesaid.integrations.shared import Calls
 from aforesaid.memory import UserMemory
 
 _FRAMEWORK: Final = "llama_index"
@@ -77,11 +77,11 @@ class AforesaidMemory(BaseMemory):
 
     def get_all(self) -> list[ChatMessage]:
         """Return all messages of the thread."""
-        return [_as_chat(each) for each in self._calls.run(conversation.own_messages)]
+        return [_as_chat(each) for each in self._calls.run(shared.own_messages)]
 
     async def aget_all(self) -> list[ChatMessage]:
         """Return all messages of the thread."""
-        return [_as_chat(each) for each in await self._calls.wait(conversation.own_messages)]
+        return [_as_chat(each) for each in await self._calls.wait(shared.own_messages)]
 
     def put(self, message: ChatMessage) -> None:
         """Store a message."""
@@ -94,32 +94,32 @@ class AforesaidMemory(BaseMemory):
     def put_messages(self, messages: list[ChatMessage]) -> None:
         """Store messages, all of them or none."""
         new = [_as_message(each) for each in messages]
-        self._calls.run(lambda user: conversation.add_all(user, new))
+        self._calls.run(lambda user: shared.add_all(user, new))
 
     async def aput_messages(self, messages: list[ChatMessage]) -> None:
         """Store messages, all of them or none."""
         new = [_as_message(each) for each in messages]
-        await self._calls.wait(lambda user: conversation.add_all(user, new))
+        await self._calls.wait(lambda user: shared.add_all(user, new))
 
     def set(self, messages: list[ChatMessage]) -> None:
         """Take back all messages of the thread that these do not begin with, and store the others."""
-        self._calls.run(lambda user: conversation.replace_all(user, messages, _as_chat, _as_message))
+        self._calls.run(lambda user: shared.replace_all(user, messages, _as_chat, _as_message))
 
     async def aset(self, messages: list[ChatMessage]) -> None:
         """Take back all messages of the thread that these do not begin with, and store the others."""
-        await self._calls.wait(lambda user: conversation.replace_all(user, messages, _as_chat, _as_message))
+        await self._calls.wait(lambda user: shared.replace_all(user, messages, _as_chat, _as_message))
 
     def reset(self) -> None:
         """Take back all messages of the thread."""
-        self._calls.run(conversation.clear)
+        self._calls.run(shared.clear)
 
     async def areset(self) -> None:
         """Take back all messages of the thread."""
-        await self._calls.wait(conversation.clear)
+        await self._calls.wait(shared.clear)
 
     async def _get(self, user: UserMemory, question: str | None) -> list[ChatMessage]:
-        found = await conversation.recalled(user, question, self.tokens) if question and self.tokens else ""
-        recent = [_as_chat(each) for each in await conversation.own_messages(user, self.recent)]
+        found = await shared.recalled(user, question, self.tokens) if question and self.tokens else ""
+        recent = [_as_chat(each) for each in await shared.own_messages(user, self.recent)]
         return [*([ChatMessage(role=MessageRole.SYSTEM, content=found)] if found else []), *recent]
 
 
@@ -137,11 +137,11 @@ class AforesaidMemoryBlock(BaseMemoryBlock[str]):
 
     async def _aget(self, messages: list[ChatMessage] | None = None, **_: Any) -> str:  # noqa: ANN401
         question = next((each.content for each in reversed(messages or ()) if each.role == MessageRole.USER), None)
-        return await self._calls.wait(lambda user: conversation.recalled(user, question or "", self.tokens))
+        return await self._calls.wait(lambda user: shared.recalled(user, question or "", self.tokens))
 
     async def _aput(self, messages: list[ChatMessage]) -> None:
         new = [_as_message(each) for each in messages]
-        await self._calls.wait(lambda user: conversation.add_all(user, new))
+        await self._calls.wait(lambda user: shared.add_all(user, new))
 
 
 def _as_message(message: ChatMessage) -> dict[str, Any]:
@@ -157,7 +157,7 @@ def _as_message(message: ChatMessage) -> dict[str, Any]:
     ]
     if role == "tool":
         new["tool_call_id"] = message.additional_kwargs.get("tool_call_id")
-    return conversation.with_original(new, _FRAMEWORK, "chat message", message.model_dump(mode="json"))
+    return shared.with_original(new, _FRAMEWORK, "chat message", message.model_dump(mode="json"))
 
 
 def _json(value: object) -> str:
@@ -166,7 +166,7 @@ def _json(value: object) -> str:
 
 def _as_chat(message: Message) -> ChatMessage:
     """Return the message that was put; for messages from elsewhere, and edited ones, the one they make."""
-    stored = conversation.original(message, _FRAMEWORK)
+    stored = shared.original(message, _FRAMEWORK)
     if stored is not None:
         whole = ChatMessage.model_validate(stored)
         if (whole.content or "") == message.text:

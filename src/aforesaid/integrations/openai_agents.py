@@ -17,8 +17,8 @@ from agents.memory.session_settings import coerce_session_settings, resolve_sess
 from aforesaid.domain.details import Part, ToolCall
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import chat_name
-from aforesaid.integrations import conversation
-from aforesaid.integrations.calls import AnyUser, Calls
+from aforesaid.integrations import shared
+from aforesaid.integrations.shared import AnyUser, Calls
 from aforesaid.memory import UserMemory
 
 _FRAMEWORK: Final = "openai_agents"
@@ -40,27 +40,27 @@ class AforesaidSession:
         most = resolve_session_limit(limit, self.session_settings)
         if most is not None and most <= 0:
             return []
-        found = await self._calls.wait(lambda user: conversation.own_messages(user, most))
+        found = await self._calls.wait(lambda user: shared.own_messages(user, most))
         return [item for message in found for item in _as_items(message)][-(most or 0) :]
 
     async def add_items(self, items: list[TResponseInputItem]) -> None:
         """Store items, all of them or none."""
         new = [_as_message(cast("Mapping[str, Any]", item)) for item in items]
-        await self._calls.wait(lambda user: conversation.add_all(user, new))
+        await self._calls.wait(lambda user: shared.add_all(user, new))
 
     async def pop_item(self) -> TResponseInputItem | None:
         """Take back the newest item and return it, or None if there is none."""
-        last = await self._calls.wait(conversation.take_back_last)
+        last = await self._calls.wait(shared.take_back_last)
         return None if last is None else _as_items(last)[-1]
 
     async def clear_session(self) -> None:
         """Take back all items."""
-        await self._calls.wait(conversation.clear)
+        await self._calls.wait(shared.clear)
 
 
 def _as_items(message: Message) -> list[TResponseInputItem]:
     """Return the item that was added; for messages from elsewhere, and edited ones, the items that they make."""
-    item = conversation.original(message, _FRAMEWORK)
+    item = shared.original(message, _FRAMEWORK)
     if isinstance(item, Mapping) and _plain(item).get("text", "") == message.text:
         return [cast("TResponseInputItem", item)]
     if message.tool_call_id is not None:
@@ -82,7 +82,7 @@ def _as_message(item: Mapping[str, Any]) -> dict[str, Any]:
     kind = item.get("type", "message")
     if kind not in {"message", "function_call", "function_call_output"}:
         plain["kind"] = kind
-    return conversation.with_original(plain, _FRAMEWORK, kind, dict(item))
+    return shared.with_original(plain, _FRAMEWORK, kind, dict(item))
 
 
 def _plain(item: Mapping[str, Any]) -> dict[str, Any]:

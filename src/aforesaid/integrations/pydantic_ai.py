@@ -28,8 +28,8 @@ from pydantic_ai.messages import (
 
 from aforesaid.domain.details import ToolCall
 from aforesaid.domain.message import Message
-from aforesaid.integrations import conversation
-from aforesaid.integrations.calls import AnyUser, Calls
+from aforesaid.integrations import shared
+from aforesaid.integrations.shared import AnyUser, Calls
 from aforesaid.memory import UserMemory
 
 _FRAMEWORK: Final = "pydantic_ai"
@@ -46,30 +46,30 @@ class AforesaidHistory:
 
     async def load(self, limit: int | None = None) -> list[ModelMessage]:
         """Return the newest `limit` messages, or all of them, oldest first."""
-        return _as_model_messages(await self._calls.wait(lambda user: conversation.own_messages(user, limit)))
+        return _as_model_messages(await self._calls.wait(lambda user: shared.own_messages(user, limit)))
 
     def load_sync(self, limit: int | None = None) -> list[ModelMessage]:
         """Return the newest `limit` messages, or all of them, oldest first."""
-        return _as_model_messages(self._calls.run(lambda user: conversation.own_messages(user, limit)))
+        return _as_model_messages(self._calls.run(lambda user: shared.own_messages(user, limit)))
 
     async def save(self, messages: Sequence[ModelMessage]) -> None:
         """Store messages, all of them or none."""
         new = [_as_message(each) for each in messages]
-        await self._calls.wait(lambda user: conversation.add_all(user, new))
+        await self._calls.wait(lambda user: shared.add_all(user, new))
 
     def save_sync(self, messages: Sequence[ModelMessage]) -> None:
         """Store messages, all of them or none."""
         new = [_as_message(each) for each in messages]
-        self._calls.run(lambda user: conversation.add_all(user, new))
+        self._calls.run(lambda user: shared.add_all(user, new))
 
     async def clear(self) -> None:
         """Take back all messages of the thread."""
-        await self._calls.wait(conversation.clear)
+        await self._calls.wait(shared.clear)
 
     async def instructions(self, context: RunContext[Any]) -> str:
         """Return what is remembered for the prompt of a run. Pass this method as `instructions` of an agent."""
         question = context.prompt if isinstance(context.prompt, str) else _text_of(context.prompt or ())
-        return await self._calls.wait(lambda user: conversation.recalled(user, question, self._tokens))
+        return await self._calls.wait(lambda user: shared.recalled(user, question, self._tokens))
 
 
 def _as_message(message: ModelMessage) -> dict[str, Any]:
@@ -87,7 +87,7 @@ def _as_message(message: ModelMessage) -> dict[str, Any]:
         }
     else:
         new = _request(message)
-    return conversation.with_original(new, _FRAMEWORK, message.kind, whole)
+    return shared.with_original(new, _FRAMEWORK, message.kind, whole)
 
 
 def _request(message: ModelRequest) -> dict[str, Any]:
@@ -112,7 +112,7 @@ def _as_model_messages(messages: Sequence[Message]) -> list[ModelMessage]:
 
 def _as_model_message(message: Message) -> ModelMessage:
     """Return the message that was saved; for messages from elsewhere, and edited ones, the one they make."""
-    stored = conversation.original(message, _FRAMEWORK)
+    stored = shared.original(message, _FRAMEWORK)
     if stored is not None:
         (whole,) = ModelMessagesTypeAdapter.validate_python([stored])
         if _as_message(whole)["text"] == message.text:

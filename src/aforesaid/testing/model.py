@@ -12,9 +12,8 @@ from types import TracebackType
 from typing import Final, Literal, Self
 
 from aforesaid.settings import OPERATIONS, Choice, Provider, Resilience, Route, Secret, Settings, Speech
-from aforesaid.testing import messages_protocol, ollama_protocol, openai_responses, responses_protocol
-from aforesaid.testing.faults import Fault
-from aforesaid.testing.http_connection import HttpConnection, HttpResponse, failure
+from aforesaid.testing import protocols
+from aforesaid.testing.faults import Fault, HttpConnection, HttpResponse, failure
 from aforesaid.testing.script import Play, Request, Said, Script, ScriptEnded, Writes
 
 _SCRIPTED: Final = frozenset(
@@ -217,22 +216,22 @@ class ScriptedModel:
     def _ordinary(self, request: Request, said: Said) -> HttpResponse:
         writes, number = _written(said), next(self._numbers)
         answers: dict[str, Callable[[], HttpResponse]] = {
-            "/v1/chat/completions": lambda: openai_responses.chat(request, writes),
-            "/v1/completions": lambda: openai_responses.completion(request, writes),
-            "/v1/responses": lambda: responses_protocol.response(request, writes, number),
-            "/v1/embeddings": lambda: openai_responses.embeddings(request),
-            "/rerank": lambda: openai_responses.rerank(request),
-            "/v1/rerank": lambda: openai_responses.rerank(request),
+            "/v1/chat/completions": lambda: protocols.chat(request, writes),
+            "/v1/completions": lambda: protocols.completion(request, writes),
+            "/v1/responses": lambda: protocols.response(request, writes, number),
+            "/v1/embeddings": lambda: protocols.embeddings(request),
+            "/rerank": lambda: protocols.rerank(request),
+            "/v1/rerank": lambda: protocols.rerank(request),
             "/v1/models": lambda: self._list(request),
-            "/v1/audio/speech": lambda: openai_responses.speech(request),
-            "/v1/audio/transcriptions": lambda: openai_responses.transcription(request),
-            "/v1/messages": lambda: messages_protocol.message(request, writes, number),
-            "/v1/messages/count_tokens": lambda: messages_protocol.count(request),
-            "/api/chat": lambda: ollama_protocol.chat(request, writes),
-            "/api/generate": lambda: ollama_protocol.generate(request, writes, number),
-            "/api/tags": lambda: ollama_protocol.tags(self.models),
-            "/api/show": lambda: ollama_protocol.show(request, self.models),
-            "/api/version": ollama_protocol.version,
+            "/v1/audio/speech": lambda: protocols.speech(request),
+            "/v1/audio/transcriptions": lambda: protocols.transcription(request),
+            "/v1/messages": lambda: protocols.message(request, writes, number),
+            "/v1/messages/count_tokens": lambda: protocols.count(request),
+            "/api/chat": lambda: protocols.ollama_chat(request, writes),
+            "/api/generate": lambda: protocols.generate(request, writes, number),
+            "/api/tags": lambda: protocols.tags(self.models),
+            "/api/show": lambda: protocols.show(request, self.models),
+            "/api/version": protocols.version,
         }
         if request.path in answers:
             return answers[request.path]()
@@ -240,8 +239,8 @@ class ScriptedModel:
 
     def _list(self, request: Request) -> HttpResponse:
         if "anthropic-version" in request.headers:
-            return messages_protocol.models(self.models)
-        return openai_responses.models(self.models)
+            return protocols.messages_models(self.models)
+        return protocols.models(self.models)
 
 
 def _written(said: Said) -> Writes:
