@@ -27,7 +27,7 @@ from serving import WORDS, Caller, chat, process, serve_app, text, upstream
 import aforesaid
 from aforesaid.models.embed import embedder_of_a_server
 from aforesaid.server import ServerOptions, create_app
-from aforesaid.server.serve import run as run_loop
+from aforesaid.server.app import run as run_loop
 from aforesaid.settings import Choice, Provider, Route, Serving, Settings
 
 HISTORY = 500

@@ -35,7 +35,7 @@ from pathlib import Path
 import aforesaid
 import uvicorn
 from aforesaid.server import ServerOptions, create_app
-from aforesaid.server.serve import listen, run
+from aforesaid.server.app import listen, run
 from aforesaid.settings import Choice, Provider, Route, Serving, Settings
 
 def text(n):

@@ -30,8 +30,8 @@ from measuring import heading, percentiles, row
 import aforesaid
 from aforesaid.models.embed import embedder_of_a_server
 from aforesaid.server import ServerOptions, create_app
-from aforesaid.server.serve import listen
-from aforesaid.server.serve import run as run_loop
+from aforesaid.server.app import listen
+from aforesaid.server.app import run as run_loop
 from aforesaid.settings import Choice, Provider, Route, Serving, Settings
 from aforesaid.testing import ScriptedModel
 

@@ -20,7 +20,7 @@ from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, R
 
 import aforesaid
 from aforesaid.server import ServerOptions, create_app
-from aforesaid.server.connections import uvicorn_config
+from aforesaid.server.app import uvicorn_config
 from aforesaid.server.state import AppState
 from aforesaid.settings import Serving
 

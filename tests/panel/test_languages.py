@@ -27,7 +27,7 @@ from aforesaid.server.languages import ENGLISH, OfferedLanguages, read_language,
 from aforesaid.server.languages.catalogue import placeholders
 from aforesaid.server.languages.error_texts import ERROR_TEXTS, translate_error
 from aforesaid.server.panel.health import shown_fact
-from aforesaid.server.panel.memory_filters import GROUPINGS
+from aforesaid.server.panel.memories import GROUPINGS
 from aforesaid.settings import Serving
 from aforesaid.text.languages import LANGUAGES
 from aforesaid.upkeep import loops_health
@@ -92,7 +92,7 @@ REACHED = (
     "portability/formats/aforesaid.py", "portability/json_fields.py", "portability/json_lines.py",
     "profiles/effective.py", "store/sql/memories.py",
     "store/sql/messages.py", "store/sql/summaries.py", "store/rules/memories.py", "server/auth/credential.py",
-    "server/dependencies.py",
+    "server/auth/authentication.py",
 )  # fmt: skip
 """The modules whose errors somebody can meet by what they type into a form, or by an address of a page."""
 UNREACHABLE = (

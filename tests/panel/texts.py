@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from jinja2.ext import extract_from_ast
 
 import aforesaid.server
-from aforesaid.server.pages import environment
+from aforesaid.server.problems import environment
 
 SERVER: Final = Path(aforesaid.server.__file__).parent
 TEMPLATES: Final = SERVER / "panel" / "templates"

@@ -19,9 +19,8 @@ import aforesaid
 from aforesaid.memory import Memory
 from aforesaid.models.embed import Embedder
 from aforesaid.server import ServerOptions, create_app
-from aforesaid.server.connections import uvicorn_config
-from aforesaid.server.serve import listen
-from aforesaid.server.serve import run as run_loop
+from aforesaid.server.app import listen, uvicorn_config
+from aforesaid.server.app import run as run_loop
 from aforesaid.server.state import AppState
 from aforesaid.settings import Serving, Settings
 

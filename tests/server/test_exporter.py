@@ -11,7 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 import aforesaid
 from aforesaid.errors import InvalidInput
 from aforesaid.memory import Memory
-from aforesaid.server.exporter import registry_of
+from aforesaid.server.prometheus import registry_of
 
 
 async def numbers(memory: Memory) -> dict[tuple[str, frozenset[str]], float]:

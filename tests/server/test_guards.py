@@ -20,12 +20,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 import aforesaid
 from aforesaid.errors import InvalidInput, NotFound, StoreDamaged
+from aforesaid.server import guard as rate_room
 from aforesaid.server.auth import Keys, Sessions
 from aforesaid.server.auth import keys as keys_room
-from aforesaid.server.auth import sessions as sessions_room
+from aforesaid.server.auth import keys as sessions_room
 from aforesaid.server.auth.credential import Credential
-from aforesaid.server.guard import Access, Bodies, Headers, Hosts, Rates
-from aforesaid.server.guard import rate as rate_room
+from aforesaid.server.guard import Access, Bodies, Hosts, Rates, SecurityHeaders
 from aforesaid.server.route_templates import RouteTemplates
 
 pytestmark = pytest.mark.anyio
@@ -301,7 +301,7 @@ class Seen:
 @pytest.mark.parametrize(
     "guard",
     [
-        Headers,
+        SecurityHeaders,
         lambda app: Bodies(app, 1),
         lambda app: Hosts(app, frozenset()),
         lambda app: Access(app, Seen(), RouteTemplates([])),  # type: ignore[arg-type]
@@ -344,7 +344,7 @@ async def test_only_our_own_name_and_pages_get_through(headers: dict[str, str], 
 
 async def test_an_answer_keeps_what_it_says_about_caches_itself() -> None:
     async def sent(**headers: str) -> dict[bytes, bytes]:
-        return dict((await answered(Headers(inner(**headers))))[0]["headers"])
+        return dict((await answered(SecurityHeaders(inner(**headers))))[0]["headers"])
 
     assert (await sent())[b"cache-control"] == b"no-store"
     assert (await sent(**{"Cache-Control": "max-age=60"}))[b"cache-control"] == b"max-age=60"

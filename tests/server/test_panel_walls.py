@@ -13,9 +13,9 @@ import httpx2
 import pytest
 
 from aforesaid.profiles.recipe import SECTIONS
-from aforesaid.server.pages import STATIC
 from aforesaid.server.panel import search
-from aforesaid.server.panel.inspector import WHY
+from aforesaid.server.panel.conversation import WHY
+from aforesaid.server.problems import STATIC
 from server.panelling import READS, WRITES
 from server.serving import ADDRESS, Running, running
 

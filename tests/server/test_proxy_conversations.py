@@ -13,7 +13,7 @@ import pytest
 from openai import OpenAI
 
 from aforesaid.domain.scope import chat_thread
-from aforesaid.server.proxy.turns import Turn
+from aforesaid.server.proxy.conversations import Turn
 from aforesaid.testing import Request
 from server.talking import Chat, Talk, ask, log_of, talking
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from aforesaid.server.proxy.store_order import StoreOrder
+from aforesaid.server.proxy.proxy_memory import StoreOrder
 
 ANN = ("default", "ann")
 

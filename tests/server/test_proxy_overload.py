@@ -14,7 +14,7 @@ import pytest
 from aforesaid.domain.context_receipt import ContextReceipt
 from aforesaid.domain.receipt import Receipt
 from aforesaid.recall.queue import AT_ONCE
-from aforesaid.server.proxy import recall_steps
+from aforesaid.server.proxy import proxy_memory
 from server.talking import Talk, ask, eventually, talking
 
 
@@ -77,10 +77,10 @@ def test_the_time_limit_of_a_search_counts_from_its_turn_on(monkeypatch: pytest.
         ask(client, "I moved to Berlin.")
         talk.log()
         with other_searches(talk):
-            monkeypatch.setattr(recall_steps, "RECALL_SECONDS", 0.0)
+            monkeypatch.setattr(proxy_memory, "RECALL_SECONDS", 0.0)
             asking, answers = in_thread(talk, "What of Berlin?")
             eventually(lambda: talk.server.served.memory.recall_queue.waiting == 1)
-            monkeypatch.setattr(recall_steps, "RECALL_SECONDS", 60.0)
+            monkeypatch.setattr(proxy_memory, "RECALL_SECONDS", 60.0)
         asking.join(60)
         assert answers[0].headers["x-aforesaid-memory"] == "on"
         assert "I moved to Berlin." in str(talk.last)
@@ -88,7 +88,7 @@ def test_the_time_limit_of_a_search_counts_from_its_turn_on(monkeypatch: pytest.
 
 
 def test_a_request_that_gets_no_turn_has_memories_and_recent_messages(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recall_steps, "QUEUE_SECONDS", 0.01)
+    monkeypatch.setattr(proxy_memory, "QUEUE_SECONDS", 0.01)
     with talking() as talk, talk.client() as client:
         ask(client, "I moved to Berlin.")
         talk.log()

@@ -8,7 +8,7 @@ import pytest
 
 from aforesaid.server.proxy.app_prompts import own_words
 from aforesaid.server.proxy.protocols.messages import MessageReply
-from aforesaid.server.proxy.protocols.responses import ResponseReply
+from aforesaid.server.proxy.protocols.openai import ResponseReply
 from aforesaid.server.proxy.reply import Reply
 
 STREAM = "text/event-stream"

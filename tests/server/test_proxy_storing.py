@@ -22,7 +22,7 @@ from aforesaid.domain.receipt import Receipt
 from aforesaid.errors import ModelError, StoreError
 from aforesaid.models.embed import DeterministicEmbedder, SubprocessEmbedder, Vectors
 from aforesaid.recall import candidates
-from aforesaid.server.proxy import proxy_memory, recall_steps
+from aforesaid.server.proxy import proxy_memory
 from aforesaid.testing import faults
 from aforesaid.testing.faults import HttpConnection, HttpResponse
 from server.talking import Talk, ask, eventually, hang_up_after_two_words, log_of, talking
@@ -53,7 +53,7 @@ KINDS = {"hangs": "timeout", "has a bug": "other", "fails": ""}
 
 def give_up_after(seconds: float, patch: pytest.MonkeyPatch) -> None:
     """Limit the time for a context with a search."""
-    patch.setattr(recall_steps, "RECALL_SECONDS", seconds)
+    patch.setattr(proxy_memory, "RECALL_SECONDS", seconds)
 
 
 def alerts(talk: Talk) -> dict[str, str]:

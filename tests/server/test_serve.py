@@ -17,7 +17,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from aforesaid.cli import app
-from aforesaid.server.serve import listen
+from aforesaid.server.app import listen
 
 COMMAND = [sys.executable, "-m", "aforesaid"]
 

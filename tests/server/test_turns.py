@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aforesaid.domain.message import Message
-from aforesaid.server.proxy.turns import Turn, align, turns_of
+from aforesaid.server.proxy.conversations import Turn, align, turns_of
 from making import NOON
 
 

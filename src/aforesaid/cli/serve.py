@@ -17,7 +17,6 @@ from rich.text import Text
 
 import aforesaid
 from aforesaid.assistant import SYSTEM, Assistant, File
-from aforesaid.assistant.brain import SYSTEM
 from aforesaid.cli.options import (
     ME,
     Chat,
@@ -80,8 +79,8 @@ def serve(
     """
     needs_server()
     from aforesaid.server import ServerOptions  # noqa: PLC0415 - an extra
+    from aforesaid.server.app import run  # noqa: PLC0415
     from aforesaid.server.auth import check_shared_keys, keys_path  # noqa: PLC0415
-    from aforesaid.server.serve import run  # noqa: PLC0415
 
     write_log(log_level)
     announce_new_folder(store)
@@ -99,7 +98,7 @@ def serve(
 
 async def _serve(store: str | None, profile: str | None, options: object, settings: Settings) -> None:
     from aforesaid.server import ServerOptions  # noqa: PLC0415
-    from aforesaid.server.serve import serve as until_stopped  # noqa: PLC0415
+    from aforesaid.server.app import serve as until_stopped  # noqa: PLC0415
 
     assert isinstance(options, ServerOptions)  # noqa: S101 - the class can be imported only with the extra installed
     embedder = embedder_of_a_server(settings)

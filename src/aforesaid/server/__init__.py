@@ -8,7 +8,7 @@ Who asks, and whose memory it is
     the cookie that the ready link sets. `auth.Credential` says who it is, what they may do (`admin`, `app`, `reader`)
     and in which space. Routes declare what they need and get it passed:
 
-        from aforesaid.server.dependencies import Admin, App, Reader, MemoryDep
+        from aforesaid.server.auth.authentication import Admin, App, Reader, MemoryDep
 
         @router.get("/api/…")
         async def route(who: Reader, memory: MemoryDep) -> …:
@@ -20,7 +20,7 @@ Where the control panel goes
     `server/panel/__init__.py` has `router`; every page is a route on it, best in modules of its own. Templates are in
     `panel/templates/`, files in `panel/static/` (served under `/static/`, without a credential). A page:
 
-        from aforesaid.server.pages import page
+        from aforesaid.server.problems import page
 
         @router.get("/users")
         async def users(request: Request, who: Reader, memory: MemoryDep) -> Response:

@@ -1,39 +1,104 @@
-"""Creates the ASGI application."""
+"""The ASGI application: created, described, traced, and run on a port."""
 
 from __future__ import annotations
 
+import asyncio
+import gc
 import logging
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, nullcontext
-from typing import Final
+import signal
+import socket
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from contextlib import asynccontextmanager, contextmanager, nullcontext
+from dataclasses import replace
+from importlib.util import find_spec
+from typing import Any, Final
 
+import anyio
+import uvicorn
 from fastapi import APIRouter, FastAPI
 from fastapi.staticfiles import StaticFiles
+from starlette.datastructures import Headers
 from starlette.middleware.cors import CORSMiddleware
 from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from aforesaid import __version__
 from aforesaid.background import beside
+from aforesaid.errors import AforesaidError
 from aforesaid.extras import how_to_install
 from aforesaid.memory import Memory
 from aforesaid.models.client import guard_logs, hide
-from aforesaid.server import api, panel, problems, resource_metadata, signin, status
-from aforesaid.server.auth import Keys, Sessions
-from aforesaid.server.authentication import Authentication
-from aforesaid.server.describe import describe
-from aforesaid.server.guard import Access, Bodies, Headers, Hosts, Rates
-from aforesaid.server.guard.cors import cors
+from aforesaid.server import api, panel, problems, signin, status
+from aforesaid.server.auth import Keys, Sessions, authentication
+from aforesaid.server.auth.authentication import Authentication
+from aforesaid.server.guard import Access, Bodies, Hosts, Rates, SecurityHeaders, cors
 from aforesaid.server.languages import Languages, OfferedLanguages
-from aforesaid.server.metrics import HttpMetrics
 from aforesaid.server.options import ServerOptions
-from aforesaid.server.pages import STATIC
+from aforesaid.server.problems import MEDIA_TYPE, STATIC, Problem, Wrong, problem
+from aforesaid.server.prometheus import HttpMetrics
 from aforesaid.server.proxy import pass_through
 from aforesaid.server.proxy.routes import CHATS
-from aforesaid.server.request_spans import RequestSpans
-from aforesaid.server.route_templates import RouteTemplates
+from aforesaid.server.route_templates import OTHER, RouteTemplates, path_of
 from aforesaid.server.state import AppState
 from aforesaid.settings import Serving
 from aforesaid.telemetry import unmeasured
+
+_description: Final[dict[str, Any]] = {}
+"""The description, once it was made. All applications of a process have the same routes, and so share it."""
+
+
+def describe(app: FastAPI) -> None:
+    """Add the problem responses to the description of an application."""
+    plain = app.openapi
+
+    def whole() -> dict[str, Any]:
+        if not _description:
+            _description.update(_with_problems(plain()))
+        app.openapi_schema = _description
+        return _description
+
+    app.openapi = whole  # type: ignore[method-assign] # as the framework documents it
+
+
+def _with_problems(made: dict[str, Any]) -> dict[str, Any]:
+    shapes = made.setdefault("components", {}).setdefault("schemas", {})
+    for model in (Problem, Wrong):
+        shapes[model.__name__] = model.model_json_schema(ref_template="#/components/schemas/{model}")
+        shapes[model.__name__].pop("$defs", None)
+    # The framework's own schema, which the problem schema replaces.
+    for unused in ("HTTPValidationError", "ValidationError"):
+        shapes.pop(unused, None)
+    return made
+
+
+class RequestSpans:
+    """Makes the spans. The header `traceparent` of a request names the span above."""
+
+    def __init__(self, app: ASGIApp, state: AppState, templates: RouteTemplates) -> None:
+        self._app = app
+        self._state = state
+        self._templates = templates
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request inside a span."""
+        tracing = self._state.memory.metrics.tracing if scope["type"] == "http" else None
+        if tracing is None:
+            await self._app(scope, receive, send)
+            return
+        method, path = scope["method"], path_of(scope)
+        with tracing.request(method, Headers(scope=scope), http__request__method=method) as span:
+
+            async def noted(message: Message) -> None:
+                if message["type"] == "http.response.start":
+                    span.note(http__response__status_code=message["status"])
+                await send(message)
+
+            await self._app(scope, receive, noted)
+            # A template has no ids of people in it, as the path of a request may.
+            route = self._templates.of(scope, path)
+            span.note(http__route=None if route == OTHER else route)
+
 
 _log: Final = logging.getLogger("aforesaid.server")
 
@@ -87,13 +152,13 @@ def _serve_agents(app: FastAPI, memory: Memory, serving: Serving) -> None:
     """Add MCP if the extra `mcp` is installed."""
     app.state.agents = None
     try:
-        from aforesaid.server.mcp.http import McpEndpoint  # noqa: PLC0415
+        from aforesaid.server.mcp.build import McpEndpoint  # noqa: PLC0415
     except ImportError as error:
         _log.info("MCP is not served at /mcp (missing package: %s); %s", error.name, how_to_install("mcp"))
         return
     app.state.agents = McpEndpoint(memory, serving.mcp_tokens, serving.body_bytes)
     app.router.routes.append(Route("/mcp", app.state.agents, name="mcp", include_in_schema=False))
-    app.router.routes.extend(resource_metadata.routes(serving.authorization_servers))
+    app.router.routes.extend(authentication.routes(serving.authorization_servers))
 
 
 def create_app(memory: Memory, options: ServerOptions | None = None) -> FastAPI:
@@ -130,6 +195,162 @@ def create_app(memory: Memory, options: ServerOptions | None = None) -> FastAPI:
     app.add_middleware(Languages, offered=app.state.languages)
     templates = RouteTemplates(app.router.routes)
     app.add_middleware(RequestSpans, state=app.state.served, templates=templates)
-    app.add_middleware(Headers)
+    app.add_middleware(SecurityHeaders)
     app.add_middleware(Access, metrics=http, templates=templates)
     return app
+
+
+def uvicorn_config(app: FastAPI, serving: Serving, **more: Any) -> uvicorn.Config:  # noqa: ANN401 - uvicorn's options
+    """Return the uvicorn configuration of every server, including those of tests."""
+    return uvicorn.Config(
+        app,
+        http=type("Bounded", (_Bounded,), {"serving": serving}),
+        lifespan="on",
+        log_config=None,
+        access_log=False,  # it would log the token of the sign-in link
+        server_header=False,
+        proxy_headers=bool(serving.trusted_proxies),
+        forwarded_allow_ips=list(serving.trusted_proxies),
+        **more,
+    )
+
+
+class _Bounded(AutoHTTPProtocol):  # type: ignore[misc, valid-type] # which of two classes is decided at run time
+    """uvicorn's protocol with limits on connections."""
+
+    serving: Serving
+    _deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:
+        if len(self.connections) >= self.serving.connections:
+            transport.abort()
+            return
+        super().connection_made(transport)
+        self._await_headers()
+
+    def data_received(self, data: bytes) -> None:
+        if self.transport is None:
+            return  # The connection was one too many; what it sent before it was closed is dropped.
+        super().data_received(data)
+        if self.cycle is not None and not self.cycle.response_complete:
+            self._stop_waiting()
+        elif self.timeout_keep_alive_task is None and not self.transport.is_closing():
+            self._await_headers()
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer with problem details, as to every other bad request: no route has been looked up yet."""
+        answer = problem(400, "bad-request", f"{msg} It is not HTTP/1.1, or its address or headers are too long.")
+        head = f"HTTP/1.1 400 Bad Request\r\ncontent-type: {MEDIA_TYPE}\r\ncontent-length: {len(answer.body)}\r\n"
+        self.transport.write(head.encode() + b"connection: close\r\n\r\n" + bytes(answer.body))
+        self.transport.close()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_waiting()
+        if self.transport is not None:
+            super().connection_lost(exc)
+
+    def _await_headers(self) -> None:
+        """Close the connection unless the headers of a request are complete in time."""
+        if self._deadline is None:
+            self._deadline = self.loop.call_later(self.serving.header_seconds, self._close_late)
+
+    def _stop_waiting(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _close_late(self) -> None:
+        self._deadline = None
+        # A request may have been received and answered since the last bytes: then uvicorn's keep-alive counts.
+        if self.timeout_keep_alive_task is None and (self.cycle is None or self.cycle.response_complete):
+            self.transport.close()
+
+
+_SHUTDOWN_SECONDS: Final = 30
+"""Seconds that requests get to finish when the server stops."""
+_COLLECT_AFTER: Final = 10_000
+"""Objects that are made before the youngest are collected. A request makes several hundred, and few are in cycles."""
+
+
+def run(main: Callable[..., Coroutine[Any, Any, None]], *given: object) -> None:
+    """Run the event loop of a server: uvloop, which takes less time for the same, where it is installed.
+
+    What is loaded by now stays as long as the process, so the garbage collector leaves it alone: to look through all of
+    it took more than 100 ms, in which no request was answered.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(_COLLECT_AFTER)
+    anyio.run(main, *given, backend_options={"use_uvloop": find_spec("uvloop") is not None})
+
+
+async def serve(memory: Memory, options: ServerOptions, ready: Callable[[str], None]) -> None:
+    """Serve a memory until somebody stops the process. `ready` is called with the link once requests are taken.
+
+    Stops at SIGINT and SIGTERM: no more requests are taken, those that are being answered are finished.
+    """
+    listening = listen(options.serving.host, options.serving.port)
+    with listening:
+        # Port 0 means any that is free: from now on it is known which.
+        port: int = listening.getsockname()[1]
+        known = replace(options, serving=replace(options.serving, port=port))
+        app = create_app(memory, known)
+        here: AppState = app.state.served
+        config = uvicorn_config(app, known.serving, timeout_graceful_shutdown=_SHUTDOWN_SECONDS)
+        await _Server(config, here, lambda: ready(_link(known, here))).serve(sockets=[listening])
+
+
+class _Server(uvicorn.Server):
+    """A server that says when it is ready and when it stops, and returns when it has stopped."""
+
+    def __init__(self, config: uvicorn.Config, here: AppState, ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._here = here
+        self._ready = ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            self._ready()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._here.stop_streams()
+        await super().shutdown(sockets)
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Stop at a signal. Its original raises the signal again, and the memory is still to be closed."""
+        loop = asyncio.get_running_loop()
+        stopping = (signal.SIGINT, signal.SIGTERM)
+        for number in stopping:
+            loop.add_signal_handler(number, self.handle_exit, number, None)
+        try:
+            yield
+        finally:
+            for number in stopping:
+                loop.remove_signal_handler(number)
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Return a socket that listens, or say why that cannot be."""
+    # The protocol is named: the event loop sends small answers at once (TCP_NODELAY) only where it knows it to be TCP.
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((host, port))
+        listening.listen(2048)
+    except OSError as error:
+        listening.close()
+        raise AforesaidError(
+            f"cannot listen on {host}, port {port}: {error.strerror or error}; "
+            "stop what listens there, or choose another with --host and --port"
+        ) from error
+    return listening
+
+
+def _link(options: ServerOptions, here: AppState) -> str:
+    host = options.serving.host
+    shown = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)  # noqa: S104
+    address = f"http://{shown}:{options.serving.port}/"
+    return f"{address}login?token={str.__str__(here.link)}" if options.auth else address

@@ -1,30 +1,104 @@
-"""Translates errors to problem details (RFC 9457)."""
+"""Errors as problem details (RFC 9457), as pages, and in the formats of the proxy's clients."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
+from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
 from pydantic import BaseModel, Field
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Match
 from starlette.types import Scope
 
-from aforesaid import errors
+from aforesaid import __version__, errors
 from aforesaid.models.client import redact
-from aforesaid.server.error_formats import error_body
-from aforesaid.server.form_again import form_again
-from aforesaid.server.languages import translate_error
-from aforesaid.server.pages import page
-from aforesaid.server.request_fields import UNKNOWN, UnknownFields, field_of_request
+from aforesaid.server.form_errors import UNKNOWN, UnknownFields, field_of_request, form_again
+from aforesaid.server.languages import Language, OfferedLanguages, current, translate_error
+from aforesaid.server.languages.current import plural_in_page, translate_in_page
+
+PANEL: Final = Path(__file__).parent / "panel"
+STATIC: Final = PANEL / "static"
+
+environment: Final = Environment(
+    loader=FileSystemLoader(PANEL / "templates"),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+"""Add filters and globals for pages here."""
+environment.globals["_"] = translate_in_page
+environment.globals["_n"] = plural_in_page
+environment.filters["translate_error"] = translate_error
+environment.globals["bold"] = lambda value: Markup("<b>{}</b>").format(value)
+environment.globals["code"] = lambda value: Markup("<code>{}</code>").format(value)
+environment.globals["link"] = lambda address, words: Markup('<a href="{}">{}</a>').format(address, words)
+
+
+def page(request: Request, template: str, *, status: int = 200, **values: Any) -> Response:  # noqa: ANN401
+    """Answer with a page. Its template knows `who`, `csrf`, `version` and the languages beside what is passed."""
+    who = getattr(request.state, "who", None)
+    known = {
+        "request": request,
+        "who": who,
+        "csrf": (who and who.csrf) or "",
+        "version": __version__,
+        "language": current(),
+        "languages": _offered(request),
+    }
+    return HTMLResponse(environment.get_template(template).render(known | values), status)
+
+
+def _offered(request: Request) -> list[Language]:
+    """Return the languages to choose from, by name."""
+    offered: OfferedLanguages = request.app.state.languages
+    return sorted(offered.by_code.values(), key=lambda each: each.name.casefold())
+
+
+_OPENAI: Final = "/v1/"
+_ANTHROPIC: Final = "/v1/messages"
+_ANTHROPIC_HEADER: Final = "anthropic-version"
+"""A header that clients of Anthropic's API send. Lists of models have the same path in both APIs."""
+OLLAMA_PATHS: Final = frozenset(
+    {
+        "/api/chat", "/api/generate", "/api/tags", "/api/show", "/api/version", "/api/ps", "/api/embed",
+        "/api/embeddings",
+    }
+)  # fmt: skip
+"""Paths of Ollama's API. All others below `/api/` are Aforesaid's own."""
+_ANTHROPIC_KINDS: Final = {
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+    413: "request_too_large",
+    429: "rate_limit_error",
+}
+_SERVER_ERROR: Final = 500
+
+
+def error_body(path: str, headers: Mapping[str, str], status: int, kind: str, detail: str) -> dict[str, Any] | None:
+    """Return the JSON object of an error for the client of a path; None for paths that are not the proxy's."""
+    if path in OLLAMA_PATHS:
+        return {"error": detail}
+    if not path.startswith(_OPENAI):
+        return None
+    if path.startswith(_ANTHROPIC) or _ANTHROPIC_HEADER in headers:
+        other = "api_error" if status >= _SERVER_ERROR else "invalid_request_error"
+        return {"type": "error", "error": {"type": _ANTHROPIC_KINDS.get(status, other), "message": detail}}
+    code = kind.replace("-", "_")
+    return {"error": {"message": detail, "type": code, "param": None, "code": code}}
+
 
 MEDIA_TYPE: Final = "application/problem+json"
 _NAMESPACE: Final = "urn:aforesaid:problem:"

@@ -9,12 +9,11 @@ from starlette.responses import RedirectResponse, Response
 
 from aforesaid.domain.scope import DEFAULT_SPACE
 from aforesaid.server.auth import Credential
-from aforesaid.server.auth.sessions import LASTS_SECONDS
-from aforesaid.server.authentication import count_failure
-from aforesaid.server.dependencies import Reader, StateDep
-from aforesaid.server.form_again import page_of_form
+from aforesaid.server.auth.authentication import Reader, StateDep, count_failure
+from aforesaid.server.auth.keys import SESSION_SECONDS
+from aforesaid.server.form_errors import page_of_form
 from aforesaid.server.languages import COOKIE as LANGUAGE_COOKIE
-from aforesaid.server.pages import page
+from aforesaid.server.problems import page
 from aforesaid.server.state import AppState
 
 router = APIRouter(include_in_schema=False)
@@ -76,7 +75,7 @@ async def _enter(request: Request, here: AppState, token: str, after: str) -> Re
     answer.set_cookie(
         here.cookie,
         here.sessions.open(who),
-        max_age=LASTS_SECONDS,
+        max_age=SESSION_SECONDS,
         httponly=True,
         samesite="lax",
         secure=request.url.scheme == "https",

@@ -1,26 +1,250 @@
-"""What one running application holds."""
+"""What one running application holds, and the dependencies of its routes."""
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import secrets
-from collections.abc import Coroutine
+import shutil
+import tempfile
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from pathlib import Path
+from time import monotonic
 from typing import Any, Final
 
+from aforesaid.domain.scope import Scope
+from aforesaid.errors import AforesaidError, InvalidInput, NotFound, StoreError
 from aforesaid.memory import Memory
+from aforesaid.portability import Loaded
 from aforesaid.server.auth import LINK, Credential, Keys, KeyUse, Sessions
-from aforesaid.server.auth.keys import hash_of
-from aforesaid.server.auth.page_views import PageViews
-from aforesaid.server.auth.sessions import COOKIE
-from aforesaid.server.change_feed import ChangeFeed
-from aforesaid.server.guard.rate import Rates
-from aforesaid.server.metrics import HttpMetrics
+from aforesaid.server.auth.credential import PageViews
+from aforesaid.server.auth.keys import COOKIE, hash_of
+from aforesaid.server.guard import Rates
 from aforesaid.server.options import ServerOptions
-from aforesaid.server.pending_imports import PendingImports
+from aforesaid.server.prometheus import HttpMetrics
 from aforesaid.server.proxy.proxy_memory import ProxyMemory
 from aforesaid.server.proxy.upstream import Upstream
 from aforesaid.settings import Secret
+from aforesaid.store import Progress, questions
+from aforesaid.store.announcing import Owner
+
+_MOST: Final = 8
+"""Maximum uploads that wait for a decision. The oldest ones are dropped."""
+_SECONDS: Final = 3600.0
+"""An upload that nobody decided about is dropped after this time."""
+
+
+@dataclass(slots=True)
+class PendingImport:
+    """An uploaded file, and how far its import has got."""
+
+    token: str
+    folder: Path
+    file: Path
+    actor: str
+    """Who uploaded it. Nobody else may import it."""
+    format: str
+    user: str | None
+    space: str
+    preview: Loaded | None = None
+    running: bool = False
+    phase: str = ""
+    done: int = 0
+    total: int = 0
+    report: Loaded | None = None
+    failure: AforesaidError | None = None
+    began: float = field(default_factory=monotonic)
+
+    def progress(self, phase: str, done: int, total: int) -> None:
+        """Note how far the import has got."""
+        self.phase, self.done, self.total = phase, done, total
+
+    @property
+    def finished(self) -> bool:
+        """Whether the import ended, well or not."""
+        return self.report is not None or self.failure is not None
+
+    def remove(self) -> None:
+        """Delete the uploaded file."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+class PendingImports:
+    """The uploads of a server, by token. They are gone when the server stops."""
+
+    def __init__(self) -> None:
+        """Start with none."""
+        self._known: dict[str, PendingImport] = {}
+
+    def begin(self, name: str, *, actor: str, format_name: str, user: str | None, space: str) -> PendingImport:
+        """Return a place for an upload, in a folder of its own."""
+        self._drop_old()
+        folder = Path(tempfile.mkdtemp(prefix="aforesaid-import-"))
+        made = PendingImport(secrets.token_urlsafe(16), folder, folder / name, actor, format_name, user, space)
+        self._known[made.token] = made
+        return made
+
+    def of(self, token: str, actor: str) -> PendingImport:
+        """Return an upload of somebody. Raises NotFound."""
+        found = self._known.get(token)
+        if found is None or found.actor != actor:
+            raise NotFound("this upload is not here any more; upload the file again")
+        return found
+
+    def drop(self, pending: PendingImport) -> None:
+        """Forget an upload and delete its file."""
+        self._known.pop(pending.token, None)
+        pending.remove()
+
+    def close(self) -> None:
+        """Delete the files of all uploads."""
+        for each in list(self._known.values()):
+            self.drop(each)
+
+    def _drop_old(self) -> None:
+        waiting = [each for each in self._known.values() if not each.running or each.finished]
+        for each in waiting[: max(len(waiting) - _MOST + 1, 0)]:
+            self.drop(each)
+        for each in waiting:
+            if each.began + _SECONDS < monotonic():
+                self.drop(each)
+
+
+_log: Final = logging.getLogger("aforesaid.server")
+_LOOK_SECONDS: Final = 1.0
+"""Seconds between checks for changes of other processes and of keys."""
+
+
+@dataclass(eq=False, slots=True)
+class Subscription:
+    """One stream that follows a user, or all users of a space."""
+
+    space: str
+    user: str | None
+    """None for all users of the space."""
+    is_valid: Callable[[], bool]
+    """Returns whether the credential of the stream is still valid."""
+    accesses: bool = True
+    """Whether it is woken when somebody only viewed something."""
+    ended: bool = False
+    certain: bool = False
+    """Whether a change of this process woke it. Otherwise another process changed something, perhaps elsewhere."""
+    _news: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def wait(self, seconds: float) -> bool:
+        """Return True when there may be news or the stream has ended; False after the timeout."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._news.wait()
+        except TimeoutError:
+            return False
+        self._news.clear()
+        return True
+
+    def wake(self, *, certain: bool = True) -> None:
+        """Wake the stream."""
+        self.certain |= certain
+        self._news.set()
+
+    def is_about(self, owners: frozenset[Owner] | None) -> bool:
+        """Return whether it follows one of these users; None stands for everybody."""
+        if owners is None:
+            return True
+        return any(space == self.space and self.user in (None, user) for space, user in owners)
+
+    def end(self) -> None:
+        """End the stream."""
+        self.ended = True
+        self._news.set()
+
+
+class ChangeFeed:
+    """All streams of one server."""
+
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
+        self._streams: set[Subscription] = set()
+        self._looking: asyncio.Task[None] | None = None
+        self._stop_listening: list[Callable[[], None]] = []
+
+    @contextmanager
+    def follow(self, scope: Scope, is_valid: Callable[[], bool]) -> Iterator[Subscription]:
+        """Subscribe to the changes of a user, and to who views their memory."""
+        with self._added(Subscription(scope.space, scope.user, is_valid)) as stream:
+            yield stream
+
+    @contextmanager
+    def watch(self, space: str, user: str | None, is_valid: Callable[[], bool]) -> Iterator[Subscription]:
+        """Subscribe to the changes of a space, or of one user in it."""
+        with self._added(Subscription(space, user, is_valid, accesses=False)) as stream:
+            yield stream
+
+    @contextmanager
+    def _added(self, stream: Subscription) -> Iterator[Subscription]:
+        self._streams.add(stream)
+        if self._looking is None:
+            listen = self._memory.changes.listen
+            self._stop_listening = [listen(self._announced), listen(self._changed, accesses=False)]
+            self._looking = asyncio.create_task(self._look())
+        try:
+            yield stream
+        finally:
+            self._streams.discard(stream)
+            if not self._streams:
+                self._rest()
+
+    def check_credentials(self) -> None:
+        """End the streams whose key was revoked or has expired, or whose browser was signed out."""
+        for stream in tuple(self._streams):
+            if not stream.is_valid():
+                stream.end()
+
+    def close(self) -> None:
+        """End all streams."""
+        for stream in tuple(self._streams):
+            stream.end()
+
+    def _announced(self, owners: frozenset[Owner] | None) -> None:
+        """Wake the streams that also follow who views something."""
+        for stream in self._streams:
+            if stream.accesses and stream.is_about(owners):
+                stream.wake()
+
+    def _changed(self, owners: frozenset[Owner] | None) -> None:
+        for stream in self._streams:
+            if not stream.accesses and stream.is_about(owners):
+                stream.wake()
+
+    async def _look(self) -> None:
+        """Check for changes of other processes and of keys, until there are no streams."""
+        seen = await self._token()
+        while True:
+            await asyncio.sleep(_LOOK_SECONDS)
+            self.check_credentials()
+            token = await self._token()
+            if token != seen:
+                seen = token
+                for stream in self._streams:
+                    stream.wake(certain=False)
+
+    async def _token(self) -> str:
+        try:
+            return await self._memory.store.read(questions.ChangeToken())
+        except StoreError as error:
+            # Health reports it; streams continue once the store works again.
+            _log.debug("changes of other processes cannot be followed: %s", error)
+            return f"failing: {error}"
+
+    def _rest(self) -> None:
+        for stop in self._stop_listening:
+            stop()
+        self._stop_listening = []
+        if self._looking is not None:
+            self._looking.cancel()
+            self._looking = None
+
 
 _FAILURES: Final = 20
 """Wrong keys that are answered with 401 before the sender has to wait."""
@@ -107,3 +331,23 @@ class AppState:
             await asyncio.to_thread(self.key_use.write)
         finally:
             self._writing_use = False
+
+
+async def load_upload(
+    memory: Memory,
+    file: Path,
+    format_name: str,
+    *,
+    user: str | None,
+    space: str,
+    dry_run: bool,
+    actor: str,
+    progress: Progress | None = None,
+) -> Loaded:
+    """Import an uploaded file. Raises InvalidInput, whose text does not tell where this machine keeps the file."""
+    try:
+        return await memory.load(
+            file, format_name, user=user, space=space, dry_run=dry_run, progress=progress, actor=actor
+        )
+    except InvalidInput as error:
+        raise InvalidInput(str(error).replace(str(file), "the file"), error.field or "body") from error

@@ -8,9 +8,9 @@ from fastapi import APIRouter, Response
 from prometheus_client import CONTENT_TYPE_LATEST
 from pydantic import BaseModel
 
-from aforesaid.server.dependencies import Overseer, StateDep
-from aforesaid.server.metrics import exposition
+from aforesaid.server.auth.authentication import Overseer, StateDep
 from aforesaid.server.problems import declared
+from aforesaid.server.prometheus import exposition
 
 router = APIRouter(tags=["operation"], responses=declared(400, 413))
 

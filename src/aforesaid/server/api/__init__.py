@@ -1,30 +1,11 @@
-"""The REST API, one module per resource."""
+"""The REST API: modules of related routes."""
 
 from __future__ import annotations
 
 from fastapi import APIRouter, Depends
 
-from aforesaid.server.api import (
-    attachments,
-    audit,
-    context,
-    events,
-    facts,
-    keys,
-    memories,
-    messages,
-    receipts,
-    search,
-    sessions,
-    settings,
-    stats,
-    summaries,
-    threads,
-    timeline,
-    transfer,
-    users,
-)
-from aforesaid.server.api.request_check import check_request
+from aforesaid.server.api import administration, context, events, memories, messages, summaries, transfer
+from aforesaid.server.api.params import check_request
 from aforesaid.server.problems import declared
 
 router = APIRouter(
@@ -32,26 +13,25 @@ router = APIRouter(
     dependencies=[Depends(check_request)],
     responses=declared(400, 401, 403, 404, 409, 413, 415, 422, 429, 502, 503, 507),
 )
-for _resource in (
-    memories,
-    users,
-    messages,
-    attachments,
-    context,
-    receipts,
-    search,
-    summaries,
-    threads,
-    sessions,
-    facts,
-    timeline,
-    stats,
-    settings,
-    audit,
-    events,
-    transfer,
-    keys,
+for _part in (
+    memories.router,
+    administration.users_router,
+    messages.router,
+    context.router,
+    context.receipts_router,
+    context.search_router,
+    summaries.router,
+    messages.threads_router,
+    messages.sessions_router,
+    memories.facts_router,
+    summaries.timeline_router,
+    administration.stats_router,
+    administration.settings_router,
+    administration.audit_router,
+    events.router,
+    transfer.router,
+    administration.keys_router,
 ):
-    router.include_router(_resource.router)
+    router.include_router(_part)
 
 __all__ = ["router"]

@@ -13,11 +13,9 @@ from aforesaid.domain.report import AuditEntry
 from aforesaid.errors import InvalidInput
 from aforesaid.memory import UserMemory
 from aforesaid.server.api.params import Person
-from aforesaid.server.authentication import is_still_valid
-from aforesaid.server.change_feed import Subscription
-from aforesaid.server.dependencies import Reader, StateDep
-from aforesaid.server.shapes import MessageShape
-from aforesaid.server.state import AppState
+from aforesaid.server.auth.authentication import Reader, StateDep, is_still_valid
+from aforesaid.server.schemas import MessageShape
+from aforesaid.server.state import AppState, Subscription
 from aforesaid.store import Store, questions
 
 router = APIRouter(tags=["events"])

@@ -1,12 +1,13 @@
-"""Routes for single memories: list, add, edit, deactivate, end and restore."""
+"""Routes for memories and facts."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Annotated, Final
+from datetime import datetime
+from typing import Annotated, Final, Literal
 
 from fastapi import APIRouter, Depends, Header, Query, Response
-from pydantic import AliasChoices, ConfigDict, Field
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 from pydantic.json_schema import SkipJsonSchema
 
 from aforesaid.domain.checks import Category, CategoryOrKind, Kind, MemoryState
@@ -14,26 +15,33 @@ from aforesaid.domain.memory import LEAST_IMPORTANCE, MOST_IMPORTANCE, USUAL_IMP
 from aforesaid.errors import InvalidInput, NotFound
 from aforesaid.memory import Memory as TheWhole
 from aforesaid.memory import UserMemory
-from aforesaid.server.api.etags import IfMatch, etag, expected, unchanged
-from aforesaid.server.api.once import IdempotencyKey, Once
 from aforesaid.server.api.params import (
     PAGE,
     Body,
     Cursor,
+    IdempotencyKey,
     Identifier,
+    IfMatch,
     Limit,
     Moment,
     Number,
+    OfUser,
+    Once,
+    Person,
     SpaceQuery,
+    Text,
     UserQuery,
     cursor_of,
+    etag,
+    expected,
     named,
     number_of,
+    unchanged,
 )
 from aforesaid.server.auth import Credential
-from aforesaid.server.dependencies import App, MemoryDep, Reader
+from aforesaid.server.auth.authentication import App, MemoryDep, Reader
 from aforesaid.server.problems import declared
-from aforesaid.server.shapes import MemoryPage, MemoryShape, MemoryVersionShape, all_shown, shown
+from aforesaid.server.schemas import MemoryPage, MemoryShape, MemoryVersionShape, Shape, all_shown, shown
 
 router = APIRouter(tags=["memories"])
 
@@ -322,3 +330,106 @@ async def _whose(who: Credential, memory: TheWhole, number: int, space: str | No
     if who.user not in (None, found.user):
         raise NotFound(f"there is no memory {number}")
     return who.person(memory, found.user, space=space)
+
+
+facts_router = APIRouter(tags=["facts"])
+
+
+class Portrait(BaseModel):
+    """The portrait of a user."""
+
+    user: str
+    portrait: str | None = Field(examples=["Ann lives in Berlin. She prefers tea."])
+
+
+class FactsShape(Shape):
+    """A version of the text of facts."""
+
+    version: int
+    text: str
+    cause: str = Field(description="The words that led to it.")
+    updated_at: datetime
+
+
+class FactRequest(OfUser):
+    """A fact to remember or to forget."""
+
+    fact: Text = Field(min_length=1, examples=["prefers tea over coffee"])
+    name: Text | None = Field(default=None, max_length=255, description="The user's name in sentences.")
+
+
+class RememberRequest(FactRequest):
+    """A fact to remember."""
+
+    by: Identifier | None = Field(default=None, description="Who states the fact, if it is not the user.")
+
+
+class RememberResult(BaseModel):
+    """The outcome of remembering."""
+
+    outcome: Literal["stored", "known", "quarantined"]
+    facts: str = Field(description="The current text of facts.")
+    reason: str = Field(description="Why it was quarantined.")
+    memory: MemoryShape | None
+
+
+class ForgetResult(BaseModel):
+    """The outcome of forgetting."""
+
+    found: bool = Field(description="Whether there was something to forget.")
+    facts: str = Field(description="The remaining text of facts.")
+    memories: list[MemoryShape]
+
+
+@facts_router.get("/portrait", summary="Read the portrait")
+async def read_portrait(
+    person: Person,
+    name: Annotated[Text | None, Query(max_length=255, description="The user's name in sentences.")] = None,
+) -> Portrait:
+    """Return what is known about a user as one text: facts, today, the days before. Null if nothing is known."""
+    return Portrait(user=person.scope.user, portrait=await person.portrait(name=name))
+
+
+@facts_router.get("/facts", summary="Read the facts")
+async def read_facts(person: Person) -> list[FactsShape]:
+    """Return all versions of the facts about a user, oldest first."""
+    return [FactsShape.model_validate(each) for each in await person.facts()]
+
+
+@facts_router.post("/remember", summary="Keep a fact in mind")
+async def remember(
+    who: App,
+    memory: MemoryDep,
+    request: RememberRequest,
+    response: Response,
+    key: IdempotencyKey = None,
+    space: SpaceQuery = None,
+) -> RememberResult:
+    """Store a fact. It replaces older facts that it contradicts."""
+    person = request.person(who, memory, space)
+
+    async def keep() -> RememberResult:
+        kept = await person.remember(request.fact, by=request.by, name=request.name)
+        single = None if kept.memory is None else await shown(memory, kept.memory)
+        return RememberResult(outcome=kept.outcome, facts=kept.facts, reason=kept.reason, memory=single)
+
+    return await Once(memory.store, who, person.scope, key, request).carry_out(RememberResult, keep, response)
+
+
+@facts_router.post("/forget", summary="Forget a fact")
+async def forget(
+    who: App,
+    memory: MemoryDep,
+    request: FactRequest,
+    response: Response,
+    key: IdempotencyKey = None,
+    space: SpaceQuery = None,
+) -> ForgetResult:
+    """Forget a fact, and return whether it was known. It is not extracted again from earlier messages."""
+    person = request.person(who, memory, space)
+
+    async def drop() -> ForgetResult:
+        gone = await person.forget(request.fact, name=request.name)
+        return ForgetResult(found=gone.found, facts=gone.facts, memories=await all_shown(memory, gone.memories))
+
+    return await Once(memory.store, who, person.scope, key, request).carry_out(ForgetResult, drop, response)

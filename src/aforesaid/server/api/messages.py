@@ -1,38 +1,46 @@
-"""Routes for messages."""
+"""Routes for messages, attachments, threads and sessions."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+import re
+from typing import Annotated, Any, Final
+from urllib.parse import quote
 
-from fastapi import APIRouter, Query, Response
-from pydantic import Field
+from fastapi import APIRouter, Path, Query, Response
+from pydantic import BaseModel, Field
 
 from aforesaid.domain.checks import Within
 from aforesaid.domain.details import MOST_PARTS
-from aforesaid.errors import InvalidInput
+from aforesaid.errors import InvalidInput, NotFound, quoted
 from aforesaid.front.handle import MOST_AT_ONCE
-from aforesaid.server.api.message_params import MessageBody, MessageFilter, PartBody, ToolCallBody
-from aforesaid.server.api.once import IdempotencyKey
 from aforesaid.server.api.params import (
+    HASH,
     PAGE,
     Cursor,
+    IdempotencyKey,
     Identifier,
     Limit,
+    MessageBody,
+    MessageFilter,
     OfUser,
+    PartBody,
     Person,
     SpaceQuery,
     Text,
+    ToolCallBody,
     cursor_of,
     number_of,
 )
-from aforesaid.server.dependencies import App, MemoryDep
-from aforesaid.server.shapes import (
+from aforesaid.server.auth.authentication import App, MemoryDep
+from aforesaid.server.schemas import (
     BatchShape,
     ErasedShape,
     MessageCount,
     MessagePage,
     MessageShape,
     ReceiptShape,
+    SessionShape,
+    ThreadShape,
 )
 
 router = APIRouter(tags=["messages"])
@@ -190,3 +198,96 @@ async def take_back_message(who: App, memory: MemoryDep, named: NamedMessage, sp
 async def erase_messages(who: App, memory: MemoryDep, named: NamedMessages, space: SpaceQuery = None) -> ErasedShape:
     """Erase messages in all their versions, so that no byte of them is left in the store. This cannot be undone."""
     return ErasedShape.model_validate(await named.person(who, memory, space).erase(named.ids))
+
+
+_BYTES: Final = "application/octet-stream"
+_MEDIA_TYPE: Final = re.compile(r"[\w.+-]+/[\w.+-]+", re.ASCII)
+
+
+@router.get(
+    "/attachments/{hash}",
+    summary="Download an attachment",
+    response_class=Response,
+    responses={200: {"description": "The bytes.", "content": {_BYTES: {"schema": {"type": "string"}}}}},
+)
+async def download_attachment(
+    person: Person,
+    memory: MemoryDep,
+    hash: Annotated[str, Path(pattern=HASH, description="The hash of the part.")],  # noqa: A002 - the field of a part
+    message: Annotated[Identifier, Query(description="The id of the message that has the part.", examples=["#1"])],
+    within: Annotated[Within, Query(description="Whose message: the user's own, or the whole thread's.")] = "user",
+    versions: Annotated[bool, Query(description="Read the version with this id, not the newest one.")] = False,
+) -> Response:
+    """Return the bytes of a part of a message that the key may read, with its media type, as a download.
+
+    The part is named by its `hash`. Bytes that are elsewhere (`url`) are not served.
+    """
+    found = await person.message(message, within=within, versions=versions)
+    part = next((each for each in found.parts if each.hash == hash and each.url is None), None)
+    if part is None:
+        raise NotFound(f"message {quoted(message)} has no attachment {hash}")
+    data = await memory.attachment(hash)
+    given = part.media_type or ""
+    name = quote(part.name or hash, safe="")
+    return Response(
+        data,
+        media_type=given if _MEDIA_TYPE.fullmatch(given) else _BYTES,
+        headers={"Content-Disposition": f"attachment; filename*=UTF-8''{name}"},
+    )
+
+
+sessions_router = APIRouter(tags=["sessions"])
+
+
+class SessionList(BaseModel):
+    """Sessions, oldest first."""
+
+    sessions: list[SessionShape]
+
+
+@sessions_router.get("/sessions", summary="List sessions")
+async def list_sessions(
+    person: Person,
+    memory: MemoryDep,
+    within: Annotated[Within, Query(description="The user's own messages, the whole thread, or one session.")] = "user",
+    limit: Limit = PAGE,
+) -> SessionList:
+    """Return the newest sessions, oldest first, each active, idle or closed."""
+    found = await person.sessions(limit, within=within)
+    names = await memory.names(person.scope.space, users={each.user for each in found})
+    return SessionList(sessions=[SessionShape.of(each, names.get(each.user)) for each in found])
+
+
+threads_router = APIRouter(tags=["threads"])
+
+
+class ThreadList(BaseModel):
+    """Threads, the one with the newest message first."""
+
+    threads: list[ThreadShape]
+
+
+class ClearedThread(OfUser):
+    """A thread to clear."""
+
+    erase: bool = Field(default=False, description="Erase the messages, so that no byte of them is left.")
+
+
+@threads_router.get("/threads", summary="List threads")
+async def list_threads(
+    person: Person,
+    limit: Limit = PAGE,
+    before: Annotated[
+        Identifier | None,
+        Query(description="The id of the last thread of the page before; without it, the first page."),
+    ] = None,
+) -> ThreadList:
+    """Return the threads that the user has messages in, the one with the newest message first."""
+    found = await person.threads(limit, before=before)
+    return ThreadList(threads=[ThreadShape.model_validate(each) for each in found])
+
+
+@threads_router.post("/threads/clear", summary="Clear a thread")
+async def clear_thread(who: App, memory: MemoryDep, which: ClearedThread, space: SpaceQuery = None) -> MessageCount:
+    """Take back, or erase, all messages that the user has in a thread. Returns how many these were."""
+    return MessageCount(count=await which.person(who, memory, space).clear(erase=which.erase))

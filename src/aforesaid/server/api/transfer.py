@@ -18,9 +18,9 @@ from aforesaid.memory import Memory
 from aforesaid.portability import READERS
 from aforesaid.portability.exporting import LineWriter, RowsOfUser
 from aforesaid.server.api.params import Identifier, SpaceQuery, named
-from aforesaid.server.dependencies import Admin, MemoryDep, require_all_spaces
-from aforesaid.server.shapes import Shape
-from aforesaid.server.uploads import load_upload
+from aforesaid.server.auth.authentication import Admin, MemoryDep, require_all_spaces
+from aforesaid.server.schemas import Shape
+from aforesaid.server.state import load_upload
 from aforesaid.store import questions
 
 router = APIRouter(tags=["moving"])

@@ -1,10 +1,16 @@
 """Authorisation: keys, browser sessions and credentials."""
 
 from aforesaid.server.auth.credential import LINK, ROLES, Credential, Role
-from aforesaid.server.auth.key_files import check_shared_keys, copy_command, keys_path, shared_keys
-from aforesaid.server.auth.key_use import KeyUse
-from aforesaid.server.auth.keys import Key, Keys
-from aforesaid.server.auth.sessions import Sessions
+from aforesaid.server.auth.keys import (
+    Key,
+    Keys,
+    KeyUse,
+    Sessions,
+    check_shared_keys,
+    copy_command,
+    keys_path,
+    shared_keys,
+)
 
 __all__ = [
     "LINK",

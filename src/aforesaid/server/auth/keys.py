@@ -1,19 +1,19 @@
-"""Keys: created and shown once, stored as hashes in a file of each store (see `key_files`).
-
-They are no part of the store: a backup or an export of memories hands nobody access, and a key can be added or taken
-away while a server runs, also where the store lets only one process in.
-"""
+"""API keys: stored in a file, checked, and their use recorded."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import os
 import secrets
+import shlex
+import sys
 import tempfile
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -21,7 +21,11 @@ from typing import Any, Final
 from aforesaid.domain import checks
 from aforesaid.errors import InvalidInput, NotFound, StoreDamaged, quoted
 from aforesaid.server.auth.credential import ROLES, Credential, Role
-from aforesaid.settings import Secret
+from aforesaid.settings import Secret, Settings
+from aforesaid.settings.layers import usual_place
+from aforesaid.store import sqlite_path
+from aforesaid.store.database_identity import file_name
+from aforesaid.store.locations import address_of, postgres_dsn
 
 try:
     import fcntl
@@ -209,3 +213,174 @@ def replace_file(path: Path, text: str) -> None:
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
+
+
+def keys_path(settings: Settings, location: str | os.PathLike[str] | None) -> Path | None:
+    """Return where the keys for a store are kept: where the settings say, or beside it. None for a store in memory.
+
+    A database or a store of another package has a file of its own in the folder of the user's configuration.
+    """
+    if settings.server.keys is not None:
+        return Path(settings.server.keys).expanduser()
+    where = settings.store if location is None else os.fspath(location)
+    if (address := address_of(where)) is not None:
+        return _folder() / f"{file_name(address)}.keys.json"
+    path = sqlite_path(where)
+    return None if path is None else path.expanduser().with_name(f"{path.name}.keys.json")
+
+
+def check_shared_keys(settings: Settings, location: str | os.PathLike[str] | None) -> None:
+    """Raise InvalidInput if a database has no key file yet, and older versions left one for all databases.
+
+    To read that file would let its keys into every database. To ignore it would lock out all clients without a word.
+    """
+    path, shared = keys_path(settings, location), shared_keys(settings, location)
+    if path is None or shared is None or path.exists() or not Keys(shared).all():
+        return
+    away = shared.with_name("keys.json.old")
+    raise InvalidInput(
+        f"the keys in {shared} opened every PostgreSQL database; now each database has a key file of its own. If these "
+        f"keys are for this database, run: {copy_command(shared, path)}. When each database has the keys that are "
+        f"meant for it, run: {_command('move' if sys.platform == 'win32' else 'mv', shared, away)}"
+    )
+
+
+def shared_keys(settings: Settings, location: str | os.PathLike[str] | None) -> Path | None:
+    """Return the file that older versions had for all databases; None for stores that it was not for."""
+    where = settings.store if location is None else os.fspath(location)
+    if settings.server.keys is not None or postgres_dsn(where) is None:
+        return None
+    return _folder() / "keys.json"
+
+
+def copy_command(source: Path, target: Path) -> str:
+    """Return the command that copies a file, for a person to run."""
+    return _command("copy" if sys.platform == "win32" else "cp", source, target)
+
+
+def _folder() -> Path:
+    return usual_place(os.environ).parent
+
+
+def _command(name: str, source: Path, target: Path) -> str:
+    return f"{name} {shlex.quote(str(source))} {shlex.quote(str(target))}"
+
+
+_log: Final = logging.getLogger("aforesaid.server")
+_WRITE_SECONDS: Final = 60.0
+"""Seconds between writes: a key that is in use all the time costs one small file per minute."""
+
+
+class KeyUse:
+    """The time of the last request of each key, in a file next to that of the keys; without a path, in memory.
+
+    A server that is killed loses at most the last minute. Several servers with the same keys keep the newest times.
+    """
+
+    def __init__(self, path: Path | None = None) -> None:
+        self._path = None if path is None else path.with_name(f"{path.name}.used")
+        self._times: dict[str, datetime] = {}
+        self._written = datetime.min.replace(tzinfo=UTC)
+        self._changed = False
+
+    def mark(self, key_id: str) -> None:
+        """Record that a key is used now."""
+        self._times[key_id] = datetime.now(UTC)
+        self._changed = True
+
+    @property
+    def is_due(self) -> bool:
+        """Whether there is something to write and the last write is long enough ago."""
+        return self._changed and (datetime.now(UTC) - self._written).total_seconds() >= _WRITE_SECONDS
+
+    def all(self) -> dict[str, datetime]:
+        """Return the last use of every key that was used, by its id."""
+        self._merge()
+        return dict(self._times)
+
+    def write(self) -> None:
+        """Write the times to the file. A failure is logged: requests do not depend on it."""
+        if not self._changed:
+            return
+        self._written, self._changed = datetime.now(UTC), False
+        if self._path is None:
+            return
+        self._merge()
+        times = {key: at.isoformat(timespec="seconds") for key, at in self._times.items()}
+        try:
+            replace_file(self._path, json.dumps(times, indent=2))
+        except OSError as error:
+            _log.warning("the last use of keys could not be written to %s: %s", self._path, error)
+
+    def _merge(self) -> None:
+        """Take over newer times of other processes."""
+        if self._path is None:
+            return
+        try:
+            found = json.loads(self._path.read_text(encoding="utf-8"))
+            times = {str(key): datetime.fromisoformat(at) for key, at in found.items()}
+        except FileNotFoundError:
+            return
+        except (OSError, ValueError, TypeError, AttributeError) as error:
+            # It says nothing about access, so it may be written anew.
+            _log.warning("the last use of keys in %s cannot be read: %s", self._path, error)
+            return
+        for key, at in times.items():
+            if key not in self._times or self._times[key] < at:
+                self._times[key] = at
+
+
+COOKIE: Final = "aforesaid_session"
+SESSION_SECONDS: Final = 7 * 24 * 60 * 60
+_MOST: Final = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Session:
+    credential: Credential
+    until: float
+
+
+class Sessions:
+    """Browser sessions by the hash of their cookie."""
+
+    def __init__(self, keys: Keys, clock: Callable[[], float] = time.monotonic) -> None:
+        self._keys = keys
+        self._clock = clock
+        self._sessions: dict[str, _Session] = {}
+
+    def open(self, credential: Credential) -> Secret:
+        """Sign a browser in. Return the value of its cookie."""
+        self._tidy()
+        cookie = Secret(secrets.token_urlsafe(32))
+        signed_in = replace(credential, csrf=secrets.token_urlsafe(24))
+        self._sessions[hash_of(cookie)] = _Session(signed_in, self._clock() + SESSION_SECONDS)
+        return cookie
+
+    def find(self, cookie: str) -> Credential | None:
+        """Return the credential of a cookie; None if its key was revoked."""
+        session = self._sessions.get(hash_of(cookie))
+        if session is None or session.until <= self._clock():
+            return None
+        kind, _, number = session.credential.id.partition(":")
+        if kind == "key" and self._keys.get(number) is None:
+            return None
+        return session.credential
+
+    def close(self, cookie: str) -> None:
+        """Sign a browser out."""
+        self._sessions.pop(hash_of(cookie), None)
+
+    def close_all(self, credential: Credential) -> int:
+        """Sign out every browser that signed in with the same credential. Return how many there were."""
+        found = [name for name, session in self._sessions.items() if session.credential.id == credential.id]
+        for name in found:
+            del self._sessions[name]
+        return len(found)
+
+    def _tidy(self) -> None:
+        now = self._clock()
+        for name in [name for name, session in self._sessions.items() if session.until <= now]:
+            del self._sessions[name]
+        while len(self._sessions) >= _MOST:
+            del self._sessions[next(iter(self._sessions))]

@@ -5,10 +5,17 @@ English texts are the keys of the catalogues, and what is shown where a catalogu
 """
 
 from aforesaid.server.languages.catalogue import ENGLISH, Language, read_language
-from aforesaid.server.languages.current import N_, current, plural, translate, using
+from aforesaid.server.languages.current import (
+    COOKIE,
+    N_,
+    Languages,
+    OfferedLanguages,
+    current,
+    plural,
+    translate,
+    using,
+)
 from aforesaid.server.languages.error_texts import translate_error
-from aforesaid.server.languages.middleware import COOKIE, Languages
-from aforesaid.server.languages.offered import OfferedLanguages
 
 __all__ = [
     "COOKIE",

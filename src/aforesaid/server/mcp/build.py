@@ -2,27 +2,140 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Final
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any, Final
 
+import anyio
+from anyio import create_task_group, sleep_forever
+from anyio.abc import TaskGroup, TaskStatus
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.resources import ResourceSecurity
-from mcp_types import ToolAnnotations
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.server.transport_security import TransportSecuritySettings
+from mcp.shared.exceptions import MCPError
+from mcp_types import (
+    INVALID_REQUEST,
+    ListPromptsResult,
+    ListResourcesResult,
+    ListToolsResult,
+    Prompt,
+    Tool,
+    ToolAnnotations,
+)
+from starlette.datastructures import MutableHeaders
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.types import Message, Receive, Scope, Send
 
 from aforesaid import __version__
 from aforesaid.memory import Memory
-from aforesaid.server.mcp.access import CredentialOf
-from aforesaid.server.mcp.answers import USUAL_TOKENS, AnswerLimit
-from aforesaid.server.mcp.memory_tools import MemoryTools
-from aforesaid.server.mcp.message_tools import MessageTools
-from aforesaid.server.mcp.middleware import Callers, Cancellations, Lists
+from aforesaid.server.auth import Credential
+from aforesaid.server.auth.authentication import CREDENTIAL, identify
+from aforesaid.server.mcp.memory_tools import MemoryTools, ReminderTools
+from aforesaid.server.mcp.message_tools import CALLER, USUAL_TOKENS, AnswerLimit, CredentialOf, MessageTools
 from aforesaid.server.mcp.people_tools import PeopleTools
-from aforesaid.server.mcp.prompts import Prompts
-from aforesaid.server.mcp.reminder_tools import ReminderTools
-from aforesaid.server.mcp.resources import Resources
-from aforesaid.server.mcp.server import AgentServer
+from aforesaid.server.mcp.resources import Prompts, Resources
+from aforesaid.server.mcp.server import SESSION_HEADER, AgentServer, is_own_session, new_session, session_of
+
+_CANCELLED: Final = -32_800
+"""The error code of a cancelled request, as in the Language Server Protocol. The client does not wait for it."""
+
+
+class Callers:
+    """Makes the credential of a request known to its handlers."""
+
+    def __init__(self, credential_of: CredentialOf) -> None:
+        self._credential_of = credential_of
+
+    async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+        """Handle a request."""
+        before = CALLER.set(self._credential_of(ctx.request))
+        try:
+            return await call_next(ctx)
+        finally:
+            CALLER.reset(before)
+
+
+class Lists:
+    """Shows in lists what the caller may use: no tools that write to one who reads, and their own resources.
+
+    On a connection for several users, tools and prompts need the argument `user`.
+    """
+
+    def __init__(self, resources: Resources) -> None:
+        self._resources = resources
+
+    async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+        """Handle a request."""
+        result = await call_next(ctx)
+        who = CALLER.get()
+        if ctx.method == "resources/list" and result is not None:
+            resources = ListResourcesResult.model_validate(result)
+            return resources.model_copy(update={"resources": await self._resources.of_caller(who)})
+        if ctx.method == "prompts/list" and result is not None and who.user is None:
+            prompts = ListPromptsResult.model_validate(result)
+            return prompts.model_copy(update={"prompts": list(map(_prompt_for_several, prompts.prompts))})
+        if ctx.method != "tools/list" or result is None:
+            return result
+        listed = ListToolsResult.model_validate(result)
+        tools = listed.tools
+        if not who.may("app"):
+            tools = [tool for tool in tools if tool.annotations is not None and tool.annotations.read_only_hint]
+        if who.user is None:
+            tools = list(map(_tool_for_several, tools))
+        return listed.model_copy(update={"tools": tools})
+
+
+def _prompt_for_several(prompt: Prompt) -> Prompt:
+    arguments = [
+        each.model_copy(update={"required": True}) if each.name == "user" else each for each in prompt.arguments or ()
+    ]
+    return prompt.model_copy(update={"arguments": arguments})
+
+
+def _tool_for_several(tool: Tool) -> Tool:
+    if "user" not in tool.input_schema.get("properties", {}):
+        return tool
+    required = [*tool.input_schema.get("required", ()), "user"]
+    return tool.model_copy(update={"input_schema": {**tool.input_schema, "required": required}})
+
+
+class Cancellations:
+    """Cancels calls over HTTP that a client of an older protocol says it no longer waits for.
+
+    Each request has a connection of its own, so the notice arrives apart from the call. It counts only in the same
+    session. With the protocol of 2026-07-28 clients hang up instead, and over standard input and output the library
+    does this itself.
+    """
+
+    def __init__(self) -> None:
+        self._running: dict[tuple[str, str], anyio.CancelScope] = {}
+
+    async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+        """Handle a request so that it can be cancelled, or cancel one."""
+        session = session_of(ctx.request)
+        if session is None:
+            return await call_next(ctx)
+        if ctx.method == "notifications/cancelled":
+            scope = self._running.get((session, repr((ctx.params or {}).get("requestId"))))
+            if scope is not None:
+                scope.cancel()
+        if ctx.request_id is None:
+            return await call_next(ctx)
+        place = (session, repr(ctx.request_id))
+        with anyio.CancelScope() as scope:
+            self._running[place] = scope
+            try:
+                return await call_next(ctx)
+            finally:
+                self._running.pop(place, None)
+        raise MCPError(_CANCELLED, "The request was cancelled.")
+
 
 INSTRUCTIONS: Final = (
     "A long-term memory. Before you answer, ask get_context or search_memories for what is known; recall_person for "
@@ -124,3 +237,105 @@ def _add_tools(
         (messages.clear_thread, "Clear a thread", _PUTS_AWAY),
     ):
         server.add_tool(tool, title=title, annotations=hints, structured_output=True)
+
+
+class McpEndpoint:
+    """Passes requests with a valid credential on to an MCP server.
+
+    It is built for the first request: that takes longer than all the rest of a server's start.
+    """
+
+    def __init__(self, memory: Memory, tokens: int, body_bytes: int) -> None:
+        self._memory = memory
+        self._tokens = tokens
+        self._body_bytes = body_bytes
+        self._starting = asyncio.Lock()
+        self._manager: StreamableHTTPSessionManager | None = None
+        self._tasks: TaskGroup
+
+    @asynccontextmanager
+    async def run(self) -> AsyncIterator[None]:
+        """Serve requests until the context ends."""
+        async with create_task_group() as self._tasks:
+            yield
+            self._tasks.cancel_scope.cancel()
+
+    async def _started(self) -> StreamableHTTPSessionManager:
+        async with self._starting:
+            if self._manager is None:
+                self._manager = await self._tasks.start(self._serve)
+            return self._manager
+
+    async def _serve(self, *, task_status: TaskStatus[StreamableHTTPSessionManager]) -> None:
+        server = build(self._memory, _credential_of, self._tokens)
+        # Foreign names and pages are refused for all routes alike, before they get here.
+        security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
+        server.streamable_http_app(
+            stateless_http=True, transport_security=security, max_request_body_size=self._body_bytes
+        )
+        # The library wants it to begin and to end in one task.
+        async with server.session_manager.run():
+            task_status.started(server.session_manager)
+            await sleep_forever()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Check the request, and pass it on."""
+        request = Request(scope, receive)
+        await identify(request)
+        if request.method != "POST":
+            # Nothing is ever sent to a client that did not ask, so a stream for it would stay empty.
+            await _refusal(405, "Send requests with POST.", Allow="POST")(scope, receive, send)
+            return
+        if not is_own_session(request):
+            await _refusal(404, "There is no such session; initialize a new one.")(scope, receive, send)
+            return
+        body = await request.body()
+        if _is_initialize(body):
+            send = _with_session(send, new_session(request))
+        manager = await self._started()
+        await manager.handle_request(scope, _replayed(body, receive), send)
+
+
+def _is_initialize(body: bytes) -> bool:
+    """Return whether a request begins a session."""
+    if b'"initialize"' not in body:
+        return False
+    try:
+        sent = json.loads(body)
+    except (ValueError, RecursionError):
+        return False  # the library answers it
+    return isinstance(sent, dict) and sent.get("method") == "initialize"
+
+
+def _replayed(body: bytes, receive: Receive) -> Receive:
+    """Return a function that hands out a body that was read already, and then what comes after it."""
+    first: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def again() -> Message:
+        return first.pop() if first else await receive()
+
+    return again
+
+
+def _with_session(send: Send, session: str) -> Send:
+    """Return a function that sends an answer with a session id, if it is no error."""
+
+    async def sent(message: Message) -> None:
+        if message["type"] == "http.response.start" and message["status"] == 200:  # noqa: PLR2004
+            MutableHeaders(scope=message)[SESSION_HEADER] = session
+        await send(message)
+
+    return sent
+
+
+def _refusal(status: int, words: str, **headers: str) -> JSONResponse:
+    """Return a JSON-RPC error that belongs to no request."""
+    error = {"code": INVALID_REQUEST, "message": words}
+    return JSONResponse({"jsonrpc": "2.0", "id": None, "error": error}, status, headers=headers)
+
+
+def _credential_of(request: object) -> Credential:
+    if not isinstance(request, Request):
+        raise PermissionError("the request came in by another way than HTTP")
+    who: Credential = request.scope[CREDENTIAL]
+    return who

@@ -2,21 +2,169 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
+from contextvars import ContextVar
 from datetime import datetime
-from typing import Annotated, Any, ClassVar, Final, Self
+from typing import Annotated, Any, ClassVar, Final, Self, TypeAlias, TypeVar
 
 from mcp.server.mcpserver import Context
-from pydantic import BaseModel, Field
+from pydantic import AwareDatetime, BaseModel, Field
 
 from aforesaid.domain.checks import Role
 from aforesaid.domain.message import Message
 from aforesaid.domain.thread import Thread as ThreadRecord
-from aforesaid.server.api.message_params import MessageBody
-from aforesaid.server.api.params import cursor_of, number_of, text_of
-from aforesaid.server.mcp.access import AgentAccess
-from aforesaid.server.mcp.answers import CursorArgument, Item, NextCursor
-from aforesaid.server.mcp.arguments import MOST, Author, Chat, Limit, Metadata, OfRole, Since, Thread, Until, User
-from aforesaid.server.shapes import BatchShape, ErasedShape, MessageCount
+from aforesaid.errors import InvalidInput, NotFound
+from aforesaid.memory import Memory, UserMemory
+from aforesaid.models.tokens import TokenCounter, counter_for
+from aforesaid.server.api.params import MessageBody, cursor_of, number_of, text_of
+from aforesaid.server.auth import Credential
+from aforesaid.server.schemas import BatchShape, ErasedShape, MessageCount
+
+USUAL_TOKENS: Final = 4_000
+"""Maximum tokens of an answer unless `server.mcp_tokens` is set."""
+_FRAME: Final = 80
+"""Tokens kept free for what surrounds the items of an answer: the names of its fields and the cursor."""
+_PER_ITEM: Final = 4
+"""Tokens of the separators around an item."""
+_CUT: Final = " …"
+
+CursorArgument = Annotated[str | None, Field(description="`next` of the page before. Leave it out for the first page.")]
+NextCursor = Annotated[
+    str | None, Field(description="Pass it as `cursor`, with the same other arguments, for more; null at the end.")
+]
+ItemT = TypeVar("ItemT", bound="Item")
+T = TypeVar("T")
+
+
+class Item(BaseModel):
+    """One entry of a list."""
+
+    LONG: ClassVar[str] = "text"
+    """The field that is cut if the item is too long for an answer."""
+
+    cut: bool | None = Field(default=None, description="True if the text is too long for an answer, and was cut.")
+
+    def shortened(self, counter: TokenCounter, tokens: int) -> Self:
+        """Return the item with its text cut, so that it has at most this many tokens."""
+        item = self
+        while (text := getattr(item, self.LONG).removesuffix(_CUT)) and (
+            over := counter.count(item.model_dump_json()) - tokens
+        ) > 0:
+            # Quotes and line breaks have more tokens in JSON than in the text, so this may take several rounds.
+            less = counter.cut(text, max(counter.count(text) - over - 2, 0))
+            item = item.model_copy(update={self.LONG: less.rstrip() + _CUT, "cut": True})
+        if counter.count(item.model_dump_json()) > tokens:  # Metadata or tags are longer than an answer.
+            empty = {name: type(value)() for name, value in item if isinstance(value, dict | list)}
+            item = item.model_copy(update=empty | {"cut": True})
+        return item
+
+
+class AnswerLimit:
+    """How long an answer may be."""
+
+    def __init__(self, tokens: int = USUAL_TOKENS) -> None:
+        self.tokens: Final = tokens
+        """Maximum tokens of an answer (`server.mcp_tokens`)."""
+
+    @property
+    def halved(self) -> AnswerLimit:
+        """The limit of one half of an answer that has two lists."""
+        return AnswerLimit(self.tokens // 2)
+
+    def fit(self, items: Iterable[ItemT]) -> list[ItemT]:
+        """Return the first items that fit, at least one."""
+        counter = counter_for()
+        room = self.tokens - _FRAME
+        taken: list[ItemT] = []
+        for item in items:
+            size = counter.count(item.model_dump_json()) + _PER_ITEM
+            if size > room and taken:
+                break
+            taken.append(item if size <= room else item.shortened(counter, room))
+            room -= size
+        return taken
+
+    def page(
+        self, found: Sequence[T], cursor: str | None, make: Callable[[T], ItemT], *, most: int | None = None
+    ) -> tuple[list[ItemT], str | None]:
+        """Return the items of a list that a page has room for, and the cursor of the next page.
+
+        The cursor is the place in the list where a page begins. `most` limits the number of items.
+        """
+        start = number_of(cursor) or 0
+        stop = None if most is None else start + most
+        items = self.fit(make(each) for each in found[start:stop])
+        after = start + len(items)
+        return items, cursor_of(after) if items and after < len(found) else None
+
+    def part(self, text: str, cursor: str | None) -> tuple[str, str | None]:
+        """Return the part of a text that an answer has room for, and the cursor of the next part.
+
+        The cursor is the number of characters before the part.
+        """
+        start = number_of(cursor) or 0
+        rest = text[start:]
+        fitting = counter_for().cut(rest, self.tokens - _FRAME)
+        return fitting, cursor_of(start + len(fitting)) if 0 < len(fitting) < len(rest) else None
+
+
+CredentialOf: TypeAlias = Callable[[object], Credential]
+"""Returns the credential of a request as the transport received it; None over standard input and output."""
+
+CALLER: Final[ContextVar[Credential]] = ContextVar("aforesaid_mcp_caller")
+"""The credential of the request that is handled, for handlers that get no context of the request."""
+
+
+class AgentAccess:
+    """Finds the memory that a request of an agent may use. The base of tools, resources and prompts.
+
+    That a key may write is checked for all tools in one place, `AgentServer.call_tool`.
+    """
+
+    def __init__(self, memory: Memory, credential_of: CredentialOf, limit: AnswerLimit) -> None:
+        self._memory = memory
+        self._credential_of = credential_of
+        self._limit = limit
+
+    def _who(self, ctx: Context[Any, Any]) -> Credential:
+        return self._credential_of(ctx.request_context.request)
+
+    def _person(
+        self, ctx: Context[Any, Any], user: str | None, *, thread: str | None = None, chat: str | None = None
+    ) -> UserMemory:
+        """Return the memory of the user that a call is about. Raises InvalidInput if it names none."""
+        who = self._who(ctx)
+        named = who.user_of(user)
+        if named is None:
+            raise InvalidInput("this connection is for several users; pass the argument `user` to say whose memory")
+        return who.person(self._memory, named, thread=thread, chat=chat)
+
+    async def _owner(self, ctx: Context[Any, Any], number: int) -> UserMemory:
+        """Return the memory of the user to whom a memory with this id belongs. Raises NotFound, also for others'."""
+        who = self._who(ctx)
+        found = await self._memory.memory(number, space=who.space_of(None))
+        if who.user not in (None, found.user):
+            raise NotFound(f"there is no memory {number}")
+        return who.person(self._memory, found.user)
+
+
+MOST: Final = 200
+"""Maximum entries that an agent can ask for at once."""
+
+User = Annotated[str | None, Field(description="The user. Not needed if the connection is for one user.")]
+Limit = Annotated[int, Field(ge=1, le=MOST, description="Maximum entries. Fewer are returned if they are long.")]
+Thread = Annotated[str | None, Field(description="A channel that users share. Default: the user's direct chat.")]
+Chat = Annotated[
+    str | None, Field(description="One of the user's private chats, by its id. Default: the user's direct chat.")
+]
+OfRole = Annotated[Role | None, Field(description="Only messages of this role.")]
+Author = Annotated[str | None, Field(description="Only messages that this id wrote.")]
+Since = Annotated[AwareDatetime | None, Field(description="Only messages said at this time or later.")]
+Until = Annotated[AwareDatetime | None, Field(description="Only messages said before this time.")]
+Metadata = Annotated[
+    dict[str, Any] | None, Field(description="Only messages whose metadata has these keys with equal values.")
+]
+
 
 _PAGE: Final = 20
 """Messages or threads in a list unless the agent asks for more."""

@@ -12,10 +12,8 @@ from pydantic import AwareDatetime, BaseModel, Field
 from aforesaid.domain.memory import MemoryRecord
 from aforesaid.facts.people import KnownPerson
 from aforesaid.front.handle import MOST_AT_ONCE
-from aforesaid.server.mcp.access import AgentAccess
-from aforesaid.server.mcp.answers import CursorArgument, Item, NextCursor
-from aforesaid.server.mcp.arguments import Limit, User
 from aforesaid.server.mcp.memory_tools import SearchHit
+from aforesaid.server.mcp.message_tools import AgentAccess, CursorArgument, Item, Limit, NextCursor, User
 
 _EVENTS: Final = 50
 _PEOPLE: Final = 20

@@ -1,8 +1,11 @@
-"""The MCP server: checks every call of a tool, and answers failures in words."""
+"""The MCP server: built, served over HTTP or standard input, and guarded."""
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import json
+import secrets
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -15,11 +18,12 @@ from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS, CallToolResult, GetPromptResult, InputRequiredResult, TextContent
 from pydantic import ValidationError
+from starlette.requests import Request
 
 from aforesaid.background import beside
 from aforesaid.errors import AforesaidError
 from aforesaid.models.client import redact
-from aforesaid.server.mcp.access import CALLER
+from aforesaid.server.mcp.message_tools import CALLER
 
 _HEARTBEAT_SECONDS: Final = 1.0
 """Seconds between two reports of progress. Clients that wait reset their timeout with each."""
@@ -143,3 +147,34 @@ async def _progress(context: Context[None, Any] | None) -> AsyncIterator[None]:
 
     async with beside(report(), "progress"):
         yield
+
+
+SESSION_HEADER: Final = "mcp-session-id"
+_NONCE_BYTES: Final = 16
+
+
+def new_session(request: Request) -> str:
+    """Return a new session id for the sender of a request."""
+    nonce = secrets.token_hex(_NONCE_BYTES)
+    return f"{nonce}.{_signature(request, nonce)}"
+
+
+def is_own_session(request: Request) -> bool:
+    """Return whether a request has no session id, or one that was made for the same key."""
+    session = request.headers.get(SESSION_HEADER)
+    if session is None:
+        return True
+    nonce, _, signature = session.partition(".")
+    return hmac.compare_digest(signature.encode(), _signature(request, nonce).encode())
+
+
+def session_of(request: object) -> str | None:
+    """Return the session id of a request, which was checked before; None over standard input and output."""
+    return request.headers.get(SESSION_HEADER) if isinstance(request, Request) else None
+
+
+def _signature(request: Request, nonce: str) -> str:
+    # Whatever the sender proved their identity with; a server without authentication has one session space for all.
+    headers = request.headers
+    key = headers.get("authorization") or headers.get("x-api-key") or headers.get("cookie") or ""
+    return hmac.new(key.strip().encode(), nonce.encode(), hashlib.sha256).hexdigest()

@@ -13,62 +13,39 @@ from fastapi import APIRouter
 
 from aforesaid.domain.memory import CATEGORIES, KINDS
 from aforesaid.server.languages import translate
-from aforesaid.server.pages import environment
-from aforesaid.server.panel import (
-    audit,
-    bulk,
-    conversation,
-    data,
-    graph,
-    health,
-    inspector,
-    keys,
-    live,
-    memories,
-    memory_filters,
-    overview,
-    people,
-    person_data,
-    playground,
-    receipts,
-    reminders,
-    search,
-    settings,
-    shown,
-    summaries,
-    timeline,
-)
+from aforesaid.server.panel import conversation, data, graph, health, memories, people, search, view
+from aforesaid.server.problems import environment
 
 PARTS: Final = (
-    overview,
+    health,
     people,
-    bulk,
+    memories,
     memories,
     conversation,
-    timeline,
-    reminders,
-    summaries,
-    receipts,
+    people,
+    people,
+    people,
     search,
-    inspector,
+    search,
+    conversation,
     graph,
-    playground,
-    settings,
-    keys,
-    audit,
+    search,
+    data,
+    data,
+    health,
     health,
     data,
-    person_data,
+    people,
 )
 """The modules with routes."""
 
 router = APIRouter(include_in_schema=False)
-environment.filters.update(shown.FILTERS)
+environment.filters.update(view.FILTERS)
 environment.filters["notable"] = search.notable
 environment.filters["translated"] = translate
 environment.tests["previewed"] = conversation.previewed
 environment.globals.update(
-    categories=CATEGORIES, kinds=KINDS, called=memory_filters.CALLED, groupings=tuple(memory_filters.GROUPINGS)
+    categories=CATEGORIES, kinds=KINDS, called=memories.CALLED, groupings=tuple(memories.GROUPINGS)
 )
-for part in (*PARTS, live):  # `live` has no page
+for part in (*PARTS, view):  # `live` has no page
     router.include_router(part.router)

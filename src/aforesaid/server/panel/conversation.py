@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, time, tzinfo
-from typing import Annotated, Final
+from typing import Annotated, Final, NamedTuple
 
 from fastapi import APIRouter, Depends
 from starlette.responses import Response
 
+from aforesaid.context import Context, Item, LeftOut, SectionReport
 from aforesaid.domain.checks import Within, microseconds, to_zone
 from aforesaid.domain.context_receipt import ContextReceipt
 from aforesaid.domain.details import Part, ToolCall
@@ -20,9 +21,11 @@ from aforesaid.domain.scope import Scope, is_direct
 from aforesaid.domain.summary import Summary
 from aforesaid.errors import InvalidInput, NotFound
 from aforesaid.memory import UserMemory
-from aforesaid.server.panel import forms
-from aforesaid.server.panel.receipts import receipts_by_reply
-from aforesaid.server.panel.view import Person, PersonView
+from aforesaid.profiles.recipe import SectionName
+from aforesaid.server.languages import N_, translate
+from aforesaid.server.panel import view as forms
+from aforesaid.server.panel.search import receipts_by_reply
+from aforesaid.server.panel.view import Looking, Person, PersonView
 from aforesaid.store import questions
 
 router = APIRouter()
@@ -347,3 +350,78 @@ def _pretty(text: str) -> str:
 def previewed(part: Part) -> bool:
     """Tell whether a part is an image that is stored here and that browsers show."""
     return part.type == "image" and part.hash is not None and part.url is None and part.media_type in _PREVIEWED
+
+
+WHY: Final[Mapping[SectionName, str]] = {
+    "system": N_("The application's own instructions; always in, cut before anything is dropped."),
+    "rules": N_("The profile's rules for using what is quoted."),
+    "persona": N_("The character of the bot."),
+    "instructions": N_("Standing requests of the person, for the model to follow."),
+    "portrait": N_("What should be known about the person."),
+    "habits": N_("What the person seems to like, counted in what they said."),
+    "memories": N_("Memories that this message is about; without a portrait also the most important ones."),
+    "summaries": N_("Summaries of older messages, highest level first."),
+    "snippets": N_("What the search found for this message: best first here, sent in the order of time."),
+    "recent": N_("The newest messages, word for word; the last exchange is always in."),
+    "date": N_("Date, weekday, time and time zone of the person."),
+    "current": N_("The message itself; always in."),
+}
+
+
+class Section(NamedTuple):
+    """A section of a context, with what is in it and what is not."""
+
+    report: SectionReport
+    why: str
+    items: list[Item]
+    left_out: list[LeftOut]
+    start: float
+    """Where its part of the budget's bar begins, and how long it is, up to 100."""
+    length: float
+
+
+@router.get("/context")
+async def context(
+    view: Looking, text: str = "", user: str = "", budget: str = "", system: str = "", persona: str = ""
+) -> Response:
+    """Show what a model that answers a message would be sent."""
+    people = await view.offered()
+    whose = await view.find(user) or (people[0].id if people else "")
+    made: Context | None = None
+    if text.strip() and whose:
+        made = await view.person(whose).context(
+            forms.text(text),
+            forms.whole(budget, translate("the budget"), "budget") if budget.strip() else None,
+            system=forms.text(system) or None,
+            persona=forms.text(persona) or None,
+        )
+    return view.page(
+        "context.html",
+        text=text,
+        user=whose,
+        people=people,
+        budget=budget,
+        system=system,
+        persona=persona,
+        context=made,
+        sections=[] if made is None else list(sections(made)),
+    )
+
+
+def sections(context: Context) -> Iterator[Section]:
+    """Take a context apart, with the place of each section on a bar that is the whole budget."""
+    start = 0.0
+    for report in context.sections:
+        length = 100 * report.tokens / max(context.budget, 1)
+        yield Section(
+            report,
+            WHY[report.name],
+            sorted(
+                (item for item in context.items if item.section == report.name),
+                key=lambda item: -(item.score or 0.0) if report.name == "snippets" else 0.0,
+            ),
+            [left for left in context.left_out if left.item.section == report.name],
+            round(start, 3),
+            round(length, 3),
+        )
+        start += length

@@ -1,4 +1,4 @@
-"""Everything at once: exported, imported after a preview, and people erased, which has to be confirmed."""
+"""Pages for import, export, keys and settings."""
 
 from __future__ import annotations
 
@@ -6,23 +6,47 @@ import asyncio
 import re
 import shutil
 import tempfile
-from collections.abc import AsyncIterator
-from datetime import UTC, datetime
+from collections.abc import AsyncIterator, Mapping
+from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Final, NamedTuple
 
-from fastapi import APIRouter, File, Form, UploadFile
+from fastapi import APIRouter, File, Form, HTTPException, Request, UploadFile
 from starlette.responses import RedirectResponse, Response, StreamingResponse
 
+from aforesaid.domain.checks import SettingValue
+from aforesaid.domain.scope import DEFAULT_SPACE, Scope
+from aforesaid.domain.setting import EVERYBODY
 from aforesaid.errors import AforesaidError, InvalidInput
 from aforesaid.portability import READERS, Loaded
-from aforesaid.server.dependencies import Admin, require_all_spaces, state_of
-from aforesaid.server.languages import translate
-from aforesaid.server.panel import forms
-from aforesaid.server.panel.erasing import erase_person
-from aforesaid.server.panel.view import Looking, View
-from aforesaid.server.pending_imports import PendingImport
-from aforesaid.server.uploads import load_upload
+from aforesaid.profiles import Profile
+from aforesaid.profiles.effective import PROFILE, RUNTIME_SETTINGS, Group, RuntimeSetting, check_setting, tuned
+from aforesaid.server.auth import ROLES, Credential
+from aforesaid.server.auth.authentication import Admin, StateDep, require_all_spaces, state_of
+from aforesaid.server.auth.keys import Key
+from aforesaid.server.languages import N_, plural, translate
+from aforesaid.server.panel import view as forms
+from aforesaid.server.panel.view import Looking, Person, View
+from aforesaid.server.state import AppState, PendingImport, load_upload
+from aforesaid.settings import Secret
+
+
+async def erase_person(view: View, user: str, confirm: str, field: str) -> Response:
+    """Erase a person whose name or id was typed as a confirmation. Raises InvalidInput for the field."""
+    await view.look_up([user])
+    name = view.names.get(user, user)
+    if view.memory.known_ids.spelled(confirm).casefold() not in {user.casefold(), name.strip().casefold()}:
+        raise InvalidInput(translate("type “{name}” to confirm; nothing was erased", name=name), field)
+    done = await view.memory.purge(user, space=view.space, actor=view.who.actor)
+    said = translate(
+        "Erased for good: {messages}, {summaries}, {memories} of {name}.",
+        messages=plural("{count} message", "{count} messages", done.messages),
+        summaries=plural("{count} summary", "{count} summaries", done.summaries),
+        memories=plural("{count} memory", "{count} memories", done.memories),
+        name=name,
+    )
+    return view.done(said, view.address("/audit", user=user), leave=True)
+
 
 router = APIRouter()
 
@@ -174,3 +198,226 @@ async def file_in_pieces(path: Path) -> AsyncIterator[bytes]:
                 yield piece
     finally:
         await asyncio.to_thread(shutil.rmtree, path.parent)
+
+
+ROLE_WORDS: Final = {
+    "reader": N_("can see everything and change nothing"),
+    "app": N_("can store messages and correct memories: for apps, bots and the proxy"),
+    "admin": N_("can also change settings and keys, export, erase and read the audit log"),
+}
+"""What each role may do."""
+
+
+@router.get("/keys")
+async def keys(view: Looking, who: Admin, here: StateDep) -> Response:
+    """Show all keys, the newest first."""
+    require_all_spaces(who)
+    await here.memory.record_access("keys.read", "keys", actor=who.viewer, space=DEFAULT_SPACE)
+    return await _keys_page(view, here)
+
+
+@router.post("/keys")
+async def make(
+    view: Looking,
+    who: Admin,
+    here: StateDep,
+    name: Annotated[str, Form()] = "",
+    role: Annotated[str, Form()] = "",
+    key_space: Annotated[str, Form()] = "",
+    key_user: Annotated[str, Form()] = "",
+    expires_at: Annotated[str, Form()] = "",
+) -> Response:
+    """Make a key, and show it this once."""
+    require_all_spaces(who)
+    if not name.strip():
+        raise InvalidInput(translate("give the key a name, such as the app that uses it"), "name")
+    if key_user.strip() and not key_space.strip():
+        raise InvalidInput(translate("name the space of this person too"), "key_space")
+    key, token = await asyncio.to_thread(
+        here.keys.add,
+        name.strip(),
+        role,
+        space=key_space.strip() or None,
+        user=key_user.strip() or None,
+        expires_at=_end_of_day(expires_at.strip()),
+    )
+    await _record(here, who.actor, "key.add", key)
+    return await _keys_page(view, here, made=key, token=token)
+
+
+@router.post("/keys/{key_id}/revoke")
+async def revoke(view: Looking, who: Admin, here: StateDep, key_id: str) -> Response:
+    """Revoke a key. It is refused at once, and its event streams end."""
+    require_all_spaces(who)
+    removed = await asyncio.to_thread(here.keys.remove, key_id)
+    here.feed.check_credentials()
+    await _record(here, who.actor, "key.remove", removed)
+    return view.done(translate("Revoked: {name}", name=removed.name), view.address("/keys"))
+
+
+async def _keys_page(view: View, here: AppState, made: Key | None = None, token: Secret | None = None) -> Response:
+    used = await asyncio.to_thread(here.key_use.all)
+    now = datetime.now(UTC)
+    rows = [
+        (key, datetime.fromisoformat(key.created_at), _moment(key.expires_at), used.get(key.id), key.expired(now))
+        for key in reversed(here.keys.all())
+    ]
+    return view.page(
+        "keys.html",
+        keys=rows,
+        roles=[(role, ROLE_WORDS[role]) for role in ROLES],
+        spaces=await view.spaces(),
+        people=await view.offered(),
+        tomorrow=(now + timedelta(days=1)).date().isoformat(),
+        made=made,
+        token="" if token is None else str.__str__(token),
+    )
+
+
+def _moment(value: str | None) -> datetime | None:
+    return None if value is None else datetime.fromisoformat(value)
+
+
+def _end_of_day(given: str) -> datetime | None:
+    """Return the end of a day in UTC; None for no day."""
+    if not given:
+        return None
+    try:
+        day = date.fromisoformat(given)
+    except ValueError:
+        raise InvalidInput(forms.not_a_day(given), "expires_at") from None
+    if day < datetime.now(UTC).date():
+        raise InvalidInput(translate("this day is over; choose a day to come"), "expires_at")
+    return datetime.combine(day, time(23, 59, 59), UTC)
+
+
+async def _record(here: AppState, actor: str, action: str, key: Key) -> None:
+    subject = f"key {key.id} ({key.role}, {key.name})"
+    await here.memory.record_access(action, subject, actor=actor, space=key.space or DEFAULT_SPACE)
+
+
+GROUPS: Final[Mapping[Group, str]] = {
+    "Limits": N_("How much of each layer of memory goes into a context."),
+    "Context": N_("What the model is sent, and how much of it."),
+    "Learning": N_("What happens by itself."),
+}
+
+
+class Source(NamedTuple):
+    """The value of a setting that applies now, where it comes from, and what applies without it."""
+
+    value: SettingValue
+    place: str
+    """`person`, `space`, `profile` or `default`."""
+    otherwise: SettingValue
+    """What applies when the field is left empty."""
+
+
+@router.get("/settings")
+async def of_space(view: Looking, who: Admin) -> Response:
+    """Show what is set for a space."""
+    _whole(who)
+    stored = await view.memory.settings(view.space, actor=who.viewer)
+    usual = _defaults(view.memory.profile, stored)
+    sources = {key: _source(stored.get(key), None, usual.get(key), "space") for key in RUNTIME_SETTINGS}
+    return view.page("settings.html", stored=stored, sources=sources, groups=_groups(of_space=True))
+
+
+@router.post("/settings")
+async def change_space(request: Request, view: Looking, who: Admin) -> Response:
+    """Change what is set for a space."""
+    _whole(who)
+    given = await _given(request, of_space=True)
+    stored = await view.memory.settings(view.space)
+    changed = {key: value for key, value in given.items() if stored.get(key) != value}
+    for key, value in changed.items():  # All of them first: a wrong one changes nothing.
+        check_setting(Scope.of(EVERYBODY, view.space), key, value)
+    for key, value in changed.items():
+        await view.memory.set(key, value, space=view.space, actor=who.actor)
+    return view.done(_said(changed), view.address("/settings"))
+
+
+@router.get("/person/settings")
+async def of_person(person: Person, who: Admin) -> Response:
+    """Show what is set for a person."""
+    del who
+    above = await person.view.memory.settings(person.view.space)
+    stored = await person.memory.settings()
+    usual = _defaults(person.view.memory.profile, above | stored)
+    return await person.page(
+        "person/settings.html",
+        tab="settings",
+        stored=stored,
+        sources={key: _source(stored.get(key), above.get(key), usual.get(key), "person") for key in RUNTIME_SETTINGS},
+        groups=_groups(of_space=False),
+    )
+
+
+@router.post("/person/settings")
+async def change_person(request: Request, person: Person, who: Admin) -> Response:
+    """Change what is set for a person."""
+    del who
+    given = await _given(request, of_space=False)
+    stored = await person.memory.settings()
+    changed = {key: value for key, value in given.items() if stored.get(key) != value}
+    for key, value in changed.items():
+        check_setting(person.memory.scope, key, value)
+    for key, value in changed.items():
+        await person.memory.set(key, value)
+    return person.view.done(_said(changed), person.address("/person/settings"))
+
+
+def _source(own: SettingValue, above: SettingValue, usual: SettingValue, place: str) -> Source:
+    """Return where a value comes from: set here, set for the space, or as the profile has it."""
+    otherwise = usual if above is None else above
+    if own is not None:
+        return Source(own, place, otherwise)
+    return Source(otherwise, "profile" if above is None else "space", otherwise)
+
+
+def _whole(who: Credential) -> None:
+    if who.user is not None:
+        raise HTTPException(403, translate("These settings are about everybody; the key is for one person."))
+
+
+def _defaults(profile: Profile, stored: dict[str, SettingValue]) -> dict[str, SettingValue]:
+    """Return the values of the profile, which hold where nothing is set."""
+    chosen = tuned(profile, {PROFILE: stored.get(PROFILE)})
+    return {key: setting.default(chosen) for key, setting in RUNTIME_SETTINGS.items()}
+
+
+async def _given(request: Request, *, of_space: bool) -> dict[str, SettingValue]:
+    """Return what a form says about settings. An empty field takes a setting back."""
+    form = await request.form()
+    found: dict[str, SettingValue] = {}
+    for field in _shown(of_space=of_space):
+        sent = form.get(field.key)
+        if isinstance(sent, str):
+            found[field.key] = _value(field, sent)
+    return found
+
+
+def _value(field: RuntimeSetting, sent: str) -> SettingValue:
+    text = forms.text(sent).strip()
+    if not text:
+        return None
+    if field.kind == "whole":
+        return forms.whole(text, translate(field.label), field.key)
+    if field.kind == "share":
+        return forms.number(text, translate(field.label), field.key)
+    if field.kind == "switch":
+        return text == "on"
+    return text
+
+
+def _shown(*, of_space: bool) -> list[RuntimeSetting]:
+    return [each for each in RUNTIME_SETTINGS.values() if each.group and (of_space or not each.space_only)]
+
+
+def _groups(*, of_space: bool) -> list[tuple[str, str, list[RuntimeSetting]]]:
+    shown = _shown(of_space=of_space)
+    return [(name, words, [each for each in shown if each.group == name]) for name, words in GROUPS.items()]
+
+
+def _said(changed: dict[str, SettingValue]) -> str:
+    return translate("Saved. It takes effect at once.") if changed else translate("Nothing was changed.")

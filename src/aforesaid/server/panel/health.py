@@ -1,24 +1,27 @@
-"""Whether everything works: components, backlog, failures with what to do, and alerts that can be acknowledged."""
+"""Overview, health and audit."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Annotated, Final, NamedTuple
 
 from fastapi import APIRouter, Form
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 
 from aforesaid.domain.checks import AlertKind
-from aforesaid.domain.report import Alert, Health
+from aforesaid.domain.memory import MemoryRecord
+from aforesaid.domain.report import Alert, AuditEntry, Health, User
 from aforesaid.domain.scope import DEFAULT_SPACE
 from aforesaid.errors import NotFound
-from aforesaid.memory import Memory
-from aforesaid.server.dependencies import Admin, Overseer, StateDep
+from aforesaid.memory import Memory, UserMemory
+from aforesaid.models.tokens import count_tokens
+from aforesaid.server.auth.authentication import Admin, Overseer, StateDep
 from aforesaid.server.languages import N_, plural, translate
-from aforesaid.server.panel.figures import Latency, latencies
-from aforesaid.server.panel.view import Looking
+from aforesaid.server.panel import view as figures
+from aforesaid.server.panel.view import Latency, Looking, Person, View, latencies
+from aforesaid.store import questions
 from aforesaid.upkeep.watch import Acknowledgement, acknowledgements
 from aforesaid.upkeep.watch import acknowledge as store_acknowledgement
 
@@ -173,3 +176,168 @@ def sentence(health: Health, alerts: list[ShownAlert]) -> str:
             waiting,
         )
     return translate("Everything works, and nothing waits.")
+
+
+_DAYS: Final = (7, 30, 90)
+_USUAL_DAYS: Final = 30
+_FACES: Final = 12
+"""People shown with their faces."""
+_MOST_REMINDERS: Final = 1_000
+_MEASURED_PEOPLE: Final = 5
+_MEASURED_MESSAGES: Final = 2_000
+
+
+class Saving(NamedTuple):
+    """How long a person's context is, beside all that they and the assistant said."""
+
+    user: str
+    messages: int
+    whole: int
+    """The tokens of all that was said; of a long history, of its newest messages."""
+    sent: int
+    """The tokens of the context that a model would be sent now."""
+
+    @property
+    def saved(self) -> float:
+        """The part that need not be sent."""
+        return max(0.0, 1 - self.sent / self.whole) if self.whole else 0.0
+
+
+@router.get("/")
+async def overview(view: Looking, days: int = _USUAL_DAYS) -> Response:
+    """Show the whole at a glance. Without a chosen space: the default one, or if it is empty the last active one."""
+    shown = days if days in _DAYS else _USUAL_DAYS
+    own = view.who.user_of(None)
+    totals = await view.totals()
+    spaces = [] if totals else await view.spaces()
+    if spaces and not view.chosen:
+        return RedirectResponse(view.in_space(spaces[0].space), 303)
+    activity = figures.longest_quiet(await view.memory.activity(shown, space=view.space, user=own))
+    counts = await view.memory.store.read(questions.MemoryCounts(view.space, user=own))
+    active = [each for each in counts if each.state == "active"]
+    messages = totals.messages if totals else 0
+    health = await view.memory.health() if view.who.everywhere else None
+    alerts = [] if health is None else await shown_alerts(view.memory, health)
+    return view.page(
+        "overview.html",
+        people=await view.people(_FACES) if totals else [],
+        totals=totals,
+        spaces=spaces,
+        messages=messages,
+        memories=sum(each.number for each in active),
+        waiting=sum(each.number for each in counts if each.state == "quarantined"),
+        reminders=len(await _reminders(view, own)),
+        days=shown,
+        all_days=_DAYS,
+        activity=activity,
+        per_day=figures.per_day(activity),
+        growth=figures.growth(activity, messages, active),
+        categories=figures.by_category(active),
+        importances=figures.by_importance(active),
+        health=health,
+        alerts=[each.alert for each in alerts if each.by is None],
+        operations=figures.latencies(view.memory.metrics.snapshot())[:6] if view.who.everywhere else [],
+        stats=await view.memory.stats() if view.who.everywhere else None,
+    )
+
+
+@router.get("/overview/savings")
+async def savings(view: Looking) -> Response:
+    """Show what contexts save, measured now on those who were active last."""
+    found = [
+        await _saving(view.person(user.id), user)
+        for user in (each.user for each in await view.people(_MEASURED_PEOPLE))
+    ]
+    measured = [saving for saving in found if saving is not None]
+    return view.page(
+        "part/savings.html",
+        savings=measured,
+        whole=sum(saving.whole for saving in measured),
+        sent=sum(saving.sent for saving in measured),
+    )
+
+
+async def _saving(person: UserMemory, user: User) -> Saving | None:
+    said = await person.history(_MEASURED_MESSAGES)
+    if not said:
+        return None
+    # The newest question is as good as any to make a context for.
+    question = next((message.text for message in reversed(said) if message.role == "user"), said[-1].text)
+    sent = await person.context(question)
+    return Saving(user.id, user.messages, sum(count_tokens(message.text) for message in said), sent.tokens)
+
+
+async def _reminders(view: View, user: str | None) -> list[MemoryRecord]:
+    """Return the reminders of the space that are still to be delivered."""
+    every = questions.DueMemories("reminder", datetime.max.replace(tzinfo=UTC), _MOST_REMINDERS)
+    return [
+        memory
+        for memory in await view.memory.store.read(every)
+        if memory.space == view.space and user in (None, memory.user)
+    ]
+
+
+_ROWS: Final = 200
+_MEMORY: Final = re.compile(r"memory (\d+)")
+_UNDOABLE: Final = frozenset(
+    f"memory.{action}" for action in ("edit", "deactivate", "end", "reactivate", "approve", "reject", "undo", "add")
+)
+"""Actions on a memory that `undo` reverses."""
+_PEOPLE: Final = 50
+"""People whose entries are shown if nobody is selected: those who were active last. The space's own are shown too."""
+
+
+@router.get("/audit")
+async def audit(view: Looking, who: Admin, user: str = "", action: str = "", by: str = "") -> Response:
+    """Show the newest entries of the audit log: about one person, or about those who were active last."""
+    del who
+    whose = await view.find(user)
+    found = await _entries(view, whose)
+    await view.look_up(name for entry in found for name in (entry.actor, entry.user))
+    actions = sorted({entry.action for entry in found})
+    shown = [
+        entry
+        for entry in found
+        if action in ("", entry.action)
+        and by.strip().casefold() in f"{entry.actor}\n{view.names.get(entry.actor, '')}".casefold()
+    ]
+    return view.page(
+        "audit.html",
+        entries=shown[:_ROWS],
+        undoable=undoable(found),
+        actions=actions,
+        action=action,
+        by=by.strip(),
+        user=whose,
+        people=await view.offered(),
+    )
+
+
+@router.get("/person/audit")
+async def of_person(person: Person, who: Admin) -> Response:
+    """Show the newest entries about a person."""
+    del who
+    entries = list(reversed(await person.memory.audit(_ROWS)))
+    await person.view.look_up(entry.actor for entry in entries)
+    return await person.page("person/audit.html", tab="audit", entries=entries, undoable=undoable(entries))
+
+
+def undoable(entries: Iterable[AuditEntry]) -> dict[int, int]:
+    """Return the memories whose newest change is among the entries (the newest first), by the id of its entry."""
+    found: dict[int, int] = {}
+    seen = set()
+    for entry in entries:
+        memory = _MEMORY.fullmatch(entry.subject)
+        if memory is None or entry.action not in _UNDOABLE or memory[1] in seen:
+            continue
+        seen.add(memory[1])
+        found[entry.id] = int(memory[1])
+    return found
+
+
+async def _entries(view: View, user: str) -> list[AuditEntry]:
+    people = [user] if user else [each.user.id for each in await view.people(_PEOPLE)]
+    found = [entry for each in people for entry in await view.person(each).audit(_ROWS)]
+    if not user and view.who.user is None:
+        found += await view.memory.audit(_ROWS, space=view.space, actor=view.who.viewer)
+    return sorted(found, key=lambda entry: entry.id, reverse=True)

@@ -2,22 +2,127 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Final, cast
+from typing import Annotated, Final, NamedTuple, cast
 
 from fastapi import APIRouter, Depends, Form
 from starlette.responses import Response
 
-from aforesaid.domain.checks import Category, CategoryOrKind, to_zone
-from aforesaid.domain.memory import USUAL_IMPORTANCE, MemoryRecord
+from aforesaid.domain.checks import Category, CategoryOrKind, Kind, MemoryState, to_zone
+from aforesaid.domain.memory import CATEGORIES, KINDS, STATES, USUAL_IMPORTANCE, MemoryRecord
 from aforesaid.domain.message import Message
+from aforesaid.errors import InvalidInput, NotFound, SourcesChanged, WrongState
 from aforesaid.memory import UserMemory
-from aforesaid.server.dependencies import App
-from aforesaid.server.languages import translate
-from aforesaid.server.panel import forms
-from aforesaid.server.panel.memory_filters import Filtered, Filters, grouped
+from aforesaid.server.auth.authentication import App
+from aforesaid.server.languages import N_, plural, translate
+from aforesaid.server.panel import view
+from aforesaid.server.panel import view as forms
 from aforesaid.server.panel.view import Looking, Person, View
 from aforesaid.store import questions
+
+BANDS: Final = {name: (least, most) for name, least, most in (
+    ("low", 1, 3), ("medium", 4, 6), ("high", 7, 8), ("critical", 9, 10),
+)}  # fmt: skip
+GROUPINGS: Final[Mapping[str, Sequence[str]]] = {"kind": KINDS, "category": CATEGORIES}
+"""What a list can be grouped by, and its groups in the order of the page."""
+CALLED: Final = tuple(dict.fromkeys((*KINDS, *CATEGORIES)))
+"""What a memory that is written by hand can be: kinds first, then the categories that are no kind."""
+_TITLES: Final[Mapping[str, str]] = {
+    "fact": N_("Facts"),
+    "preference": N_("Preferences"),
+    "event": N_("Events"),
+    "schedule": N_("Appointments"),
+    "task": N_("Tasks"),
+    "reminder": N_("Reminders"),
+    "relationship": N_("Relationships"),
+    "instruction": N_("Standing requests"),
+    "other": N_("Other things"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """What is looked for. An empty one is no filter."""
+
+    kind: str
+    category: str
+    state: str
+    importance: str
+    text: str
+    by: str
+    """What the list is grouped by: `kind` or `category`."""
+
+    @property
+    def chosen(self) -> dict[str, str | None]:
+        """Those that differ from the default, for addresses."""
+        return {
+            "kind": self.kind,
+            "category": self.category,
+            "state": None if self.state == "active" else self.state,
+            "importance": self.importance,
+            "text": self.text,
+        }
+
+    @property
+    def any(self) -> bool:
+        """Whether there is one."""
+        return any(self.chosen.values())
+
+    @property
+    def known_kind(self) -> Kind | None:
+        """The kind, None for all."""
+        return cast("Kind", self.kind) if self.kind else None
+
+    @property
+    def known_category(self) -> Category | None:
+        """The category, None for all."""
+        return cast("Category", self.category) if self.category else None
+
+    @property
+    def known_state(self) -> MemoryState | None:
+        """The state, None for all."""
+        return None if self.state == "all" else cast("MemoryState", self.state)
+
+    def fits(self, memory: MemoryRecord) -> bool:
+        """Return whether a memory has the importance and the words."""
+        least, most = BANDS.get(self.importance, (1, 10))
+        return least <= memory.importance <= most and self.text.casefold() in memory.text.casefold()
+
+
+class Group(NamedTuple):
+    """The memories of one kind or category."""
+
+    name: str
+    title: str
+    memories: list[MemoryRecord]
+
+
+def grouped(memories: Iterable[MemoryRecord], by: str) -> list[Group]:
+    """Return memories by kind or category, in the order of the page; groups without any are left out."""
+    groups = {name: Group(name, translate(_TITLES[name]), []) for name in GROUPINGS[by]}
+    for memory in memories:
+        groups[memory.kind if by == "kind" else memory.category].memories.append(memory)
+    return [group for group in groups.values() if group.memories]
+
+
+def _filters(
+    kind: str = "", category: str = "", state: str = "active", importance: str = "", text: str = "", by: str = "kind"
+) -> Filters:
+    for value, known, what in (
+        (kind, ("", *KINDS), "kind"),
+        (category, ("", *CATEGORIES), "category"),
+        (state, ("all", *STATES), "state"),
+        (importance, ("", *BANDS), "importance"),
+        (by, tuple(GROUPINGS), "by"),
+    ):
+        if value not in known:
+            raise InvalidInput(view.unknown(value, known), what)
+    return Filters(kind, category, state, importance, text.strip(), by)
+
+
+Filtered = Annotated[Filters, Depends(_filters)]
+
 
 router = APIRouter()
 
@@ -268,3 +373,95 @@ async def _sources(view: View, person: UserMemory, memory: MemoryRecord) -> list
 def _short(memory: MemoryRecord, most: int = 60) -> str:
     text = " ".join(memory.text.split())
     return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+_MOST: Final = 500
+"""Maximum memories of one request."""
+Act = Callable[[UserMemory, int], Awaitable[MemoryRecord]]
+
+_ACTS: Final[Mapping[str, Act]] = {
+    "approve": lambda person, number: person.approve(number),
+    "reject": lambda person, number: person.reject(number),
+    "end": lambda person, number: person.end_memory(number),
+    "delete": lambda person, number: person.deactivate(number),
+    "restore": lambda person, number: person.reactivate(number),
+}
+
+
+@router.post("/memories/bulk")
+async def change_many(
+    view: Looking,
+    _: App,
+    memory: Annotated[list[str] | None, Form()] = None,
+    do: Annotated[str, Form()] = "",
+    category: Annotated[str, Form()] = "",
+    importance: Annotated[str, Form()] = "",
+) -> Response:
+    """Do the same with all chosen memories. Those in another state are left as they are, and counted."""
+    numbers = [forms.whole(each, translate("the memory"), "memory") for each in _some(memory)]
+    act = _edit(category, importance) if do == "edit" else _ACTS.get(do)
+    if act is None:
+        raise InvalidInput(translate("choose what to do with the memories"), "do")
+    changed = []
+    for number in numbers:
+        found, person = await one_memory(view, number)
+        try:
+            changed.append(await act(person, found.id))
+        except WrongState:
+            continue
+    return _answer(view, changed, len(numbers))
+
+
+@router.post("/memories/undo")
+async def undo_many(view: Looking, _: App, memory: Annotated[list[str] | None, Form()] = None) -> Response:
+    """Undo the last change of memories that nobody changed since. Each is given as `id:revision`."""
+    undone, others = 0, 0
+    for each in _some(memory):
+        number, _colon, revision = each.partition(":")
+        try:
+            found, person = await one_memory(view, forms.whole(number, translate("the memory"), "memory"))
+            await person.undo(found.id, revision=forms.whole(revision, translate("the revision"), "memory"))
+            undone += 1
+        except (SourcesChanged, NotFound):
+            others += 1
+    said = plural("{count} change undone.", "{count} changes undone.", undone)
+    if others:
+        said += " " + plural(
+            "{count} memory was changed since then and stays as it is.",
+            "{count} memories were changed since then and stay as they are.",
+            others,
+        )
+    return view.done(said, view.address("/memories"))
+
+
+def _some(given: list[str] | None) -> list[str]:
+    if not given:
+        raise InvalidInput(translate("choose at least one memory"), "memory")
+    if len(given) > _MOST:
+        raise InvalidInput(translate("choose at most {most} memories", most=_MOST), "memory")
+    return list(dict.fromkeys(given))
+
+
+def _edit(category: str, importance: str) -> Act:
+    """Return a change of category and importance; an empty one keeps each memory's own."""
+    if category and category not in CATEGORIES:
+        raise InvalidInput(translate("choose one of the categories"), "category")
+    weight = forms.whole(importance, translate("the importance"), "importance") if importance.strip() else None
+    if not category and weight is None:
+        raise InvalidInput(translate("choose a category or an importance"), "category")
+
+    async def edit(person: UserMemory, number: int) -> MemoryRecord:
+        return await person.edit_memory(number, category=category or None, importance=weight)
+
+    return edit
+
+
+def _answer(view: View, changed: list[MemoryRecord], chosen: int) -> Response:
+    said = plural("{count} memory changed.", "{count} memories changed.", len(changed))
+    if chosen > len(changed):
+        said += " " + plural(
+            "{count} was in another state and stays as it is.",
+            "{count} were in another state and stay as they are.",
+            chosen - len(changed),
+        )
+    return view.done(said, view.address("/memories"), undo=changed)

@@ -1,22 +1,33 @@
-"""People: who is remembered, and what is known about one of them."""
+"""Pages about one person: data, reminders, summaries, timeline, erasure."""
 
 from __future__ import annotations
 
+import asyncio
 import re
-from collections.abc import Iterator
-from datetime import UTC, datetime
+import shutil
+import tempfile
+from collections.abc import Awaitable, Iterator, Sequence
+from datetime import UTC, date, datetime, timedelta, tzinfo
 from difflib import SequenceMatcher
+from pathlib import Path
 from typing import Annotated, Final, NamedTuple
+from urllib.parse import quote
 
 from fastapi import APIRouter, Form
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 
-from aforesaid.domain.memory import Facts
-from aforesaid.server.dependencies import App, Overseer
-from aforesaid.server.languages import translate
-from aforesaid.server.panel import forms
-from aforesaid.server.panel.shown import reason
-from aforesaid.server.panel.view import Looking, Person
+from aforesaid.domain.checks import to_zone
+from aforesaid.domain.memory import Facts, MemoryRecord
+from aforesaid.domain.summary import Summary
+from aforesaid.errors import InvalidInput, NotFound
+from aforesaid.server.auth.authentication import Admin, App, Overseer
+from aforesaid.server.languages import plural, translate
+from aforesaid.server.panel import view
+from aforesaid.server.panel import view as forms
+from aforesaid.server.panel.conversation import shown_messages
+from aforesaid.server.panel.data import erase_person, file_in_pieces
+from aforesaid.server.panel.view import Looking, Person, PersonView, reason
+from aforesaid.store import questions
 
 router = APIRouter()
 
@@ -141,3 +152,313 @@ def _changes(before: str, after: str) -> Iterator[Changed]:
             yield Changed("dropped", dropped)
         if added := "".join(new[from_:to]):
             yield Changed("added", added)
+
+
+_THREADS: Final = 500
+
+
+class StoredCounts(NamedTuple):
+    """How much is stored about a person."""
+
+    messages: int
+    summaries: int
+    memories: int
+    facts: int
+    threads: int
+
+
+@router.get("/person/data")
+async def data(person: Person, who: Admin) -> Response:
+    """Show what can be done with all that is known about somebody."""
+    del who
+    return await person.page("person/data.html", tab="data", stored=await _count_stored(person))
+
+
+@router.get("/person/export")
+async def export(person: Person, who: Admin) -> Response:
+    """Send all that is stored about a person as one file."""
+    folder = await asyncio.to_thread(tempfile.mkdtemp, prefix="aforesaid-export-")
+    path = Path(folder) / "person.jsonl.gz"
+    try:
+        space = person.view.space
+        await person.view.memory.export(path, user=person.user, space=space, attachments=False, actor=who.actor)
+    except BaseException:
+        await asyncio.to_thread(shutil.rmtree, folder)
+        raise
+    name = quote(f"{person.name}-{datetime.now(UTC):%Y-%m-%d}.jsonl.gz".replace("/", "_"), safe="")
+    headers = {
+        "Content-Disposition": f"attachment; filename*=UTF-8''{name}",
+        "Content-Length": str(path.stat().st_size),
+    }
+    return StreamingResponse(file_in_pieces(path), headers=headers, media_type="application/gzip")
+
+
+@router.post("/person/erase")
+async def erase(person: Person, who: Admin, confirm: Annotated[str, Form()] = "") -> Response:
+    """Erase a person for good, once their name or id was typed."""
+    del who
+    return await erase_person(person.view, person.user, confirm, "confirm")
+
+
+async def _count_stored(person: PersonView) -> StoredCounts:
+    store, scope = person.view.memory.store, person.memory.scope
+    ledger = await store.read(questions.UserLedger(scope))
+    return StoredCounts(
+        ledger.messages,
+        len(await store.read(questions.Summaries(scope, active=None))),
+        len(await store.read(questions.Memories(scope, active=None))),
+        len(await store.read(questions.FactsVersions(scope))),
+        len(await person.memory.threads(_THREADS)),
+    )
+
+
+class Planned(NamedTuple):
+    """A reminder or something scheduled, with its time in the person's time zone."""
+
+    memory: MemoryRecord
+    at: datetime | None
+    is_due: bool
+    timed: bool
+    """Whether the time of day is known; otherwise it is a whole day."""
+
+    @property
+    def typed(self) -> str:
+        """The time as a field for a date and a time has it."""
+        return "" if self.at is None else f"{self.at:%Y-%m-%dT%H:%M}"
+
+
+@router.get("/person/reminders")
+async def reminders(person: Person) -> Response:
+    """Show what a person is to be reminded of, and what is scheduled."""
+    zone = await person.memory.time_zone()
+    waiting = await person.memory.reminders()
+    schedule = [memory for memory in await person.memory.schedule() if memory.remind_at is None]
+    await person.view.look_up(memory.speaker for memory in (*waiting, *schedule))
+    return await person.page(
+        "person/reminders.html",
+        tab="reminders",
+        reminders=planned(waiting, zone),
+        schedule=planned(schedule, zone),
+        zone=zone,
+        now=to_zone(datetime.now(UTC), zone),
+    )
+
+
+@router.post("/person/reminders")
+async def set_reminder(
+    person: Person,
+    who: App,
+    text: Annotated[str, Form()],
+    at: Annotated[str, Form()] = "",
+    words: Annotated[str, Form()] = "",
+) -> Response:
+    """Set a reminder: at a time that was chosen, or described in words."""
+    del who
+    when = _when(at, words, "words" if not at.strip() else "at")
+    memory = await _explained(
+        person.memory.note("reminder", view.text(text).strip(), when=when), "at" if at.strip() else "words"
+    )
+    return _done(person, translate("Reminder set: {text}", text=memory.text))
+
+
+@router.post("/person/reminders/{number}/move")
+async def move(person: Person, who: App, number: int, at: Annotated[str, Form()]) -> Response:
+    """Move a reminder to another time."""
+    del who
+    memory = await _explained(person.memory.edit_memory(number, when=_when(at, "", "at")), "at")
+    return _done(person, translate("Moved: {text}", text=memory.text))
+
+
+@router.post("/person/reminders/{number}/done")
+async def done(person: Person, who: App, number: int) -> Response:
+    """Take a reminder off the list: it was delivered, or is done."""
+    del who
+    await person.memory.delivered(number)
+    memory = await person.memory.read_memory(number)
+    return _done(person, translate("Done: {text}", text=memory.text))
+
+
+@router.post("/person/reminders/{number}/cancel")
+async def cancel(person: Person, who: App, number: int) -> Response:
+    """Cancel a reminder. It can be brought back."""
+    del who
+    memory = await person.memory.deactivate(number)
+    return _done(person, translate("Cancelled: {text}", text=memory.text), undo=(memory,))
+
+
+def planned(memories: Sequence[MemoryRecord], zone: tzinfo) -> list[Planned]:
+    """Return memories with their times in a time zone."""
+    now = datetime.now(UTC)
+    found = []
+    for memory in memories:
+        at = memory.remind_at or (memory.event.start if memory.event else None)
+        timed = memory.remind_at is not None or memory.event is None or memory.event.timed
+        found.append(Planned(memory, None if at is None else to_zone(at, zone), at is not None and at <= now, timed))
+    return found
+
+
+def _when(at: str, words: str, field: str) -> datetime | str:
+    """Return the time that was chosen, without a zone: it is the person's. Raises InvalidInput for the field."""
+    if at.strip():
+        try:
+            return datetime.fromisoformat(at.strip())
+        except ValueError:
+            return at.strip()
+    if not words.strip():
+        raise InvalidInput(translate("say when: choose a date and a time, or describe them in words"), field)
+    return words.strip()
+
+
+async def _explained(change: Awaitable[MemoryRecord], field: str) -> MemoryRecord:
+    """Make a change; what is wrong with its time is said beside the field of this page that names it."""
+    try:
+        return await change
+    except InvalidInput as error:
+        if error.field == "when":
+            error.field = field
+        raise
+
+
+def _done(person: PersonView, said: str, *, undo: Sequence[MemoryRecord] = ()) -> Response:
+    return person.view.done(said, person.address("/person/reminders"), undo=undo)
+
+
+@router.get("/person/summaries")
+async def tree(person: Person) -> Response:
+    """Show the summaries that stand for what was said."""
+    found = await person.memory.summaries()
+    below = {source for summary in found if summary.kind != "tree" for source in summary.sources}
+    return await person.page(
+        "person/summaries.html",
+        tab="summaries",
+        archives=[summary for summary in found if summary.kind == "tree"],
+        views=[summary for summary in found if summary.kind != "tree" and summary.id not in below],
+    )
+
+
+@router.get("/person/summaries/{number}")
+async def below(person: Person, number: int) -> Response:
+    """Show what a summary stands for: other summaries, or messages."""
+    everything = await person.memory.summaries(active=None)
+    summary = _named(everything, number)
+    sources = [each for each in everything if each.id in summary.sources]
+    messages = [] if sources else await person.memory.summary_messages(number)
+    shown = await shown_messages(person, messages)
+    earlier = _earlier(everything, summary)
+    return person.part("part/below.html", summary=summary, sources=sources, earlier=earlier, **shown)
+
+
+@router.get("/person/summaries/{number}/edit")
+async def edit(person: Person, number: int) -> Response:
+    """Show a form to correct a summary."""
+    return person.part("part/edit_summary.html", summary=_named(await person.memory.summaries(active=None), number))
+
+
+@router.get("/person/summaries/{number}/text")
+async def text(person: Person, number: int) -> Response:
+    """Show the text of a summary."""
+    return person.part("part/summary_text.html", summary=_named(await person.memory.summaries(active=None), number))
+
+
+@router.post("/person/summaries/{number}")
+async def correct(person: Person, who: App, number: int, text: Annotated[str, Form()]) -> Response:
+    """Correct a summary: the new text is its next version."""
+    summary = await person.memory.edit_summary(number, view.text(text).strip(), editor=who.actor)
+    return _back(person, translate("Corrected; this is version {number}.", number=summary.version))
+
+
+@router.post("/person/summaries/{number}/back")
+async def roll_back(person: Person, who: App, number: int) -> Response:
+    """Take back what a summary did."""
+    del who
+    await person.memory.roll_back(number)
+    return _back(person, translate("Taken back: what it stood for is active again."))
+
+
+@router.post("/person/summarise")
+async def summarise(person: Person, who: App) -> Response:
+    """Summarise now."""
+    del who
+    made = await person.memory.summarize()
+    said = (
+        plural("{count} made.", "{count} made.", len(made))
+        if made
+        else translate("There was nothing new to summarise.")
+    )
+    return _back(person, said)
+
+
+def _back(person: PersonView, said: str) -> Response:
+    return person.view.done(said, person.address("/person/summaries"))
+
+
+def _named(summaries: list[Summary], number: int) -> Summary:
+    found = next((summary for summary in summaries if summary.id == number), None)
+    if found is None:
+        raise NotFound(f"there is no summary {number}")
+    return found
+
+
+def _earlier(summaries: list[Summary], summary: Summary) -> list[Summary]:
+    """Return the versions before one, newest first."""
+    by_id = {each.id: each for each in summaries}
+    found: list[Summary] = []
+    while summary.version > 1 and summary.replaces in by_id:
+        summary = by_id[summary.replaces]
+        found.append(summary)
+    return found
+
+
+_MOST: Final = 500
+"""Maximum events on the page. With more, a topic or a period narrows them down."""
+
+
+class Happening(NamedTuple):
+    """A memory with a date, in the person's time zone."""
+
+    memory: MemoryRecord
+    start: datetime
+    last_day: date
+    timed: bool
+
+
+class Month(NamedTuple):
+    """The events of a month."""
+
+    first: date
+    events: list[Happening]
+
+
+@router.get("/person/timeline")
+async def timeline(person: Person, text: str = "") -> Response:
+    """Show what happened in a person's life and what is to come, in order."""
+    zone = await person.memory.time_zone()
+    found = await person.memory.timeline(query=text.strip() or None, limit=_MOST)
+    await person.view.look_up(memory.speaker for memory in found)
+    return await person.page(
+        "person/timeline.html",
+        tab="timeline",
+        months=months(found, zone),
+        count=len(found),
+        most=_MOST,
+        text=text.strip(),
+        today=to_zone(datetime.now(zone), zone).date(),
+        zone=zone,
+    )
+
+
+def months(memories: Sequence[MemoryRecord], zone: tzinfo) -> list[Month]:
+    """Return dated memories month by month, oldest first."""
+    found: list[Month] = []
+    for memory in memories:
+        event = memory.happened
+        if event is None:
+            continue
+        start, end = to_zone(event.start, zone), to_zone(event.end, zone)
+        first = start.date().replace(day=1)
+        if not found or found[-1].first != first:
+            found.append(Month(first, []))
+        # The end is exclusive: a day ends when the next one begins.
+        last = (end - timedelta(microseconds=1)).date() if end > start else start.date()
+        found[-1].events.append(Happening(memory, start, last, event.timed))
+    return found

@@ -1,26 +1,41 @@
-"""Searching the memory of one person or of everybody, with what made each hit a hit."""
+"""Pages to search, to try a context, and to see what was sent."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from dataclasses import dataclass
+import json
+import secrets
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time, timedelta
 from itertools import chain
-from time import monotonic
-from typing import Annotated, Any, Final, NamedTuple, cast
+from time import monotonic, perf_counter
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, cast
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Query
-from starlette.responses import Response
+from cachetools import TTLCache
+from fastapi import APIRouter, Form, Query
+from starlette.responses import Response, StreamingResponse
 
+from aforesaid.assistant import SYSTEM
 from aforesaid.domain.checks import HitKind, Role
+from aforesaid.domain.context_receipt import ContextReceipt, SentItem, SentKind, SentSection, SentSource
 from aforesaid.domain.hit import Hit
-from aforesaid.errors import InvalidInput
+from aforesaid.domain.message import Message
+from aforesaid.errors import AforesaidError, InvalidInput, NotFound
+from aforesaid.memory import UserMemory
+from aforesaid.models.tokens import counter_for
 from aforesaid.recall import ARMS, DEFAULT_KINDS, KINDS, Turn
+from aforesaid.server.auth.authentication import App
 from aforesaid.server.languages import translate
-from aforesaid.server.panel import forms
-from aforesaid.server.panel.view import Looking, Parts, View
+from aforesaid.server.panel import view as forms
+from aforesaid.server.panel.view import Looking, Parts, Person, PersonView, View
+from aforesaid.store import questions
+
+if TYPE_CHECKING:
+    from aforesaid.models.chat import Reply, Said
+
 
 router = APIRouter()
 
@@ -182,3 +197,237 @@ def _day(typed: str, field: str) -> datetime | None:
 def notable(reasons: Sequence[tuple[str, float]]) -> list[str]:
     """Return the reasons that speak for a hit and count most, in words."""
     return [reason for reason, value in reasons if value >= _NOTABLE][:3]
+
+
+_PAGE: Final = 50
+
+
+@dataclass(frozen=True, slots=True)
+class ShownItem:
+    """An item of a receipt, with what it names as that is now."""
+
+    item: SentItem
+    source: SentSource | None
+
+    @property
+    def erased(self) -> bool:
+        """Whether what it names was erased or taken back since."""
+        return self.source is None and self.item.kind != "text"
+
+
+@dataclass(frozen=True, slots=True)
+class ShownSection:
+    """A section of a receipt, with its place on a bar that is the whole context, 0 to 100."""
+
+    section: SentSection
+    start: float
+    length: float
+    items: list[ShownItem]
+
+    @property
+    def name(self) -> str:
+        """The name of the section."""
+        return self.section.name
+
+
+async def receipts_by_reply(person: PersonView, messages: Sequence[Message]) -> dict[int, ContextReceipt]:
+    """Return the receipts that led to the assistant's messages among these, by the number of the message."""
+    replies = [message.seq for message in messages if message.role == "assistant" and message.user == person.user]
+    if not replies:
+        return {}
+    question = questions.Receipts(person.memory.scope, limit=len(replies) * 2, replies=replies)
+    found = await person.view.memory.store.read(question)
+    return {receipt.reply: receipt for receipt in reversed(found) if receipt.reply is not None}
+
+
+@router.get("/person/receipts")
+async def receipts(person: Person, before: str = "") -> Response:
+    """Show what was sent to models to answer a person, newest first."""
+    found = await person.memory.receipts(_PAGE, before=before or None)
+    more = found[-1].id if len(found) == _PAGE else None
+    return await person.page("person/receipts.html", tab="receipts", receipts=found, more=more)
+
+
+@router.get("/person/receipt")
+async def receipt(person: Person, id: str) -> Response:  # noqa: A002 - the name in the address
+    """Show what was sent to a model for one reply, section by section."""
+    found = await person.memory.receipt(id)
+    sources = await person.memory.receipt_sources(found)
+    wanted = [] if found.reply is None else [found.reply]
+    replies = await person.view.memory.store.read(questions.MessagesByNumber(person.memory.scope, wanted))
+    return await person.page(
+        "person/receipt.html",
+        tab="receipts",
+        receipt=found,
+        sections=shown_sections(found, sources),
+        reply=replies[0] if replies and not replies[0].taken_back else None,
+    )
+
+
+def shown_sections(receipt: ContextReceipt, sources: Mapping[tuple[SentKind, int], SentSource]) -> list[ShownSection]:
+    """Return the sections of a receipt with what they name, and their places on a bar."""
+    found, start = [], 0.0
+    for section in receipt.sections:
+        length = 100 * section.tokens / max(receipt.tokens, 1)
+        items = [ShownItem(each, sources.get((each.kind, each.id or 0))) for each in section.items]
+        found.append(ShownSection(section, round(start, 3), round(length, 3), items))
+        start += length
+    return found
+
+
+_MOST_TURNS: Final = 200
+_TURN_SECONDS: Final = 3_600
+"""How long a turn can be kept after it was tried."""
+MODES: Final = ("both", "on", "off")
+
+
+@dataclass(slots=True)
+class PlaygroundTurn:
+    """A question that was tried, and what came of it."""
+
+    actor: str
+    person: UserMemory
+    question: str
+    receipt: ContextReceipt | None
+    """What was sent; None without memory."""
+    tokens: int = 0
+    pieces: list[str] = field(default_factory=list)
+    ended: Reply | None = None
+    milliseconds: dict[str, int] = field(default_factory=dict)
+    began: float = field(default_factory=perf_counter)
+
+    def note(self, what: str) -> None:
+        """Note how long something took since the question was sent, unless it was noted before."""
+        self.milliseconds.setdefault(what, round((perf_counter() - self.began) * 1_000))
+
+
+_turns: Final[TTLCache[str, PlaygroundTurn]] = TTLCache(_MOST_TURNS, _TURN_SECONDS)
+"""Turns that can still be kept, by an id that only their page has."""
+
+
+@router.get("/playground")
+async def playground(
+    view: Looking, who: App, user: str = "", thread: str = "", text: str = "", mode: str = "both"
+) -> Response:
+    """Show the form."""
+    del who
+    people = await view.offered()
+    whose = await view.find(user) or (people[0].id if people else "")
+    threads = await view.person(whose).threads() if whose else []
+    chosen = mode if mode in MODES else MODES[0]
+    values: dict[str, Any] = {"user": whose, "thread": thread, "text": text, "mode": chosen, "modes": MODES}
+    return view.page("playground.html", people=people, threads=threads, has_model=_has_model(view), **values)
+
+
+@router.post("/playground/ask")
+async def ask(
+    view: Looking,
+    who: App,
+    user: Annotated[str, Form()],
+    text: Annotated[str, Form()],
+    memory: Annotated[Literal["on", "off"], Form()] = "on",
+    thread: Annotated[str, Form()] = "",
+) -> Response:
+    """Answer a question, line by line."""
+    question = forms.text(text)
+    if not question.strip():
+        raise InvalidInput(translate("write a question"), "text")
+    whose = await view.find(user)
+    person = who.person(view.memory, whose, space=view.space, thread=thread or None)
+    await view.look_up([person.scope.user])
+    lines = _lines(view, PersonView(view, person.scope.user, person), question, with_memory=memory == "on")
+    return StreamingResponse(lines, media_type="application/x-ndjson")
+
+
+@router.post("/playground/keep")
+async def keep(view: Looking, who: App, turn: Annotated[str, Form()]) -> Response:
+    """Store a turn that was tried: the question, the reply, and the receipt of what was sent."""
+    tried = _turns.get(turn)
+    if tried is None or tried.actor != who.actor or tried.person.scope.space != view.space:
+        raise NotFound("this turn cannot be kept any more: ask again")
+    del _turns[turn]
+    await tried.person.add("user", tried.question)
+    reply = (await tried.person.add("assistant", "".join(tried.pieces))).message
+    if tried.receipt is not None:
+        receipt = replace(_measured(tried.receipt, tried), reply=reply.seq)
+        await view.memory.receipt_keeper.keep(receipt)
+    return view.done(translate("Stored."), view.address("/playground", user=tried.person.scope.user))
+
+
+async def _lines(view: View, person: PersonView, question: str, *, with_memory: bool) -> AsyncGenerator[bytes, None]:
+    """Yield the events of one answer. The last one holds the error, if any: the HTTP status was sent before."""
+    try:
+        async with aclosing(_events(view, person, question, with_memory=with_memory)) as events:
+            async for event in events:
+                yield json.dumps(event, ensure_ascii=False).encode() + b"\n"
+    except AforesaidError as error:
+        yield json.dumps({"failed": str(error)}, ensure_ascii=False).encode() + b"\n"
+
+
+async def _events(
+    view: View, person: PersonView, question: str, *, with_memory: bool
+) -> AsyncGenerator[dict[str, Any], None]:
+    from aforesaid.models.chat import Said  # noqa: PLC0415 - brings the libraries of models
+
+    messages = [Said("system", SYSTEM), Said("user", question)]
+    turn = PlaygroundTurn(view.who.actor, person.memory, question, None)
+    if with_memory:
+        context = await person.memory.context(question, system=SYSTEM, tools=False, sent=False)
+        turn.receipt = view.memory.receipt_keeper.receipt_of(person.memory.scope, view.who.actor, context)
+        messages = [Said(each["role"], each["content"]) for each in context.messages]
+        turn.tokens = context.tokens
+    else:
+        plain = [{"role": each.role, "content": each.content} for each in messages]
+        turn.tokens = counter_for(None).count_messages(plain)
+    yield {"sent": await _rendered(person, turn, "part/playground_sent.html")}
+    if not _has_model(view):
+        return
+    async with aclosing(_replied(view, turn, messages)) as pieces:
+        async for piece in pieces:
+            yield {"piece": piece}
+    number = secrets.token_urlsafe(16)
+    _turns[number] = turn
+    yield {"done": await _rendered(person, turn, "part/playground_done.html", number=number)}
+
+
+async def _replied(view: View, turn: PlaygroundTurn, messages: list[Said]) -> AsyncGenerator[str, None]:
+    """Yield the reply of the model, and note how long it takes."""
+    chat = view.memory.models
+    assert chat is not None  # noqa: S101 - checked by the caller
+
+    def ended(reply: Reply) -> None:
+        turn.ended = reply
+
+    turn.began = perf_counter()
+    async with aclosing(chat.stream("chat", messages, scope=turn.person.scope, ended=ended)) as stream:
+        async for piece in stream:
+            turn.note("first_byte")
+            turn.pieces.append(piece)
+            yield piece
+    turn.note("reply")
+
+
+async def _rendered(person: PersonView, turn: PlaygroundTurn, template: str, **values: Any) -> str:  # noqa: ANN401
+    """Return a part of the page about a turn."""
+    receipt = None if turn.receipt is None else _measured(turn.receipt, turn)
+    sections = []
+    if receipt is not None and not turn.pieces:
+        sections = shown_sections(receipt, await person.memory.receipt_sources(receipt))
+    answer = person.part(template, receipt=receipt, sections=sections, turn=turn, **values)
+    return bytes(answer.body).decode()
+
+
+def _measured(receipt: ContextReceipt, turn: PlaygroundTurn) -> ContextReceipt:
+    """Return a receipt with what the model reported."""
+    ended = turn.ended
+    return replace(
+        receipt,
+        model=None if ended is None else ended.model,
+        input_tokens=None if ended is None else ended.prompt_tokens or None,
+        output_tokens=None if ended is None else ended.reply_tokens or None,
+        milliseconds={**receipt.milliseconds, **turn.milliseconds},
+    )
+
+
+def _has_model(view: View) -> bool:
+    return view.memory.models is not None and view.memory.models.has("chat")

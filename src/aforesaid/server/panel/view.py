@@ -1,29 +1,36 @@
-"""What every page of the panel needs: who looks, at which space, at which person, and addresses that keep to it."""
+"""What all pages of the panel share: templates, forms, figures, live updates."""
 
 from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterable, Sequence
+import math
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import tzinfo
+from datetime import UTC, date, datetime, timedelta, tzinfo
+from hashlib import blake2b
+from itertools import accumulate
 from typing import Annotated, Any, Final, NamedTuple, TypeAlias
 from urllib.parse import urlencode
 
-from fastapi import Depends, Request
-from starlette.responses import RedirectResponse, Response
+from fastapi import APIRouter, Depends, Request
+from starlette.responses import RedirectResponse, Response, StreamingResponse
 
-from aforesaid.domain.memory import MemoryRecord
-from aforesaid.domain.report import ListedUser, SpaceTotals, User
-from aforesaid.errors import InvalidInput
+from aforesaid.domain.checks import counted, to_zone
+from aforesaid.domain.memory import CATEGORIES, MemoryRecord, band
+from aforesaid.domain.report import Activity, ListedUser, MemoryCount, SpaceTotals, User
+from aforesaid.errors import InvalidInput, quoted
 from aforesaid.memory import Memory, UserMemory
 from aforesaid.server.auth import Credential
-from aforesaid.server.auth.page_views import REFRESH_HEADER
-from aforesaid.server.dependencies import MemoryDep, Reader
-from aforesaid.server.form_again import page_of_form
-from aforesaid.server.languages import translate
-from aforesaid.server.pages import page
+from aforesaid.server.auth.authentication import MemoryDep, Reader, StateDep, is_still_valid
+from aforesaid.server.auth.credential import REFRESH_HEADER
+from aforesaid.server.form_errors import page_of_form
+from aforesaid.server.languages import current, plural, translate
+from aforesaid.server.problems import page
+from aforesaid.server.state import AppState
 from aforesaid.store import questions
+from aforesaid.telemetry import OWN, Key, OperationMetrics
 
 _MOST_OFFERED: Final = 200
 """Maximum people offered in the list; others can be typed."""
@@ -267,3 +274,365 @@ async def _person(view: Looking, user: str) -> PersonView:
 
 
 Person = Annotated[PersonView, Depends(_person)]
+
+
+_MOST_DIGITS: Final = 18
+
+
+def text(value: str) -> str:
+    """Return a text as it was typed: browsers send the ends of lines in another way."""
+    return value.replace("\r\n", "\n")
+
+
+def whole(value: str, what: str, field: str) -> int:
+    """Return a whole number. Raises InvalidInput for the field."""
+    digits = value.strip()
+    if not digits.lstrip("-").isdecimal() or len(digits) > _MOST_DIGITS:
+        raise InvalidInput(
+            translate("{what} must be a whole number, not {value}", what=what, value=quoted(value)), field
+        )
+    return int(digits)
+
+
+def number(value: str, what: str, field: str) -> float:
+    """Return a number. Raises InvalidInput for the field."""
+    try:
+        return float(value.strip().replace(",", "."))
+    except ValueError:
+        raise InvalidInput(
+            translate("{what} must be a number, not {value}", what=what, value=quoted(value)), field
+        ) from None
+
+
+def words(value: str) -> tuple[str, ...]:
+    """Return words that are separated by commas."""
+    return tuple(word for each in value.split(",") if (word := each.strip()))
+
+
+def unknown(value: str, known: Iterable[str]) -> str:
+    """Return what is wrong with a value that is not one of those offered."""
+    offered = ", ".join(each for each in known if each)
+    return translate("unknown value {value}; use one of {offered}", value=quoted(value), offered=offered)
+
+
+def not_a_day(value: str) -> str:
+    """Return what is wrong with a value that is not a day."""
+    return translate("{value} is not a date; write one like 2027-12-31", value=quoted(value))
+
+
+_HALF: Final = 0.5
+_MOST: Final = 0.95
+Chart = dict[str, Any]
+
+
+class Latency(NamedTuple):
+    """What an operation took since the process started."""
+
+    name: str
+    model: str
+    measured: OperationMetrics
+    median: float
+    """Half of the calls took at most so long."""
+    slow: float
+    """95 of 100 did."""
+    shape: tuple[float, ...]
+    """How many calls fell into each class of latency, up to 1."""
+
+
+def latencies(snapshot: Mapping[Key, OperationMetrics]) -> list[Latency]:
+    """Return what operations took, the memory's own first, most often called first."""
+    found = [
+        Latency(
+            key.operation,
+            key.model,
+            measured,
+            measured.within(_HALF),
+            measured.within(_MOST),
+            tuple(count / max(measured.latencies) for count in measured.latencies),
+        )
+        for key, measured in snapshot.items()
+        if measured.calls
+    ]
+    return sorted(found, key=lambda each: (each.model != OWN, -each.measured.calls, each.name))
+
+
+def per_day(activity: Sequence[Activity]) -> Chart:
+    """Return a chart of what was said on each day, by people and by assistants."""
+    return {
+        "kind": "stacked",
+        "x": [_noon(each.day) for each in activity],
+        "series": [
+            {"label": translate("people"), "colour": "--chart-1", "values": [each.turns for each in activity]},
+            {
+                "label": translate("assistant"),
+                "colour": "--chart-2",
+                "values": [each.messages - each.turns for each in activity],
+            },
+        ],
+    }
+
+
+def growth(activity: Sequence[Activity], messages: int, memories: Iterable[MemoryCount]) -> Chart:
+    """Return a chart of how much had been said by the end of each day: messages, and the memories of them.
+
+    Its last values are the totals of what is passed.
+    """
+    days = [each.day for each in activity]
+    before = messages - sum(each.messages for each in activity)
+    made: Counter[date] = Counter()
+    for memory in memories:
+        # What is said to be of tomorrow, because clocks differ, counts today: the end of the chart is the total.
+        made[min(memory.day, days[-1]) if days else memory.day] += memory.number
+    earlier = sum(number for day, number in made.items() if days and day < days[0])
+    return {
+        "kind": "lines",
+        "x": [_noon(day) for day in days],
+        "series": [
+            {
+                "label": translate("messages"),
+                "colour": "--chart-1",
+                "values": list(accumulate((each.messages for each in activity), initial=before))[1:],
+            },
+            {
+                "label": translate("memories"),
+                "colour": "--chart-3",
+                "scale": "right",
+                "values": list(accumulate((made[day] for day in days), initial=earlier))[1:],
+            },
+        ],
+    }
+
+
+def by_category(memories: Iterable[MemoryCount]) -> list[tuple[str, int]]:
+    """Return how many memories each category has."""
+    counted: Counter[str] = Counter()
+    for memory in memories:
+        counted[memory.category] += memory.number
+    return [(category, counted[category]) for category in CATEGORIES]
+
+
+def by_importance(memories: Iterable[MemoryCount]) -> list[tuple[int, str, int]]:
+    """Return how many memories have each importance, with the name of its band."""
+    counted: Counter[int] = Counter()
+    for memory in memories:
+        counted[memory.importance] += memory.number
+    return [(value, band(value).name, counted[value]) for value in range(1, 11)]
+
+
+def longest_quiet(activity: Sequence[Activity]) -> list[Activity]:
+    """Leave out the days before anything was said, but not the last week."""
+    first = next((place for place, each in enumerate(activity) if each.messages), len(activity))
+    return list(activity[min(first, max(len(activity) - 7, 0)) :])
+
+
+def _noon(day: date) -> int:
+    """Return the middle of a day, which is on the same day nearly everywhere."""
+    return int((datetime(day.year, day.month, day.day, tzinfo=UTC) + timedelta(hours=12)).timestamp())
+
+
+_UNITS: Final = ((60, "second"), (60, "minute"), (24, "hour"), (7, "day"), (5, "week"), (12, "month"))
+"""How many of a unit make the next one."""
+_HUES: Final = 12
+_SHORT: Final = 1.0
+
+
+def thousands(value: int) -> str:
+    """Write a number with separators between thousands."""
+    return current().number(value)
+
+
+def decimal(value: float, decimals: int = 2) -> str:
+    """Write a number with decimals."""
+    return current().number(value, decimals)
+
+
+def signed(value: float, decimals: int = 2) -> str:
+    """Write a number with decimals and its sign, also if it is positive."""
+    return f"{'+' if value >= 0 else '-'}{decimal(abs(value), decimals)}"
+
+
+def share(value: float) -> str:
+    """Write a part of a whole in percent."""
+    return f"{value * 100:.0f} %"
+
+
+def size(value: float) -> str:
+    """Write a number of bytes."""
+    if value < 1000:  # noqa: PLR2004
+        return plural("{count} byte", "{count} bytes", round(value))
+    for unit in ("kB", "MB", "GB"):
+        value /= 1000
+        if value < 1000:  # noqa: PLR2004
+            return f"{decimal(value, 1)} {unit}"
+    return f"{decimal(value / 1000, 1)} TB"
+
+
+def duration(seconds: float | None) -> str:
+    """Write how long something took."""
+    if seconds is None or math.isinf(seconds):
+        return translate("over a minute")
+    text = f"{seconds * 1000:.3g} ms" if seconds < _SHORT else f"{seconds:.3g} s"
+    return text.replace(".", current().decimal)
+
+
+def moment(value: datetime) -> str:
+    """Write a moment in UTC. A script replaces it by the reader's local time."""
+    return current().time(value)
+
+
+def day(value: date) -> str:
+    """Write a day."""
+    return current().date(value)
+
+
+def ago(value: datetime | None, now: datetime | None = None) -> str:
+    """Write how long ago, or how soon, something is."""
+    if value is None:
+        return translate("never")
+    away = ((now or datetime.now(UTC)) - value).total_seconds()
+    number, name = abs(away), "year"
+    for most, unit in _UNITS:
+        if number < most:
+            name = unit
+            break
+        number /= most
+    if name == "second":
+        return translate("just now") if away >= 0 else translate("in a moment")
+    return (_PAST if away >= 0 else _FUTURE)[name](int(number))
+
+
+_PAST: Final[Mapping[str, Callable[[int], str]]] = {
+    "minute": lambda count: plural("{count} minute ago", "{count} minutes ago", count),
+    "hour": lambda count: plural("{count} hour ago", "{count} hours ago", count),
+    "day": lambda count: plural("{count} day ago", "{count} days ago", count),
+    "week": lambda count: plural("{count} week ago", "{count} weeks ago", count),
+    "month": lambda count: plural("{count} month ago", "{count} months ago", count),
+    "year": lambda count: plural("{count} year ago", "{count} years ago", count),
+}
+_FUTURE: Final[Mapping[str, Callable[[int], str]]] = {
+    "minute": lambda count: plural("in {count} minute", "in {count} minutes", count),
+    "hour": lambda count: plural("in {count} hour", "in {count} hours", count),
+    "day": lambda count: plural("in {count} day", "in {count} days", count),
+    "week": lambda count: plural("in {count} week", "in {count} weeks", count),
+    "month": lambda count: plural("in {count} month", "in {count} months", count),
+    "year": lambda count: plural("in {count} year", "in {count} years", count),
+}
+"""Whole sentences: words between a number and its unit differ by language."""
+
+
+_SUSPICIOUS: Final = "the message that it comes from is suspicious: "
+
+
+def reason(value: str) -> str:
+    """Write why a memory waits or is over."""
+    if value.startswith(_SUSPICIOUS):
+        return translate(
+            "the message that it comes from is suspicious: {reason}", reason=reason(value[len(_SUSPICIOUS) :])
+        )
+    return translate(value)
+
+
+def hue(user: str) -> int:
+    """Return the colour of somebody's picture: always the same for one id."""
+    return blake2b(user.encode(errors="replace"), digest_size=1).digest()[0] % _HUES
+
+
+def initials(name: str) -> str:
+    """Return the letters on somebody's picture: of the first word of a name, and of the last one."""
+    found = [letter for word in name.split() if (letter := next(filter(str.isalnum, word), ""))]
+    shown = found[:1] + found[1:][-1:]
+    return "".join(shown).upper()[:2] or "·"
+
+
+def clock(value: datetime) -> str:
+    """Write the time of day, in the time zone that the moment has."""
+    return f"{value:%H:%M}"
+
+
+def day_in_zone(value: datetime, zone: tzinfo) -> str:
+    """Write the day that a moment is on in a time zone."""
+    return day(to_zone(value, zone).date())
+
+
+def moment_in_zone(value: datetime) -> str:
+    """Write a moment in the time zone that it has."""
+    return f"{day(value.date())}, {clock(value)}"
+
+
+def bars(counts: Mapping[str, int] | Sequence[tuple[str, int]]) -> list[tuple[str, int, float]]:
+    """Return names with counts, and how long their bars are, up to 100."""
+    pairs = list(counts.items()) if isinstance(counts, Mapping) else list(counts)
+    most = max((number for _, number in pairs), default=0)
+    return [(name, number, round(100 * number / most, 2) if most else 0.0) for name, number in pairs]
+
+
+FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
+    "counted": counted,
+    "decimal": decimal,
+    "signed": signed,
+    "day": day,
+    "thousands": thousands,
+    "share": share,
+    "size": size,
+    "duration": duration,
+    "moment": moment,
+    "ago": ago,
+    "reason": reason,
+    "translated": translate,
+    "hue": hue,
+    "initials": initials,
+    "clock": clock,
+    "day_in_zone": day_in_zone,
+    "moment_in_zone": moment_in_zone,
+    "bars": bars,
+    "band": band,
+}
+
+
+router = APIRouter()
+
+_KEEP_ALIVE_SECONDS: Final = 15.0
+_RETRY_MILLISECONDS: Final = 2_000
+_NEWEST: Final = 50
+"""Memories and people that are compared when another process has changed something."""
+_VIEWED: Final = (".read", ".search")
+
+
+@router.get("/live")
+async def live(request: Request, view: Looking, here: StateDep, user: str = "") -> StreamingResponse:
+    """Stream an event without content for each change in the space, or of one person.
+
+    The browser then asks for its own page again, with its own permissions. Nothing is sent while nothing changes, but
+    for a comment every 15 seconds. The stream ends when the browser is signed out.
+    """
+    whose = view.who.user_of(view.memory.known_ids.spelled(user) or None)
+    stream = _events(request, view, here, whose)
+    return StreamingResponse(stream, media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
+
+
+async def _events(request: Request, view: View, here: AppState, user: str | None) -> AsyncIterator[bytes]:
+    with here.feed.watch(view.space, user, lambda: is_still_valid(request, here)) as subscription:
+        yield f"retry: {_RETRY_MILLISECONDS}\nevent: ready\ndata: now\n\n".encode()
+        seen = await _digest(view, user)
+        while not subscription.ended and not here.stopping.is_set():
+            if not await subscription.wait(_KEEP_ALIVE_SECONDS):
+                yield b": still here\n\n"
+                continue
+            certain, subscription.certain = subscription.certain, False
+            before, seen = seen, await _digest(view, user)
+            if certain or seen != before:
+                yield b"event: change\ndata: now\n\n"
+
+
+async def _digest(view: View, user: str | None) -> object:
+    """Return a value that differs once messages or memories have changed, whoever changed them."""
+    store = view.memory.store
+    memories = await store.read(questions.MemoriesOfSpace(view.space, user=user, active=None, limit=_NEWEST))
+    newest = tuple((memory.id, memory.revision, memory.state) for memory in memories)
+    if user is None:
+        people = await store.read(questions.UsersPage(view.space, limit=_NEWEST))
+        return newest, tuple((each.user.id, each.user.messages) for each in people)
+    scope = view.memory.user(user, space=view.space).scope
+    rows = await store.read(questions.AuditRows(scope, limit=_NEWEST))
+    changes = [row.id for row in rows if not row.action.endswith(_VIEWED)]
+    return newest, (await store.read(questions.UserLedger(scope))).last_seq, changes[-1:]

@@ -17,7 +17,7 @@ from aforesaid.models.prompts import Line
 from aforesaid.models.prompts.fence import enclosed, fence_line
 from aforesaid.models.tokens import TokenCounter
 from aforesaid.profiles.recipe import SectionName
-from aforesaid.server.proxy.turns import Turn
+from aforesaid.server.proxy.conversations import Turn
 
 _STABLE: Final = ("instructions", "portrait", "summaries")
 """Sections that rarely change from one request to the next, in the order in which they are written."""

@@ -1,46 +1,216 @@
-"""What the proxy does for the memory: store what is said, and find what should be known to answer it.
-
-The two run beside one another and share no time limit. Storing never waits for recall, so a question is stored whatever
-the embedder does. The request goes to the provider with what recall found in its time (`recall_steps`); the answer goes
-to the client when the question is stored.
-"""
+"""What the proxy remembers and recalls of a request."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from time import perf_counter
 from typing import Any, Final, NamedTuple, TypeAlias
+from weakref import WeakValueDictionary
 
 from cachetools import LRUCache
 
 from aforesaid.background import begin
 from aforesaid.context import Context
+from aforesaid.context.context import Item, sections_of_items
 from aforesaid.domain.change import AddMessage, SetAside
-from aforesaid.domain.checks import MESSAGE_BYTES
+from aforesaid.domain.checks import MESSAGE_BYTES, moment, now
+from aforesaid.domain.context_receipt import REQUEST, ContextReceipt, SentSection, new_receipt_id
 from aforesaid.domain.memory import AuditAccess
 from aforesaid.domain.message import draft
+from aforesaid.domain.scope import Scope
 from aforesaid.errors import NotFound, quoted
 from aforesaid.memory import Memory
 from aforesaid.models.tokens import TokenCounter, counter_for
 from aforesaid.profiles.recipe import LEAST_BUDGET
+from aforesaid.recall import QueueTimeout
 from aforesaid.server.auth import Credential
 from aforesaid.server.proxy.caller import Caller
-from aforesaid.server.proxy.conversations import REPLY_ID, Conversation, Conversations, NewTurn
-from aforesaid.server.proxy.hash_chain import chain
-from aforesaid.server.proxy.insertion import ClientHas, MemoryText, write
-from aforesaid.server.proxy.recall_steps import RecallSteps
-from aforesaid.server.proxy.reply import Reply
-from aforesaid.server.proxy.request_receipt import RequestReceipt
-from aforesaid.server.proxy.store_order import Person, StoreOrder
-from aforesaid.server.proxy.tool_steps import TOOLS, ToolStep, tool_steps
-from aforesaid.server.proxy.turns import Turn, text_of, turns_of
+from aforesaid.server.proxy.conversations import (
+    REPLY_ID,
+    Conversation,
+    Conversations,
+    NewTurn,
+    Turn,
+    chain,
+    text_of,
+    turns_of,
+)
+from aforesaid.server.proxy.insertion import NO_TEXT, NOT_ADDED, ClientHas, MemoryText, empty, write
+from aforesaid.server.proxy.reply import TOOLS, Reply, ToolStep, tool_steps
 from aforesaid.settings import Serving
 from aforesaid.store import questions
-from aforesaid.telemetry import OWN, PROXY_RECALL, PROXY_STORE, kind_of
+from aforesaid.telemetry import OWN, PROXY_RECALL, PROXY_SEARCH, PROXY_STORE, kind_of
+
+Person: TypeAlias = tuple[str, str]
+"""A space and a user."""
+
+
+class StoreOrder:
+    """Makes requests and replies wait for those that must be stored before them.
+
+    Those of one conversation are stored one after the other. A request also waits for all replies that its person got
+    before it: the app may go on from any of them. Requests of different conversations are stored side by side, so that
+    one commit serves many of them.
+    """
+
+    def __init__(self) -> None:
+        self._conversations: WeakValueDictionary[tuple[Person, str], asyncio.Lock] = WeakValueDictionary()
+        self._replies: dict[Person, set[asyncio.Event]] = {}
+        """One event for each reply that is being stored, set when it is stored or could not be."""
+
+    def conversation(self, person: Person, begin: str) -> asyncio.Lock:
+        """Return the lock of a conversation, by its thread, the reply that it goes on from, or its first message."""
+        lock = self._conversations.get((person, begin))
+        if lock is None:
+            lock = self._conversations[person, begin] = asyncio.Lock()
+        return lock
+
+    @contextmanager
+    def reply(self, person: Person) -> Iterator[None]:
+        """Announce a reply that is stored in the block: later requests of the person wait for the end of the block."""
+        ended = asyncio.Event()
+        waited_for = self._replies.setdefault(person, set())
+        waited_for.add(ended)
+        try:
+            yield
+        finally:
+            ended.set()
+            waited_for.discard(ended)
+            if not waited_for and self._replies.get(person) is waited_for:
+                del self._replies[person]
+
+    async def replies_before(self, person: Person) -> None:
+        """Return when the replies that are being stored now are stored, or could not be."""
+        for ended in list(self._replies.get(person, ())):
+            await ended.wait()
+
+
+QUEUE_SECONDS: Final = 20.0
+"""Maximum time that a request waits for its turn to search. People wait that long for models that think first."""
+RECALL_SECONDS: Final = 5.0
+"""Maximum time of a context with a search, from the start of its work."""
+UNSEARCHED_SECONDS: Final = 5.0
+"""Maximum time of a context without a search: a few reads of the store."""
+_SEARCH: Final = "snippets"
+"""The section that needs a search."""
+
+
+class RecallSteps:
+    """Builds the contexts of proxy requests."""
+
+    def __init__(self, memory: Memory, most_tokens: int) -> None:
+        self._memory = memory
+        self._most_tokens = most_tokens
+
+    async def context(self, caller: Caller, question: str, model: str | None) -> Context:
+        """Return the fullest context that time allows; `limited` says why one may miss something.
+
+        Raises TimeoutError or what the store raised, if even a context without a search cannot be built.
+        """
+
+        async def ask(seconds: float, *without: str) -> Context:
+            async with asyncio.timeout(seconds):
+                return await caller.reads.context(
+                    question, model=model, most=self._most_tokens, without=without, sent=False
+                )
+
+        began = time.perf_counter()
+        try:
+            async with self._memory.recall_queue.turn(QUEUE_SECONDS):
+                began = time.perf_counter()
+                made = await ask(RECALL_SECONDS, *NOT_ADDED)
+        except Exception as error:
+            # Whatever it is, the other parts of the memory may still answer. They need no embedder and no turn.
+            self._note(caller, time.perf_counter() - began, error)
+            made = await ask(UNSEARCHED_SECONDS, *NOT_ADDED, _SEARCH)
+            return replace(made, limited=f"{_why(error)}, so there are only memories, summaries and recent messages")
+        self._note(caller, time.perf_counter() - began)
+        return made
+
+    def _note(self, caller: Caller, seconds: float, error: Exception | None = None) -> None:
+        """Count how a search ended, and log why it failed."""
+        failure = None if error is None else kind_of(error)
+        self._memory.metrics.called(PROXY_SEARCH, OWN, seconds, failure=failure)
+        if error is not None:
+            _log.error("a request of %s goes on without a search", caller.credential.actor, exc_info=error)
+
+
+def _why(error: Exception) -> str:
+    if isinstance(error, QueueTimeout):
+        return str(error)
+    return f"the search took over {RECALL_SECONDS:g} s" if isinstance(error, TimeoutError) else "the search failed"
+
+
+@dataclass(slots=True)
+class RequestReceipt:
+    """What is noted while a request is answered."""
+
+    model: str | None
+    request_tokens: int
+    """Tokens of what the client itself sent."""
+    budget: int = 0
+    """Tokens that the memory was allowed to add."""
+    text: MemoryText = NO_TEXT
+    """What was added from the memory."""
+    limited: str | None = None
+    """Why something may be missing; None if all sources were searched."""
+    created: int = field(default_factory=now)
+    id: str = ""
+    milliseconds: dict[str, int] = field(default_factory=dict)
+    _began: float = field(default_factory=perf_counter)
+
+    def __post_init__(self) -> None:
+        """Make the id, which the client gets before the receipt is stored."""
+        self.id = new_receipt_id(self.created)
+
+    def restart_clock(self) -> None:
+        """Note that the request goes to the provider now."""
+        self._began = perf_counter()
+
+    def note(self, what: str) -> None:
+        """Note how long something took since the clock was started, unless it was noted before."""
+        self.milliseconds.setdefault(what, round((perf_counter() - self._began) * 1_000))
+
+    def sent_without_memory(self) -> None:
+        """Note that the provider got the request as the client sent it."""
+        self.text = NO_TEXT
+
+    def receipt(
+        self, scope: Scope, thread: str, caller: str, profile: str, *, reply: int | None, answer: Reply | None
+    ) -> ContextReceipt:
+        """Return the receipt. `reply` is the number of the stored reply, `answer` what the provider sent."""
+        counter = counter_for(self.model)
+        known = sections_of_items(_known(self.text.items), self.text.tokens, lambda name: counter.count(empty(name)))
+        sections = (*known, SentSection(REQUEST, self.request_tokens))
+        return ContextReceipt(
+            id=self.id,
+            space=scope.space,
+            user=scope.user,
+            thread=thread,
+            at=moment(self.created),
+            caller=caller,
+            profile=profile,
+            budget=self.budget,
+            tokens=sum(section.tokens for section in sections),
+            sections=sections,
+            model=self.model,
+            reply=reply,
+            input_tokens=None if answer is None else answer.input_tokens,
+            output_tokens=None if answer is None else answer.output_tokens,
+            milliseconds=dict(self.milliseconds),
+            limited=self.limited,
+        )
+
+
+def _known(items: Iterable[Item]) -> list[Item]:
+    """Return each item once: one that is in the stable text can be offered again."""
+    return list({(item.section, item.key): item for item in items}.values())
+
 
 _log: Final = logging.getLogger("aforesaid.server.proxy")
 

@@ -1,10 +1,11 @@
-"""The routes of the proxy that have a memory: the chats of all protocols."""
+"""The routes of the proxy, and who calls them."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -15,16 +16,32 @@ from starlette.routing import Route
 
 from aforesaid.errors import quoted
 from aforesaid.server.auth import Credential
-from aforesaid.server.dependencies import admitted, state_of
+from aforesaid.server.auth.authentication import admitted, state_of
 from aforesaid.server.proxy.app_prompts import is_task
-from aforesaid.server.proxy.body import dumped, read_object
 from aforesaid.server.proxy.caller import NoMemory, caller_of
+from aforesaid.server.proxy.conversations import text_of
 from aforesaid.server.proxy.protocols import PROTOCOLS
-from aforesaid.server.proxy.protocols.protocol import Protocol
+from aforesaid.server.proxy.protocols.openai import Protocol
 from aforesaid.server.proxy.proxy_memory import MemoryOutcome
 from aforesaid.server.proxy.relay import Exchange, read, relayed, send, while_connected
-from aforesaid.server.proxy.turns import text_of
 from aforesaid.server.proxy.upstream import returned
+
+
+def read_object(raw: bytes) -> dict[str, Any]:
+    """Return the JSON object of a request. Raises 400 for anything else."""
+    try:
+        body = json.loads(raw)
+    except (ValueError, RecursionError):
+        raise HTTPException(400, "The request is no JSON.") from None
+    if not isinstance(body, dict):
+        raise HTTPException(400, "The request is no JSON object.")
+    return body
+
+
+def dumped(body: Mapping[str, Any]) -> bytes:
+    """Return a JSON object as bytes. Half of a surrogate pair, which has none, becomes a question mark."""
+    return json.dumps(body, ensure_ascii=False).encode(errors="replace")
+
 
 MEMORY: Final = "x-aforesaid-memory"
 _ABOUT_ROLES: Final = re.compile(rb"\brole|system message|system prompt|alternat", re.IGNORECASE)

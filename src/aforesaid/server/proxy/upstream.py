@@ -24,7 +24,7 @@ from aforesaid.errors import NoModel
 from aforesaid.memory import Memory
 from aforesaid.models.client import hide, hide_address, plain_address, redact
 from aforesaid.server.proxy.caller import PRIVATE_HEADERS
-from aforesaid.server.proxy.protocols.protocol import BEARER, Endpoint
+from aforesaid.server.proxy.protocols.openai import BEARER, Endpoint
 from aforesaid.settings import Provider, Settings
 from aforesaid.telemetry import CALLERS, UPSTREAM, Key
 

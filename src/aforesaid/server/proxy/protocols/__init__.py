@@ -2,12 +2,9 @@
 
 from typing import Final
 
-from aforesaid.server.proxy.protocols.chat_completions import ChatCompletions
-from aforesaid.server.proxy.protocols.completions import Completions
 from aforesaid.server.proxy.protocols.messages import Messages
 from aforesaid.server.proxy.protocols.ollama import OllamaChat, OllamaGenerate
-from aforesaid.server.proxy.protocols.protocol import Protocol
-from aforesaid.server.proxy.protocols.responses import Responses
+from aforesaid.server.proxy.protocols.openai import ChatCompletions, Completions, Protocol, Responses
 
 PROTOCOLS: Final[tuple[Protocol, ...]] = (
     ChatCompletions(),

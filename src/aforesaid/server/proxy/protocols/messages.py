@@ -14,8 +14,7 @@ from typing import Any, Final
 from aforesaid.server.proxy.app_prompts import own_words
 from aforesaid.server.proxy.caller import NoMemory
 from aforesaid.server.proxy.insertion import MemoryText, joined
-from aforesaid.server.proxy.protocols.chat_completions import NO_MESSAGES
-from aforesaid.server.proxy.protocols.protocol import X_API_KEY, Body, Endpoint, Protocol
+from aforesaid.server.proxy.protocols.openai import NO_MESSAGES, X_API_KEY, Body, Endpoint, Protocol
 from aforesaid.server.proxy.reply import Reply
 
 PROVIDER: Final = "anthropic"

@@ -14,8 +14,7 @@ from typing import Any, Final
 from aforesaid.server.proxy.app_prompts import is_code_with_gap
 from aforesaid.server.proxy.caller import NoMemory
 from aforesaid.server.proxy.insertion import MemoryText, has_system, insert, insert_in_question, joined
-from aforesaid.server.proxy.protocols.chat_completions import NO_MESSAGES
-from aforesaid.server.proxy.protocols.protocol import Body, Endpoint, Protocol
+from aforesaid.server.proxy.protocols.openai import NO_MESSAGES, Body, Endpoint, Protocol
 from aforesaid.server.proxy.reply import Reply
 
 PROVIDER: Final = "ollama"

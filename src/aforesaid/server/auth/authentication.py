@@ -1,22 +1,61 @@
-"""Authenticates requests by their headers, before the body is read."""
+"""Authenticates requests by their headers, and signs browsers in and out."""
 
 from __future__ import annotations
 
 import math
 import secrets
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Annotated, Final
 
+from fastapi import Depends, Security
+from fastapi.security import HTTPBearer
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from aforesaid.server.auth import Credential
+from aforesaid.memory import Memory
+from aforesaid.server.auth import Credential, Role
 from aforesaid.server.auth.keys import hash_of
-from aforesaid.server.guard.hosts import OTHER_ORIGIN
+from aforesaid.server.guard import OTHER_ORIGIN
 from aforesaid.server.problems import refusal
-from aforesaid.server.resource_metadata import MCP_PATH, WELL_KNOWN, metadata_address
 from aforesaid.server.state import AppState
+
+MCP_PATH: Final = "/mcp"
+WELL_KNOWN: Final = "/.well-known/oauth-protected-resource"
+"""The address of the metadata. The path of the resource may follow."""
+_HEADERS: Final = {"Access-Control-Allow-Origin": "*", "Cache-Control": "max-age=3600"}
+"""Clients in a browser read it from pages of other servers. It has no secrets."""
+
+
+def metadata_address(request: Request) -> str:
+    """Return the address of the metadata, under the name that the request called the server by."""
+    return f"{_origin(request)}{WELL_KNOWN}{MCP_PATH}"
+
+
+def routes(authorization_servers: Sequence[str]) -> list[Route]:
+    """Return the routes of the metadata. Without authorization servers, keys are made by the operator."""
+
+    async def metadata(request: Request) -> JSONResponse:
+        found: dict[str, object] = {
+            "resource": f"{_origin(request)}{MCP_PATH}",
+            "resource_name": "Aforesaid",
+            "bearer_methods_supported": ["header"],
+        }
+        if authorization_servers:
+            found["authorization_servers"] = list(authorization_servers)
+        return JSONResponse(found, headers=_HEADERS)
+
+    return [
+        Route(path, metadata, methods=["GET"], include_in_schema=False) for path in (WELL_KNOWN, WELL_KNOWN + MCP_PATH)
+    ]
+
+
+def _origin(request: Request) -> str:
+    return f"{request.url.scheme}://{request.url.netloc}"
+
 
 CREDENTIAL: Final = "aforesaid.credential"
 """The key of the credential in the ASGI scope."""
@@ -146,3 +185,65 @@ def _is_short(request: Request) -> bool:
     """Return whether the body of a request is short enough to be read and discarded."""
     length = request.headers.get("content-length", "0")
     return "transfer-encoding" not in request.headers and length.isdecimal() and int(length) <= _DRAINED_BYTES
+
+
+_bearer: Final = HTTPBearer(auto_error=False, description="A key that `aforesaid key add` made.")
+
+
+def state_of(request: Request) -> AppState:
+    """Return the state of the application that answers a request."""
+    found: AppState = request.app.state.served
+    return found
+
+
+def _memory(request: Request) -> Memory:
+    return state_of(request).memory
+
+
+async def _credential(request: Request, _: Annotated[object, Security(_bearer)]) -> Credential:
+    return await identify(request)
+
+
+async def identify(request: Request) -> Credential:
+    """Return the credential that `Authentication` found. Raises 403 for a form that another site made."""
+    who = credential_of(request)
+    await check_csrf(request, who)
+    return who
+
+
+async def admitted(request: Request, role: Role) -> Credential:
+    """Return the credential of a request, or refuse one without this role."""
+    return _with_role(await identify(request), role)
+
+
+def _with_role(who: Credential, role: Role) -> Credential:
+    if not who.may(role):
+        raise HTTPException(403, f"This needs the role {role}; the key has the role {who.role}.")
+    return who
+
+
+def _requires(role: Role) -> Callable[[Credential], Awaitable[Credential]]:
+    async def check(who: Annotated[Credential, Depends(_credential)]) -> Credential:
+        return _with_role(who, role)
+
+    return check
+
+
+def require_all_spaces(who: Credential) -> None:
+    """Refuse a key that is limited to one space or one user. Raises 403."""
+    if not who.everywhere:
+        raise HTTPException(403, "This concerns all spaces; the key is limited to one of them.")
+
+
+async def _overseer(who: Annotated[Credential, Depends(_requires("reader"))]) -> Credential:
+    require_all_spaces(who)
+    return who
+
+
+StateDep = Annotated[AppState, Depends(state_of)]
+MemoryDep = Annotated[Memory, Depends(_memory)]
+Reader = Annotated[Credential, Depends(_requires("reader"))]
+App = Annotated[Credential, Depends(_requires("app"))]
+Admin = Annotated[Credential, Depends(_requires("admin"))]
+Overseer = Annotated[Credential, Depends(_overseer)]
+"""A key for all spaces, of any role."""
