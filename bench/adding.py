@@ -20,10 +20,9 @@ from aforesaid.domain.scope import Scope
 from aforesaid.memory import connect
 from aforesaid.store.sql import appending
 from aforesaid.store.sqlite import append, sessions
-from aforesaid.store.sqlite.connection import Options, prefixed_terms
+from aforesaid.store.sqlite.append import INDEX
+from aforesaid.store.sqlite.connection import Options, migrate, prefixed_terms
 from aforesaid.store.sqlite.connection import connect as connect_file
-from aforesaid.store.sqlite.indexing import INDEX
-from aforesaid.store.sqlite.migrate import migrate
 
 USERS = 64
 Row = tuple[int, int, appending.Prepared, str]

@@ -29,7 +29,7 @@ from on_postgres import add, conditions
 from aforesaid.memory import connect
 from aforesaid.models.embed import LocalEmbedder
 from aforesaid.store import questions
-from aforesaid.store.postgres import PostgresStore, vector_search
+from aforesaid.store.postgres import PostgresStore, search
 from pg import Server
 
 PROFILE = {"summaries": "none", "extract": False}
@@ -68,20 +68,20 @@ async def one_person(dsn: str, messages: int, calls: int) -> None:
 
 async def compare(store: PostgresStore, people: Population, embedder: LocalEmbedder, asked: Sequence[str]) -> None:
     """Compare the shortlist by signs with an exact comparison of all vectors, in turns."""
-    most, taken, found = vector_search.EXACT, dict[str, list[float]](), dict[int, list[float]]()
+    most, taken, found = search.EXACT, dict[str, list[float]](), dict[int, list[float]]()
     for number, text in enumerate(asked):
         vector = np.asarray((await embedder.embed([text]))[0])
         question = questions.SearchVector(people.scope(0), embedder.name, vector, limit=200)
         answers = {}
         for name, exact in (("shortlist", most), ("exact", sys.maxsize)):
-            vector_search.EXACT = exact  # type: ignore[misc]
+            search.EXACT = exact  # type: ignore[misc]
             start = time.perf_counter()
             answers[name] = await store.read(question)
             if number:  # the first one reads the signs
                 taken.setdefault(name, []).append((time.perf_counter() - start) * 1_000)
             else:
                 row(f"vectors alone, {name}, first", f"{(time.perf_counter() - start) * 1_000:10,.0f} ms")
-        vector_search.EXACT = most  # type: ignore[misc]
+        search.EXACT = most  # type: ignore[misc]
         short, whole = answers["shortlist"], answers["exact"]
         if short is None or whole is None:
             raise SystemExit("the person has no vectors")

@@ -11,7 +11,7 @@ import psycopg
 from aforesaid.domain.change import AddMessage
 from aforesaid.domain.message import draft
 from aforesaid.domain.scope import Scope
-from aforesaid.store.hashed import hashed
+from aforesaid.store.ranking import hashed
 from aforesaid.store.sql.appending import prepare
 
 COMMIT = 256

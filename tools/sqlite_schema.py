@@ -6,7 +6,7 @@ from pathlib import Path
 
 import apsw
 
-from aforesaid.store.sqlite.migrate import migrations
+from aforesaid.store.sqlite.connection import migrations
 
 TARGET = Path(__file__).parent.parent / "src/aforesaid/store/sqlite/schema.sql"
 HEADER = """\

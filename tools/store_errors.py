@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from aforesaid.store.error_rules import FILE_RULES
+from aforesaid.store.contract import FILE_RULES
 from aforesaid.store.postgres.connection import RULES as POSTGRES_RULES
 from aforesaid.store.sqlite.connection import RULES as SQLITE_RULES
 

@@ -42,7 +42,7 @@ from aforesaid.portability.importing import Loaded
 from aforesaid.profiles import Profile
 from aforesaid.recall import Arms, RecallQueue
 from aforesaid.store import Progress, Store
-from aforesaid.store.announcing import Announcements
+from aforesaid.store.contract import Announcements
 from aforesaid.telemetry import Metrics
 from aforesaid.upkeep import UpkeepReport
 

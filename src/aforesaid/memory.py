@@ -28,7 +28,7 @@ from aforesaid.profiles import Profile, load_profile
 from aforesaid.recall import RecallQueue
 from aforesaid.settings import Settings, as_settings
 from aforesaid.store import Store
-from aforesaid.store.announcing import Announcements
+from aforesaid.store.contract import Announcements
 from aforesaid.store.failover import open_with_failover
 from aforesaid.store.locations import attachments_of, default_location
 from aforesaid.telemetry import Metrics

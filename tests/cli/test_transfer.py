@@ -200,7 +200,7 @@ def test_purge_names_the_keys_of_the_user_that_are_still_valid(run: Run, tmp_pat
 def test_a_purge_that_was_hindered_is_repeated_until_nothing_is_left(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("aforesaid.store.sqlite.purging.patience", lambda _: patience(0.2))
+    monkeypatch.setattr("aforesaid.store.sqlite.writer.patience", lambda _: patience(0.2))
     reader = apsw.Connection(str(tmp_path / "memory.db"))
     reader.execute("BEGIN")
     reader.execute("SELECT * FROM mark").fetchall()

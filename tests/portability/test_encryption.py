@@ -14,7 +14,7 @@ import pytest
 import aforesaid
 from aforesaid.errors import InvalidInput, StoreRefused
 from aforesaid.portability.migrating import repair
-from aforesaid.store.sqlite.encryption import KEY, KEY_FILE
+from aforesaid.store.sqlite.connection import KEY, KEY_FILE
 
 CACHE = Path(__file__).parent.parent.parent / ".cache" / "apsw-sqlite3mc"
 WORDS = "zugzwang-and-xylophones"

@@ -153,7 +153,7 @@ async def test_a_purge_that_fails_half_way_leaves_everything(tmp_path: Path, mon
     store = await SqliteStore.open(tmp_path / "memory.db")
     await fill(store, 20)
     before = [row async for page in store.dump() for row in page]
-    monkeypatch.setattr("aforesaid.store.sqlite.erasing._ERASE_USER", "SELECT no_such_column FROM log")
+    monkeypatch.setattr("aforesaid.store.sqlite.backup._ERASE_USER", "SELECT no_such_column FROM log")
     with pytest.raises(Exception, match="no_such_column"):
         await store.purge(ANN)
     monkeypatch.undo()

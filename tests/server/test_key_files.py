@@ -13,7 +13,7 @@ from aforesaid.cli import app
 from aforesaid.errors import InvalidInput
 from aforesaid.server.auth import Keys, check_shared_keys, keys_path
 from aforesaid.settings import Serving, Settings
-from aforesaid.store.database_identity import database_of
+from aforesaid.store.locations import database_of
 
 AA = "postgresql://ann:secret@db.example.org/aa"
 BB = "postgresql://ann:secret@db.example.org/bb"

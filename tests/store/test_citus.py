@@ -24,9 +24,9 @@ from aforesaid.memory import Memory
 from aforesaid.settings import Settings
 from aforesaid.store import questions
 from aforesaid.store.postgres import Options, PostgresStore
-from aforesaid.store.postgres import citus as schema
-from aforesaid.store.postgres.migrate import migrations
-from aforesaid.store.steps import Migration
+from aforesaid.store.postgres import database as schema
+from aforesaid.store.postgres.database import migrations
+from aforesaid.store.sql.statements import Migration
 from citus import (
     Cluster,
     clean_distributed_database,
@@ -79,7 +79,7 @@ async def test_a_later_step_of_the_schema_changes_and_adds_tables_on_all_workers
 ) -> None:
     dsn = clean_distributed_database()
     steps = (*migrations(), Migration(9000, "later", LATER))
-    monkeypatch.setattr(sys.modules["aforesaid.store.postgres.migrate"], "migrations", lambda: steps)
+    monkeypatch.setattr(sys.modules["aforesaid.store.postgres.database"], "migrations", lambda: steps)
     monkeypatch.setattr(schema, "TABLES", (*schema.TABLES, "later_table"))
     try:
         store = await PostgresStore.open(dsn)

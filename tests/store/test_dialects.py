@@ -8,10 +8,9 @@ import apsw
 
 from aforesaid.domain.scope import Scope
 from aforesaid.store import questions
-from aforesaid.store.dialects import for_postgres, for_sqlite
+from aforesaid.store.sql.statements import for_postgres, for_sqlite
 from aforesaid.store.sqlite.answers import ANSWERS
-from aforesaid.store.sqlite.connection import Options, connect
-from aforesaid.store.sqlite.migrate import migrate
+from aforesaid.store.sqlite.connection import Options, connect, migrate
 
 TEXT = "SELECT [[y.chunks[1] ~ json_extract(y.chunks, '$[0]')]] FROM summary y WHERE [[y.space = $1 AND ]]y.id = $2"
 

@@ -11,8 +11,8 @@ from aforesaid.domain.checks import moment
 from aforesaid.domain.scope import Scope, Subject, Touch
 from aforesaid.domain.summary import Advance
 from aforesaid.store import questions
-from aforesaid.store.sqlite import SqliteStore, migrate
-from aforesaid.store.sqlite.migrate import migrations
+from aforesaid.store.sqlite import SqliteStore, connection
+from aforesaid.store.sqlite.connection import migrations
 from making import add
 
 ANN = Scope.of("ann")
@@ -32,10 +32,10 @@ async def test_summaries_of_an_earlier_version_learn_when_their_messages_were_sa
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as earlier:
-        earlier.setattr(migrate, "migrations", lambda: migrations()[:4])
+        earlier.setattr(connection, "migrations", lambda: migrations()[:4])
         old = apsw.Connection(str(path))
         old.create_scalar_function("index_terms", lambda *_: "")
-        migrate.migrate(old, path)
+        connection.migrate(old, path)
         old.execute(
             """
             INSERT INTO person (space, name, owner, created_at, messages, archived, turns, words, last_seq, last_at,

@@ -15,7 +15,7 @@ from aforesaid.domain.scope import Scope
 from aforesaid.errors import StoreError
 from aforesaid.store import open_store, questions
 from aforesaid.store.contract import Store
-from aforesaid.store.failover import opening
+from aforesaid.store.failover import failover
 from aforesaid.store.failover.failover import Failover
 from aforesaid.store.failover.fallback import FIRST, Fallback
 from aforesaid.store.locations import Location, open_layout
@@ -113,17 +113,17 @@ async def test_messages_that_wait_for_a_database_are_found_after_its_password_ch
 ) -> None:
     shared_server()  # leaves the test out where no server can be had
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
-    monkeypatch.setattr(opening, "open_store", partial(PostgresStore.open, options=Options(patience=0.2)))
+    monkeypatch.setattr(failover, "open_store", partial(PostgresStore.open, options=Options(patience=0.2)))
     scope = Scope.of("ann")
     server = Server()
     try:
         address = f"{server.create('rotating')}&password="
-        store = await opening.open_with_failover(f"{address}old", "auto")
+        store = await failover.open_with_failover(f"{address}old", "auto")
         await asyncio.to_thread(server.stop)
         assert (await store.apply([adding(scope, "written while it was away")])).notices
         await store.close()
         await asyncio.to_thread(server.start)
-        store = await opening.open_with_failover(f"{address}new", "auto")
+        store = await failover.open_with_failover(f"{address}new", "auto")
         stored = await store.read(questions.MessagesBetween(scope.space, 0, 2**62))
         assert [message.text for message in stored] == ["written while it was away"]
         assert (await store.health()).status == "active"

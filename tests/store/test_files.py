@@ -25,7 +25,7 @@ from aforesaid.store.accounts.components import FILES
 from aforesaid.store.ephemeral.state import TABLES
 from aforesaid.store.journalled import JournalledStore, tables
 from aforesaid.store.journalled.journal import SECTOR
-from aforesaid.store.journalled.lines import sealed
+from aforesaid.store.journalled.layout import sealed
 from aforesaid.store.jsonfile import JsonFile
 from faulty import CountingDisk
 from making import add, adding, archive

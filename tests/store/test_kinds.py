@@ -21,8 +21,8 @@ from aforesaid.portability.row_codec import decode as decode_row
 from aforesaid.portability.row_codec import encode as encode_row
 from aforesaid.store import open_store, questions
 from aforesaid.store.journalled import codec
+from aforesaid.store.sql.statements import steps_of
 from aforesaid.store.sqlite import Options, connection
-from aforesaid.store.steps import steps_of
 from citus import clean_distributed_database, reason_to_leave_out
 from making import NOON, minutes
 from pg import shared_server

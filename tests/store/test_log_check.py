@@ -13,7 +13,7 @@ import pytest
 import aforesaid
 from aforesaid.errors import StoreDamaged
 from aforesaid.portability.migrating import repair
-from aforesaid.store.sqlite.log_check import refuse_damaged_log
+from aforesaid.store.sqlite.verify import refuse_damaged_log
 
 STEP = 24 + 4096
 

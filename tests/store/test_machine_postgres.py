@@ -22,7 +22,7 @@ from aforesaid.domain.transfer import Purged, Row
 from aforesaid.store import Progress, Store, questions
 from aforesaid.store.ephemeral import EphemeralStore
 from aforesaid.store.postgres import Options, PostgresStore
-from aforesaid.store.postgres.change_sets import prepared, spaces_of
+from aforesaid.store.postgres.writer import prepared, spaces_of
 from aforesaid.store.questions import Question
 from pg import clean_database
 from store.test_machine import BothStores

@@ -9,7 +9,7 @@ from aforesaid.domain.memory import AddMemory, MemoryDraft, NoteKey, NoteVector
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary import SummaryDraft
 from aforesaid.store import Store, questions
-from aforesaid.store.notes import MOST_SOURCES
+from aforesaid.store.ranking import MOST_SOURCES
 from making import add, adding
 
 ANN = Scope.of("ann")

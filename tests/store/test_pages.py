@@ -11,7 +11,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from aforesaid.store.sqlite.pages import RawRow, Value, log_is_broken, raw_rows
+from aforesaid.store.sqlite.verify import RawRow, Value, log_is_broken, raw_rows
 
 SIZES = (512, 1024, 4096, 65536)
 EDGES = (0, 1, 127, 128, 2**15, 2**23, 2**31, 2**47, 2**63)

@@ -25,8 +25,8 @@ from aforesaid.errors import (
 )
 from aforesaid.store import open_store, questions
 from aforesaid.store.postgres import Options, PostgresStore
-from aforesaid.store.postgres.breaker import Breaker
-from aforesaid.store.postgres.migrate import migrations, statements
+from aforesaid.store.postgres.connection import Breaker
+from aforesaid.store.postgres.database import migrations, statements
 from intercepting import innermost
 from making import add, adding, minutes
 from pg import Server, clean_database, pgbouncer, shared_server

@@ -13,7 +13,8 @@ from aforesaid.domain.report import Setting
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import StoreRefused
 from aforesaid.store import questions
-from aforesaid.store.postgres import PostgresStore, gathered_settings
+from aforesaid.store.postgres import PostgresStore
+from aforesaid.store.postgres import queries as gathered_settings
 from aforesaid.store.postgres.queries import Queries
 from pg import clean_database
 

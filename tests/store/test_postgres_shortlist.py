@@ -6,7 +6,6 @@ import asyncio
 import threading
 import time
 from collections.abc import AsyncIterator, Sequence
-from types import ModuleType
 from typing import Any, Final
 
 import numpy as np
@@ -19,8 +18,8 @@ from aforesaid.domain.hit import Similar, VectorRow
 from aforesaid.domain.message import Message
 from aforesaid.domain.receipt import Stored
 from aforesaid.domain.scope import Scope
-from aforesaid.store import questions, signs
-from aforesaid.store.postgres import PostgresStore, search, vector_search
+from aforesaid.store import questions, vector_matrix
+from aforesaid.store.postgres import PostgresStore, search
 from making import adding, minutes
 from pg import clean_database
 
@@ -75,9 +74,9 @@ async def test_a_shortlist_has_what_an_exact_comparison_finds(
     await fill(store, BOB, values[200:400], 200)
     asked = values[400:]
     exact = [await ask(store, vector, within, [3]) for vector in asked]
-    monkeypatch.setattr(vector_search, "EXACT", 100)
-    monkeypatch.setattr(signs, "SHORTLIST", 60)
-    monkeypatch.setattr(vector_search, "_PAGE_OF_SIGNS", 70)
+    monkeypatch.setattr(search, "EXACT", 100)
+    monkeypatch.setattr(vector_matrix, "SHORTLIST", 60)
+    monkeypatch.setattr(search, "_PAGE_OF_SIGNS", 70)
     found = 0
     for vector, whole in zip(asked, exact, strict=True):
         similar = await ask(store, vector, within, [3])
@@ -97,7 +96,7 @@ async def test_signs_follow_new_replaced_and_erased_messages(
 ) -> None:
     values = vectors(60)
     messages = await fill(store, ANN, values[:50])
-    monkeypatch.setattr(vector_search, "EXACT", 10)
+    monkeypatch.setattr(search, "EXACT", 10)
     assert (await ask(store, values[7], "user")).seqs[0] == messages[7].seq
     # New ones.
     messages += await fill(store, ANN, values[50:], 50)
@@ -122,7 +121,7 @@ async def test_an_embedder_that_has_seen_nothing_finds_nothing_among_many(
     store: PostgresStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     messages = await stored(store, [adding(ANN, f"text {place}") for place in range(5)])
-    monkeypatch.setattr(vector_search, "EXACT", 2)
+    monkeypatch.setattr(search, "EXACT", 2)
     asked = questions.SearchVector(ANN, "m", vectors(1)[0])
     assert await store.read(asked) is None
     rows = tuple(VectorRow(each.seq, each.text, b"", each.space) for each in messages)
@@ -130,27 +129,27 @@ async def test_an_embedder_that_has_seen_nothing_finds_nothing_among_many(
     assert await store.read(asked) is None
 
 
-@pytest.mark.parametrize("kind", [search, vector_search])
+@pytest.mark.parametrize("kind", [search._Kept, search._KeptVectors])
 async def test_a_search_that_is_cancelled_leaves_nothing_half_read(
-    store: PostgresStore, kind: ModuleType, monkeypatch: pytest.MonkeyPatch
+    store: PostgresStore, kind: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     values = vectors(50)
     await fill(store, ANN, values)
-    monkeypatch.setattr(vector_search, "EXACT", 10)
+    monkeypatch.setattr(search, "EXACT", 10)
     monkeypatch.setattr(search, "_IN_A_THREAD", 1)
-    begun, extend = threading.Event(), kind._Kept.extend
+    begun, extend = threading.Event(), kind.extend
 
     def slowly(kept: object, *rows: object) -> None:
         begun.set()
         time.sleep(0.2)
         extend(kept, *rows)
 
-    asked: dict[ModuleType, questions.Question[Any]] = {
-        search: questions.MatchText(ANN, "ann"),
-        vector_search: questions.SearchVector(ANN, "m", values[7], limit=10),
+    asked: dict[type, questions.Question[Any]] = {
+        search._Kept: questions.MatchText(ANN, "ann"),
+        search._KeptVectors: questions.SearchVector(ANN, "m", values[7], limit=10),
     }
     with monkeypatch.context() as slow:
-        slow.setattr(kind._Kept, "extend", slowly)
+        slow.setattr(kind, "extend", slowly)
         cancelled = asyncio.create_task(store.read(asked[kind]))
         await asyncio.to_thread(begun.wait)
         cancelled.cancel()

@@ -19,7 +19,7 @@ from aforesaid.domain.memory import AddMemory, MemoryDraft
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary import SummaryDraft
 from aforesaid.store import questions
-from aforesaid.store.postgres import PostgresStore, citus
+from aforesaid.store.postgres import PostgresStore, database
 from making import NOON, add, adding, archive
 from pg import clean_database, shared_server
 from store.message_types import TYPES, messages_of_all_types
@@ -182,10 +182,10 @@ async def test_all_tables_can_be_spread_by_space(store: PostgresStore) -> None:
         store.dsn, "SELECT relname FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace"
     )
     ours = {row["relname"] for row in tables if not row["relname"].startswith(("procrastinate", "aforesaid_schema"))}
-    assert ours == set(citus.TABLES)
+    assert ours == set(database.TABLES)
     ran = CliRunner().invoke(app, ["migrate", "--citus", "--dry-run", store.dsn])
     assert ran.exit_code == 0
-    assert ran.output.splitlines() == citus.statements()
+    assert ran.output.splitlines() == database.citus_statements()
 
 
 CITUS_STAND_IN = """
@@ -235,8 +235,8 @@ async def test_the_tables_are_distributed_by_citus_or_none_of_them_is() -> None:
         connection.execute("DROP TABLE breaks_at_the_end")
     code, output = await asyncio.to_thread(distribute)
     assert code == 0, output
-    assert f"distributed {len(citus.TABLES)} tables by space" in output
-    assert recorded() == [(table, "space", "default" if table == "space" else "space") for table in citus.TABLES]
+    assert f"distributed {len(database.TABLES)} tables by space" in output
+    assert recorded() == [(table, "space", "default" if table == "space" else "space") for table in database.TABLES]
     await opened.apply([adding(ANN, "hello")])
     await opened.close()
     await ran_and_said("holds messages already")

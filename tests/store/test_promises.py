@@ -22,8 +22,8 @@ from aforesaid.errors import InvalidInput, StoreRefused
 from aforesaid.server.auth import keys_path
 from aforesaid.settings import Settings
 from aforesaid.store import Store, locate, open_store, restore_store
+from aforesaid.store.conformance import PromiseBroken, check_store
 from aforesaid.store.contract import Progress
-from aforesaid.store.promises import PromiseBroken, check_store
 from aforesaid.store.recorded import RecordedStore
 
 PAGE = Path(__file__).parents[2] / "docs/how-to/add-a-store.md"

@@ -16,7 +16,8 @@ from aforesaid.domain.message import draft
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import InvalidInput, StoreClosed, StoreError
 from aforesaid.store import questions
-from aforesaid.store.sqlite import Options, SqliteStore, readers
+from aforesaid.store.sqlite import Options, SqliteStore
+from aforesaid.store.sqlite import engine as readers
 
 ANN = Scope.of("ann")
 

@@ -16,7 +16,7 @@ from psycopg import errors as pg_errors
 import aforesaid
 from aforesaid.errors import StoreError, StoreRefused
 from aforesaid.memory import Memory
-from aforesaid.store.error_rules import FILE_RULES, rule_for
+from aforesaid.store.contract import FILE_RULES, rule_for
 from aforesaid.store.postgres.connection import RULES as POSTGRES_RULES
 from aforesaid.store.postgres.connection import translate
 from aforesaid.store.sqlite.connection import RULES as SQLITE_RULES

@@ -18,13 +18,12 @@ from aforesaid.store.contract import Store
 from aforesaid.store.ephemeral.lookups import LOOKUPS as MEMORY_LOOKUPS
 from aforesaid.store.ephemeral.writes import WRITES as MEMORY_WRITES
 from aforesaid.store.postgres.answers import LOOKUPS as POSTGRES_LOOKUPS
-from aforesaid.store.postgres.writes import WRITES as POSTGRES_WRITES
+from aforesaid.store.postgres.writer import WRITES as POSTGRES_WRITES
 from aforesaid.store.questions import Memories, MemoryById, MemoryVersions, MessagesByNumber, Question
-from aforesaid.store.rules import RULES, lookups, writes
-from aforesaid.store.rules.driving import Operation, run
-from aforesaid.store.rules.writes import AddMemoryRow, KeepUser, RecordAudit, Write
+from aforesaid.store.rules import RULES, writes
+from aforesaid.store.rules.writes import AddMemoryRow, KeepUser, Operation, RecordAudit, Write, run
 from aforesaid.store.sqlite.answers import LOOKUPS as SQLITE_LOOKUPS
-from aforesaid.store.sqlite.writes import WRITES as SQLITE_WRITES
+from aforesaid.store.sqlite.change_sets import WRITES as SQLITE_WRITES
 
 ANN = Scope.of("ann")
 
@@ -43,7 +42,7 @@ def test_every_store_performs_every_write(table: dict[type, Any]) -> None:
     "table", [MEMORY_LOOKUPS, SQLITE_LOOKUPS, POSTGRES_LOOKUPS], ids=["memory", "sqlite", "postgres"]
 )
 def test_every_store_answers_every_lookup(table: dict[type, Any]) -> None:
-    assert set(table) == defined_in(lookups, Question)
+    assert set(table) == defined_in(writes, Question)
 
 
 def test_a_rule_yields_questions_and_writes_and_returns_the_result() -> None:

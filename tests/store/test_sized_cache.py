@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import pytest
 
-from aforesaid.store.sized_cache import SizedCache
+from aforesaid.store.vector_matrix import SizedCache
 
 
 @dataclass

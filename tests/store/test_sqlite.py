@@ -22,7 +22,7 @@ from aforesaid.domain.hit import MessageFilter, VectorRow
 from aforesaid.domain.receipt import Receipt
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import NotFound, StoreDamaged
-from aforesaid.store import Store, matrix, open_store, questions
+from aforesaid.store import Store, open_store, questions, vector_matrix
 from aforesaid.store.sqlite import SqliteStore, caches
 from aforesaid.store.sqlite.answers import ANSWERS
 from aforesaid.store.sqlite.change_sets import ChangeSet
@@ -340,7 +340,7 @@ async def test_vectors_that_are_not_held_in_memory_are_read_from_the_file(
     assert [seqs[0] for seqs, _ in after[:4]] == [8, 21, 40, 60]
     await store.close()
     for name, number in (("EXACT", 10), ("SAMPLE", 20)):
-        monkeypatch.setattr(matrix, name, number)
+        monkeypatch.setattr(vector_matrix, name, number)
     monkeypatch.setattr(caches, "_HELD", 20)
     monkeypatch.setattr(caches, "_BLOCK", 8)
     store = await open_store(path)

@@ -16,9 +16,8 @@ from aforesaid.domain.scope import Scope
 from aforesaid.errors import InvalidInput, StoreRefused, StoreTooNew, StoreUnavailable
 from aforesaid.store import default_location, locate, open_store, questions, sqlite_path
 from aforesaid.store.checksums import SQLITE as CHECKSUMS
-from aforesaid.store.sqlite import Options, SqliteStore, connection, migrate, sharing
-from aforesaid.store.sqlite.connection import file_system_of, refuse_unsafe_places
-from aforesaid.store.sqlite.migrate import APPLICATION_ID, migrations
+from aforesaid.store.sqlite import Options, SqliteStore, connection, engine
+from aforesaid.store.sqlite.connection import APPLICATION_ID, file_system_of, migrations, refuse_unsafe_places
 from making import add
 
 ANN = Scope.of("ann")
@@ -42,7 +41,7 @@ _WITH_CHECKSUMS = 14
 def contents(path: Path) -> tuple[object, ...]:
     """Return tables, views, indexes and rows of a new file, without the inner records of the keyword indexes."""
     with closing(connection.connect(path, Options(), create=True)) as made:
-        migrate.migrate(made, path)
+        connection.migrate(made, path)
         found = made.execute("SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY rowid").fetchall()
         tables = [name for kind, name, *_ in found if kind == "table" and not str(name).endswith("_index_data")]
         rows = {name: made.execute(f"SELECT * FROM {name}").fetchall() for name in tables}
@@ -51,8 +50,8 @@ def contents(path: Path) -> tuple[object, ...]:
 
 def test_a_new_file_has_the_schema_that_the_steps_make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     by_script = contents(tmp_path / "script.db")
-    unused = replace(migrate.whole_schema(), number=sys.maxsize)
-    monkeypatch.setattr(migrate, "whole_schema", lambda: unused)
+    unused = replace(connection.whole_schema(), number=sys.maxsize)
+    monkeypatch.setattr(connection, "whole_schema", lambda: unused)
     assert by_script == contents(tmp_path / "steps.db"), "run tools/sqlite_schema.py"
 
 
@@ -61,8 +60,8 @@ async def test_a_file_of_an_earlier_version_is_brought_up_to_date(
     path: Path, schema: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as earlier, closing(connection.connect(path, Options(), create=True)) as old:
-        earlier.setattr(migrate, "migrations", lambda: migrations()[:schema])
-        migrate.migrate(old, path)
+        earlier.setattr(connection, "migrations", lambda: migrations()[:schema])
+        connection.migrate(old, path)
         stored = message_hash("default", "ann", "direct:ann", None, "user", "ann", None, "written long ago", 50, 50)
         old.execute(_FIRST_ROWS, (stored,))
         if schema >= _WITH_CHECKSUMS:
@@ -168,7 +167,7 @@ def test_network_file_systems_are_refused(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(connection, "file_system_of", kind)
     for place in (shared / "memory.db", tmp_path / "link.db"):
         with pytest.raises(StoreRefused, match=r"network file system \(nfs4\)"):
-            sharing.acquire(place, Options())
+            engine.acquire(place, Options())
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="this platform does not list open files")

@@ -18,7 +18,7 @@ import pytest
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import StoreBusy, StoreClosed, StoreError
 from aforesaid.store import open_store, questions
-from aforesaid.store.sqlite import Options, SqliteStore, sharing
+from aforesaid.store.sqlite import Options, SqliteStore, engine
 from making import add, adding
 from store.processes import run_program
 
@@ -211,7 +211,7 @@ async def test_opening_that_nobody_waits_for_lets_go_of_the_file_again(path: Pat
         other.pragma("journal_mode", "wal")
         other.execute("BEGIN IMMEDIATE")
         opening = asyncio.create_task(SqliteStore.open(path, Options(busy_seconds=60 if opens else 0.2)))
-        slot = await some(lambda: sharing._slots.get((path.resolve(), None)))
+        slot = await some(lambda: engine._slots.get((path.resolve(), None)))
         await some(slot.lock.locked)
         opening.cancel()
         with pytest.raises(asyncio.CancelledError):

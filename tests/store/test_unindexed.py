@@ -16,7 +16,7 @@ from aforesaid.domain.message import Message, edited, tombstone
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import StoreFailed
 from aforesaid.store import questions
-from aforesaid.store.sqlite import SqliteStore, engine, indexing
+from aforesaid.store.sqlite import SqliteStore, append, engine
 from aforesaid.store.sqlite.writer import Writer
 from making import add, adding
 from store.processes import run_program
@@ -227,7 +227,7 @@ async def test_a_step_that_fails_leaves_the_rest_for_the_next_search(
     store: SqliteStore, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as failing:
-        failing.setattr(indexing, "_index", lambda *_: 1 // 0)
+        failing.setattr(append, "_index", lambda *_: 1 // 0)
         with pytest.raises(ZeroDivisionError):
             await found(store, "tea")
         assert waiting(path) == MANY
@@ -261,7 +261,7 @@ async def test_a_step_takes_few_of_very_long_messages(path: Path, store: SqliteS
     long = "word " * 10_000
     await store.apply(AddMessages([adding(ANN, f"{long}{place}").draft for place in range(250)]))
     with closing(apsw.Connection(str(path))) as connection:
-        assert indexing.index_step(connection)
+        assert append.index_step(connection)
     assert 240 <= waiting(path) < 250
     assert len(await found(store, "249")) == 1
 

@@ -9,9 +9,8 @@ from aforesaid.domain.change import AddVectors
 from aforesaid.domain.hit import VectorRow
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Scope
-from aforesaid.store import Store, matrix, questions
-from aforesaid.store.matrix import Matrix
-from aforesaid.store.signs import signs_of
+from aforesaid.store import Store, questions, vector_matrix
+from aforesaid.store.vector_matrix import Matrix, signs_of
 from making import add, adding, minutes
 
 ANN = Scope.of("ann")
@@ -131,7 +130,7 @@ def test_a_large_matrix_finds_what_an_exact_comparison_finds(monkeypatch: pytest
         assert similar.mean == pytest.approx(float(exact.mean()), abs=0.02)
         found += len(set(similar.seqs[:10].tolist()) & {int(at) for at in np.argsort(-exact)[:10]})
     assert found >= 0.97 * 200
-    monkeypatch.setattr(matrix, "EXACT", 30_000)
+    monkeypatch.setattr(vector_matrix, "EXACT", 30_000)
     assert large.similar(query, 10, ()) is not None
 
 

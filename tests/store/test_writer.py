@@ -18,7 +18,7 @@ from aforesaid.store.rules.purging import purge
 from aforesaid.store.sqlite import Options
 from aforesaid.store.sqlite.change_sets import prepare
 from aforesaid.store.sqlite.connection import translated
-from aforesaid.store.sqlite.names import LatestSession, Names
+from aforesaid.store.sqlite.rows import LatestSession, Names
 from aforesaid.store.sqlite.writer import CHECKPOINT_PAGES, OVERDUE_PAGES, Writer
 from making import adding
 

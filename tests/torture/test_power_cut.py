@@ -17,8 +17,7 @@ import pytest
 
 from aforesaid.errors import AforesaidError
 from aforesaid.store.sqlite import Options, writer
-from aforesaid.store.sqlite.connection import connect
-from aforesaid.store.sqlite.migrate import migrate
+from aforesaid.store.sqlite.connection import connect, migrate
 from torture.disk import Create, Operation, RecordingDisk, Sync, Write
 from torture.power import Replay, write_image
 from torture.support import Figures, Size, opened

@@ -21,8 +21,7 @@ from aforesaid.domain.report import Component
 from aforesaid.errors import PlatformUnavailable
 from aforesaid.settings.layers import usual_place
 from aforesaid.store import sqlite_path
-from aforesaid.store.database_identity import file_name
-from aforesaid.store.locations import address_of
+from aforesaid.store.locations import address_of, file_name
 
 if TYPE_CHECKING:
     from aforesaid.memory import Memory

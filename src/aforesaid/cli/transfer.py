@@ -281,13 +281,13 @@ def migrate_command(
 def _distribute(source: str, *, dry_run: bool) -> None:
     if locate(source).kind != "postgres":
         raise InvalidInput("--citus needs a PostgreSQL database: pass postgresql://… as FROM")
-    from aforesaid.store.postgres.citus import distribute, fill_checksums, statements  # noqa: PLC0415 - an extra
+    from aforesaid.store.postgres.database import citus_statements, distribute, fill_checksums  # noqa: PLC0415 - an extra
 
     filled = None if dry_run else asyncio.run(fill_checksums(source))
     if filled is not None:
         say(f"the tables are distributed already; {counted(filled, 'row')} without a checksum got one")
         return
-    for statement in statements():
+    for statement in citus_statements():
         typer.echo(statement)
     if dry_run:
         return

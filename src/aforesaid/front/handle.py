@@ -36,8 +36,8 @@ from aforesaid.profiles.recipe import Recipe
 from aforesaid.recall import Recall, RecallQueue
 from aforesaid.settings import Keep, Receipts, Settings
 from aforesaid.store import Store, questions
-from aforesaid.store.announcing import Announcements, announcing
 from aforesaid.store.attachments import Attachments, attaching
+from aforesaid.store.contract import Announcements, announcing
 from aforesaid.telemetry import Metrics
 from aforesaid.telemetry.metrics import SessionLog, done, failed
 from aforesaid.upkeep import Cleaning, Digesting, Embedding, Extracting, Upkeep, Watch, loops_health

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import IO, BinaryIO, Final, cast
 
 from aforesaid.errors import InvalidInput, StoreUnavailable
-from aforesaid.store.error_rules import FILE_RULES, rule_for
-from aforesaid.store.unfinished import unfinished
+from aforesaid.store.contract import FILE_RULES, rule_for
+from aforesaid.store.locations import unfinished
 
 STREAM: Final = Path("-")
 """Standard input or output."""

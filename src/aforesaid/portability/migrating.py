@@ -34,7 +34,7 @@ from aforesaid.portability.exporting import AttachmentCopy, attachments_named_by
 from aforesaid.portability.row_importer import NAMES, RowImporter
 from aforesaid.store import Progress, Store, hides_damage, locate, open_store, questions, restore_store, salvage_store
 from aforesaid.store.locations import NO_FILES
-from aforesaid.store.sqlite.encryption import configured_key
+from aforesaid.store.sqlite.connection import configured_key
 
 if TYPE_CHECKING:
     from hashlib import blake2b as Hash  # noqa: N812 - the type of a running sum

@@ -28,7 +28,7 @@ from aforesaid.server.proxy.proxy_memory import ProxyMemory
 from aforesaid.server.proxy.upstream import Upstream
 from aforesaid.settings import Secret
 from aforesaid.store import Progress, questions
-from aforesaid.store.announcing import Owner
+from aforesaid.store.contract import Owner
 
 _MOST: Final = 8
 """Maximum uploads that wait for a decision. The oldest ones are dropped."""

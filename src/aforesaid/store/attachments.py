@@ -26,8 +26,7 @@ from aforesaid.domain.report import Check, Component, Verification
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.transfer import Purged, Row
 from aforesaid.errors import InvalidInput, NotFound, StoreDamaged, StoreRefused, quoted
-from aforesaid.store.contract import Progress, Store
-from aforesaid.store.findings import run
+from aforesaid.store.contract import Progress, Store, run
 from aforesaid.store.questions import AttachmentHashes, Question
 
 T = TypeVar("T")

@@ -1,22 +1,97 @@
-"""From a location, as people write it, to an open store."""
+"""From a location, as people write it, to an open store; stores of other packages."""
 
 from __future__ import annotations
 
+import getpass
+import glob
+import inspect
 import os
 import re
+import shutil
 import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from hashlib import blake2b
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
+from urllib.parse import unquote
+from uuid import uuid4
 
 from aforesaid.domain import checks
 from aforesaid.errors import InvalidInput, StoreRefused, quoted
 from aforesaid.store.contract import Store
-from aforesaid.store.unfinished import remove_abandoned
 
 if TYPE_CHECKING:
     from aforesaid.store.attachments import Attachments
-    from aforesaid.store.findings import Salvage
+    from aforesaid.store.contract import Salvage
     from aforesaid.store.journalled.layout import Layout
+
+
+if sys.platform != "win32":
+    import fcntl
+
+Purpose = Literal["part", "restore"]
+_UNFINISHED: Final = re.compile(r".+\.(part|restore)-[0-9a-f]{32}")
+
+
+@contextmanager
+def unfinished(target: Path, purpose: Purpose = "part", *, folder: bool = False) -> Iterator[Path]:
+    """Yield the path of a new, empty file or folder beside `target`, for its owner alone, to be filled and renamed.
+
+    What is still there under that name at the end is removed.
+    """
+    remove_abandoned(target.parent)
+    while True:
+        path = target.with_name(f"{target.name}.{purpose}-{uuid4().hex}")
+        if folder:
+            path.mkdir(mode=0o700)
+        else:
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        with _locked(path) as held:
+            if held:
+                try:
+                    yield path
+                finally:
+                    _remove(path)
+                return
+
+
+def remove_abandoned(folder: Path, name: str = "") -> None:
+    """Remove what killed processes were writing in a folder: all of it, or what was to become the file `name`."""
+    if sys.platform == "win32":
+        return  # it has no such locks; what a killed process was writing stays
+    for path in folder.glob(f"{glob.escape(name)}*"):
+        if _UNFINISHED.fullmatch(path.name):
+            with suppress(OSError), _locked(path) as held:  # another user's, or gone by now
+                if held:
+                    _remove(path)
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[bool]:
+    """Hold the lock of a file or folder; yield False if somebody else does, or if it was removed before it was held."""
+    if sys.platform == "win32":
+        yield True
+        return
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            held = path.exists() and os.path.samestat(os.fstat(handle), path.stat())
+        except BlockingIOError:
+            held = False
+        yield held
+    finally:
+        os.close(handle)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
 
 _SCHEME: Final = re.compile(r"([a-z][a-z0-9+]+):", re.IGNORECASE)
 _POSTGRES: Final = ("postgresql://", "postgres://")
@@ -80,7 +155,6 @@ def locate(location: str | os.PathLike[str] | None) -> Location:
     scheme = _SCHEME.match(location)
     if scheme is None or Path(location).exists():
         return Location("sqlite", Path(location))
-    from aforesaid.store.outside import outside_stores  # noqa: PLC0415 - few have any
 
     others = outside_stores()
     if scheme[1] in others:
@@ -119,8 +193,6 @@ async def open_store(location: str | os.PathLike[str] | None) -> Store:
 
         return await PostgresStore.open(dsn)
     if kind == "outside":
-        from aforesaid.store.outside import open_outside  # noqa: PLC0415
-
         name, _, rest = str(address_of(location)).partition(":")
         return await open_outside(name, rest)
     if path is None:
@@ -191,7 +263,7 @@ def hides_damage(location: str | os.PathLike[str] | None) -> bool:
     kind, path = locate(location)
     if path is None or kind != "sqlite":
         return False
-    from aforesaid.store.sqlite.pages import log_is_broken  # noqa: PLC0415
+    from aforesaid.store.sqlite.verify import log_is_broken  # noqa: PLC0415
 
     path = path.expanduser().absolute().resolve()
     return log_is_broken(path.with_name(path.name + "-wal"))
@@ -206,7 +278,7 @@ def salvage_store(location: str | os.PathLike[str] | None) -> Salvage:
         from aforesaid.store.sqlite.salvaging import salvage  # noqa: PLC0415
 
         return salvage(path)
-    from aforesaid.store.journalled.salvaging import salvage as salvage_files  # noqa: PLC0415
+    from aforesaid.store.journalled.restoring import salvage as salvage_files  # noqa: PLC0415
 
     return salvage_files(_layout(kind, path))
 
@@ -219,3 +291,98 @@ def _layout(kind: Kind, path: Path) -> Layout:
     from aforesaid.store.accounts import AccountFolders  # noqa: PLC0415
 
     return AccountFolders(path)
+
+
+_POSTGRES_SCHEMES: Final = ("postgresql:", "postgres:")
+_USER_INFO: Final = re.compile(r"([^@/]*)@")
+_PORT: Final = re.compile(r":(\d*)$")
+_SEARCH_PATH: Final = re.compile(r"search_path\s*=\s*((?:\\.|[^\s\\])*)")
+_DEFAULT_PORT: Final = "5432"
+_LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
+_VARIABLES: Final = ("host", "hostaddr", "port", "user", "service", "options")
+"""Parameters of libpq whose default is in the environment variable PG plus their name."""
+
+
+def file_name(address: str) -> str:
+    """Return a file name that stands for a database or a store of another package.
+
+    That of a database stays the same when the user or the password changes.
+    """
+    is_database = address.startswith(_POSTGRES_SCHEMES)
+    parts = database_of(address, os.environ) if is_database else (address,)
+    digest = blake2b("\n".join(parts).encode(), digest_size=6).hexdigest()
+    return f"{'database' if is_database else 'store'}-{digest}"
+
+
+def database_of(dsn: str, env: Mapping[str, str]) -> tuple[str, ...]:
+    """Return what tells a database from others: its hosts with ports, its name, its service and its search path.
+
+    User and password do not count, nor how the address is written. Names of the loopback interface are the same.
+    """
+    found = {name: env.get(f"PG{name.upper()}", "") for name in _VARIABLES} | _parts(dsn)
+    user = found["user"] or _account()
+    name = found.get("dbname") or env.get("PGDATABASE") or user
+    hosts = (found["hostaddr"] or found["host"]).split(",")
+    ports = found["port"].split(",")
+    if len(ports) == 1:
+        ports *= len(hosts)
+    # Several hosts are copies of the same database, whatever their order.
+    places = sorted({f"{_host(host)}:{port or _DEFAULT_PORT}" for host, port in zip(hosts, ports, strict=False)})
+    search_path = _SEARCH_PATH.findall(found["options"])
+    return ",".join(places), name, found["service"], search_path[-1] if search_path else ""
+
+
+def _parts(dsn: str) -> dict[str, str]:
+    """Take the address of a database apart as libpq does, which reads the user up to the first @."""
+    rest = dsn.partition("://")[2]
+    parts = {}
+    if info := _USER_INFO.match(rest):
+        parts["user"] = unquote(info[1].partition(":")[0])
+        rest = rest[info.end() :]
+    rest, _, query = rest.partition("?")
+    places, _, name = rest.partition("/")
+    hosts = [_PORT.sub("", place) for place in places.split(",")]
+    ports = [port[1] if (port := _PORT.search(place)) else "" for place in places.split(",")]
+    parts |= {"host": unquote(",".join(hosts)), "port": ",".join(ports), "dbname": unquote(name)}
+    for parameter in query.split("&"):
+        key, _, value = parameter.partition("=")
+        parts[unquote(key)] = unquote(value)
+    return {key: value for key, value in parts.items() if value.strip(",")}
+
+
+def _host(host: str) -> str:
+    plain = host.strip("[]").lower() if not host.startswith("/") else host
+    return "localhost" if plain in _LOOPBACK else plain
+
+
+def _account() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # an account without a name, as in some containers
+        return ""
+
+
+GROUP: Final = "aforesaid.stores"
+"""The group of entry points in which packages register their stores."""
+
+
+def outside_stores() -> dict[str, EntryPoint]:
+    """Return the registered stores by name."""
+    return {each.name: each for each in entry_points(group=GROUP)}
+
+
+async def open_outside(name: str, rest: str) -> Store:
+    """Open a registered store. It is called with what follows the colon of the location, and may be a coroutine.
+
+    Raises StoreRefused if the package does not give a store.
+    """
+    entry = outside_stores()[name]
+    try:
+        opening = entry.load()
+    except (ImportError, AttributeError) as error:
+        raise StoreRefused(f"the store {quoted(name)} of {entry.value} cannot be loaded: {error}") from error
+    made = opening(rest)
+    store = await made if inspect.isawaitable(made) else made
+    if not isinstance(store, Store):
+        raise StoreRefused(f"{entry.value} gave {type(store).__name__} for {quoted(name)}, which is not a store")
+    return store

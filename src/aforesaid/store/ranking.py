@@ -1,16 +1,21 @@
-"""BM25 over the posting lists of one scope, the same for every store that has no ranking of its own."""
+"""Ranking of messages and notes by words, the same for every store without a ranking of its own."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from aforesaid.domain.caches import holds_texts
+from aforesaid.domain.checks import moment
 from aforesaid.domain.hit import Hit
-from aforesaid.domain.message import Message
-from aforesaid.store.columns import Columns
-from aforesaid.store.matrix import Few
+from aforesaid.domain.memory import NoteKey, NoteMatch
+from aforesaid.domain.message import Message, message_id
+from aforesaid.store.columns import Columns, Growing
+from aforesaid.store.vector_matrix import Few
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,6 +24,8 @@ if TYPE_CHECKING:
     from aforesaid.store.columns import Rows
 
     Numbers = NDArray[np.float64]
+    from aforesaid.store.questions import Vector
+
 
 # Chat turns are short and rarely repeat a word for emphasis: little is gained from counting repetitions
 # and little from punishing length.
@@ -146,3 +153,146 @@ def have(rows: Rows, wanted: Rows) -> list[bool]:
         return [False] * len(wanted)
     found: list[bool] = (rows[np.minimum(rows.searchsorted(wanted), len(rows) - 1)] == wanted).tolist()
     return found
+
+
+_REMEMBERED: Final = 200_000
+"""People use the same words again and again."""
+_TAIL: Final = 4_096
+"""Number of new terms that are scanned one by one before they are merged into the sorted ones."""
+_BYTES: Final = 8
+
+
+def hashed(terms: Sequence[str]) -> bytes:
+    """Return terms as numbers in a row, in order and with repetitions."""
+    return b"".join([_hash(term) for term in terms])
+
+
+def number_of(term: str) -> int:
+    """Return the number that stands for a term."""
+    return int.from_bytes(_hash(term), "little", signed=True)
+
+
+def content_hash(text: str) -> int:
+    """Return a number by which equal texts are found."""
+    return int.from_bytes(blake2b(text.encode(), digest_size=_BYTES).digest(), "big", signed=True)
+
+
+@holds_texts
+@lru_cache(_REMEMBERED)
+def _hash(term: str) -> bytes:
+    # Two of a person's words that have the same 64 bits are not to be expected in the lifetime of the universe.
+    return blake2b(term.encode(), digest_size=_BYTES).digest()
+
+
+class Inverted:
+    """Which rows have which terms. Rows are added at the end; what is new is sorted in when it has become much."""
+
+    def __init__(self) -> None:
+        import numpy as np  # noqa: PLC0415 - loaded with the first search
+
+        self._terms = np.empty(0, dtype=np.int64)
+        self._rows = np.empty(0, dtype=np.int32)
+        self._new_terms = Growing(np.empty(0, dtype=np.int64))
+        self._new_rows = Growing(np.empty(0, dtype=np.int32))
+        self._count = 0
+
+    @property
+    def size(self) -> int:
+        """How much memory it takes."""
+        return self._terms.nbytes + self._rows.nbytes + self._new_terms.nbytes + self._new_rows.nbytes
+
+    def extend(self, terms: Sequence[bytes]) -> None:
+        """Add rows by their terms."""
+        import numpy as np  # noqa: PLC0415
+
+        lengths = [len(each) // _BYTES for each in terms]
+        numbers = np.arange(self._count, self._count + len(terms), dtype=np.int32)
+        self._new_terms.extend(np.frombuffer(b"".join(terms), dtype="<i8"))
+        self._new_rows.extend(np.repeat(numbers, lengths))
+        self._count += len(terms)
+        if len(self._new_terms) > max(_TAIL, len(self._terms) // 8):
+            self._sort_in()
+
+    def having(self, terms: Sequence[str]) -> tuple[Rows, NDArray[np.int64]]:
+        """Return the rows that have any of the terms, in order, and how often."""
+        import numpy as np  # noqa: PLC0415
+
+        new = self._new_terms.rows
+        found = []
+        for number in map(number_of, terms):
+            first, last = np.searchsorted(self._terms, [number, number + 1])
+            found += [self._rows[first:last], self._new_rows.rows[new == number]]
+        rows, counts = np.unique(np.concatenate(found), return_counts=True)
+        return rows.astype(np.intp), counts
+
+    def _sort_in(self) -> None:
+        import numpy as np  # noqa: PLC0415
+
+        terms = np.concatenate([self._terms, self._new_terms.rows])
+        order = np.argsort(terms, kind="stable")
+        self._rows = np.concatenate([self._rows, self._new_rows.rows])[order]
+        self._terms = terms[order]
+        self._new_terms = Growing(np.empty(0, dtype=np.int64))
+        self._new_rows = Growing(np.empty(0, dtype=np.int32))
+
+
+MOST_SOURCES: Final = 200
+"""Maximum messages that a hit names as sources of a note, oldest first."""
+
+
+class RankedNote(NamedTuple):
+    """A note by its number, and how well it fits."""
+
+    note: int
+    words: tuple[str, ...]
+    coverage: float
+    similarity: float | None
+
+    @property
+    def key(self) -> NoteKey:
+        """What the number means: a summary has an even one, a memory an odd one."""
+        return NoteKey("memory" if self.note % 2 else "summary", self.note // 2)
+
+    def match(self, text: str, at: int, sources: Iterable[tuple[int, str | None]]) -> NoteMatch:
+        """Return it with its text, its time (microseconds), and the messages that it stands for: number and id."""
+        ids = tuple(message_id(seq, given) for seq, given in sources)
+        return NoteMatch(self.key, text, moment(at), ids, self.words, self.coverage, self.similarity)
+
+
+def note_number_of(key: NoteKey) -> int:
+    """Return the number of a note among summaries and memories."""
+    return 2 * key.id + (key.kind == "memory")
+
+
+def rank_notes(having: Mapping[str, Sequence[int]], similar: Mapping[int, float], notes: int) -> Iterator[RankedNote]:
+    """Yield the notes that have a word of the query or a vector, best first by both together.
+
+    `having` tells which notes have each word of the query, `similar` how near those are that have a vector, and `notes`
+    how many there are.
+    """
+    rarity = {
+        word: math.log1p((notes - len(found) + 0.5) / (len(found) + 0.5)) if len(found) <= notes else 0.0
+        for word, found in having.items()
+    }
+    total = sum(rarity.values()) or 1.0
+    words: dict[int, list[str]] = {}
+    for word, found in having.items():
+        for note in dict.fromkeys(found):
+            words.setdefault(note, []).append(word)
+    coverage = {note: sum(rarity[word] for word in found) / total for note, found in words.items()}
+    best = sorted(
+        words.keys() | similar.keys(), key=lambda note: (-coverage.get(note, 0.0) - similar.get(note, 0.0), -note)
+    )
+    # There can be thousands, and few of them are wanted.
+    for note in best:
+        yield RankedNote(note, tuple(words.get(note, ())), coverage.get(note, 0.0), similar.get(note))
+
+
+def similarities(vectors: Mapping[int, bytes], vector: Vector | None) -> dict[int, float]:
+    """Return the cosine of each vector with the one that was asked for."""
+    if vector is None or not vectors:
+        return {}
+    import numpy as np  # noqa: PLC0415 - loaded with the first vector
+
+    rows = np.frombuffer(b"".join(vectors.values()), dtype=np.float16).reshape(len(vectors), -1)
+    return dict(zip(vectors, (rows.astype(np.float32) @ vector).tolist(), strict=True))

@@ -22,17 +22,16 @@ from aforesaid.domain.report import Component
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.transfer import Purged
 from aforesaid.errors import InvalidInput, StoreClosed, StoreDamaged
-from aforesaid.store.contract import Progress
+from aforesaid.store.contract import FILE_RULES, Progress, rule_for
 from aforesaid.store.ephemeral import EphemeralStore
 from aforesaid.store.ephemeral.changes import Changes, carry_out
 from aforesaid.store.ephemeral.state import State
-from aforesaid.store.error_rules import FILE_RULES, rule_for
 from aforesaid.store.journalled.journal import change_record
-from aforesaid.store.journalled.lines import DamagedRecord, read_line, sealed
-from aforesaid.store.journalled.loading import UnknownRecord, check_readable, finish, replay, still
+from aforesaid.store.journalled.layout import DamagedRecord, read_line, sealed
+from aforesaid.store.journalled.restoring import UnknownRecord, check_readable, finish, replay, still
 from aforesaid.store.journalled.tables import TABLES
-from aforesaid.store.rules.driving import Rule
 from aforesaid.store.rules.purging import erase, purge
+from aforesaid.store.rules.writes import Rule
 
 T = TypeVar("T")
 

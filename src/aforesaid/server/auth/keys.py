@@ -24,8 +24,7 @@ from aforesaid.server.auth.credential import ROLES, Credential, Role
 from aforesaid.settings import Secret, Settings
 from aforesaid.settings.layers import usual_place
 from aforesaid.store import sqlite_path
-from aforesaid.store.database_identity import file_name
-from aforesaid.store.locations import address_of, postgres_dsn
+from aforesaid.store.locations import address_of, file_name, postgres_dsn
 
 try:
     import fcntl

@@ -15,7 +15,7 @@ from aforesaid.domain.scope import DEFAULT_SPACE
 from aforesaid.domain.summary import Summary
 from aforesaid.store.ephemeral.state import Entry, Name, State
 from aforesaid.store.journalled.document import Section
-from aforesaid.store.journalled.lines import Record
+from aforesaid.store.journalled.layout import Record
 from aforesaid.store.journalled.tables import BY_NAME, pack_message, shown_id
 
 SHORT_TERM: Final = 50

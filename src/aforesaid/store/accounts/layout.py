@@ -11,8 +11,7 @@ from aforesaid.store.accounts.components import FILES, Account, File, folder_nam
 from aforesaid.store.ephemeral.state import Name, State
 from aforesaid.store.journalled import document
 from aforesaid.store.journalled.disk import Disk, make_folders, replace_file
-from aforesaid.store.journalled.layout import LOST, Damaged, DamagedFile, Header, Put, Salvaged, Snapshot
-from aforesaid.store.journalled.lines import Record
+from aforesaid.store.journalled.layout import LOST, Damaged, DamagedFile, Header, Put, Record, Salvaged, Snapshot
 from aforesaid.store.journalled.tables import BY_NAME, TABLES
 
 _STEM: Final = "aforesaid"

@@ -27,8 +27,8 @@ from aforesaid.store.ephemeral.dumping import rows
 from aforesaid.store.ephemeral.reader import Reader
 from aforesaid.store.ephemeral.state import State
 from aforesaid.store.questions import Question
-from aforesaid.store.rules.driving import Rule
 from aforesaid.store.rules.purging import erase, purge
+from aforesaid.store.rules.writes import Rule
 
 __all__ = ["EphemeralStore"]
 

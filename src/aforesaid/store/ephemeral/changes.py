@@ -15,17 +15,16 @@ from aforesaid.domain.receipt import Repeated, Result, Stored
 from aforesaid.domain.scope import SESSION_SILENCE, Scope, Session, automatic_name, opening_message, place
 from aforesaid.domain.transfer import Restore, Restored, as_expected, draft_of
 from aforesaid.errors import InvalidInput, quoted
-from aforesaid.store.contract import Progress
+from aforesaid.store.contract import Progress, reporting
 from aforesaid.store.ephemeral.answers import ANSWERS
 from aforesaid.store.ephemeral.lookups import LOOKUPS, RestoreIndex
 from aforesaid.store.ephemeral.reader import Reader
 from aforesaid.store.ephemeral.state import Entry, KeptSession, State, person, thread
 from aforesaid.store.ephemeral.writes import WRITES
 from aforesaid.store.questions import Question
-from aforesaid.store.reporting import reporting
 from aforesaid.store.rules import RULES
-from aforesaid.store.rules.driving import Operation, Rule, run
 from aforesaid.store.rules.purging import replace_version
+from aforesaid.store.rules.writes import Operation, Rule, run
 
 T = TypeVar("T")
 

@@ -12,12 +12,12 @@ from aforesaid.domain.report import AuditEntry
 from aforesaid.domain.scope import Entry
 from aforesaid.domain.summary import Summary
 from aforesaid.domain.transfer import MemoryRow, purged_by
-from aforesaid.store.ephemeral.retention import OLD
+from aforesaid.store.ephemeral.erasing import OLD
 from aforesaid.store.ephemeral.state import State, as_microseconds, person
 from aforesaid.store.ephemeral.writes import in_chunk
 from aforesaid.store.operations import performers
 from aforesaid.store.questions import Question
-from aforesaid.store.rules import lookups
+from aforesaid.store.rules import writes
 
 if TYPE_CHECKING:
     from aforesaid.store.ephemeral.changes import Changes
@@ -66,11 +66,11 @@ def _similarity(summary: Summary) -> Hashable:
     return *whose, *covers, summary.prompt, summary.day, summary.version
 
 
-def _messages_up_to(work: Changes, lookup: lookups.MessagesUpTo) -> int:
+def _messages_up_to(work: Changes, lookup: writes.MessagesUpTo) -> int:
     return sum(seq <= lookup.seq for seq in work.state.numbers.owned(person(lookup.scope)))
 
 
-def _covered(work: Changes, lookup: lookups.MessagesCovered) -> lookups.Coverage | None:
+def _covered(work: Changes, lookup: writes.MessagesCovered) -> writes.Coverage | None:
     found = [entry.message for entry in work.state.stretch(lookup.scope, lookup.first, lookup.last)]
     times = {
         message.seq: at
@@ -81,10 +81,10 @@ def _covered(work: Changes, lookup: lookups.MessagesCovered) -> lookups.Coverage
     if not times:
         return None
     shown = sum(message.seq in times and not message.replaced for message in found)
-    return lookups.Coverage(len(times), min(times), max(times), min(times.values()), max(times.values()), shown)
+    return writes.Coverage(len(times), min(times), max(times), min(times.values()), max(times.values()), shown)
 
 
-def _is_changed_since(work: Changes, lookup: lookups.IsChangedSince) -> bool:
+def _is_changed_since(work: Changes, lookup: writes.IsChangedSince) -> bool:
     replaced = {
         entry.message.seq
         for entry in work.state.stretch(lookup.scope, lookup.first, lookup.last)
@@ -96,17 +96,17 @@ def _is_changed_since(work: Changes, lookup: lookups.IsChangedSince) -> bool:
     )
 
 
-def _chunk_messages(work: Changes, lookup: lookups.ChunkMessages) -> list[tuple[int, str]]:
+def _chunk_messages(work: Changes, lookup: writes.ChunkMessages) -> list[tuple[int, str]]:
     found = in_chunk(work.state, lookup.scope, lookup.chunk)
     return [(seq, work.state.log[seq].message.role) for seq in found]
 
 
-def _summaries_by_number(work: Changes, lookup: lookups.SummariesByNumber) -> list[Summary]:
+def _summaries_by_number(work: Changes, lookup: writes.SummariesByNumber) -> list[Summary]:
     found = [work.state.summaries.get(number) for number in sorted(set(lookup.numbers))]
     return [each for each in found if each is not None and (each.space, each.user) == person(lookup.scope)]
 
 
-def _made_from(work: Changes, lookup: lookups.SummariesMadeFrom) -> list[Summary]:
+def _made_from(work: Changes, lookup: writes.SummariesMadeFrom) -> list[Summary]:
     wanted = set(lookup.numbers)
     return [
         summary
@@ -115,7 +115,7 @@ def _made_from(work: Changes, lookup: lookups.SummariesMadeFrom) -> list[Summary
     ]
 
 
-def _first_stated(work: Changes, lookup: lookups.MemoryFirstStated) -> MemoryRecord | None:
+def _first_stated(work: Changes, lookup: writes.MemoryFirstStated) -> MemoryRecord | None:
     for memory in work.state.memories.values():
         if (memory.space, memory.user) == person(lookup.scope) and (
             as_microseconds(memory.created_at) == lookup.created_at
@@ -126,21 +126,21 @@ def _first_stated(work: Changes, lookup: lookups.MemoryFirstStated) -> MemoryRec
     return None
 
 
-def _planned(work: Changes, lookup: lookups.PlannedEntries) -> list[Entry]:
+def _planned(work: Changes, lookup: writes.PlannedEntries) -> list[Entry]:
     found = [work.state.agenda.get(subject) for subject in lookup.subjects]
     return [entry for entry in found if entry is not None]
 
 
-def _messages_passed(work: Changes, lookup: lookups.MessagesPassed) -> int:
+def _messages_passed(work: Changes, lookup: writes.MessagesPassed) -> int:
     return sum(entry.message.seq <= lookup.up_to for entry in work.state.after(lookup.after))
 
 
-def _was_purged(work: Changes, lookup: lookups.WasPurged) -> bool:
+def _was_purged(work: Changes, lookup: writes.WasPurged) -> bool:
     rows = work.state.audit.values()
     return any(row.action == "purge" and (row.space, row.user) == person(lookup.scope) for row in rows)
 
 
-def _messages_to_purge(work: Changes, lookup: lookups.MessagesToPurge) -> list[lookups.MessageToPurge]:
+def _messages_to_purge(work: Changes, lookup: writes.MessagesToPurge) -> list[writes.MessageToPurge]:
     space, user = person(lookup.scope)
     return [
         _to_purge(each)
@@ -149,7 +149,7 @@ def _messages_to_purge(work: Changes, lookup: lookups.MessagesToPurge) -> list[l
     ]
 
 
-def _memories_to_purge(work: Changes, lookup: lookups.MemoriesToPurge) -> list[lookups.MemoryToPurge]:
+def _memories_to_purge(work: Changes, lookup: writes.MemoriesToPurge) -> list[writes.MemoryToPurge]:
     space, user = person(lookup.scope)
     state, seqs = work.state, set(lookup.seqs)
 
@@ -159,26 +159,26 @@ def _memories_to_purge(work: Changes, lookup: lookups.MemoriesToPurge) -> list[l
         return memory.user == user or stated or not seqs.isdisjoint(memory.sources)
 
     mine = [memory for memory in state.memories.values() if memory.space == space and goes(memory)]
-    return [lookups.MemoryToPurge(memory.id, memory.user) for memory in mine]
+    return [writes.MemoryToPurge(memory.id, memory.user) for memory in mine]
 
 
-def _newest_memory(work: Changes, lookup: lookups.NewestMemory) -> int:
+def _newest_memory(work: Changes, lookup: writes.NewestMemory) -> int:
     every, owner = work.state.memories.values(), person(lookup.scope)
     return max((memory.id for memory in every if (memory.space, memory.user) == owner), default=0)
 
 
-def _memories_from(work: Changes, lookup: lookups.MemoriesFrom) -> list[lookups.MemoryToPurge]:
+def _memories_from(work: Changes, lookup: writes.MemoriesFrom) -> list[writes.MemoryToPurge]:
     seqs, every = set(lookup.seqs), work.state.memories.values()
     mine = [each for each in every if each.space == lookup.space and not seqs.isdisjoint(each.sources)]
-    return [lookups.MemoryToPurge(memory.id, memory.user) for memory in mine]
+    return [writes.MemoryToPurge(memory.id, memory.user) for memory in mine]
 
 
-def _sources_of(work: Changes, lookup: lookups.SourcesOf) -> list[lookups.MessageToPurge]:
+def _sources_of(work: Changes, lookup: writes.SourcesOf) -> list[writes.MessageToPurge]:
     memories, log = work.state.memories, work.state.log
     return [_to_purge(log[seq].message) for seq in {seq for each in lookup.memories for seq in memories[each].sources}]
 
 
-def _taken_back_before(work: Changes, lookup: lookups.TakenBackBefore) -> list[lookups.MessageToPurge]:
+def _taken_back_before(work: Changes, lookup: writes.TakenBackBefore) -> list[writes.MessageToPurge]:
     log, seqs = work.state.log, set(lookup.seqs)
     earlier: set[int] = set()
     for seq in seqs:
@@ -189,12 +189,12 @@ def _taken_back_before(work: Changes, lookup: lookups.TakenBackBefore) -> list[l
     return [_to_purge(log[seq].message) for seq in sorted(earlier - seqs)]
 
 
-def _to_purge(message: Message) -> lookups.MessageToPurge:
+def _to_purge(message: Message) -> writes.MessageToPurge:
     at = as_microseconds(message.at)
-    return lookups.MessageToPurge(message.seq, message.user, message.thread, at, message.chunk, len(message.text))
+    return writes.MessageToPurge(message.seq, message.user, message.thread, at, message.chunk, len(message.text))
 
 
-def _summaries_of_users(work: Changes, lookup: lookups.SummariesOfUsers) -> list[Summary]:
+def _summaries_of_users(work: Changes, lookup: writes.SummariesOfUsers) -> list[Summary]:
     return [
         summary
         for summary in work.state.summaries.values()
@@ -203,7 +203,7 @@ def _summaries_of_users(work: Changes, lookup: lookups.SummariesOfUsers) -> list
     ]
 
 
-def _related(work: Changes, lookup: lookups.RelatedSummaries) -> list[Summary]:
+def _related(work: Changes, lookup: writes.RelatedSummaries) -> list[Summary]:
     every, wanted = work.state.summaries, set(lookup.numbers)
     before = {every[number].replaces for number in wanted}
     return [
@@ -213,22 +213,22 @@ def _related(work: Changes, lookup: lookups.RelatedSummaries) -> list[Summary]:
     ]
 
 
-def _entries_of_users(work: Changes, lookup: lookups.EntriesOfUsers) -> list[Entry]:
+def _entries_of_users(work: Changes, lookup: writes.EntriesOfUsers) -> list[Entry]:
     wanted = set(lookup.users)
     entries = work.state.agenda.values()
     return [each for each in entries if each.subject.space == lookup.space and each.subject.user in wanted]
 
 
-def _old_rows(work: Changes, lookup: lookups.OldRows) -> list[lookups.OldRow]:
+def _old_rows(work: Changes, lookup: writes.OldRows) -> list[writes.OldRow]:
     return list(islice(OLD[lookup.table](work.state, lookup.before), lookup.limit))
 
 
 LOOKUPS: Final[Mapping[type, Callable[[Changes, Any], Any]]] = {
-    lookups.IsUser: lambda work, lookup: person(lookup.scope) in work.state.owners,
-    lookups.LastChunk: lambda work, lookup: work.state.chunks.get(person(lookup.scope), 0),
-    lookups.Extracted: lambda work, lookup: work.state.extracted.get(person(lookup.scope), 0),
-    lookups.SimilarSummaries: lambda work, lookup: work.index.similar(lookup.summary),
-    lookups.AuditIsKnown: lambda work, lookup: work.index.has_audit(lookup.entry),
-    lookups.Progress: lambda work, lookup: work.state.walks.get(lookup.policy, 0),
+    writes.IsUser: lambda work, lookup: person(lookup.scope) in work.state.owners,
+    writes.LastChunk: lambda work, lookup: work.state.chunks.get(person(lookup.scope), 0),
+    writes.Extracted: lambda work, lookup: work.state.extracted.get(person(lookup.scope), 0),
+    writes.SimilarSummaries: lambda work, lookup: work.index.similar(lookup.summary),
+    writes.AuditIsKnown: lambda work, lookup: work.index.has_audit(lookup.entry),
+    writes.Progress: lambda work, lookup: work.state.walks.get(lookup.policy, 0),
     **performers(Question, globals()),
 }

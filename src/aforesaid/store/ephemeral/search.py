@@ -13,9 +13,18 @@ from aforesaid.store import questions
 from aforesaid.store.ephemeral.known_reads import below
 from aforesaid.store.ephemeral.reader import Index, Reader
 from aforesaid.store.ephemeral.state import State, not_searched, person, thread
-from aforesaid.store.matrix import Matrix
-from aforesaid.store.notes import MOST_SOURCES, rank_notes, similarities
-from aforesaid.store.ranking import Posting, TextMatches, best_hits, hit, posting, telling
+from aforesaid.store.ranking import (
+    MOST_SOURCES,
+    Posting,
+    TextMatches,
+    best_hits,
+    hit,
+    posting,
+    rank_notes,
+    similarities,
+    telling,
+)
+from aforesaid.store.vector_matrix import Matrix
 from aforesaid.text.languages import query_words, terms
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from aforesaid.store.failover.failover import Failover
-from aforesaid.store.failover.opening import open_with_failover
+from aforesaid.store.failover.failover import Failover, open_with_failover
 
 __all__ = ["Failover", "open_with_failover"]

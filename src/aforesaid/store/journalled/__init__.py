@@ -25,16 +25,16 @@ from aforesaid.store.contract import Progress
 from aforesaid.store.ephemeral import EphemeralStore
 from aforesaid.store.ephemeral.changes import Changes, carry_out
 from aforesaid.store.ephemeral.state import State
-from aforesaid.store.groups import GroupCommitQueue, Job, deliver
-from aforesaid.store.journalled import checking, loading
+from aforesaid.store.group_commit import GroupCommitQueue, Job, deliver
+from aforesaid.store.journalled import files as checking
+from aforesaid.store.journalled import restoring
 from aforesaid.store.journalled.disk import Disk
 from aforesaid.store.journalled.files import ERASED, Files
 from aforesaid.store.journalled.journal import change_record
-from aforesaid.store.journalled.layout import Layout, Touched
-from aforesaid.store.journalled.lines import Record
+from aforesaid.store.journalled.layout import Layout, Record, Touched
 from aforesaid.store.questions import Question
-from aforesaid.store.rules.driving import Rule
 from aforesaid.store.rules.purging import erase, purge
+from aforesaid.store.rules.writes import Rule
 
 T = TypeVar("T")
 _ChangeSet: TypeAlias = tuple[Sequence[Change], Progress | None]
@@ -205,7 +205,7 @@ class JournalledStore(EphemeralStore):
                 results = carry_out(changed, changes, progress)
                 change = change_record(changed)
                 if change is not None:
-                    loading.check_readable(change[0])
+                    restoring.check_readable(change[0])
             except Exception as error:
                 # The other change sets of the group are stored all the same.
                 outcomes.append(error)

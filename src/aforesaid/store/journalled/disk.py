@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from aforesaid.errors import StoreBusy, StoreRefused
-from aforesaid.store.error_rules import FILE_RULES, rule_for
+from aforesaid.store.contract import FILE_RULES, rule_for
 
 NO_LINKS: Final = (errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.EXDEV, errno.ENOSYS)
 """What `Disk.link` fails with on file systems without hard links."""

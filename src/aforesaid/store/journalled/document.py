@@ -15,9 +15,18 @@ from typing import Any, BinaryIO, Final, Literal, NamedTuple, TypeAlias
 
 from aforesaid.domain.checks import moment, now
 from aforesaid.errors import StoreDamaged, StoreRefused, StoreTooNew
-from aforesaid.store.journalled.layout import Header, Put
-from aforesaid.store.journalled.lines import CHECK, DamagedRecord, Record, check_of, salvaged, sealed, unsealed
-from aforesaid.store.journalled.loading import UnknownRecord
+from aforesaid.store.journalled.layout import (
+    CHECK,
+    DamagedRecord,
+    Header,
+    Put,
+    Record,
+    check_of,
+    salvaged,
+    sealed,
+    unsealed,
+)
+from aforesaid.store.journalled.restoring import UnknownRecord
 from aforesaid.store.journalled.tables import BY_NAME
 
 FORMAT: Final = 1

@@ -17,8 +17,7 @@ from aforesaid.errors import StoreDamaged
 from aforesaid.store.ephemeral.state import Layer, State
 from aforesaid.store.journalled.codec import encode
 from aforesaid.store.journalled.disk import Disk, write_all
-from aforesaid.store.journalled.layout import Touched
-from aforesaid.store.journalled.lines import DamagedRecord, Record, read_line, sealed
+from aforesaid.store.journalled.layout import DamagedRecord, Record, Touched, read_line, sealed
 from aforesaid.store.journalled.tables import TABLES
 
 SECTOR: Final = 512

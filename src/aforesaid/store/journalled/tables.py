@@ -19,7 +19,7 @@ from aforesaid.domain.scope import Session, Subject
 from aforesaid.domain.summary import Summary
 from aforesaid.store.ephemeral.state import Entry, KeptSession, Name, State
 from aforesaid.store.journalled.codec import decode, encode
-from aforesaid.store.journalled.lines import Record
+from aforesaid.store.journalled.layout import Record
 
 _SAFE_NUMBER: Final = 2**53
 """Larger numbers are not the same to every program that reads JSON."""

@@ -13,8 +13,7 @@ from aforesaid.errors import StoreRefused
 from aforesaid.store.ephemeral.state import Name, State
 from aforesaid.store.journalled import document
 from aforesaid.store.journalled.disk import Disk, make_folders, replace_file
-from aforesaid.store.journalled.layout import Damaged, Header, Put, Salvaged, Snapshot
-from aforesaid.store.journalled.lines import Record
+from aforesaid.store.journalled.layout import Damaged, Header, Put, Record, Salvaged, Snapshot
 from aforesaid.store.journalled.tables import BY_NAME, TABLES, Table
 
 _BY_USER: Final = ("messages", "summaries")

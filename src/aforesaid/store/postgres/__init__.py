@@ -16,24 +16,18 @@ from aforesaid.domain.transfer import Purged
 from aforesaid.domain.transfer import Row as MovingRow
 from aforesaid.errors import InvalidInput, StoreClosed
 from aforesaid.store import questions
-from aforesaid.store.contract import Progress
+from aforesaid.store.contract import MANY, Progress
 from aforesaid.store.postgres import verify
 from aforesaid.store.postgres.answers import ANSWERS
-from aforesaid.store.postgres.change_sets import Discarding, locate, prepared, run_alone
 from aforesaid.store.postgres.connection import Options, shown, translated
-from aforesaid.store.postgres.database import Database
-from aforesaid.store.postgres.gathered_settings import GatheredSettings
-from aforesaid.store.postgres.migrate import migrate
-from aforesaid.store.postgres.queries import Queries
-from aforesaid.store.postgres.rows import answered
-from aforesaid.store.postgres.search import Search
-from aforesaid.store.postgres.vector_search import VectorSearch
-from aforesaid.store.postgres.vectors import halves
-from aforesaid.store.postgres.writer import Writer
+from aforesaid.store.postgres.database import Database, migrate
+from aforesaid.store.postgres.queries import GatheredSettings, Queries
+from aforesaid.store.postgres.search import Search, VectorSearch, halves
+from aforesaid.store.postgres.verify import answered
+from aforesaid.store.postgres.writer import Discarding, Writer, locate, prepared, run_alone
 from aforesaid.store.questions import Question
-from aforesaid.store.reporting import MANY
-from aforesaid.store.rules.driving import Rule
 from aforesaid.store.rules.purging import erase, purge
+from aforesaid.store.rules.writes import Rule
 from aforesaid.store.sql import dumping
 
 __all__ = ["Options", "PostgresStore"]

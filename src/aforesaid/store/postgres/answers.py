@@ -9,15 +9,13 @@ from typing import Any, Final
 from aforesaid.domain.report import Stats
 from aforesaid.domain.scope import Entry
 from aforesaid.store import questions, records
-from aforesaid.store.dialects import for_postgres
-from aforesaid.store.operations import performers
-from aforesaid.store.postgres import note_search, vectors
+from aforesaid.store.postgres import search
 from aforesaid.store.postgres.queries import Queries, over_rows
-from aforesaid.store.postgres.rows import answered, answering
-from aforesaid.store.questions import Question
-from aforesaid.store.rules.lookups import PlannedEntries
-from aforesaid.store.sql import answers, lookups
-from aforesaid.store.sql.tables import ENTRY
+from aforesaid.store.postgres.verify import answered, answering
+from aforesaid.store.rules.writes import PlannedEntries
+from aforesaid.store.sql import answers, writes
+from aforesaid.store.sql.appending import ENTRY
+from aforesaid.store.sql.statements import for_postgres
 
 _SIZES_OF_WORKERS: Final = """
 SELECT sum(result::bigint)::bigint FROM run_command_on_workers('SELECT pg_database_size(current_database())')
@@ -59,12 +57,16 @@ async def _planned(queries: Queries, lookup: PlannedEntries) -> list[Entry]:
 
 ANSWERS: Final[Mapping[type, Callable[[Queries, Any], Awaitable[Any]]]] = {
     **answering(answers.ANSWERS),
-    **performers(Question, vars(note_search), vars(vectors)),
+    questions.UnembeddedMessages: search.unembedded,
+    questions.MessageVectors: search.of_messages,
+    questions.TokenVectors: search.of_tokens,
+    questions.UnembeddedNotes: search.unembedded_notes,
+    questions.SearchNotes: search.search,
     questions.Totals: _totals,
     questions.ChangeToken: _change_token,
 }
 """All but the searches, which keep something in memory (`Search`, `VectorSearch`)."""
 LOOKUPS: Final[Mapping[type, Callable[[Queries, Any], Awaitable[Any]]]] = {
-    **answering(lookups.LOOKUPS),
+    **answering(writes.LOOKUPS),
     PlannedEntries: _planned,
 }

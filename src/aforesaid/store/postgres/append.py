@@ -12,13 +12,12 @@ from aforesaid.domain.transfer import Restored
 from aforesaid.errors import NotFound
 from aforesaid.store import records
 from aforesaid.store.checksums import POSTGRES as CHECKSUMS
-from aforesaid.store.dialects import for_postgres
 from aforesaid.store.postgres.queries import Row, Statement, insert_rows, over_rows, statements
-from aforesaid.store.postgres.rows import answered
 from aforesaid.store.postgres.sessions import LATEST, Sessions
+from aforesaid.store.postgres.verify import answered
 from aforesaid.store.postgres.write_transaction import WriteTransaction
-from aforesaid.store.sql.appending import Prepared, Returning, Version, replace_version, version_of
-from aforesaid.store.sql.tables import MESSAGE
+from aforesaid.store.sql.appending import MESSAGE, Prepared, Returning, Version, replace_version, version_of
+from aforesaid.store.sql.statements import for_postgres
 
 _BY_GIVEN_ID: Final = over_rows(
     for_postgres(MESSAGE)

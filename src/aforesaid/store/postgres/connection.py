@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import re
-from collections.abc import AsyncIterator, Callable, Iterator
+import struct
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, LiteralString
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Final, Literal, LiteralString, NamedTuple
 
 import psycopg
 from pgvector.psycopg.halfvec import register_halfvec_info
 from pgvector.psycopg.vector import register_vector_info
-from psycopg import conninfo, errors
+from psycopg import DataError, conninfo, errors
+from psycopg.adapt import Dumper, PyFormat
+from psycopg.pq import Format
 from psycopg.types import TypeInfo
+from psycopg.types.array import ListBinaryDumper
 
 from aforesaid.errors import (
     AforesaidError,
@@ -27,12 +34,94 @@ from aforesaid.errors import (
     StoreUnavailable,
     TooLarge,
 )
-from aforesaid.store.error_rules import Rule, of, rule_for
-from aforesaid.store.postgres.arrays import ListDumper
+from aforesaid.store.contract import Rule, of, rule_for
 from aforesaid.store.postgres.queries import Statement, cut_after
 
 if TYPE_CHECKING:
+    from psycopg.abc import AdaptContext, Buffer, DumperKey
+
     Connection = psycopg.AsyncConnection[tuple[Any, ...]]
+
+
+_HEAD: Final = struct.Struct("!IIIII")
+"""Dimensions, whether there are NULLs, the elements' type, how many there are, the number of the first."""
+_LENGTH: Final = struct.Struct("!i").pack
+_NULL: Final = b"\xff\xff\xff\xff"
+
+
+class _Kind(NamedTuple):
+    """A type of elements: its number and that of its arrays in PostgreSQL, and how elements are written."""
+
+    element: int
+    array: int
+    written: Callable[[Sequence[Any]], bytes]
+
+
+def _of_any_length(encoded: Sequence[bytes]) -> bytes:
+    return b"".join(chain.from_iterable((_LENGTH(len(each)), each) for each in encoded))
+
+
+def _texts(values: Sequence[str]) -> bytes:
+    return _of_any_length([value.encode() for value in values])
+
+
+def _whole_numbers(values: Sequence[int]) -> bytes:
+    try:
+        return struct.pack("!" + "iq" * len(values), *chain.from_iterable((8, value) for value in values))
+    except struct.error as error:
+        raise DataError(f"a number is too large: {error}") from error
+
+
+def _truths(values: Sequence[bool]) -> bytes:
+    return b"".join([b"\x00\x00\x00\x01\x01" if value else b"\x00\x00\x00\x01\x00" for value in values])
+
+
+_KINDS: Final[dict[type, _Kind]] = {
+    str: _Kind(25, 1009, _texts),
+    int: _Kind(20, 1016, _whole_numbers),
+    bool: _Kind(16, 1000, _truths),
+    bytes: _Kind(17, 1001, _of_any_length),
+}
+
+
+class _ArrayDumper(Dumper):
+    """Writes lists of one kind of elements, some of which may be missing."""
+
+    format = Format.BINARY
+
+    def __init__(self, cls: type, context: AdaptContext | None, kind: _Kind) -> None:
+        super().__init__(cls, context)
+        self.oid = kind.array
+        self._kind = kind
+
+    def dump(self, obj: Sequence[Any]) -> Buffer:
+        """Return the list as PostgreSQL reads it."""
+        element, _, written = self._kind
+        missing = None in obj
+        head = _HEAD.pack(1, int(missing), element, len(obj), 1)
+        if missing:
+            return head + b"".join([_NULL if value is None else written((value,)) for value in obj])
+        return head + written(obj)
+
+
+class ListDumper(ListBinaryDumper):
+    """Chooses how a list is written: by us where its first element is of a kind that we know."""
+
+    def get_key(self, obj: list[Any], format: PyFormat) -> DumperKey:  # noqa: A002 - as psycopg calls it
+        """Name what is to be written, so that the dumper is found again."""
+        kind = _kind(obj)
+        return super().get_key(obj, format) if kind is None else (list, kind)
+
+    def upgrade(self, obj: list[Any], format: PyFormat) -> Any:  # noqa: A002, ANN401 - a dumper of another class
+        """Return what writes such a list."""
+        kind = _kind(obj)
+        return super().upgrade(obj, format) if kind is None else _ArrayDumper(list, None, _KINDS[kind])
+
+
+def _kind(values: list[Any]) -> type | None:
+    first = next((value for value in values if value is not None), None)
+    return type(first) if type(first) in _KINDS else None
+
 
 _CONNECT_SECONDS: Final = 5
 _SETTINGS: Final = (
@@ -318,3 +407,56 @@ def translate(error: BaseException, where: str, doing: str) -> AforesaidError:
     rule = rule_for(error, RULES)
     what = f"{doing} {where} failed: {said[0] if said else type(error).__name__}"
     return rule.becomes(f"{what}. {rule.advice}" if rule.advice else what)
+
+
+_log: Final = logging.getLogger("aforesaid.store")
+
+_PROBE_SECONDS: Final = 2.0
+
+
+class Breaker:
+    """Opens when a call has waited for the database in vain. Then one call per interval may try; the first success closes.
+
+    Only a database that cannot be reached counts. One that refuses what was asked is there.
+    """
+
+    def __init__(
+        self, name: str, probe_seconds: float = _PROBE_SECONDS, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._name = name
+        self._interval = probe_seconds
+        self._clock = clock
+        self._next_probe: float | None = None
+        self.error: str | None = None
+        """Why it is open."""
+
+    @property
+    def state(self) -> Literal["closed", "open", "half-open"]:
+        """Closed: calls go through. Open: none does. Half-open: the next call tries."""
+        if self._next_probe is None:
+            return "closed"
+        return "open" if self._clock() < self._next_probe else "half-open"
+
+    def admit(self) -> bool:
+        """Let a call through, or raise; tell whether it is a probe, which does not wait."""
+        if self._next_probe is None:
+            return False
+        left = self._next_probe - self._clock()
+        if left > 0:
+            raise StoreUnavailable(
+                f"{self._name} is left alone for {left:.1f} s, because it did not answer. The last failure: {self.error}"
+            )
+        self._next_probe = self._clock() + self._interval
+        return True
+
+    def answered(self) -> None:
+        """Note that the database answered."""
+        if self._next_probe is not None:
+            _log.warning("%s answers again", self._name)
+            self._next_probe, self.error = None, None
+
+    def failed(self, error: Exception) -> None:
+        """Note that a call has given up."""
+        if self._next_probe is None:
+            _log.error("%s does not answer and is left alone: %s", self._name, error)
+        self._next_probe, self.error = self._clock() + self._interval, str(error)

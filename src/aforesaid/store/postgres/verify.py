@@ -1,21 +1,25 @@
-"""Checking everything that is stored against everything else, in one snapshot."""
+"""Checks a database, and erases what was deleted."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from functools import partial
-from typing import Final
+from typing import Any, Final, TypeVar
 
 from aforesaid.domain.message import message_hash
 from aforesaid.domain.report import Check
-from aforesaid.store import check_queries
+from aforesaid.store import checksums
 from aforesaid.store.checksums import POSTGRES as CHECKSUMS
-from aforesaid.store.contract import Progress
-from aforesaid.store.dialects import for_postgres
-from aforesaid.store.findings import told
-from aforesaid.store.hashed import hashed
+from aforesaid.store.contract import Progress, told
 from aforesaid.store.postgres.queries import Queries, Row
+from aforesaid.store.postgres.write_transaction import WriteTransaction
+from aforesaid.store.questions import Question
+from aforesaid.store.ranking import hashed
+from aforesaid.store.rules import writes
+from aforesaid.store.rules.writes import run_waiting
+from aforesaid.store.sql import erasing, upkeep
+from aforesaid.store.sql.statements import Answer, Answers, Statement, for_postgres
 from aforesaid.text.languages import terms
 
 _PAGE: Final = 2_000
@@ -86,11 +90,11 @@ _COUNTS: Final = (
 
 _CHECKSUMS: Final = tuple((table, CHECKSUMS.wrong(table)) for table in CHECKSUMS.columns)
 
-_OWN: Final[Mapping[str, tuple[check_queries.Queries, str]]] = {
-    "database": (_DATABASE, check_queries.PLAIN),
-    "references": (_REFERENCES, check_queries.PLAIN),
-    "checksums": (_CHECKSUMS, f"{check_queries.PLAIN} is not what was stored"),
-    "counts": (_COUNTS, f"{check_queries.PLAIN} are wrong"),
+_OWN: Final[Mapping[str, tuple[checksums.Queries, str]]] = {
+    "database": (_DATABASE, checksums.PLAIN),
+    "references": (_REFERENCES, checksums.PLAIN),
+    "checksums": (_CHECKSUMS, f"{checksums.PLAIN} is not what was stored"),
+    "counts": (_COUNTS, f"{checksums.PLAIN} are wrong"),
 }
 """Checks that SQLite does not have, or does in another way."""
 
@@ -98,7 +102,7 @@ _OWN: Final[Mapping[str, tuple[check_queries.Queries, str]]] = {
 async def checks(queries: Queries, messages: int, progress: Progress | None) -> list[Check]:
     """Run all checks."""
     queries.later("SET LOCAL statement_timeout = 0")
-    names = dict.fromkeys((*_OWN, *check_queries.CHECKS))
+    names = dict.fromkeys((*_OWN, *checksums.CHECKS))
     found = [await _run(name, partial(_findings, queries, name)) for name in names]
     found.append(await _run("hashes", lambda: _messages(queries, messages, progress)))
     found.append(await _run("index", lambda: _notes(queries)))
@@ -138,7 +142,7 @@ def _intact(row: Row) -> bool:
 
 
 async def _findings(queries: Queries, check: str) -> AsyncIterator[str]:
-    for asked, template in [table[check] for table in (check_queries.CHECKS, _OWN) if check in table]:
+    for asked, template in [table[check] for table in (checksums.CHECKS, _OWN) if check in table]:
         for what, query in asked:
             for (name,) in await queries.rows(for_postgres(query)):
                 yield template.format(what=what, name=name)
@@ -148,3 +152,103 @@ async def _run(name: str, findings: Callable[[], AsyncIterator[str]]) -> Check:
     started = time.monotonic()
     found = [finding async for finding in findings()]
     return told(name, found, started)
+
+
+T = TypeVar("T")
+
+
+async def answered(queries: Queries, answer: Answer[T]) -> T:
+    """Return the answer to a question."""
+
+    async def perform(statements: tuple[Statement, ...]) -> list[list[Row]]:
+        return await queries.together(*((for_postgres(text), tuple(values)) for text, values in statements))
+
+    return await run_waiting(answer, perform)
+
+
+def answering(answers: Answers) -> dict[type[Question[Any]], Callable[[Queries, Any], Awaitable[Any]]]:
+    """Return functions that answer questions in a transaction."""
+    return {kind: _function(answer) for kind, answer in answers.items()}
+
+
+def _function(answer: Callable[[Any], Answer[Any]]) -> Callable[[Queries, Any], Awaitable[Any]]:
+    return lambda queries, question: answered(queries, answer(question))
+
+
+_NEWEST: Final = """
+UPDATE person SET last_seq = coalesce((SELECT max(seq) FROM log WHERE space = $1 AND owner = person.name), 0),
+       last_at = (SELECT max(at) FROM log WHERE space = $1 AND owner = person.name)
+ WHERE space = $1 AND name = ANY($2::text[])
+"""
+_ERASE_VECTORS: Final = (
+    "DELETE FROM note_meaning WHERE space = $1 AND note IN (SELECT {note} FROM unnest($2::bigint[]) id)"
+)
+_PART_VERSIONS: Final = CHECKSUMS.update(
+    "memory_version",
+    "space = $1 AND (was ->> 'superseded_by')::bigint = ANY($2::bigint[])",
+    was="jsonb_set(was::jsonb, '{superseded_by}', 'null')::json",
+)
+_ERASE_SUMMARIES: Final = (_ERASE_VECTORS.format(note="2 * id"), *erasing.SUMMARIES)
+_ERASE_MEMORIES: Final = (_ERASE_VECTORS.format(note="2 * id + 1"), _PART_VERSIONS, *erasing.MEMORIES)
+_ERASE_DERIVED: Final = "DELETE FROM derived WHERE space = $1 AND owner = ANY($2::text[])"
+_ERASE_FACTS: Final = "DELETE FROM facts WHERE space = $1 AND owner = $2 AND version = $3"
+_ERASE_VERSION: Final = "DELETE FROM memory_version WHERE space = $1 AND memory = $2 AND revision = $3"
+
+
+def _erase(transaction: WriteTransaction, statements: Sequence[str], space: str, gone: object) -> None:
+    for statement in statements:
+        transaction.later(for_postgres(statement), space, gone)
+
+
+async def _erase_messages(transaction: WriteTransaction, write: writes.EraseMessages) -> None:
+    space, seqs = write.space, list(write.seqs)
+    query = "SELECT DISTINCT session, thread, owner FROM log WHERE space = $1 AND seq = ANY($2::bigint[])"
+    found = await transaction.queries.rows(query, space, seqs)
+    sessions, threads, owners = (sorted({row[place] for row in found}) for place in range(3))
+    _erase(transaction, erasing.MESSAGES, space, seqs)
+    transaction.later(_NEWEST, space, owners)
+    _erase(transaction, erasing.SESSIONS, space, sessions)
+    _drop_empty(transaction, space, threads)
+
+
+async def _erase_summaries(transaction: WriteTransaction, write: writes.EraseSummaries) -> None:
+    space, numbers = write.space, list(write.numbers)
+    query = "SELECT DISTINCT thread FROM summary WHERE space = $1 AND id = ANY($2::bigint[])"
+    threads = [thread for (thread,) in await transaction.queries.rows(query, space, numbers)]
+    _erase(transaction, _ERASE_SUMMARIES, space, numbers)
+    _drop_empty(transaction, space, threads)
+
+
+def _drop_empty(transaction: WriteTransaction, space: str, threads: list[str]) -> None:
+    _erase(transaction, erasing.THREADS, space, threads)
+    # A thread that is dropped and comes back must not be taken for the old one.
+    transaction.numbers[space].purges += 1
+
+
+def _erase_memories(transaction: WriteTransaction, write: writes.EraseMemories) -> None:
+    _erase(transaction, _ERASE_MEMORIES, write.space, list(write.numbers))
+
+
+def _erase_user(transaction: WriteTransaction, write: writes.EraseUser) -> None:
+    space, user = write.scope[:2]
+    _erase(transaction, erasing.USER, space, user)
+    transaction.later(_ERASE_DERIVED, space, [user, *write.others])
+    transaction.numbers[space].purges += 1
+
+
+def _erase_derived(transaction: WriteTransaction, write: writes.EraseDerived) -> None:
+    transaction.later(_ERASE_DERIVED, write.space, list(write.users))
+
+
+def _erase_facts(transaction: WriteTransaction, write: writes.EraseFacts) -> None:
+    for row in write.rows:
+        transaction.later(_ERASE_FACTS, row.space, row.user, row.number)
+
+
+def _erase_memory_versions(transaction: WriteTransaction, write: writes.EraseMemoryVersions) -> None:
+    for row in write.rows:
+        transaction.later(_ERASE_VERSION, row.space, row.number, row.revision)
+
+
+async def _erase_old_rows(transaction: WriteTransaction, write: writes.EraseOldRows) -> int:
+    return await answered(transaction.queries, upkeep.erase_old_rows(write))

@@ -9,9 +9,9 @@ from typing import Any, Final
 from aforesaid.domain.checks import now
 from aforesaid.domain.scope import Scope
 from aforesaid.store.checksums import POSTGRES as CHECKSUMS
-from aforesaid.store.dialects import for_postgres
-from aforesaid.store.hashed import hashed
 from aforesaid.store.postgres.queries import Queries, Row, RowStatement, Statement, insert_rows, over_rows, statements
+from aforesaid.store.ranking import hashed
+from aforesaid.store.sql.statements import for_postgres
 from aforesaid.text.languages import terms
 
 _HOLD: Final = """

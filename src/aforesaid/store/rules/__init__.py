@@ -16,21 +16,20 @@ from aforesaid.domain.context_receipt import ContextReceipt
 from aforesaid.domain.memory import Facts
 from aforesaid.domain.report import AuditEntry
 from aforesaid.domain.transfer import Restore, Restored, as_expected
-from aforesaid.store.rules import agenda, known, memories, summaries
-from aforesaid.store.rules.driving import Rule
-from aforesaid.store.rules.purging import set_aside, withdraw
-from aforesaid.store.rules.retention import discard
+from aforesaid.store.rules import known, summaries
+from aforesaid.store.rules.purging import discard, set_aside, withdraw
+from aforesaid.store.rules.writes import Rule
 
 _ROWS: Final[Mapping[type, Callable[[Any], Rule[Restored]]]] = {
     transfer.SessionRow: known.restore_session,
     transfer.SummaryRow: summaries.restore,
-    transfer.MemoryRow: memories.restore,
-    transfer.SuccessorRow: memories.restore_successor,
+    transfer.MemoryRow: known.restore,
+    transfer.SuccessorRow: known.restore_successor,
     Facts: known.restore_facts,
     transfer.ForgottenRow: known.restore_forgotten,
     transfer.SettingRow: known.restore_setting,
     transfer.UserRow: known.restore_user,
-    transfer.DayRow: agenda.restore_day,
+    transfer.DayRow: known.restore_day,
     transfer.SpendingRow: known.restore_spending,
     ContextReceipt: known.restore_receipt,
     AuditEntry: known.restore_audit,
@@ -50,11 +49,11 @@ RULES: Final[Mapping[type, Callable[[Any], Rule[Any]]]] = {
     change.RollBack: summaries.roll_back,
     summary.AddView: summaries.add_view,
     summary.Revise: summaries.revise,
-    summary.Advance: agenda.advance,
-    summary.FinishEntry: agenda.finish_entry,
-    memory.AddMemory: memories.add,
-    memory.ChangeMemory: memories.change,
-    memory.CountMemory: memories.count,
+    summary.Advance: known.advance,
+    summary.FinishEntry: known.finish_entry,
+    memory.AddMemory: known.add,
+    memory.ChangeMemory: known.change,
+    memory.CountMemory: known.count,
     memory.Forget: known.forget,
     memory.PutDerived: known.put_derived,
     memory.MarkExtracted: known.mark_extracted,

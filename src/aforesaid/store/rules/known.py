@@ -1,55 +1,116 @@
-"""Rules for facts, requests to forget, derived texts, settings, receipts, spending and marks."""
+"""Rules of what is known: facts, memories, the agenda."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import datetime
 
 from aforesaid.domain.change import KeepReceipt, PutFacts, PutMark, PutSetting, Spend
 from aforesaid.domain.checks import EARLIEST, LATEST, microseconds, moment, now
 from aforesaid.domain.context_receipt import ContextReceipt
-from aforesaid.domain.memory import AuditAccess, Derived, Facts, Forget, MarkExtracted, NoteKey, PutDerived, Tombstone
+from aforesaid.domain.memory import (
+    SOURCES_KEPT,
+    AddMemory,
+    AuditAccess,
+    ChangeMemory,
+    CountMemory,
+    Derived,
+    Facts,
+    Forget,
+    MarkExtracted,
+    MemoryDraft,
+    MemoryRecord,
+    MemoryVersion,
+    NoteKey,
+    PutDerived,
+    Tombstone,
+    about_in,
+    kind_of,
+)
+from aforesaid.domain.message import Message
 from aforesaid.domain.report import AuditEntry, Setting
-from aforesaid.domain.scope import Scope
-from aforesaid.domain.transfer import ForgottenRow, Restored, SessionRow, SettingRow, SpendingRow, UserRow, VectorOf
-from aforesaid.errors import SourcesChanged, quoted
+from aforesaid.domain.scope import Entry, Scope, Subject, Touch
+from aforesaid.domain.summary import Advance, FinishEntry
+from aforesaid.domain.transfer import (
+    DayRow,
+    ForgottenRow,
+    MemoryRow,
+    Restored,
+    SessionRow,
+    SettingRow,
+    SpendingRow,
+    SuccessorRow,
+    UserRow,
+    VectorOf,
+)
+from aforesaid.errors import NotFound, SourcesChanged, quoted
 from aforesaid.store.questions import (
     DerivedText,
     FactsVersions,
     Marks,
     Memories,
+    MemoryById,
+    MessagesByNumber,
     NewestFacts,
+    PlannedEntry,
     Receipts,
     Settings,
     TokensSpent,
     Tombstones,
 )
-from aforesaid.store.rules.driving import Rule, ask
-from aforesaid.store.rules.expected import expect_user
-from aforesaid.store.rules.lookups import (
-    AuditIsKnown,
-    Extracted,
-    IsUser,
-    MessagesCovered,
-    MessagesUpTo,
-    NewestMemory,
-    SummariesByNumber,
-    WasPurged,
-)
 from aforesaid.store.rules.writes import (
     AddFacts,
+    AddMemoryRow,
+    AddMemorySources,
+    AddMemoryVersion,
     AddTokens,
     AddTombstone,
+    AuditIsKnown,
     DescribeSession,
+    Extracted,
+    IsUser,
     KeepUser,
+    MemoryFirstStated,
     MergeUser,
+    MessagesCovered,
+    MessagesPassed,
+    MessagesUpTo,
+    NewestMemory,
+    PlannedEntries,
+    Progress,
     PutDerivedText,
+    PutEntries,
+    PutMemoryRow,
     PutReceipt,
     PutVector,
     RecordAudit,
     RemoveSetting,
     RenumberFacts,
+    Rule,
     SetExtracted,
     SetMark,
+    SetProgress,
+    SetSuccessor,
     StoreSetting,
+    SummariesByNumber,
+    WasPurged,
+    ask,
 )
+
+
+def expect_user(scope: Scope) -> Rule[None]:
+    """Refuse a user who owns nothing."""
+    if not (yield from ask(IsUser(scope))):
+        raise NotFound(f"there is no user {quoted(scope.user)} in the space {quoted(scope.space)}")
+
+
+def expect_newest(messages: Iterable[Message]) -> None:
+    """Raise SourcesChanged if one of the messages has a newer version or was taken back."""
+    for message in messages:
+        if message.replaced:
+            raise SourcesChanged(f"message {message.seq} was edited or taken back since; read it again")
+
 
 _NOTHING_NUMBERED = 0
 
@@ -242,3 +303,217 @@ def put_mark(change: PutMark) -> Rule[None]:
     if change.only_if is not ...:
         change.check((yield from ask(Marks())).get(change.name))
     yield SetMark(change.name, change.value)
+
+
+def add(change: AddMemory) -> Rule[MemoryRecord]:
+    """Store a memory with its sources, and mark those that it supersedes.
+
+    Raises SourcesChanged if a source was edited or taken back: the memory was made from words that do not count now.
+    """
+    draft, scope, created = change.draft, change.draft.scope, now()
+    yield KeepUser(scope, created)
+    sources = sorted(set(draft.sources))
+    if sources:
+        messages = yield from ask(MessagesByNumber(scope, sources))
+        if len(messages) != len(sources):
+            raise NotFound("a source of the memory is not one of this user's messages")
+        expect_newest(messages)
+    superseded: dict[int, MemoryRecord] = {}
+    for old in change.supersedes:
+        # A memory that is named twice was changed by its first mention.
+        revision = old.revision if old.memory not in superseded else None
+        superseded[old.memory] = yield from _unchanged(scope, old.memory, revision)
+    memory = _drafted(draft, tuple(sources), moment(created))
+    memory = replace(memory, id=(yield from ask(AddMemoryRow(memory))))
+    yield RecordAudit(scope, change.actor, "memory.add", f"memory {memory.id}")
+    for before in superseded.values():
+        yield AddMemoryVersion(MemoryVersion(before, "supersede", change.actor, moment(now())))
+        after = replace(
+            before,
+            state="superseded",
+            active=False,
+            valid_to=max(before.valid_from, memory.valid_from),
+            superseded_by=memory.id,
+            reason="",
+            revision=before.revision + 1,
+        )
+        yield PutMemoryRow(after, before.text)
+        yield RecordAudit(scope, change.actor, "memory.supersede", f"memory {before.id} by memory {memory.id}")
+    return memory
+
+
+def change(change: ChangeMemory) -> Rule[MemoryRecord]:
+    """Replace a memory; its earlier version is kept."""
+    memory = change.memory
+    scope = Scope.of(memory.user, memory.space)
+    yield from expect_user(scope)
+    before = yield from _unchanged(scope, memory.id, memory.revision)
+    yield AddMemoryVersion(MemoryVersion(before, change.action, change.actor, moment(now())))
+    after = replace(memory, created_at=before.created_at, sources=before.sources, revision=before.revision + 1)
+    yield PutMemoryRow(after, before.text)
+    yield RecordAudit(scope, change.actor, f"memory.{change.action}", f"memory {memory.id}")
+    return after
+
+
+def count(change: CountMemory) -> Rule[None]:
+    """Count that a memory was stated again. Raises SourcesChanged if a source was edited or taken back."""
+    scope = change.scope
+    yield from expect_user(scope)
+    memory = yield from ask(MemoryById(scope, change.memory))
+    if change.sources:
+        expect_newest((yield from ask(MessagesByNumber(scope, change.sources))))
+    times, seen_at = memory.times + change.times, max(memory.seen_at, change.seen_at)
+    yield PutMemoryRow(replace(memory, times=times, seen_at=seen_at), memory.text)
+    yield AddMemorySources(scope, memory.id, change.sources, SOURCES_KEPT)
+
+
+def restore(row: MemoryRow) -> Rule[Restored]:
+    """Store a memory of a dump with its versions, or bring the one that is here to the state it got elsewhere."""
+    new = replace(row.memory, revision=1 + len(row.versions))
+    scope, created = Scope.of(new.user, new.space), microseconds(new.created_at, "the time")
+    yield KeepUser(scope, created)
+    known = yield from ask(MemoryFirstStated(scope, created, row.first_text))
+    if known is None:
+        number = yield from ask(AddMemoryRow(replace(new, sources=()), least=new.id))
+        yield from _keep_versions(row, number, 0)
+        yield AddMemorySources(scope, number, new.sources, max(SOURCES_KEPT, len(new.sources)))
+        return Restored(number, True)
+    if known.revision < new.revision:
+        yield from _keep_versions(row, known.id, known.revision - 1)
+        yield PutMemoryRow(replace(new, id=known.id), known.text)
+    else:
+        times, seen_at = max(known.times, new.times), max(known.seen_at, new.seen_at)
+        yield PutMemoryRow(replace(known, times=times, seen_at=seen_at), known.text)
+    yield AddMemorySources(scope, known.id, new.sources, SOURCES_KEPT)
+    return Restored(known.id, False)
+
+
+def restore_successor(row: SuccessorRow) -> Rule[Restored]:
+    """Store which memory superseded another."""
+    yield SetSuccessor(row.space, row.memory, row.revision, row.by)
+    return Restored(row.memory, False)
+
+
+def _keep_versions(row: MemoryRow, number: int, kept: int) -> Rule[None]:
+    for revision, version in enumerate(row.versions[kept:], kept + 1):
+        yield AddMemoryVersion(replace(version, before=replace(version.before, id=number, revision=revision)))
+
+
+def _unchanged(scope: Scope, number: int, revision: int | None) -> Rule[MemoryRecord]:
+    """Return a memory. Raises SourcesChanged if it has another revision than when something was decided about it."""
+    memory = yield from ask(MemoryById(scope, number))
+    if memory.revision != revision:
+        raise SourcesChanged(f"memory {number} has changed since; read it again")
+    return memory
+
+
+def _drafted(draft: MemoryDraft, sources: tuple[int, ...], created: datetime) -> MemoryRecord:
+    since = draft.valid_from or created
+    return MemoryRecord(
+        id=0,
+        space=draft.scope.space,
+        user=draft.scope.user,
+        category=draft.category,
+        text=draft.text,
+        importance=draft.importance,
+        tags=draft.tags,
+        sources=sources,
+        created_at=created,
+        active=draft.state == "active",
+        state=draft.state,
+        priority=draft.priority,
+        speaker=draft.speaker or draft.scope.user,
+        subject=draft.subject,
+        event=draft.event,
+        remind_at=draft.remind_at,
+        delivered_at=None,
+        expires_at=draft.expires_at,
+        valid_from=since,
+        valid_to=draft.valid_to,
+        superseded_by=draft.superseded_by,
+        extractor=draft.extractor,
+        trust=draft.trust,
+        reason=draft.reason,
+        times=draft.times,
+        seen_at=since,
+        revision=1,
+        kind=draft.kind or kind_of(draft.category, draft.tags, draft.event, draft.subject),
+        about=draft.about or about_in(draft.tags),
+        said_at=draft.said_at or since,
+        language=draft.language,
+        confidence=draft.confidence,
+    )
+
+
+def advance(change: Advance) -> Rule[None]:
+    """Update the agenda of a policy for new messages, and record that they were processed."""
+    space = processed_space(change)
+    if (yield from ask(Progress(space, change.policy))) != change.after:
+        raise SourcesChanged(f"somebody else has walked past message {change.after}")
+    if change.messages is not None:
+        # Counted again, because the agenda would count erased messages forever, and name users who were purged.
+        left = yield from ask(MessagesPassed(space, change.after, change.up_to))
+        if left != change.messages:
+            raise SourcesChanged(f"some of the messages {change.after + 1} to {change.up_to} were erased since")
+    yield SetProgress(change.policy, space, change.up_to)
+    if change.touched:
+        found = yield from ask(PlannedEntries([touch.subject for touch in change.touched]))
+        planned = {entry.subject: entry for entry in found}
+        for touch in change.touched:
+            planned[touch.subject] = _touched(planned.get(touch.subject), touch)
+        yield PutEntries(list(planned.values()))
+
+
+def processed_space(change: Advance) -> str:
+    """Return the space whose messages were processed."""
+    return change.space or next((touch.subject.space for touch in change.touched), "")
+
+
+def finish_entry(change: FinishEntry) -> Rule[None]:
+    """Record that a subject was processed, or why not."""
+    entry = yield from ask(PlannedEntry(change.subject))
+    if entry is None:
+        return
+    if change.error is not None:
+        failed = replace(entry, failures=entry.failures + 1, error=change.error, due_at=change.due_at)
+        yield PutEntries([failed])
+        return
+    unchanged = entry.last_seq == change.last_seq
+    done = replace(
+        entry,
+        failures=0,
+        error=None,
+        done_at=entry.done_at if change.done_at is None else change.done_at,
+        done_seq=entry.done_seq if change.done_at is None else change.last_seq,
+        due_at=change.due_at if unchanged or entry.due_at is None else entry.due_at,
+        waiting=0 if unchanged else entry.waiting,
+    )
+    yield PutEntries([done])
+
+
+def restore_day(row: DayRow) -> Rule[Restored]:
+    """Record that a day was summarised, unless there is something new of it here."""
+    subject = Subject(row.policy, row.space, day=row.day)
+    known = yield from ask(PlannedEntry(subject))
+    entry = known or Entry(subject, messages=0, characters=0, waiting=0, last_seq=0, due_at=None)
+    if known is not None and known.last_seq > known.done_seq:
+        return Restored(0, False)
+    done_at = max(row.done_at, entry.done_at or row.done_at)
+    done = replace(entry, done_at=done_at, done_seq=max(row.done_seq, entry.done_seq))
+    if done != known:
+        yield PutEntries([done])
+    return Restored(0, done != known)
+
+
+def _touched(entry: Entry | None, touch: Touch) -> Entry:
+    if entry is None:
+        return Entry(touch.subject, touch.messages, touch.characters, touch.messages, touch.last_seq, touch.due_at)
+    due_at = touch.due_at if entry.due_at is None else min(entry.due_at, touch.due_at)
+    return replace(
+        entry,
+        messages=entry.messages + touch.messages,
+        characters=entry.characters + touch.characters,
+        waiting=entry.waiting + touch.messages,
+        last_seq=touch.last_seq,
+        due_at=entry.due_at if entry.failures else due_at,
+    )

@@ -1,54 +1,70 @@
-"""The rules for purging users, and for erasing and taking back messages.
-
-What was made from the messages goes with them (`_resting` says what that is), and what becomes active or due again is
-made anew without them.
-"""
+"""Rules of deletion: purging, retention, spaces."""
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-from aforesaid.domain.change import SetAside, Withdraw
+from aforesaid.domain.change import (
+    AddMessage,
+    AddNoteVectors,
+    AddVectors,
+    Archive,
+    Change,
+    Discard,
+    Discardable,
+    Discarded,
+    PutMark,
+    SetAside,
+    Spend,
+    Withdraw,
+)
 from aforesaid.domain.checks import counted, microseconds, moment, now
-from aforesaid.domain.memory import EDITED, TAKEN_BACK, ChangeMemory
+from aforesaid.domain.memory import EDITED, TAKEN_BACK, AddMemory, ChangeMemory
 from aforesaid.domain.message import Draft, Message
 from aforesaid.domain.scope import Entry, Scope, Subject, is_direct
-from aforesaid.domain.summary import Summary
-from aforesaid.domain.transfer import Purged
+from aforesaid.domain.summary import AddView, Advance, FinishEntry, Summary
+from aforesaid.domain.transfer import MemoryRow, Purged, Restore, Row, SessionRow, SummaryRow
 from aforesaid.store.questions import Memories, MessagesByNumber, VersionsOf
-from aforesaid.store.rules.driving import Rule, ask
-from aforesaid.store.rules.expected import expect_user
-from aforesaid.store.rules.lookups import (
+from aforesaid.store.rules.known import change as change_memory
+from aforesaid.store.rules.known import expect_user, processed_space
+from aforesaid.store.rules.summaries import release_sources
+from aforesaid.store.rules.writes import (
+    ChunkMessages,
     EntriesOfUsers,
+    EraseDerived,
+    EraseFacts,
+    EraseMemories,
+    EraseMemoryVersions,
+    EraseMessages,
+    EraseOldRows,
+    EraseSummaries,
+    EraseUser,
+    HideMessages,
     MemoriesFrom,
     MemoriesToPurge,
     MemoryToPurge,
     MessagesToPurge,
     MessageToPurge,
+    OldRow,
+    OldRows,
+    OldTable,
     PlannedEntries,
     Progress,
+    PutEntries,
+    RecordAudit,
     RelatedSummaries,
+    Rule,
     SourcesOf,
     SummariesOfUsers,
     TakenBackBefore,
     WasPurged,
-)
-from aforesaid.store.rules.memories import change as change_memory
-from aforesaid.store.rules.summaries import release_sources
-from aforesaid.store.rules.writes import (
-    EraseDerived,
-    EraseMemories,
-    EraseMessages,
-    EraseSummaries,
-    EraseUser,
-    HideMessages,
-    PutEntries,
-    RecordAudit,
+    Write,
+    ask,
 )
 
 
@@ -283,3 +299,94 @@ def _without(entry: Entry, messages: Sequence[MessageToPurge], progress: Mapping
         characters=max(entry.characters - sum(counted), 0),
         waiting=min(entry.waiting, left) if counted else entry.waiting,
     )
+
+
+OLD_TABLES: Final[Mapping[Discardable, Sequence[OldTable]]] = {
+    "messages": ("archives",),
+    "summaries": ("summaries",),
+    "memories": ("memories",),
+    "versions": ("facts", "memory_versions"),
+}
+"""The tables that a kind of rows is in. The other kinds are deleted without an audit entry."""
+_ERASE: Final[Mapping[OldTable, Callable[[str, list[OldRow]], Write[None]]]] = {
+    "archives": lambda space, rows: EraseMessages(space, [row.number for row in rows]),
+    "summaries": lambda space, rows: EraseSummaries(space, [row.number for row in rows]),
+    "memories": lambda space, rows: EraseMemories(space, [row.number for row in rows]),
+    "facts": EraseFacts,
+    "memory_versions": EraseMemoryVersions,
+}
+
+
+def discard(change: Discard, space: str | None = None) -> Rule[Discarded]:
+    """Delete some of the rows that are older than a moment, in one space or in all."""
+    if change.what not in OLD_TABLES:
+        return Discarded((yield from ask(EraseOldRows(change.what, change.before, change.limit, space))))
+    gone: Counter[tuple[str, str]] = Counter()
+    for table in OLD_TABLES[change.what]:
+        old = yield from ask(OldRows(table, change.before, change.limit, space))
+        if table == "archives":
+            old = yield from _messages_of(old, change.limit)
+        by_space: dict[str, list[OldRow]] = defaultdict(list)
+        for row in old:
+            by_space[row.space].append(row)
+        for where, rows in by_space.items():
+            yield _ERASE[table](where, rows)
+        gone.update((row.space, row.user) for row in old)
+    until = moment(change.before).date().isoformat()
+    for (where, user), count in gone.items():
+        subject = f"{count} {change.what}, older than {until}"
+        yield RecordAudit(Scope.of(user, where), change.actor, "retention.purge", subject)
+    return Discarded(gone.total())
+
+
+def _messages_of(archives: Sequence[OldRow], limit: int) -> Rule[list[OldRow]]:
+    """Return the messages of whole archives, until there are `limit` of them or more, and what they took back."""
+    found: list[OldRow] = []
+    for archive in archives:
+        if len(found) < limit:
+            messages = yield from ask(ChunkMessages(Scope.of(archive.user, archive.space), archive.number))
+            found += [archive._replace(number=seq) for seq, _ in messages]
+    for space in {row.space for row in found}:
+        seqs = [row.number for row in found if row.space == space]
+        earlier = yield from ask(TakenBackBefore(space, seqs))
+        found += [OldRow(space, message.user, message.seq) for message in earlier]
+    return found
+
+
+OF_NONE = ""
+"""Stands for what belongs to no space."""
+
+
+def spaces_of(change: Change) -> set[str]:
+    """Return the spaces that a change writes to. A `Discard` does not know its own before it looks for it."""
+    match change:
+        case AddMessage() | Archive() | AddView() | AddMemory():
+            return {change.draft.scope.space}
+        case Discard() | PutMark():
+            return {OF_NONE}
+        case Restore():
+            return {_space_of(change.row)}
+        case AddVectors() | AddNoteVectors():
+            return {row.space for row in change.rows}
+        case Advance():
+            return {processed_space(change), *(touch.subject.space for touch in change.touched)}
+        case FinishEntry():
+            return {change.subject.space}
+        case ChangeMemory():
+            return {change.memory.space}
+        case Spend():
+            return {OF_NONE if change.scope is None else change.scope.space}
+        case _:
+            return {change.scope.space}
+
+
+def _space_of(row: Row) -> str:
+    match row:
+        case SessionRow():
+            return row.session.space
+        case SummaryRow():
+            return row.summary.space
+        case MemoryRow():
+            return row.memory.space
+        case _:
+            return row.space

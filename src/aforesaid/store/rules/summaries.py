@@ -13,26 +13,25 @@ from aforesaid.domain.summary import CONTINUED, AddView, Revise, Summary, Summar
 from aforesaid.domain.transfer import Restored, SummaryRow
 from aforesaid.errors import NotFound, SourcesChanged
 from aforesaid.store.questions import MessagesByNumber, Summaries, SummaryById
-from aforesaid.store.rules.driving import Rule, ask
-from aforesaid.store.rules.expected import expect_newest, expect_user
-from aforesaid.store.rules.lookups import (
-    ChunkMessages,
-    Coverage,
-    IsChangedSince,
-    LastChunk,
-    MessagesCovered,
-    SimilarSummaries,
-    SummariesByNumber,
-    SummariesMadeFrom,
-)
+from aforesaid.store.rules.known import expect_newest, expect_user
 from aforesaid.store.rules.writes import (
     AddSummary,
     ArchiveMessages,
+    ChunkMessages,
+    Coverage,
+    IsChangedSince,
     KeepUser,
+    LastChunk,
+    MessagesCovered,
     RecordAudit,
     ReleaseMessages,
+    Rule,
     SetLastChunk,
     SetSummaryState,
+    SimilarSummaries,
+    SummariesByNumber,
+    SummariesMadeFrom,
+    ask,
 )
 
 _UNNUMBERED: Final = 0

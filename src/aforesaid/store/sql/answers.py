@@ -13,9 +13,9 @@ from aforesaid.store import questions, records
 from aforesaid.store.operations import performers
 from aforesaid.store.questions import OfScope, Question
 from aforesaid.store.records import Row
-from aforesaid.store.sql import memories, messages, people, summaries, upkeep
+from aforesaid.store.sql import messages, people, upkeep
+from aforesaid.store.sql.appending import BY_NAME, ENTRY, OWNED
 from aforesaid.store.sql.statements import Answers, Select
-from aforesaid.store.sql.tables import BY_NAME, ENTRY, OWNED
 
 _FACTS: Final = f"SELECT text, version, created_at, cause FROM facts WHERE {OWNED} ORDER BY version"
 
@@ -29,7 +29,7 @@ def _facts(question: OfScope[Any], found: list[Row]) -> list[Facts]:
 
 
 ANSWERS: Final[Answers] = {
-    **performers(Question, *map(vars, (memories, messages, people, summaries, upkeep))),
+    **performers(Question, *map(vars, (people, messages, upkeep))),
     questions.FactsVersions: Select(_FACTS, _whose, _facts),
     questions.NewestFacts: Select(
         f"{_FACTS} DESC LIMIT 1", _whose, lambda question, found: next(iter(_facts(question, found)), None)

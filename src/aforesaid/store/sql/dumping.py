@@ -26,9 +26,9 @@ from aforesaid.domain.transfer import (
 from aforesaid.domain.transfer import Row as MovingRow
 from aforesaid.store import questions, records
 from aforesaid.store.records import Row
-from aforesaid.store.sql.memories import versions
+from aforesaid.store.sql.appending import MEMORY_OF_ANY_SPACE, MESSAGE, OWNED, SESSION, SUMMARY_OF_ANY_SPACE
+from aforesaid.store.sql.people import versions
 from aforesaid.store.sql.statements import Answer, rows
-from aforesaid.store.sql.tables import MEMORY_OF_ANY_SPACE, MESSAGE, OWNED, SESSION, SUMMARY_OF_ANY_SPACE
 
 PAGE: Final = 1_000
 """Rows of a page."""

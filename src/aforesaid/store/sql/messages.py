@@ -14,8 +14,7 @@ from aforesaid.domain.scope import Scope, Session, is_direct
 from aforesaid.domain.thread import LAST_TEXT, Thread, unknown_thread
 from aforesaid.errors import NotFound, quoted
 from aforesaid.store import questions, records
-from aforesaid.store.sql.statements import Answer, Conditions, Statement, first, rows
-from aforesaid.store.sql.tables import (
+from aforesaid.store.sql.appending import (
     A_THREAD,
     A_USER,
     ACTIVE,
@@ -28,6 +27,7 @@ from aforesaid.store.sql.tables import (
     USER,
     listed,
 )
+from aforesaid.store.sql.statements import Answer, Conditions, Statement, first, rows
 
 _PAGE: Final = 500
 _ITS_SESSION: Final = f"""

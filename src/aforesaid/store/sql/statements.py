@@ -1,15 +1,13 @@
-"""Answers to questions, written once for SQLite and PostgreSQL.
-
-An answer is a generator. It yields statements whose text is for both databases (see `store.dialects`), and is sent
-their rows; what it returns is the answer. Statements that are yielded together make one round trip. Lists are bound as
-arrays in PostgreSQL and as JSON in SQLite.
-"""
+"""SQL for SQLite and PostgreSQL, whose tables differ by their keys: it reads, deletes and migrates."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from functools import cache, lru_cache
+from importlib.resources import files
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 from aforesaid.store.questions import Question
 from aforesaid.store.records import Row
@@ -80,3 +78,48 @@ class Conditions:
 
     def __str__(self) -> str:
         return " AND ".join(self.texts)
+
+
+_PART: Final = re.compile(r"\[\[(.*?)(?:\s~\s(.*?))?\]\]", re.DOTALL)
+_VALUE: Final = re.compile(r"\$(\d+)")
+
+
+@lru_cache(maxsize=4_000)
+def for_postgres(text: str) -> str:
+    """Return the text for PostgreSQL."""
+    return _PART.sub(lambda part: part[1], text)
+
+
+@lru_cache(maxsize=4_000)
+def for_sqlite(text: str) -> str:
+    """Return the text for SQLite."""
+    return _VALUE.sub(r"?\1", _PART.sub(lambda part: part[2] or "", text))
+
+
+_NEEDS: Final = re.compile(r"-- needs (\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """One numbered step. A step that has been released is never edited; a new one follows it."""
+
+    number: int
+    name: str
+    sql: str
+
+    @property
+    def needs(self) -> int:
+        """The oldest schema whose processes still work after this step."""
+        found = _NEEDS.match(self.sql)
+        return 0 if found is None else int(found[1])
+
+
+@cache
+def steps_of(package: str) -> tuple[Migration, ...]:
+    """Return all steps that lie in the folder `migrations` of a package, in order."""
+    found = []
+    for entry in (files(package) / "migrations").iterdir():
+        number, _, name = entry.name.removesuffix(".sql").partition("_")
+        if number.isdigit():
+            found.append(Migration(int(number), name, entry.read_text(encoding="utf-8")))
+    return tuple(sorted(found, key=lambda step: step.number))

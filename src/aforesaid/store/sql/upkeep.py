@@ -8,10 +8,9 @@ from aforesaid.domain.change import Discardable
 from aforesaid.domain.checks import moment
 from aforesaid.domain.scope import Ahead, Backlog, Entry, Passed
 from aforesaid.store import questions, records
-from aforesaid.store.rules.lookups import OldTable
-from aforesaid.store.rules.writes import EraseOldRows
+from aforesaid.store.rules.writes import EraseOldRows, OldTable
+from aforesaid.store.sql.appending import ENTRY
 from aforesaid.store.sql.statements import Answer, Statement, first, rows
-from aforesaid.store.sql.tables import ENTRY
 
 # In PostgreSQL, one space after another. The last number may be that of a message that was erased, so there must be
 # one to be seen.

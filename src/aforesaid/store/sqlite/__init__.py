@@ -20,21 +20,18 @@ from aforesaid.domain.scope import Scope
 from aforesaid.domain.transfer import Purged
 from aforesaid.domain.transfer import Row as MovingRow
 from aforesaid.errors import StoreClosed
-from aforesaid.store import findings, questions
-from aforesaid.store.contract import Progress
+from aforesaid.store import contract, questions
+from aforesaid.store.contract import MANY, Progress
 from aforesaid.store.questions import Question
 from aforesaid.store.records import Row
-from aforesaid.store.reporting import MANY
 from aforesaid.store.rules.purging import erase, purge
 from aforesaid.store.sql import dumping
 from aforesaid.store.sqlite import backup, verify
 from aforesaid.store.sqlite.answers import ANSWERS, CACHED_ANSWERS
 from aforesaid.store.sqlite.change_sets import prepare
-from aforesaid.store.sqlite.change_token import change_token
 from aforesaid.store.sqlite.connection import Options, connect_reader, translated
-from aforesaid.store.sqlite.engine import Engine
+from aforesaid.store.sqlite.engine import Engine, acquire, change_token, release
 from aforesaid.store.sqlite.rows import answered
-from aforesaid.store.sqlite.sharing import acquire, release
 
 __all__ = ["Options", "SqliteStore"]
 
@@ -118,7 +115,7 @@ class SqliteStore:
         """Check everything. Other calls are not blocked; writes wait while the keyword index is compared."""
         stats = await self.read(questions.Totals())
         index = await self._engine.alone(
-            lambda connection: findings.run("index", lambda: verify.check_index(connection))
+            lambda connection: contract.run("index", lambda: verify.check_index(connection))
         )
         rest = await asyncio.to_thread(self._verify_by_reading, stats.messages, progress)
         return Verification((*rest, index))
@@ -178,11 +175,11 @@ class SqliteStore:
 
             by_queries = [partial(verify.check_by_queries, connection, name) for name in _CHECKS_BY_QUERIES]
             return [
-                findings.run("database", lambda: verify.check_database(connection)),
-                findings.run("references", lambda: verify.check_references(connection)),
-                findings.run("hashes", hashes),
-                findings.run("checksums", lambda: verify.check_checksums(connection)),
-                *map(findings.run, _CHECKS_BY_QUERIES, by_queries),
+                contract.run("database", lambda: verify.check_database(connection)),
+                contract.run("references", lambda: verify.check_references(connection)),
+                contract.run("hashes", hashes),
+                contract.run("checksums", lambda: verify.check_checksums(connection)),
+                *map(contract.run, _CHECKS_BY_QUERIES, by_queries),
             ]
 
 

@@ -10,13 +10,11 @@ import apsw
 
 from aforesaid.domain.scope import Entry
 from aforesaid.store import questions, records
-from aforesaid.store.dialects import for_sqlite
-from aforesaid.store.operations import performers
-from aforesaid.store.questions import Question
-from aforesaid.store.rules.lookups import PlannedEntries
-from aforesaid.store.sql import answers, lookups
-from aforesaid.store.sql.tables import ENTRY
-from aforesaid.store.sqlite import note_search, search, vectors
+from aforesaid.store.rules.writes import PlannedEntries
+from aforesaid.store.sql import answers, writes
+from aforesaid.store.sql.appending import ENTRY
+from aforesaid.store.sql.statements import for_sqlite
+from aforesaid.store.sqlite import search
 from aforesaid.store.sqlite.caches import Caches
 from aforesaid.store.sqlite.rows import answering
 
@@ -32,14 +30,19 @@ def _planned(connection: apsw.Connection, lookup: PlannedEntries) -> list[Entry]
 
 ANSWERS: Final[Mapping[type, Callable[[apsw.Connection, Any], Any]]] = {
     **answering(answers.ANSWERS),
-    **performers(Question, vars(note_search), vars(vectors)),
+    questions.UnembeddedMessages: search.unembedded,
+    questions.MessageVectors: search.of_messages,
+    questions.TokenVectors: search.of_tokens,
+    questions.UnembeddedNotes: search.unembedded_notes,
+    questions.SearchNotes: search.search_notes,
 }
 LOOKUPS: Final[Mapping[type, Callable[[apsw.Connection, Any], Any]]] = {
-    **answering(lookups.LOOKUPS),
-    **performers(Question, globals()),
+    **answering(writes.LOOKUPS),
+    PlannedEntries: _planned,
 }
 CACHED_ANSWERS: Final[Mapping[type, Callable[[apsw.Connection, Caches, Any], Any]]] = {
-    **performers(Question, vars(search)),
+    questions.SearchText: search.search,
+    questions.MatchText: search.match,
     questions.SearchVector: lambda connection, caches, question: caches.similar(connection, question),
 }
 """Searches, which keep columns and vectors in memory."""

@@ -23,14 +23,13 @@ from aforesaid.domain.hit import EVERY_MESSAGE, MessageFilter, Similar
 from aforesaid.domain.scope import Scope, is_direct
 from aforesaid.store import questions
 from aforesaid.store.columns import Columns, Roll
-from aforesaid.store.dialects import for_sqlite
-from aforesaid.store.matrix import Few, Matrix
-from aforesaid.store.sized_cache import SizedCache
 from aforesaid.store.sql import messages
-from aforesaid.store.sql.tables import NOT_SEARCHED, SEARCHED
+from aforesaid.store.sql.appending import NOT_SEARCHED, SEARCHED
+from aforesaid.store.sql.statements import for_sqlite
 from aforesaid.store.sqlite import rows
-from aforesaid.store.sqlite.indexing import Place, is_complete_for
-from aforesaid.store.sqlite.names import find_person, find_thread
+from aforesaid.store.sqlite.append import Place, is_complete_for
+from aforesaid.store.sqlite.rows import find_person, find_thread
+from aforesaid.store.vector_matrix import Few, Matrix, SizedCache
 
 if TYPE_CHECKING:
     import numpy as np

@@ -1,14 +1,18 @@
-"""Opening a SQLite file so that what is promised of it holds."""
+"""Connections to an SQLite file: opened, encrypted, shared between processes."""
 
 from __future__ import annotations
 
+import logging
 import os
 import random
+import re
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final, TypeAlias, cast
 
@@ -16,18 +20,172 @@ import apsw
 
 from aforesaid.errors import (
     AforesaidError,
+    InvalidInput,
     StoreBusy,
     StoreDamaged,
     StoreFailed,
     StoreFull,
     StoreRefused,
+    StoreTooNew,
     StoreUnavailable,
 )
+from aforesaid.settings import Secret
+from aforesaid.settings.basic_values import open_to_others, read_password
 from aforesaid.store.checksums import row_checksum
-from aforesaid.store.error_rules import FILE_RULES, Rule, of, rule_for
-from aforesaid.store.sqlite.encryption import opened, unreadable
-from aforesaid.store.sqlite.migrate import schema_version
+from aforesaid.store.contract import FILE_RULES, Rule, of, rule_for
+from aforesaid.store.sql.statements import Migration, steps_of
 from aforesaid.text.languages import terms
+
+KEY: Final = "AFORESAID_KEY"
+KEY_FILE: Final = "AFORESAID_KEY_FILE"
+
+_PLAIN: Final = b"SQLite format 3\0"
+
+_log: Final = logging.getLogger("aforesaid.store")
+
+
+def configured_key() -> Secret | None:
+    """Return the key that the environment holds, or that the file holds which it names; None when there is none."""
+    given, named = os.environ.get(KEY), os.environ.get(KEY_FILE)
+    if given and named:
+        raise InvalidInput(f"{KEY} and {KEY_FILE} are both set; which of the two is meant?")
+    if given:
+        return Secret(given)
+    if not named:
+        return None
+    path = Path(named).expanduser()
+    key, why = read_password(path)
+    if key is None:
+        raise InvalidInput(f"the key file {path} ({KEY_FILE}) cannot be used: {why}")
+    if open_to_others(path):
+        _log.warning("the key file %s can be read by other users of this machine; run: chmod 600 %s", path, path)
+    return key
+
+
+def opened(path: Path, *, flags: int | None = None, vfs: str | None = None) -> apsw.Connection:
+    """Open a file with the configured key, if there is one. Nothing is read yet."""
+    key = configured_key()
+    if key is not None and not hasattr(apsw, "mc_version"):
+        raise StoreRefused(
+            f"a key is configured ({KEY} or {KEY_FILE}), but the SQLite library that is installed cannot encrypt, and "
+            f"{path} was not touched. Install the one that can, in the place of apsw: "
+            "pip uninstall apsw, then pip install 'apsw-sqlite3mc'"
+        )
+    if flags is None:
+        flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
+    if flags & apsw.SQLITE_OPEN_CREATE and vfs is None:
+        _make_private(path)
+    connection = apsw.Connection(str(path), flags=flags, vfs=vfs)
+    if key is not None:
+        try:
+            connection.pragma("key", str(key))
+        except BaseException:
+            connection.close()
+            raise
+    return connection
+
+
+def _make_private(path: Path) -> None:
+    """Make an empty file that its owner alone can read. What SQLite puts beside it has the same permissions."""
+    # Where no file can be made, SQLite is about to say so, and why; one that is there keeps its permissions.
+    with suppress(OSError):
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+
+
+def is_plain(path: Path) -> bool:
+    """Tell whether a file begins like a database that is not encrypted, or is not there."""
+    try:
+        with path.open("rb") as file:
+            return file.read(len(_PLAIN)) == _PLAIN
+    except FileNotFoundError:
+        return True
+
+
+def unreadable(path: Path) -> str:
+    """Say why a file cannot be read as a database. Encrypted data and damaged data look the same without the key."""
+    if configured_key() is None:
+        return f"{path} is not a SQLite database, or it is encrypted; if it is, say with which key: {KEY} or {KEY_FILE}"
+    if is_plain(path):
+        return f"{path} is not encrypted, but a key is configured ({KEY} or {KEY_FILE}); nothing was changed"
+    return (
+        f"{path} cannot be read with the key that is configured ({KEY} or {KEY_FILE}): it has another one, or its "
+        "first page is damaged; nothing was changed"
+    )
+
+
+APPLICATION_ID: Final = 0x52436C74
+"""Marks a file as ours in SQLite's header (the letters RClt, kept from the first version)."""
+
+
+def migrations() -> tuple[Migration, ...]:
+    """Return all steps in order."""
+    return steps_of("aforesaid.store.sqlite")
+
+
+@cache
+def whole_schema() -> Migration:
+    """Return the sum of the steps up to a number, as one script that creates it eight times as fast as they do.
+
+    `tools/sqlite_schema.py` writes it. It may be older than the newest step: later steps are applied after it.
+    """
+    sql = (files("aforesaid.store.sqlite") / "schema.sql").read_text(encoding="utf-8")
+    number = re.match(r"-- schema (\d+)", sql)
+    assert number is not None  # noqa: S101 - a file of this package
+    return Migration(int(number[1]), "schema", sql)
+
+
+def migrate(connection: apsw.Connection, path: Path) -> None:
+    """Apply the steps that the file lacks, all in one transaction. Several processes may try at once."""
+    newest = migrations()[-1].number
+    if schema_version(connection, path) == newest:
+        return
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        current = schema_version(connection, path)
+        whole = whole_schema()
+        if current == 0 and whole.number <= newest:
+            connection.execute(whole.sql)
+            current = whole.number
+        for step in migrations():
+            if step.number > current:
+                connection.execute(step.sql)
+        connection.pragma("user_version", newest)
+        connection.pragma("application_id", APPLICATION_ID)
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def schema_version(connection: apsw.Connection, path: Path) -> int:
+    """Return the schema of a file of ours, 0 for an empty one. Raises for all others, and for newer ones."""
+    version, mark, tables = _read_header(connection)
+    newest = migrations()[-1].number
+    if mark == APPLICATION_ID:
+        if version > newest:
+            raise StoreTooNew(
+                f"{path} was written by a newer Aforesaid (schema {version}; this version knows {newest}): "
+                "install that version or a later one"
+            )
+        return version
+    if mark == version == tables == 0:
+        return 0
+    raise StoreRefused(f"{path} is a SQLite database, but not one of Aforesaid's; choose another file")
+
+
+def _read_header(connection: apsw.Connection) -> tuple[int, int, int]:
+    """Return version, mark and number of tables, all of one moment: another process may be creating them."""
+    alone = not connection.in_transaction
+    if alone:
+        connection.execute("BEGIN")
+    try:
+        tables = connection.execute("SELECT count(*) FROM sqlite_schema").get
+        return int(connection.pragma("user_version")), int(connection.pragma("application_id")), int(tables)
+    finally:
+        if alone and connection.in_transaction:
+            connection.execute("ROLLBACK")
+
 
 OLDEST_SQLITE: Final = (3, 51, 3)
 """Older versions can corrupt a database in WAL mode when a checkpoint and a restart of the log meet."""

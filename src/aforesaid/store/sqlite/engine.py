@@ -1,33 +1,186 @@
 """One owner per file and process: a thread that writes, and a few that read.
 
-The writer takes whatever change sets are waiting and stores all of them in one transaction (`aforesaid.store.groups`).
+The writer takes whatever change sets are waiting and stores all of them in one transaction
+(`aforesaid.store.group_commit`).
 """
 
 from __future__ import annotations
 
 import asyncio
+import atexit
+import os
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, Final, TypeAlias, TypeVar, cast
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar, cast
 
 import apsw
 
 from aforesaid.domain.receipt import Receipt
 from aforesaid.domain.transfer import Purged
-from aforesaid.errors import StoreClosed, StoreDamaged, StoreError
-from aforesaid.store.groups import GroupCommitQueue, Job, deliver
-from aforesaid.store.rules.driving import Rule
+from aforesaid.errors import StoreClosed, StoreDamaged, StoreError, StoreRefused
+from aforesaid.store.group_commit import GroupCommitQueue, Job, deliver
+from aforesaid.store.rules.writes import Rule
+from aforesaid.store.sqlite.append import IndexIncomplete, Place, answer_without_waiting
 from aforesaid.store.sqlite.caches import Caches
 from aforesaid.store.sqlite.change_sets import ChangeSet
-from aforesaid.store.sqlite.connection import Options, identity, index_is_damaged
-from aforesaid.store.sqlite.indexing import IndexIncomplete, Place, answer_without_waiting
-from aforesaid.store.sqlite.readers import Readers
-from aforesaid.store.sqlite.writer import Writer
+from aforesaid.store.sqlite.connection import (
+    Identity,
+    Options,
+    connect_reader,
+    identity,
+    index_is_damaged,
+    make_folder,
+    refuse_unsafe_places,
+    translated,
+)
+from aforesaid.store.sqlite.verify import refuse_damaged_log
+from aforesaid.store.sqlite.writer import Writer, close_quietly
+
+_DRAIN_SECONDS: Final = 0.25
+"""Seconds that a checkpoint waits for readers before it starts without them."""
+_TOGETHER: Final = 16
+"""Maximum short reads that a thread does in one turn."""
+_PATIENCE_SECONDS: Final = 0.001
+"""Seconds after which the results that are ready are returned, although reads of the same turn are not done."""
+
+
+class Gate:
+    """What readers pass through, so that all of them can be kept out for a moment."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._inside = 0
+        self._shut = False
+
+    @contextmanager
+    def passed(self) -> Iterator[None]:
+        """Be inside, once the gate is open."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._shut)
+            self._inside += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._inside -= 1
+                self._changed.notify_all()
+
+    @contextmanager
+    def closed(self) -> Iterator[None]:
+        """Keep everybody out, after a moment for those who are inside."""
+        with self._changed:
+            self._shut = True
+            self._changed.wait_for(lambda: self._inside == 0, timeout=_DRAIN_SECONDS)
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._shut = False
+                self._changed.notify_all()
+
+
+class _Reading(NamedTuple):
+    """A piece of reading."""
+
+    work: Callable[[apsw.Connection], Any]
+    short: bool
+
+
+class _Waiting(GroupCommitQueue[_Reading]):
+    """Reads that wait for a thread."""
+
+    def _begin_turn(self, loop: asyncio.AbstractEventLoop) -> None:
+        # One turn more: whoever reads several things side by side has tasks for them, which begin in the next turn.
+        loop.call_soon(super()._begin_turn, loop)
+
+    def _next(self) -> list[Job[_Reading]]:
+        group: list[Job[_Reading]] = []
+        long: list[Job[_Reading]] = []
+        while self._pending and len(group) < _TOGETHER:
+            job = self._pending.popleft()
+            (group if job.work.short else long).append(job)
+        self._pending.extendleft(reversed(long[1:]))
+        return group + long[:1]
+
+
+class Readers:
+    """A few threads that read one file."""
+
+    def __init__(self, path: Path, options: Options) -> None:
+        self.gate = Gate()
+        self._path = path
+        self._options = options
+        self._groups = _Waiting(path)
+        self._threads: list[threading.Thread] = []
+
+    def read(self, work: Callable[[apsw.Connection], Any], *, short: bool) -> asyncio.Future[Any]:
+        """Run a piece of reading in a transaction; a short one may share it with others."""
+        future = self._groups.submit(_Reading(work, short))
+        if len(self._threads) < self._options.readers:
+            thread = threading.Thread(target=self._run, name=f"aforesaid-reader_{len(self._threads)}", daemon=True)
+            self._threads.append(thread)
+            thread.start()
+        return future
+
+    def hand_over(self) -> None:
+        """Give the threads what this loop's tasks have asked for so far."""
+        self._groups.hand_over(asyncio.get_running_loop())
+
+    def stop(self) -> None:
+        """Finish what was asked for, and close the connections. Blocks."""
+        self._groups.close()
+        for thread in self._threads:
+            thread.join()
+
+    def _run(self) -> None:
+        connection: apsw.Connection | None = None
+        try:
+            while jobs := self._groups.take():
+                try:
+                    with translated(self._path, "reading"):
+                        if connection is None:
+                            connection = connect_reader(self._path, self._options)
+                        with self.gate.passed():
+                            self._carry_out(connection, jobs)
+                except Exception as error:
+                    # Whatever it is, whoever waits hears of it, and the thread goes on.
+                    deliver(jobs, [error] * len(jobs))
+        finally:
+            if connection is not None:
+                close_quietly(connection, self._path)
+
+    def _carry_out(self, connection: apsw.Connection, jobs: list[Job[_Reading]]) -> None:
+        try:
+            ready: list[Any] = []
+            since = time.monotonic()
+            for place, job in enumerate(jobs):
+                ready.append(self._outcome(connection, job))
+                if time.monotonic() - since > _PATIENCE_SECONDS and len(jobs) > 1:
+                    deliver(jobs[place + 1 - len(ready) : place + 1], ready)
+                    ready, since = [], time.monotonic()
+        finally:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+        deliver(jobs[len(jobs) - len(ready) :], ready)
+
+    def _outcome(self, connection: apsw.Connection, job: Job[_Reading]) -> Any:  # noqa: ANN401 - whatever is read
+        if job.future.cancelled():
+            return None
+        try:
+            with translated(self._path, "reading"):
+                if not connection.in_transaction:
+                    connection.execute("BEGIN")  # for the first of them, or after a failure of the disk
+                return job.work.work(connection)
+        except Exception as error:
+            return error
+
 
 T = TypeVar("T")
 
@@ -202,3 +355,99 @@ class Engine:
             self.writer.rebuild_index(damage)
             outcomes = self.writer.commit(change_sets)
         return outcomes
+
+
+_TICK_NANOSECONDS: Final = 50_000_000
+"""The clock of file systems may stand still for a few milliseconds: a commit that follows soon may leave no trace."""
+
+
+def change_token(path: Path) -> str:
+    """Return a text that is another one once anybody has committed to a database: the state of its write-ahead log."""
+    seen = [_state(Path(f"{path}{suffix}")) for suffix in ("-wal", "")]
+    now = time.time_ns()
+    fresh = any(now - modified < _TICK_NANOSECONDS for modified, _ in seen)
+    return f"{seen}{now if fresh else ''}"
+
+
+def _state(path: Path) -> tuple[int, int]:
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return 0, 0
+    return found.st_mtime_ns, found.st_size
+
+
+Key: TypeAlias = tuple[Path, str | None]
+
+
+@dataclass(slots=True)
+class _Slot:
+    """The engine of one file, and the lock of those who open and close it. Other files do not wait for them."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    engine: Engine | None = None
+
+
+_slots: Final[dict[Key, _Slot]] = {}
+_orphans: Final[list[Engine]] = []
+_inherited: Final[set[Identity]] = set()
+"""Files that were open when this process was forked."""
+
+
+def acquire(path: Path, options: Options) -> Engine:
+    """Return the engine of a file, shared by everybody in this process who has it open."""
+    with translated(path, "opening"):
+        path = path.expanduser().absolute().resolve()
+        refuse_unsafe_places(path)
+        make_folder(path.parent)
+    if identity(path) in _inherited:
+        raise StoreRefused(
+            f"{path} was open when this process was forked, and SQLite cannot tell the two apart; open it only after "
+            "forking, or start processes with multiprocessing's 'spawn' method"
+        )
+    slot = _slots.setdefault((path, options.vfs), _Slot())
+    with slot.lock:
+        engine = slot.engine
+        # An engine whose file was removed or replaced is left to those who still hold it.
+        if engine is None or not engine.holds_its_file:
+            with translated(path, "opening"):
+                refuse_damaged_log(path)
+            engine = slot.engine = Engine(path, options)
+        else:
+            engine.users += 1
+        return engine
+
+
+def release(engine: Engine) -> None:
+    """Give an engine back; the last one to do so stops it. Blocks until it has finished."""
+    if engine.is_orphan:
+        return
+    slot = _slots[engine.path, engine.options.vfs]
+    with slot.lock:
+        engine.users -= 1
+        if engine.users == 0:
+            if slot.engine is engine:
+                slot.engine = None
+            # Within the lock: whoever opens the file again meets it closed, never closing.
+            engine.stop()
+
+
+def _after_fork_in_child() -> None:
+    # The parent's threads are not here, and its connections must not be closed from here: they are kept, unused.
+    for slot in _slots.values():
+        if slot.engine is not None:
+            slot.engine.is_orphan = True
+            _orphans.append(slot.engine)
+            _inherited.add(slot.engine.identity)
+    _slots.clear()
+
+
+def _at_exit() -> None:
+    for slot in list(_slots.values()):
+        if slot.engine is not None:
+            slot.engine.stop()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)
+atexit.register(_at_exit)

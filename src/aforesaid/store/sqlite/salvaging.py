@@ -17,13 +17,11 @@ from aforesaid.domain.message import Message, message_hash, message_id
 from aforesaid.domain.transfer import MemoryRow, Row, SummaryRow
 from aforesaid.errors import AforesaidError, StoreDamaged, StoreRefused
 from aforesaid.store.checksums import CHECKSUM
-from aforesaid.store.findings import Salvage, missing, ranges
+from aforesaid.store.contract import Salvage, missing, ranges
 from aforesaid.store.sql import dumping
-from aforesaid.store.sqlite.connection import Options, connect
-from aforesaid.store.sqlite.encryption import is_plain, unreadable
-from aforesaid.store.sqlite.pages import RawRow, Value, raw_rows
+from aforesaid.store.sqlite.connection import Options, connect, is_plain, unreadable
 from aforesaid.store.sqlite.rows import answered
-from aforesaid.store.sqlite.verify import check_checksums
+from aforesaid.store.sqlite.verify import RawRow, Value, check_checksums, raw_rows
 
 _LOG, _PERSON, _THREAD, _SESSION, _NAME_INDEX, _SEQUENCE = 16, 13, (5, 6, 7), (11, 12), 3, 2
 """How many values the rows of these have: columns were added to them."""

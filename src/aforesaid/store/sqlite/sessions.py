@@ -10,8 +10,7 @@ from aforesaid.domain.scope import SessionBounds, automatic_name, opening_messag
 from aforesaid.errors import InvalidInput, quoted
 from aforesaid.store.checksums import SQLITE as CHECKSUMS
 from aforesaid.store.sqlite import rows
-from aforesaid.store.sqlite.names import LatestSession
-from aforesaid.store.sqlite.write_transaction import WriteTransaction
+from aforesaid.store.sqlite.rows import LatestSession, WriteTransaction
 
 _LATEST: Final = """
 SELECT id, name, started_at, last_at FROM session WHERE thread = ? AND automatic = 1

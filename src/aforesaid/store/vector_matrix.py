@@ -1,28 +1,106 @@
-"""Many vectors, compared with one: all of them where there are few, a shortlist where there are many.
-
-They are in memory. Of very many, only their signs are, and a shortlist is read from the store.
-"""
+"""Many vectors, compared with one: all of them, or a shortlist by their signs."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar
 
 from aforesaid.domain.hit import Similar
 from aforesaid.store.columns import Growing, places_of
-from aforesaid.store.signs import Signs, signs_of
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    Bits = NDArray[np.uint64]
     Floats = NDArray[np.float32]
     Numbers = NDArray[np.int64]
     Halves = NDArray[np.float16]
     Reader = Callable[[Numbers], Halves]
     """Reads the vectors of sequence numbers, a row for each."""
+
+
+SHORTLIST: Final = 1_500
+"""Minimum size of a shortlist, of which every vector is compared as a whole."""
+_MOST: Final = 4_000
+_ONE_IN: Final = 100
+"""Share of all vectors that is in the shortlist, up to the maximum."""
+
+
+class Signs:
+    """The signs of many vectors. A vector's place is its row."""
+
+    def __init__(self) -> None:
+        self._columns: list[Growing] = []
+        """One for every 64 numbers of a vector."""
+
+    def __len__(self) -> int:
+        """Return how many vectors there are."""
+        return len(self._columns[0]) if self._columns else 0
+
+    @property
+    def nbytes(self) -> int:
+        """How much memory they take."""
+        return sum(column.nbytes for column in self._columns)
+
+    @property
+    def rows(self) -> Bits:
+        """All of them, a row for each vector, as `extend` takes them."""
+        import numpy as np  # noqa: PLC0415
+
+        return np.stack([column.rows for column in self._columns], axis=1)
+
+    def extend(self, rows: Bits) -> None:
+        """Add vectors, as `signs_of` or `in_words` returned them."""
+        if not self._columns:
+            self._columns = [Growing(column[:0].copy()) for column in rows.T]
+        for column, more in zip(self._columns, rows.T, strict=True):
+            column.extend(more)
+
+    def nearest(
+        self, vector: NDArray[np.float32], limit: int, inside: NDArray[np.intp] | None = None
+    ) -> NDArray[np.intp]:
+        """Return the places whose signs agree most with the vector's, in order, and all that agree as much.
+
+        They are enough for the `limit` most similar ones to be among them, nearly always. `inside` are the places to
+        choose from, in order; without it all.
+        """
+        import numpy as np  # noqa: PLC0415
+
+        if inside is None:
+            inside = np.arange(len(self))
+        size = max(SHORTLIST, 4 * limit, min(len(inside) // _ONE_IN, _MOST))
+        if size >= len(inside):
+            return inside
+        differing = np.zeros(len(inside), dtype=np.uint16)
+        for column, bits in zip(self._columns, signs_of(vector[np.newaxis, :])[0], strict=True):
+            rows = column.rows if len(inside) == len(column) else column.rows[inside]
+            differing += np.bitwise_count(rows ^ bits)
+        # There are few different numbers, so counting them is quicker than sorting.
+        most = np.searchsorted(np.cumsum(np.bincount(differing)), size)
+        return inside[differing <= most]
+
+
+def signs_of(values: NDArray[np.floating]) -> Bits:
+    """Return which numbers of each vector are positive, as bits."""
+    import numpy as np  # noqa: PLC0415
+
+    # Half-precision numbers have the order of the integers with the same bits, which numpy compares 25 times as fast.
+    positive = values.view(np.int16) > 0 if values.dtype == np.float16 else values > 0
+    return in_words(np.packbits(positive, axis=1))
+
+
+def in_words(packed: NDArray[np.uint8]) -> Bits:
+    """Return rows of packed bits as rows of numbers with 64 bits."""
+    import numpy as np  # noqa: PLC0415
+
+    padded: Bits = np.ascontiguousarray(np.pad(packed, ((0, 0), (0, -packed.shape[1] % 8)))).view(np.uint64)
+    return padded
+
 
 EXACT: Final = 4_000
 """Maximum vectors that are all compared with a question."""
@@ -188,3 +266,75 @@ class Matrix:
             self._signs.extend((np.concatenate([signs.rows, new]) if len(signs) else new)[first])
         else:
             self._values = Growing(np.concatenate([self._values.rows, values])[first])
+
+
+CACHE_BYTES: Final = 256 * 1024 * 1024
+"""Maximum bytes that one store keeps in memory of what was searched lately (256 MiB)."""
+
+
+class Sized(Protocol):
+    """An entry. It may grow and shrink while it is in the cache."""
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+
+
+Key = TypeVar("Key", bound=Hashable)
+Entry = TypeVar("Entry", bound=Sized)
+
+
+class SizedCache(Generic[Key, Entry]):
+    """Entries by key, with a running total of their sizes: a call costs the same however many entries there are."""
+
+    def __init__(self, most_bytes: int = CACHE_BYTES) -> None:
+        self._most = most_bytes
+        self._lock = threading.Lock()
+        self._entries: OrderedDict[Key, Entry] = OrderedDict()
+        self._sizes: dict[Key, int] = {}
+        self.size = 0
+        """Bytes of all entries, as of their last `resized`."""
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __contains__(self, key: Key) -> bool:
+        return key in self._entries
+
+    def get(self, key: Key, make: Callable[[], Entry]) -> Entry:
+        """Return the entry of a key as the most recently used one, made if it is not there."""
+        with self._lock:
+            entry = self._entries.get(key)
+            if entry is None:
+                entry = self._entries[key] = make()
+            self._entries.move_to_end(key)
+            return entry
+
+    def resized(self, key: Key) -> None:
+        """Count an entry anew after it changed, and drop old entries while all of them take too much."""
+        with self._lock:
+            entry = self._entries.get(key)
+            if entry is None:
+                return
+            self._count(key, entry.size)
+            while self.size > self._most and len(self._entries) > 1:
+                oldest, _ = self._entries.popitem(last=False)
+                self._count(oldest, 0)
+
+    def drop(self, key: Key) -> None:
+        """Drop one entry, if it is there."""
+        with self._lock:
+            if self._entries.pop(key, None) is not None:
+                self._count(key, 0)
+
+    def clear(self) -> None:
+        """Drop all entries."""
+        with self._lock:
+            self._entries.clear()
+            self._sizes.clear()
+            self.size = 0
+
+    def _count(self, key: Key, size: int) -> None:
+        self.size += size - self._sizes.pop(key, 0)
+        if size:
+            self._sizes[key] = size

@@ -1,66 +1,48 @@
-"""Everything that can be asked of a store.
-
-A question is a value with a result type: `await store.read(questions.Memories(scope))` returns a list of memories. It
-also says three things about itself: the space it stays within, whether answering it is short, and whether only the
-durable store can answer it.
-
-Isolation. A question that names a scope reaches nothing outside of it: a foreign id is NotFound, like one that does not
-exist. Questions without a scope are for those who look after a whole space or the whole store.
-
-Versions. A message can replace an earlier one. `Messages`, `MessageCount`, `Threads`, `SearchText`, `MatchText` and
-`SearchVector` know only the newest version. All others return every version, marked by `replaced`: cursors, ledgers and
-archives stay right.
-"""
+"""What can be read from a store: each question is a frozen value with the type of its answer."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from datetime import date
-from typing import Final
+from datetime import date, datetime
+from typing import TYPE_CHECKING, ClassVar, Final, Generic, TypeAlias, TypeVar
 
 from aforesaid.domain.change import Discardable
-from aforesaid.domain.checks import Within
+from aforesaid.domain.checks import Timely, Within
 from aforesaid.domain.context_receipt import ContextReceipt
-from aforesaid.domain.hit import EVERY_MESSAGE, MessageFilter
+from aforesaid.domain.hit import EVERY_MESSAGE, Hit, MessageFilter, Similar, Unembedded
+from aforesaid.domain.memory import (
+    Derived,
+    Facts,
+    MemoryRecord,
+    MemoryVersion,
+    NoteMatch,
+    Tombstone,
+    UnembeddedNote,
+    Unextracted,
+)
 from aforesaid.domain.message import Message, Position
-from aforesaid.domain.report import Activity, AuditEntry, Ledger, ListedUser, Setting, SpaceTotals, Stats, User
+from aforesaid.domain.report import (
+    Activity,
+    AuditEntry,
+    Ledger,
+    ListedUser,
+    MemoryCount,
+    Setting,
+    SpaceTotals,
+    Stats,
+    User,
+)
 from aforesaid.domain.scope import Ahead, Backlog, Entry, Scope, Session, Subject
+from aforesaid.domain.summary import Summary
 from aforesaid.domain.thread import Thread
-from aforesaid.store.questions.base import (
-    OfScope,
-    OfScopeShort,
-    OfSpace,
-    Question,
-)
-from aforesaid.store.questions.notes import (
-    CoveredMessages,
-    DerivedText,
-    DueMemories,
-    FactsVersions,
-    Memories,
-    MemoriesOfSpace,
-    MemoryById,
-    MemoryCounts,
-    MemoryVersions,
-    NewestFacts,
-    Summaries,
-    SummariesAbove,
-    SummariesWithoutModel,
-    SummaryById,
-    Tombstones,
-    UnextractedUsers,
-)
-from aforesaid.store.questions.searches import (
-    MatchText,
-    MessageVectors,
-    SearchNotes,
-    SearchText,
-    SearchVector,
-    TokenVectors,
-    UnembeddedMessages,
-    UnembeddedNotes,
-)
+from aforesaid.store.ranking import TextMatches
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Vector: TypeAlias = NDArray[np.float32]
 
 __all__ = [
     "CoveredMessages",
@@ -92,6 +74,279 @@ __all__ = [
     "UnembeddedNotes",
     "UnextractedUsers",
 ]
+
+
+Answer = TypeVar("Answer", covariant=True)  # noqa: PLC0105 - the usual name would say less
+
+
+class Question(Generic[Answer]):
+    """Something asked of a store, about all spaces unless it says otherwise."""
+
+    __slots__ = ()
+    needs_store: ClassVar[bool] = False
+    """True for those who work on what is stored: while a store cannot be reached, nothing else may answer them."""
+
+    @property
+    def within_space(self) -> str | None:
+        """The space that the answer comes from; None for all of them."""
+        return None
+
+    @property
+    def short(self) -> bool:
+        """Whether the answer takes so little time that several may be read in one go."""
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class OfScope(Question[Answer]):
+    """A question about what a scope holds."""
+
+    scope: Scope
+
+    @property
+    def within_space(self) -> str:
+        """The scope's space."""
+        return self.scope.space
+
+
+@dataclass(frozen=True, slots=True)
+class OfScopeShort(OfScope[Answer]):
+    """A question about a scope whose answer is short."""
+
+    @property
+    def short(self) -> bool:
+        """True: the answer takes little time."""
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class OfSpace(Question[Answer]):
+    """A question about a whole space."""
+
+    space: str
+
+    @property
+    def within_space(self) -> str:
+        """The space."""
+        return self.space
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryById(OfScopeShort[Summary]):
+    """One of the user's summaries, in whatever state. Raises NotFound."""
+
+    summary: int
+
+
+@dataclass(frozen=True, slots=True)
+class Summaries(OfScopeShort[list[Summary]]):
+    """The user's summaries, highest level first, oldest first within a level; `active=None` for every state.
+
+    With `here`, only those of the scope's thread.
+    """
+
+    active: bool | None = True
+    kind: str | None = None
+    day: date | None = None
+    here: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CoveredMessages(OfScope[list[Message]]):
+    """The messages below a summary of any level, by when they were said."""
+
+    needs_store = True
+    summary: int
+
+
+@dataclass(frozen=True, slots=True)
+class SummariesAbove(OfScope[list[Summary]]):
+    """The summaries, at every level and of every kind, that one of the user's messages lies below."""
+
+    needs_store = True
+    seq: int
+
+
+@dataclass(frozen=True, slots=True)
+class SummariesWithoutModel(Question[list[Summary]]):
+    """Active summaries of a kind and prompt, of all spaces, that no model and no person wrote, by id."""
+
+    needs_store = True
+    kind: str
+    prompt: str
+    after: int
+    limit: int
+
+
+@dataclass(frozen=True, slots=True)
+class Memories(OfScopeShort[list[MemoryRecord]]):
+    """The user's memories, most important first, newest first among equals."""
+
+    active: bool | None = True
+    messages: tuple[int, int] | None = None
+    """If given, only memories that rest on a message from the first sequence number to the last one."""
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryById(OfScopeShort[MemoryRecord]):
+    """One of the user's memories, in whatever state. Raises NotFound."""
+
+    memory: int
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryVersions(OfScope[list[MemoryVersion]]):
+    """What a memory was before each of its changes, oldest first."""
+
+    memory: int
+
+
+@dataclass(frozen=True, slots=True)
+class MemoriesOfSpace(OfSpace[list[MemoryRecord]]):
+    """The newest `limit` memories of a space with an id below `before`, newest first: of all users, or one."""
+
+    needs_store = True
+    user: str | None = None
+    active: bool | None = None
+    category: str | None = None
+    kind: str | None = None
+    state: str | None = None
+    """The stored state: a memory that is over can still be stored as active."""
+    before: int | None = None
+    limit: int = 50
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryCounts(OfSpace[list[MemoryCount]]):
+    """How many memories of a space there are, in every state: of all users, or one. Counted where they are stored."""
+
+    needs_store = True
+    user: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DueMemories(Question[list[MemoryRecord]]):
+    """Active memories, of all spaces, whose time has come at a moment, oldest first."""
+
+    needs_store = True
+    what: Timely
+    before: datetime
+    limit: int
+
+
+@dataclass(frozen=True, slots=True)
+class NewestFacts(OfScopeShort[Facts | None]):
+    """The newest version of the user's facts."""
+
+
+@dataclass(frozen=True, slots=True)
+class FactsVersions(OfScopeShort[list[Facts]]):
+    """All versions of the user's facts, oldest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tombstones(OfScopeShort[list[Tombstone]]):
+    """What the user asked to forget, oldest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class DerivedText(OfScopeShort[Derived | None]):
+    """What upkeep derived for the user and stored."""
+
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class UnextractedUsers(Question[list[Unextracted]]):
+    """Users, of all spaces, with messages that nothing was extracted from; after a user. Reads no messages."""
+
+    needs_store = True
+    limit: int
+    after: Scope | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SearchText(OfScope[list[Hit]]):
+    """The messages that best match any of the words; newer first among equals. `words` may be any text."""
+
+    words: str
+    within: Within = "user"
+    limit: int = 10
+    where: MessageFilter = EVERY_MESSAGE
+
+
+@dataclass(frozen=True, slots=True)
+class MatchText(OfScope[TextMatches]):
+    """What `SearchText` ranks: the scope's messages as columns, and which of them have which words.
+
+    The vectors that `embedder` gave them may come with it. The columns hold all messages of the scope, so that the
+    neighbours of each are known; words and vectors are only those of messages that fulfil `where`.
+    """
+
+    words: str
+    within: Within = "user"
+    embedder: str | None = None
+    where: MessageFilter = EVERY_MESSAGE
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SearchVector(OfScope[Similar | None]):
+    """The messages most similar to a vector, and those in `also`; None when `embedder` has seen nothing."""
+
+    embedder: str
+    vector: Vector
+    within: Within = "user"
+    limit: int = 10
+    also: Sequence[int] = ()
+    where: MessageFilter = EVERY_MESSAGE
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SearchNotes(OfScope[list[NoteMatch]]):
+    """The user's active summaries and memories that fit best, by words and by meaning."""
+
+    words: str
+    embedder: str
+    vector: Vector | None
+    limit: int = 10
+
+
+@dataclass(frozen=True, slots=True)
+class MessageVectors(OfScope[dict[int, bytes]]):
+    """The vectors of those of the messages that are the user's and that an embedder has seen."""
+
+    needs_store = True
+    embedder: str
+    seqs: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
+class TokenVectors(OfScopeShort[dict[int, bytes]]):
+    """The token vectors of those of the messages that the scope holds and that have some, by sequence number."""
+
+    encoder: str
+    seqs: Sequence[int]
+    within: Within = "user"
+
+
+@dataclass(frozen=True, slots=True)
+class UnembeddedMessages(Question[list[Unembedded]]):
+    """The oldest messages, of all spaces, that an embedder has not seen."""
+
+    needs_store = True
+    embedder: str
+    limit: int
+
+
+@dataclass(frozen=True, slots=True)
+class UnembeddedNotes(Question[list[UnembeddedNote]]):
+    """The oldest summaries and memories, of all spaces, that an embedder has not seen."""
+
+    needs_store = True
+    embedder: str
+    limit: int
+
+
 """What other modules here define."""
 
 _SHORT_READ: Final = 500

@@ -1,9 +1,4 @@
-"""What many callers hand in, for threads that take it in groups.
-
-Many callers hand in work; the thread that writes takes whatever is waiting and syncs once for everybody (group commit).
-A caller hears back only after that sync. Waiting makes the next group larger, so the cost of a sync is shared by the
-more callers the slower the disk is.
-"""
+"""What many callers hand in, for threads that take it in groups."""
 
 from __future__ import annotations
 
