@@ -12,7 +12,7 @@ import pytest
 
 import aforesaid
 from aforesaid.assistant import Assistant, Turn
-from aforesaid.models.offline.requests import may_ask
+from aforesaid.models.offline.request_rules import may_ask
 from aforesaid.testing import Request, ScriptedModel, faults
 
 QUIET = {"summaries": "none", "extract": False}

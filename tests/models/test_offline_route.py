@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aforesaid.models.offline import RecognisedRequest, requests
+from aforesaid.models.offline import RecognisedRequest, recognise_request
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,7 @@ from aforesaid.models.offline import RecognisedRequest, requests
     ],
 )
 def test_the_documented_examples(text: str, expected: tuple[str, str, str]) -> None:
-    assert requests(text) == expected
+    assert recognise_request(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_the_documented_examples(text: str, expected: tuple[str, str, str]) -> N
     ],
 )
 def test_remember(text: str, about: str | None, content: str) -> None:
-    assert requests(text) == RecognisedRequest("remember", about, content)
+    assert recognise_request(text) == RecognisedRequest("remember", about, content)
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_remember(text: str, about: str | None, content: str) -> None:
     ],
 )
 def test_forget(text: str, about: str, content: str) -> None:
-    assert requests(text) == RecognisedRequest("forget", about, content)
+    assert recognise_request(text) == RecognisedRequest("forget", about, content)
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_forget(text: str, about: str, content: str) -> None:
     ],
 )
 def test_recall(text: str, about: str) -> None:
-    assert requests(text) == RecognisedRequest("recall", about)
+    assert recognise_request(text) == RecognisedRequest("recall", about)
 
 
 @pytest.mark.parametrize(
@@ -101,17 +101,17 @@ def test_recall(text: str, about: str) -> None:
     ],
 )
 def test_what_only_might_be_a_request_is_none(text: str) -> None:
-    assert requests(text) == RecognisedRequest("none")
+    assert recognise_request(text) == RecognisedRequest("none")
 
 
 def test_names_decide_whom_it_is_about() -> None:
-    assert requests("remember that Mary Jane likes tea", names=["Mary", "Mary Jane"]).about == "Mary Jane"
-    assert requests("Robo, remember that I like tea", bots=["Robo"]) == RecognisedRequest(
+    assert recognise_request("remember that Mary Jane likes tea", names=["Mary", "Mary Jane"]).about == "Mary Jane"
+    assert recognise_request("Robo, remember that I like tea", bots=["Robo"]) == RecognisedRequest(
         "remember", "me", "I like tea"
     )
 
 
 @given(st.text(max_size=80))
 def test_no_text_is_too_strange(text: str) -> None:
-    asked = requests(f"Bot, remember that {text}")
+    asked = recognise_request(f"Bot, remember that {text}")
     assert asked.content in " ".join(text.replace("’", "'").split()) or asked.action != "remember"

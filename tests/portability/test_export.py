@@ -23,8 +23,8 @@ from aforesaid.portability.migrating import migrate
 from aforesaid.portability.row_codec import decode, encode
 from aforesaid.store import Store, open_store, questions
 from aforesaid.store.attachments import Attachments
-from aforesaid.store.locations import remove_abandoned
 from aforesaid.store.postgres import PostgresStore
+from aforesaid.store.unfinished import remove_abandoned
 from filling import ANN, ANN_AWAY, BOB, everything, fill_with_everything, shown
 from making import add
 
@@ -322,7 +322,7 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from aforesaid.portability.input_files import writing
-from aforesaid.store.locations import unfinished
+from aforesaid.store.unfinished import unfinished
 
 with unfinished(Path(sys.argv[2]), folder=True) as folder, writing(Path(sys.argv[1])) as out:
     (folder / "a.txt").write_text("a secret")

@@ -131,7 +131,7 @@ async def test_an_embedder_that_has_seen_nothing_finds_nothing_among_many(
 
 @pytest.mark.parametrize("kind", [search._Kept, search._KeptVectors])
 async def test_a_search_that_is_cancelled_leaves_nothing_half_read(
-    store: PostgresStore, kind: Any, monkeypatch: pytest.MonkeyPatch
+    store: PostgresStore, kind: type[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     values = vectors(50)
     await fill(store, ANN, values)

@@ -16,7 +16,7 @@ from aforesaid.domain.message import Message
 from aforesaid.domain.scope import is_direct
 from aforesaid.models.offline import Spoken, extract
 from aforesaid.models.offline.memories.keys import asks_own_name
-from aforesaid.models.offline.requests import asks, recognise_request
+from aforesaid.models.offline.request_rules import asks, recognise_request
 from aforesaid.text.languages import guess_language, stop_words
 from aforesaid.text.sentences import split_sentences
 from aforesaid.text.vocabulary import vocabulary

@@ -11,7 +11,7 @@ from aforesaid.domain.checks import Category, Kind, to_zone
 from aforesaid.domain.memory import Event
 from aforesaid.domain.message import Message
 from aforesaid.facts.people import Person, by_id, subject_of
-from aforesaid.models.offline import ExtractedMemory, Spoken, extract, may_ask, may_ask_for_good, requests
+from aforesaid.models.offline import ExtractedMemory, Spoken, extract, may_ask, may_ask_for_good, recognise_request
 from aforesaid.text.sentences import own_text
 from aforesaid.text.times.find import When, find_times, read_requested_time
 
@@ -116,7 +116,7 @@ def statement_in(message: Message) -> str:
     text = own_text(message.text)
     if not may_ask(text):
         return text
-    requested = requests(text)
+    requested = recognise_request(text)
     if requested.action == "remember" and requested.content:
         return requested.content
     return "" if requested.action in {"forget", "recall"} else text

@@ -18,7 +18,7 @@ from typing import IO, BinaryIO, Final, cast
 
 from aforesaid.errors import InvalidInput, StoreUnavailable
 from aforesaid.store.contract import FILE_RULES, rule_for
-from aforesaid.store.locations import unfinished
+from aforesaid.store.unfinished import unfinished
 
 STREAM: Final = Path("-")
 """Standard input or output."""

@@ -31,7 +31,7 @@ from aforesaid.portability.input_files import telling
 from aforesaid.portability.json_stream import Damaged, JsonStream, numbered_lines, parsed
 from aforesaid.portability.row_codec import Fields, as_moment
 from aforesaid.store.attachments import Attachments
-from aforesaid.store.locations import unfinished
+from aforesaid.store.unfinished import unfinished
 
 
 class Ids:

@@ -3,94 +3,26 @@
 from __future__ import annotations
 
 import getpass
-import glob
 import inspect
 import os
 import re
-import shutil
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
 from hashlib import blake2b
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 from urllib.parse import unquote
-from uuid import uuid4
 
 from aforesaid.domain import checks
 from aforesaid.errors import InvalidInput, StoreRefused, quoted
 from aforesaid.store.contract import Store
+from aforesaid.store.unfinished import remove_abandoned
 
 if TYPE_CHECKING:
     from aforesaid.store.attachments import Attachments
     from aforesaid.store.contract import Salvage
     from aforesaid.store.journalled.layout import Layout
-
-
-if sys.platform != "win32":
-    import fcntl
-
-Purpose = Literal["part", "restore"]
-_UNFINISHED: Final = re.compile(r".+\.(part|restore)-[0-9a-f]{32}")
-
-
-@contextmanager
-def unfinished(target: Path, purpose: Purpose = "part", *, folder: bool = False) -> Iterator[Path]:
-    """Yield the path of a new, empty file or folder beside `target`, for its owner alone, to be filled and renamed.
-
-    What is still there under that name at the end is removed.
-    """
-    remove_abandoned(target.parent)
-    while True:
-        path = target.with_name(f"{target.name}.{purpose}-{uuid4().hex}")
-        if folder:
-            path.mkdir(mode=0o700)
-        else:
-            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-        with _locked(path) as held:
-            if held:
-                try:
-                    yield path
-                finally:
-                    _remove(path)
-                return
-
-
-def remove_abandoned(folder: Path, name: str = "") -> None:
-    """Remove what killed processes were writing in a folder: all of it, or what was to become the file `name`."""
-    if sys.platform == "win32":
-        return  # it has no such locks; what a killed process was writing stays
-    for path in folder.glob(f"{glob.escape(name)}*"):
-        if _UNFINISHED.fullmatch(path.name):
-            with suppress(OSError), _locked(path) as held:  # another user's, or gone by now
-                if held:
-                    _remove(path)
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[bool]:
-    """Hold the lock of a file or folder; yield False if somebody else does, or if it was removed before it was held."""
-    if sys.platform == "win32":
-        yield True
-        return
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            held = path.exists() and os.path.samestat(os.fstat(handle), path.stat())
-        except BlockingIOError:
-            held = False
-        yield held
-    finally:
-        os.close(handle)
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)
 
 
 _SCHEME: Final = re.compile(r"([a-z][a-z0-9+]+):", re.IGNORECASE)

@@ -10,7 +10,7 @@ from aforesaid.models.offline.memories.keys import (
     topic_of,
     without_requests,
 )
-from aforesaid.models.offline.requests import ME, RecognisedRequest, Spoken, Summarised, may_ask, recognise_request
+from aforesaid.models.offline.request_rules import ME, RecognisedRequest, Spoken, Summarised, may_ask, recognise_request
 from aforesaid.models.offline.summary.write import Measure, count_words, roll, summarise, summarise_summaries
 
 __all__ = [

@@ -15,7 +15,6 @@ import apsw
 from aforesaid.errors import InvalidInput, StoreBusy, StoreDamaged, StoreRefused, StoreUnavailable
 from aforesaid.store.checksums import SQLITE as CHECKSUMS
 from aforesaid.store.contract import Progress
-from aforesaid.store.locations import unfinished
 from aforesaid.store.rules import writes
 from aforesaid.store.sql import erasing, upkeep
 from aforesaid.store.sql.statements import for_sqlite
@@ -32,6 +31,7 @@ from aforesaid.store.sqlite.connection import (
     translated,
 )
 from aforesaid.store.sqlite.rows import WriteTransaction, find_person
+from aforesaid.store.unfinished import unfinished
 
 _BESIDE: Final = ("-wal", "-shm", "-journal")
 """What SQLite keeps beside a file. It belongs to that file and must never meet another one."""

@@ -11,7 +11,7 @@ from aforesaid.domain.checks import Category
 from aforesaid.domain.memory import MOST_IMPORTANCE
 from aforesaid.models.offline.memories.keys import claim_of, introduction, standing_request, topic_of
 from aforesaid.models.offline.memories.rules import RULES, Rule
-from aforesaid.models.offline.requests import Spoken
+from aforesaid.models.offline.request_rules import Spoken
 from aforesaid.text.languages import guess_language
 from aforesaid.text.sentences import is_question, length_in_words, split_sentences, without_opener
 from aforesaid.text.times.find import When, direction_of, find_times, read_requested_time

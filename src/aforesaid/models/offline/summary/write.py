@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from unicodedata import combining
 
 from aforesaid.errors import InvalidInput
-from aforesaid.models.offline.requests import NOTHING, Spoken, Summarised, asks, may_ask, recognise_request
+from aforesaid.models.offline.request_rules import NOTHING, Spoken, Summarised, asks, may_ask, recognise_request
 from aforesaid.models.offline.summary.choose import Sentence, best, choose
 from aforesaid.text.sentences import length_in_words, split_sentences
 
