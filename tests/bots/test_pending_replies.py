@@ -142,12 +142,12 @@ async def test_a_store_that_fails_while_catching_up_does_not_end_it(
 ) -> None:
     asked = 0
 
-    async def fails_once(user: aforesaid.UserMemory, id: str) -> object:  # noqa: A002
+    async def fails_once(user: aforesaid.UserMemory, id: str, **versions: bool) -> object:  # noqa: A002
         nonlocal asked
         asked += 1
         if asked == 1:
             raise StoreUnavailable("the database is restarting")
-        return await found(user, id)
+        return await found(user, id, **versions)
 
     with ScriptedModel(["Once."]) as model:
         async with with_model(model, tmp_path / "memory.db") as memory:

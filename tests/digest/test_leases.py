@@ -24,11 +24,11 @@ pytestmark = pytest.mark.req("G7")
 DAY = ("day", "guild", "2026-03-01")
 HOLDS_A_LEASE = """
 import asyncio, sys
-from aforesaid.digest import leases
+from aforesaid.digest import executor
 from aforesaid.store import open_store
-leases.LEASE_SECONDS = 3
+executor.LEASE_SECONDS = 3
 async def main():
-    async with leases.Leases(await open_store(sys.argv[1])).hold(*sys.argv[2:]) as taken:
+    async with executor.Leases(await open_store(sys.argv[1])).hold(*sys.argv[2:]) as taken:
         print(taken, flush=True)
         await asyncio.Event().wait()
 asyncio.run(main())

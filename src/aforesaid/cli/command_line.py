@@ -101,41 +101,41 @@ _ADMINISTRATION, _TRANSFER = "Administration", "Import and export"
 
 COMMANDS: Final = {
     "demo": Listed("demo", "demo", _START),
-    "chat": Listed("chat", "chat", _START),
+    "chat": Listed("serve", "chat", _START),
     "add": Listed("messages", "add", _MESSAGES),
-    "add-many": Listed("threads", "add_many", _MESSAGES),
+    "add-many": Listed("messages", "add_many", _MESSAGES),
     "history": Listed("messages", "history", _MESSAGES),
     "attachment": Listed("messages", "attachment", _MESSAGES),
-    "edit": Listed("changing", "edit", _MESSAGES),
-    "take-back": Listed("changing", "take_back", _MESSAGES),
-    "erase": Listed("changing", "erase", _MESSAGES),
-    "clear": Listed("changing", "clear", _MESSAGES),
-    "threads": Listed("threads", "threads", _MESSAGES),
-    "count": Listed("threads", "count", _MESSAGES),
+    "edit": Listed("messages", "edit", _MESSAGES),
+    "take-back": Listed("messages", "take_back", _MESSAGES),
+    "erase": Listed("messages", "erase", _MESSAGES),
+    "clear": Listed("messages", "clear", _MESSAGES),
+    "threads": Listed("messages", "threads", _MESSAGES),
+    "count": Listed("messages", "count", _MESSAGES),
     "search": Listed("messages", "search", _MESSAGES),
     "context": Listed("context", "context", _MESSAGES),
-    "receipts": Listed("receipts", "receipts", _MESSAGES),
-    "receipt": Listed("receipts", "receipt", _MESSAGES),
+    "receipts": Listed("context", "receipts", _MESSAGES),
+    "receipt": Listed("context", "receipt", _MESSAGES),
     "remember": Listed("memories", "remember", _MEMORIES),
     "forget": Listed("memories", "forget", _MEMORIES),
     "portrait": Listed("memories", "portrait", _MEMORIES),
     "memories": Listed("memories", "memories", _MEMORIES),
-    "timeline": Listed("timeline", "timeline", _MEMORIES),
-    "people": Listed("timeline", "people", _MEMORIES),
+    "timeline": Listed("memories", "timeline", _MEMORIES),
+    "people": Listed("memories", "people", _MEMORIES),
     "note": Listed("memories", "note", _MEMORIES),
     "reminders": Listed("memories", "reminders", _MEMORIES),
-    "summarize": Listed("summaries", "summarize", _SUMMARIES),
-    "summaries": Listed("summaries", "summaries", _SUMMARIES),
-    "upkeep": Listed("summaries", "upkeep", _SUMMARIES),
-    "worker": Listed("worker", "worker", _SUMMARIES),
+    "summarize": Listed("operations", "summarize", _SUMMARIES),
+    "summaries": Listed("operations", "summaries", _SUMMARIES),
+    "upkeep": Listed("operations", "upkeep", _SUMMARIES),
+    "worker": Listed("operations", "worker", _SUMMARIES),
     "serve": Listed("serve", "serve", _SERVERS),
-    "mcp": Listed("mcp", "mcp", _SERVERS),
-    "bot": Listed("bot", "commands", _SERVERS, is_group=True),
-    "key": Listed("keys", "commands", _SERVERS, is_group=True),
-    "status": Listed("status", "status", _ADMINISTRATION),
+    "mcp": Listed("serve", "mcp", _SERVERS),
+    "bot": Listed("serve", "commands", _SERVERS, is_group=True),
+    "key": Listed("config", "commands", _SERVERS, is_group=True),
+    "status": Listed("operations", "status", _ADMINISTRATION),
     "users": Listed("operations", "users", _ADMINISTRATION),
     "config": Listed("config", "config", _ADMINISTRATION),
-    "settings": Listed("settings", "settings", _ADMINISTRATION),
+    "settings": Listed("config", "settings", _ADMINISTRATION),
     "verify": Listed("operations", "verify", _ADMINISTRATION),
     "backup": Listed("operations", "backup", _ADMINISTRATION),
     "restore": Listed("operations", "restore", _ADMINISTRATION),
@@ -174,12 +174,10 @@ def command_line(names: Iterable[str]) -> typer.Typer:
 
 @cache
 def whole() -> typer.Typer:
-    """Return the command line with all commands."""
     return command_line(COMMANDS)
 
 
 def main() -> None:
-    """Run the command line."""
     for stream in (sys.stdout, sys.stderr):
         # Escape characters that the terminal cannot show instead of failing.
         if isinstance(stream, io.TextIOWrapper):
