@@ -84,7 +84,6 @@ def status(found: MemoryStatus) -> str:
 
 
 def remembered(found: RememberResult) -> str:
-    """Return the outcome of remembering."""
     if found.outcome == "quarantined":
         return f"That is quarantined until somebody approves it: {found.reason}"
     return "I will remember that." if found.outcome == "stored" else "I knew that already."

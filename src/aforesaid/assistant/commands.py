@@ -134,7 +134,6 @@ Reply: TypeAlias = Literal["erase", "keep", "unclear"]
 
 
 async def copy(user: UserMemory) -> Answer:
-    """Return all data of a user as a file."""
     messages: list[dict[str, Any]] = []
     page = await user.history(_PAGE, versions=True)
     while page:
@@ -186,7 +185,6 @@ def not_erased(reply: Literal["keep", "unclear"], *, direct: bool) -> Answer:
 
 
 async def erase(memory: Memory | None, user: UserMemory) -> Answer:
-    """Delete a user."""
     if memory is None:
         return Answer("That cannot be done here. Ask whoever runs this bot.")
     done = await memory.purge(user.scope.user, space=user.scope.space, actor=user.scope.user)
@@ -214,7 +212,6 @@ _SUGGESTED: Final = 3
 
 
 async def set_reminder(user: UserMemory, text: str, *, source: Message | None = None) -> Answer:
-    """Set a reminder at the time in a text; ask for the time if there is none."""
     zone = await user.time_zone()
     said = datetime.now(zone)
     requested = read_requested_time(text, said)
@@ -275,7 +272,16 @@ async def manage(user: UserMemory, rest: str) -> Answer:
     action, _, more = rest.partition(" ")
     number, _, when = more.strip().lstrip("#").partition(" ")
     if not rest:
-        return await _listed(user)
+        zone = await user.time_zone()
+        found = await user.reminders()
+        if not found:
+            return Answer(f"There is nothing to remind you of. To set a reminder: {_EXAMPLE}")
+        lines = [_line(memory, zone) for memory in found[:_SHOWN]]
+        if len(found) > _SHOWN:
+            lines.append(f"… and {len(found) - _SHOWN} more")
+        first = found[0].id
+        lines.append(f"Times: {zone}. To change one: /reminders cancel {first}, /reminders move {first} tomorrow at 10")
+        return Answer("\n".join(lines))
     if not number.isdecimal() or action.lower() not in _CANCEL | _MOVE:
         return Answer("Use /reminders, /reminders cancel 12, or /reminders move 12 tomorrow at 10.")
     waiting = {memory.id: memory for memory in await user.reminders()}
@@ -312,19 +318,6 @@ async def set_time_zone(user: UserMemory, rest: str) -> Answer:
     lines = [f"Your time zone is {named} now: it is {datetime.now(zone):%A, %H:%M} for you."]
     if any(memory.remind_at for memory in await user.reminders()):
         lines.append("Reminders that are set already ring at the same moment as before; /reminders shows when that is.")
-    return Answer("\n".join(lines))
-
-
-async def _listed(user: UserMemory) -> Answer:
-    zone = await user.time_zone()
-    found = await user.reminders()
-    if not found:
-        return Answer(f"There is nothing to remind you of. To set a reminder: {_EXAMPLE}")
-    lines = [_line(memory, zone) for memory in found[:_SHOWN]]
-    if len(found) > _SHOWN:
-        lines.append(f"… and {len(found) - _SHOWN} more")
-    first = found[0].id
-    lines.append(f"Times: {zone}. To change one: /reminders cancel {first}, /reminders move {first} tomorrow at 10")
     return Answer("\n".join(lines))
 
 

@@ -67,7 +67,6 @@ class Router:
         }
 
     def commands(self) -> dict[str, str]:
-        """Return the commands and their descriptions."""
         return {name: help_text for name, (_, help_text) in self._commands.items()}
 
     async def answer(self, user: UserMemory, text: str) -> Answer | None:
@@ -91,21 +90,18 @@ class Router:
         if step is None:
             return await commands.answer_when(user, text)
         if step == _ERASE:
-            return await self._erase(user, text, stay=stay)
+            direct = is_direct(user.scope.thread)
+            # A button says exactly what it means; one of another question is no answer to this one.
+            reply = commands.read_reply(text, direct=direct and not stay)
+            if reply == "erase":
+                return await commands.erase(self._memory, user)
+            if reply is not None or not stay:
+                await self.leave(user)
+            return None if reply is None else commands.not_erased(reply, direct=direct)
         answer = await self._setup.step(user, str(step), text.strip())
         if answer is None and not stay:
             await self.leave(user)
         return answer
-
-    async def _erase(self, user: UserMemory, text: str, *, stay: bool) -> Answer | None:
-        direct = is_direct(user.scope.thread)
-        # A button says exactly what it means; one of another question is no answer to this one.
-        reply = commands.read_reply(text, direct=direct and not stay)
-        if reply == "erase":
-            return await commands.erase(self._memory, user)
-        if reply is not None or not stay:
-            await self.leave(user)
-        return None if reply is None else commands.not_erased(reply, direct=direct)
 
     @staticmethod
     async def is_open(user: UserMemory) -> bool:
@@ -114,7 +110,10 @@ class Router:
 
     async def leave(self, user: UserMemory) -> None:
         """Cancel an open two-step command."""
-        await _leave_setup(user)
+        settings = await user.settings()
+        for open_step in (_STEP, commands.PENDING):
+            if open_step in settings:
+                await user.set(open_step, None)
 
     def takes_words(self, name: str) -> bool:
         """Return whether a command takes an argument, such as `/remember I like tea`."""
@@ -139,25 +138,16 @@ class Router:
 
 
 def is_command(text: str) -> bool:
-    """Return whether a text is a command."""
     return text.lstrip().startswith("/")
 
 
 async def _safely(command: Command, user: UserMemory, rest: str) -> Answer:
-    """Answer a failed command with its error."""
     try:
         return await command(user, rest)
     except ModelError as error:
         return Answer(f"{chat_texts.failure(error)} Nothing was changed; try again later.")
     except AforesaidError as error:
         return Answer(f"That did not work: {chat_texts.failure(error)}")
-
-
-async def _leave_setup(user: UserMemory) -> None:
-    settings = await user.settings()
-    for open_step in (_STEP, commands.PENDING):
-        if open_step in settings:
-            await user.set(open_step, None)
 
 
 async def _summary_status(user: UserMemory, rest: str) -> Answer:  # noqa: ARG001
@@ -321,7 +311,6 @@ class FreeForm:
         return Request(action, tuple(about), word, fact)
 
     async def carry_out(self, turn: Turn, request: Request) -> Answer:
-        """Carry out a request and return the outcome."""
         if len(request.about) > 1:
             return Answer(f"I know several people called {request.word}. Mention the one whom you mean.")
         who = request.about[0] if request.about else turn.user.scope.user

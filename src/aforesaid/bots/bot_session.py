@@ -279,7 +279,9 @@ class BotSession:
         """
         self.stats.received += 1
         thread = incoming.address.thread_key
-        text = _whole(incoming)
+        # The text of a message with a line per attachment.
+        notes = "\n".join(f"{_ATTACHED}{each}]" for each in incoming.attachments)
+        text = "\n".join(part for part in (_clean(incoming.text) or "", _clean(notes) or "") if part)
         if not text.strip():
             return True
         async with self._turn(thread):
@@ -412,7 +414,6 @@ class BotSession:
         await self._queue.idle()
 
     def health(self) -> Component:
-        """Return the health of the bot."""
         parts = self._platform.parts() if isinstance(self._platform, Equipped) else ()
         return self.stats.component(self._platform.name, self._queue.waiting(), parts)
 
@@ -493,8 +494,6 @@ class BotSession:
         return not isinstance(self._platform, Attended) or self._platform.reachable(to)
 
     def _do(self, to: Address, answer: Callable[[], Awaitable[bool]], pending: PendingReply | None) -> None:
-        """Queue a job for a thread. The pending reply is settled when the job returns True."""
-
         async def job() -> None:
             try:
                 if await answer() and pending is not None:
@@ -508,7 +507,6 @@ class BotSession:
         self._queue.add(to.thread_key, job)
 
     async def _store(self, user: UserMemory, incoming: IncomingMessage, text: str) -> None:
-        """Store a message and queue its answer."""
         thread = incoming.address.thread_key
         answered = incoming.wanted and self._queue.waiting(thread) < MOST_WAITING
         pending = PendingReply(incoming.address, incoming.id, time(), called=incoming.called)
@@ -573,12 +571,6 @@ class BotSession:
         if not known:
             what = "so I will not remember it" if lost else "and try again until I can"
             self._say(incoming.address, Answer(f"(I could not store that, {what}. {failure(error)})"), incoming.id)
-
-
-def _whole(incoming: IncomingMessage) -> str:
-    """Return the text of a message with a line per attachment."""
-    notes = "\n".join(f"{_ATTACHED}{each}]" for each in incoming.attachments)
-    return "\n".join(part for part in (_clean(incoming.text) or "", _clean(notes) or "") if part)
 
 
 def _with_attachments(text: str, before: str) -> str:

@@ -164,7 +164,6 @@ class Equipped(Protocol):
 
 
 def owns(platform: str, space: str) -> bool:
-    """Return whether a space belongs to a platform."""
     return space == platform or space.startswith(f"{platform}:")
 
 
@@ -244,7 +243,6 @@ class BotStats:
     """The most recent distinct problems; cleared by `mark_ok`."""
 
     def failed(self, problem: str) -> None:
-        """Record a problem."""
         if problem not in self.problems:
             self.problems.append(problem)
 

@@ -8,7 +8,7 @@ import logging
 import os
 import random
 import signal
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -144,25 +144,22 @@ async def run(
     taking = session or BotSession(memory, platform)
     try:
         async with taking, Heartbeat(memory.location, platform.name, taking.health, memory.loops):
-            await _listen_until_stopped(_listen(platform, taking, ready, first_pause))
+            listen = _listen(platform, taking, ready, first_pause)
+            listening = asyncio.create_task(listen, name="aforesaid-listening")
+            undo = _stop_on_signals(listening)
+            try:
+                await listening
+            except asyncio.CancelledError:
+                current = asyncio.current_task()
+                if current is not None and current.cancelling():
+                    raise
+                _log.info("stopping after the answers in progress")
+            finally:
+                undo()
+                if not listening.done():
+                    await end(listening)
     finally:
         await platform.close()
-
-
-async def _listen_until_stopped(listen: Coroutine[None, None, None]) -> None:
-    listening = asyncio.create_task(listen, name="aforesaid-listening")
-    undo = _stop_on_signals(listening)
-    try:
-        await listening
-    except asyncio.CancelledError:
-        current = asyncio.current_task()
-        if current is not None and current.cancelling():
-            raise
-        _log.info("stopping after the answers in progress")
-    finally:
-        undo()
-        if not listening.done():
-            await end(listening)
 
 
 async def _listen(platform: Platform, session: BotSession, ready: Callable[[str], None], first_pause: float) -> None:
@@ -176,7 +173,7 @@ async def _listen(platform: Platform, session: BotSession, ready: Callable[[str]
             # Before new messages are read: these were asked earlier.
             await session.resume()
             await platform.listen(session)
-            raise PlatformUnavailable(f"{name} stopped listening")  # noqa: TRY301 - handled like a lost connection
+            raise PlatformUnavailable(f"{name} stopped listening")
         except PlatformUnavailable as error:
             session.stats.connected = False
             session.stats.reconnections += 1
@@ -189,7 +186,6 @@ async def _listen(platform: Platform, session: BotSession, ready: Callable[[str]
 
 
 def _stop_on_signals(task: asyncio.Task[None]) -> Callable[[], None]:
-    """Cancel a task on SIGINT or SIGTERM. Return a function that removes the handlers."""
     loop = asyncio.get_running_loop()
     set_up: list[signal.Signals] = []
     for each in (signal.SIGINT, signal.SIGTERM):

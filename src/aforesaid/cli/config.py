@@ -113,21 +113,18 @@ def config(
         values = {row.key: {"value": row.value, "origin": row.origin} for row in effective(settings)}
         print_json({"path": str(place), "exists": found is not None, "settings": values, "warnings": settings.warnings})
     else:
-        _show(settings, place, exists=found is not None)
-
-
-def _show(settings: Settings, place: Path, *, exists: bool) -> None:
-    say(Text.assemble(("file: ", "dim"), harmless(str(place)), ("" if exists else " (does not exist)", "dim")))
-    # The full path is printed above, once.
-    rows = {row.key: row._replace(origin=row.origin.replace(str(place), place.name)) for row in effective(settings)}
-    console().print(_operations(settings, rows))
-    if settings.providers:
-        console().print(_providers(settings, rows))
-    console().print(_others(rows))
-    for warning in settings.warnings:
-        say(Text(f"! {harmless(warning)}", style="yellow"))
-    if not any(route.chain for route in settings.routes.values()):
-        _invite(settings, place)
+        exists = found is not None
+        say(Text.assemble(("file: ", "dim"), harmless(str(place)), ("" if exists else " (does not exist)", "dim")))
+        # The full path is printed above, once.
+        rows = {row.key: row._replace(origin=row.origin.replace(str(place), place.name)) for row in effective(settings)}
+        console().print(_operations(settings, rows))
+        if settings.providers:
+            console().print(_providers(settings, rows))
+        console().print(_others(rows))
+        for warning in settings.warnings:
+            say(Text(f"! {harmless(warning)}", style="yellow"))
+        if not any(route.chain for route in settings.routes.values()):
+            _invite(settings, place)
 
 
 def _operations(settings: Settings, rows: dict[str, EffectiveValue]) -> Table:
@@ -213,7 +210,12 @@ def _check(settings: Settings, *, as_json: bool) -> None:
             say(mark, Text.assemble((result.model, "bold"), (f"  {result.seconds:.1f} s", "dim"), (used, "dim")))
             if not result.ok:
                 say(f"        {harmless(result.said)}")
-    counting = _counting(settings)
+    # The name of the token counter for the chat model, and whether it estimates.
+    from aforesaid.models.tokens import counter_for  # noqa: PLC0415 - loads an encoding
+
+    chain = settings.route("chat").chain
+    counter = counter_for(str(chain[0]) if chain else None)
+    counting = counter.name if counter.exact else f"{counter.name}, as an estimate"
     if as_json:
         print_json({"models": tried, "tokens": counting, "warnings": settings.warnings})
     else:
@@ -310,28 +312,15 @@ async def _speech(settings: Settings, choice: Choice, operation: SpeechOperation
     try:
         if operation == "speak":
             return f"{len(await speech.speak('ready')):,} bytes of sound"
-        return await speech.hear(_silence()) or "transcribed silence as nothing, as it should"
+        file = io.BytesIO()
+        with wave.open(file, "wb") as sound:
+            sound.setnchannels(1)
+            sound.setsampwidth(2)
+            sound.setframerate(16_000)
+            sound.writeframes(bytes(32_000))
+        return await speech.hear(file.getvalue()) or "transcribed silence as nothing, as it should"
     finally:
         await speech.close()
-
-
-def _silence() -> bytes:
-    file = io.BytesIO()
-    with wave.open(file, "wb") as sound:
-        sound.setnchannels(1)
-        sound.setsampwidth(2)
-        sound.setframerate(16_000)
-        sound.writeframes(bytes(32_000))
-    return file.getvalue()
-
-
-def _counting(settings: Settings) -> str:
-    """Return the name of the token counter for the chat model, and whether it estimates."""
-    from aforesaid.models.tokens import counter_for  # noqa: PLC0415 - loads an encoding
-
-    chain = settings.route("chat").chain
-    counter = counter_for(str(chain[0]) if chain else None)
-    return counter.name if counter.exact else f"{counter.name}, as an estimate"
 
 
 def settings(
@@ -481,7 +470,10 @@ def list_keys(store: Store = None, as_json: AsJson = False) -> None:
     keys, path = _keys(store)
     if not path.exists():
         must_exist(store, "check --store and AFORESAID_STORE")
-    used = _last_uses(path)
+    # When each key was last used, by its id.
+    from aforesaid.server.auth import KeyUse  # noqa: PLC0415 - an extra
+
+    used = {key: at.isoformat(timespec="seconds") for key, at in KeyUse(path).all().items()}
     found = [_shown(key) | {"last_used": used.get(key.id)} for key in keys.all()]
     if as_json:
         print_json(found)
@@ -573,16 +565,8 @@ def _keys(store: str | None) -> tuple[Keys, Path]:
 
 
 def _missing_store(store: str | None) -> Path | None:
-    """Return the path of a store that does not exist."""
     path = store_path(store)
     return None if path is None or path.exists() else path
-
-
-def _last_uses(path: Path) -> dict[str, str]:
-    """Return when each key was last used, by its id."""
-    from aforesaid.server.auth import KeyUse  # noqa: PLC0415 - an extra
-
-    return {key: at.isoformat(timespec="seconds") for key, at in KeyUse(path).all().items()}
 
 
 def _shown(key: Key) -> dict[str, str | None]:

@@ -80,7 +80,8 @@ def context(
     if as_json:
         print_json({"messages": made.messages, "tokens": made.tokens, "budget": made.budget, "sections": made.sections})
     elif explain:
-        _explain(made)
+        say(budget_table(made))
+        say(harmless(made.explain()))
     elif as_text:
         say(harmless(made.text))
     else:
@@ -91,13 +92,7 @@ def context(
         say(Text(f"{made.tokens:,} of {made.budget:,} tokens", style="dim"))
 
 
-def _explain(made: Context) -> None:
-    say(budget_table(made))
-    say(harmless(made.explain()))
-
-
 def budget_table(made: Context) -> Table:
-    """Return a table of the tokens that each section uses."""
     table = Table(box=None, padding=(0, 2, 0, 0))
     table.add_column("section")
     table.add_column("tokens", justify="right")

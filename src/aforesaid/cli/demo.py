@@ -23,7 +23,6 @@ from aforesaid.cli.context import budget_table
 from aforesaid.cli.options import draw, harmless, hit_line, message_line, progress_bar, say
 from aforesaid.cli.serve import serve
 from aforesaid.domain.checks import counted
-from aforesaid.domain.summary import Summary
 from aforesaid.errors import InvalidInput
 from aforesaid.settings import Settings
 
@@ -101,12 +100,33 @@ def demo(
         # The user's configuration is ignored, so that no model is called.
         with aforesaid.open(path, profile="default", embedder="local", settings=Settings()) as memory:
             ann = memory.user("ann")
-            _store(ann)
+            _title("1. Store eight weeks of conversation")
+            start, said = time.perf_counter(), list(conversation())
+            for role, text, at in said:
+                ann.add(role, text, at=at, name="Ann" if role == "user" else None)  # type: ignore[arg-type]
+            seconds = time.perf_counter() - start
+            say(f"Stored {counted(len(said), 'message')} in {seconds:.2f} s, each one synced to disk. The last ones:\n")
+            for message in ann.history(3):
+                say("  ", message_line(message))
+            say(f"\n{counted(len(ann.sessions(1_000)), 'session')} found, separated by pauses in the conversation.")
             _upkeep(memory, ann)
-            _ask(ann)
+            _title("3. Search finds the right old message, by words and by meaning")
+            for question in _QUESTIONS:
+                say(Text(f"? {question}", style="bold"))
+                for hit in ann.search(question, limit=1):
+                    say(Text(f"  {hit.score:5.2f}  ", style="yellow"), hit_line(hit))
             _summaries(ann)
             _portrait(ann)
-            _context(ann)
+            _title(f"6. The context a model would receive, within {_BUDGET:,} tokens, explained")
+            say(Text(f"? {_ASKED}\n", style="bold"))
+            context = ann.context(_ASKED, _BUDGET, system="You are a helpful assistant.")
+            say(budget_table(context))
+            for item in sorted(
+                (item for item in context.items if item.section == "snippets"), key=lambda item: -(item.score or 0.0)
+            )[:5]:
+                say(Text(f"  + {item.score or 0:5.2f}  ", style="green"), harmless(item.text[:_LINE]))
+            for left in context.left_out[:3]:
+                say(Text("  - ", style="red"), harmless(left.item.text[:_LINE]), Text(f"  {left.reason}", style="dim"))
         _title("7. A process is killed while it writes")
         sound = kill_while_writing(path, say)
         if keep is not None:
@@ -117,18 +137,6 @@ def demo(
             raise typer.Exit(1)
         if (sys.stdin.isatty() and sys.stdout.isatty()) if panel is None else panel:
             _panel(path)
-
-
-def _store(ann: SyncUserMemory) -> None:
-    _title("1. Store eight weeks of conversation")
-    start, said = time.perf_counter(), list(conversation())
-    for role, text, at in said:
-        ann.add(role, text, at=at, name="Ann" if role == "user" else None)  # type: ignore[arg-type]
-    seconds = time.perf_counter() - start
-    say(f"Stored {counted(len(said), 'message')} in {seconds:.2f} s, each one synced to disk. The last ones:\n")
-    for message in ann.history(3):
-        say("  ", message_line(message))
-    say(f"\n{counted(len(ann.sessions(1_000)), 'session')} found, separated by pauses in the conversation.")
 
 
 def _upkeep(memory: SyncMemory, ann: SyncUserMemory) -> None:
@@ -143,20 +151,15 @@ def _upkeep(memory: SyncMemory, ann: SyncUserMemory) -> None:
     )
 
 
-def _ask(ann: SyncUserMemory) -> None:
-    _title("3. Search finds the right old message, by words and by meaning")
-    for question in _QUESTIONS:
-        say(Text(f"? {question}", style="bold"))
-        for hit in ann.search(question, limit=1):
-            say(Text(f"  {hit.score:5.2f}  ", style="yellow"), hit_line(hit))
-
-
 def _summaries(ann: SyncUserMemory) -> None:
     _title("4. Summaries of summaries replace old messages in contexts; every message is still stored")
     active = ann.summaries()
     tree = Tree(Text("conversation", style="bold"))
     for number, summary in enumerate(active):
-        branch = tree.add(_summary_line(summary))
+        head = Text(f"level {summary.level}, {counted(summary.messages, 'message')}  ", style="cyan")
+        text = Text(" ".join(harmless(summary.text).split()))
+        text.truncate(4 * _LINE, overflow="ellipsis")
+        branch = tree.add(head + text)
         if number == 0:
             for message in ann.summary_messages(summary.id)[:3]:
                 branch.add(_cut(message_line(message)))
@@ -172,19 +175,6 @@ def _portrait(ann: SyncUserMemory) -> None:
         )
     say()
     say(harmless(ann.portrait() or "nothing yet"))
-
-
-def _context(ann: SyncUserMemory) -> None:
-    _title(f"6. The context a model would receive, within {_BUDGET:,} tokens, explained")
-    say(Text(f"? {_ASKED}\n", style="bold"))
-    context = ann.context(_ASKED, _BUDGET, system="You are a helpful assistant.")
-    say(budget_table(context))
-    for item in sorted(
-        (item for item in context.items if item.section == "snippets"), key=lambda item: -(item.score or 0.0)
-    )[:5]:
-        say(Text(f"  + {item.score or 0:5.2f}  ", style="green"), harmless(item.text[:_LINE]))
-    for left in context.left_out[:3]:
-        say(Text("  - ", style="red"), harmless(left.item.text[:_LINE]), Text(f"  {left.reason}", style="dim"))
 
 
 def _panel(path: Path) -> None:
@@ -209,13 +199,6 @@ def conversation() -> Iterator[tuple[str, str, datetime]]:
 
 
 _COLOURS: Final = {"low": "dim", "medium": "blue", "high": "yellow", "critical": "bold red"}
-
-
-def _summary_line(summary: Summary) -> Text:
-    head = Text(f"level {summary.level}, {counted(summary.messages, 'message')}  ", style="cyan")
-    text = Text(" ".join(harmless(summary.text).split()))
-    text.truncate(4 * _LINE, overflow="ellipsis")
-    return head + text
 
 
 def _cut(line: Text) -> Text:

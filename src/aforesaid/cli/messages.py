@@ -558,7 +558,6 @@ def count(
 
 
 def _lines(file: str) -> Iterator[dict[str, Any]]:
-    """Read the messages of a file, line by line."""
     opened: AbstractContextManager[BinaryIO]
     if file == _STDIN:
         opened = nullcontext(sys.stdin.buffer)

@@ -47,7 +47,7 @@ from aforesaid.cli.options import (
     write_log,
 )
 from aforesaid.domain.checks import counted
-from aforesaid.domain.report import Alert, Component, Health, Operation, Stats, Storage
+from aforesaid.domain.report import Component, Health, Operation, Stats, Storage
 from aforesaid.domain.scope import DEFAULT_SPACE
 from aforesaid.domain.summary import Summary, SummaryKind
 from aforesaid.errors import InvalidInput
@@ -324,30 +324,22 @@ def _head(whose: str, health: Health) -> RenderableType:
 
 def _page(stats: Stats, health: Health) -> Iterator[RenderableType]:
     if health.alerts:
-        yield _alerts(health.alerts)
-    yield _totals(stats, health.storage)
-    yield _parts(health.components)
-    recent = [operation for operation in health.operations if operation.calls and operation.name != "stats"]
-    if recent:
-        yield _operations(recent)
-
-
-def _alerts(alerts: Sequence[Alert]) -> RenderableType:
-    lines = [
-        Text.assemble(("! ", "bold red"), harmless(alert.text), (f"   since {local_time(alert.since)}", "dim"))
-        for alert in alerts
-    ]
-    return Padding(Group(*lines), (0, 2))
-
-
-def _totals(stats: Stats, storage: Storage | None) -> RenderableType:
+        lines = [
+            Text.assemble(("! ", "bold red"), harmless(alert.text), (f"   since {local_time(alert.since)}", "dim"))
+            for alert in health.alerts
+        ]
+        yield Padding(Group(*lines), (0, 2))
     table = Table.grid(padding=(0, 3))
     for _ in range(4):
         table.add_column(justify="right")
     cells = [_total(getattr(stats, name), noun) for name, noun in _TOTALS.items()]
     for start in range(0, len(cells), 4):
         table.add_row(*cells[start : start + 4])
-    return Padding(Group(table, Text(_size(stats, storage), style="dim")), (1, 2, 0, 2))
+    yield Padding(Group(table, Text(_size(stats, health.storage), style="dim")), (1, 2, 0, 2))
+    yield _parts(health.components)
+    recent = [operation for operation in health.operations if operation.calls and operation.name != "stats"]
+    if recent:
+        yield _operations(recent)
 
 
 def _total(number: int, noun: str) -> Text:

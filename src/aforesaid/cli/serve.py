@@ -323,7 +323,6 @@ async def _talk(
 
 
 async def _answer(assistant: Assistant, user: aforesaid.UserMemory, text: str) -> None:
-    """Answer a line."""
     answer = await assistant.command(user, text)
     if answer is not None:
         say(harmless(answer.text))

@@ -211,7 +211,17 @@ def purge(
         found = data_of(memory, user)
         wanted = _spaces_to_purge(memory, user, here, found, every_space=every_space)
         if not yes:
-            _ask(user, {each: found[each].messages if each in found else 0 for each in wanted})
+            # Have the user id typed again, after the number of messages in each space.
+            messages = {each: found[each].messages if each in found else 0 for each in wanted}
+            if not sys.stdin.isatty():
+                raise InvalidInput("nothing was deleted: pass --yes to confirm, since there is no terminal to ask on")
+            spaces = ", ".join(
+                counted(count, "message") + ("" if space == DEFAULT_SPACE else f" in the space {space}")
+                for space, count in messages.items()
+            )
+            typed = typer.prompt(f"This permanently deletes {user}: {spaces}. Type the user id to confirm")
+            if typed != user:
+                raise InvalidInput("nothing was deleted: the typed id does not match")
         done = {each: memory.purge(user, space=each, actor="command line") for each in wanted}
     note_keys_of(user, None if every_space else wanted, store)
     others = [each for each in found if each not in done]
@@ -324,15 +334,12 @@ def _spaces_to_purge(
     if wanted := [each for each in found if every_space or each == here]:
         return wanted
     places = sorted({here, *(each.space for each in memory.users())}) if every_space else [here]
-    purged = [each for each in places if _was_purged(memory, user, each)]
+    purged = [
+        each for each in places if any(entry.action == "purge" for entry in memory.user(user, space=each).audit())
+    ]
     if not purged:
         must_know(memory, user, space)
     return purged
-
-
-def _was_purged(memory: aforesaid.SyncMemory, user: str, space: str) -> bool:
-    """Return whether the audit log says so."""
-    return any(entry.action == "purge" for entry in memory.user(user, space=space).audit())
 
 
 def _say_purged(user: str, space: str, purged: Purged, *, again: bool) -> None:
@@ -345,19 +352,6 @@ def _say_purged(user: str, space: str, purged: Purged, *, again: bool) -> None:
         f"{counted(purged.summaries, 'summary')}, {counted(purged.memories, 'memory')} "
         f"({purged.of_others:,} of other users, made from these messages)"
     )
-
-
-def _ask(user: str, messages: dict[str, int]) -> None:
-    """Have the user id typed again, after the number of messages in each space."""
-    if not sys.stdin.isatty():
-        raise InvalidInput("nothing was deleted: pass --yes to confirm, since there is no terminal to ask on")
-    spaces = ", ".join(
-        counted(count, "message") + ("" if space == DEFAULT_SPACE else f" in the space {space}")
-        for space, count in messages.items()
-    )
-    typed = typer.prompt(f"This permanently deletes {user}: {spaces}. Type the user id to confirm")
-    if typed != user:
-        raise InvalidInput("nothing was deleted: the typed id does not match")
 
 
 def _show(loaded: Loaded) -> None:

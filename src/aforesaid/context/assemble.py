@@ -64,7 +64,6 @@ class _Section:
         return heading if self.kept else heading + self.overhead
 
     def cost(self, item: Item) -> int:
-        """Return the tokens that an item adds, with its headings."""
         # Fast path: the heading exists already.
         return item.tokens if item.day in self.days and self.kept else item.tokens + self.headings(item)
 
@@ -128,7 +127,6 @@ class Assembler:
         """Keys of the last exchange."""
 
     def assemble(self, offers: Mapping[SectionName, Sequence[Item]]) -> Assembled:
-        """Fill all sections. Offers are in the order of preference."""
         filling = self._filling
         for name in (name for name in filling if name in _FIRST):
             self._fill(name, offers.get(name, ()))
@@ -195,7 +193,19 @@ class Assembler:
                 if self._whole:
                     again |= self._lengthen(section)
                 if section.waiting and self._recipe.tokens.get(name, 1):
-                    again |= self._lend_to(name, section)
+                    waiting, section.waiting = section.waiting, []
+                    before = len(section.kept)
+                    for place, item in enumerate(waiting):
+                        if name not in _CONTIGUOUS and item.shows and item.shows <= self._shown:
+                            self._left_out.append(LeftOut(item, "it is already included"))
+                        elif (cost := section.cost(item)) <= self._budget - self._spent + self._tokens_found(item):
+                            self._take(section, item, cost)
+                        elif name in _CONTIGUOUS:
+                            section.waiting += waiting[place:]
+                            break
+                        else:
+                            section.waiting.append(item)
+                    again |= len(section.kept) > before
             added |= again
         return self._fill_up() or added
 
@@ -212,21 +222,6 @@ class Assembler:
         section.waiting.pop(0)
         self._take(section, shorter, cost)
         return True
-
-    def _lend_to(self, name: SectionName, section: _Section) -> bool:
-        waiting, section.waiting = section.waiting, []
-        before = len(section.kept)
-        for place, item in enumerate(waiting):
-            if name not in _CONTIGUOUS and item.shows and item.shows <= self._shown:
-                self._left_out.append(LeftOut(item, "it is already included"))
-            elif (cost := section.cost(item)) <= self._budget - self._spent + self._tokens_found(item):
-                self._take(section, item, cost)
-            elif name in _CONTIGUOUS:
-                section.waiting += waiting[place:]
-                break
-            else:
-                section.waiting.append(item)
-        return len(section.kept) > before
 
     def _lengthen(self, section: _Section) -> bool:
         """Show more of items that were cut."""
@@ -377,7 +372,9 @@ FURTHER_LINE: Final = "\n    "
 
 def block(section: SectionName, items: Sequence[Item], user: str, wording: Wording = "plain") -> str:
     """Return a section other than the turns of the conversation, with its heading and tags."""
-    rows = Fenced("\n".join(_rows(items)))
+    rows = Fenced(
+        "\n".join([row for day, item in _dated(items, "") for row in ((day, item.text) if day else (item.text,))])
+    )
     return _BLOCKS[section](rows, user, wording)
 
 
@@ -416,7 +413,13 @@ def as_messages(
             else:
                 _append(messages, role, text, separator)
                 if parts and item is not None and item.parts and not item.cut:
-                    _append_parts(messages[-1], item)
+                    # Add the images, sounds and files of a turn to the message that it is in.
+                    message = messages[-1]
+                    shown = [part for part in content_parts("", item.parts) if part["type"] != "text"]
+                    if shown and isinstance(message["content"], str):
+                        message["content"] = [{"type": "text", "text": message["content"]}]
+                    if shown:
+                        message["content"] += shown
             talking = True
     return messages
 
@@ -433,7 +436,6 @@ def _answered(turns: Sequence[Item]) -> dict[str, list[Item]]:
 
 
 def _append_exchange(messages: list[ChatMessage], item: Item, results: Sequence[Item], separator: str) -> None:
-    """Add a turn with tool calls and their results."""
     if messages and messages[-1]["role"] == "assistant":
         _append(messages, "assistant", item.said, separator if item.said else "")
     else:
@@ -454,15 +456,6 @@ def _append(messages: list[ChatMessage], role: str, text: str, separator: str = 
         messages[-1]["content"][-1]["text"] += f"{separator}{text}"
     else:
         messages[-1]["content"].append({"type": "text", "text": text})
-
-
-def _append_parts(message: ChatMessage, item: Item) -> None:
-    """Add the images, sounds and files of a turn to the message that it is in."""
-    shown = [part for part in content_parts("", item.parts) if part["type"] != "text"]
-    if shown and isinstance(message["content"], str):
-        message["content"] = [{"type": "text", "text": message["content"]}]
-    if shown:
-        message["content"] += shown
 
 
 def _marked(turns: Sequence[Item], without: Collection[str]) -> Iterator[tuple[str, str, Item | None]]:
@@ -516,10 +509,6 @@ def _grouped(items: Sequence[Item]) -> list[tuple[SectionName, list[Item]]]:
     for item in items:
         groups.setdefault(item.section, []).append(item)
     return list(groups.items())
-
-
-def _rows(items: Sequence[Item]) -> list[str]:
-    return [row for day, item in _dated(items, "") for row in ((day, item.text) if day else (item.text,))]
 
 
 def _dated(items: Sequence[Item], today: str = TODAY) -> Iterator[tuple[str, Item]]:

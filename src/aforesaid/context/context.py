@@ -166,7 +166,6 @@ _NUMBERED: Final[dict[str, SentKind]] = {"memory": "memory", "summary": "summary
 
 
 def sections_of(context: Context) -> tuple[SentSection, ...]:
-    """Return the sections of a whole context. Their tokens add up to its tokens."""
     sent: dict[str, list[SentItem]] = {}
     for item in context.items:
         sent.setdefault(item.section, []).append(_sent(item))

@@ -451,7 +451,6 @@ class ContextReads:
 
     @cached_property
     def portrait(self) -> asyncio.Future[str | None]:
-        """The portrait of the user."""
         return self._start(self._portrait())
 
     @cached_property

@@ -58,7 +58,6 @@ def decide(ledger: CalendarLedger, rules: CalendarRules) -> Decision:
 
 
 def day_of(at: int, zone: tzinfo) -> date:
-    """Return the day of a time in a time zone."""
     return to_zone(moment(at), zone).date()
 
 
@@ -103,11 +102,9 @@ class CalendarSteps:
         self.rules = CalendarRules(executor.profile.today_minutes * 60_000_000)
 
     def subject(self, scope: Scope) -> Subject:
-        """Return the entry of today."""
         return Subject("calendar", scope.space, day=self.today(scope.space).isoformat())
 
     def today(self, space: str) -> date:
-        """Return the current day in a space."""
         return day_of(self._executor.clock(), self._executor.profile.zone(space))
 
     def history_days(self, today: date) -> tuple[date, ...]:
@@ -132,7 +129,15 @@ class CalendarSteps:
         if decision.plan is not None:
             return await self._make_day_once(entry, when)
         if when.day == self.today(space) - timedelta(days=1):
-            return await self._make_weeks(when)
+            # Make one missing week summary of a participant of yesterday.
+            days = self.history_days(when.day + timedelta(days=1))
+            messages = await self._executor.store.read(questions.MessagesBetween(when.space, when.since, when.until))
+            for user in dict.fromkeys(message.user for message in await self._of_those_who_want_it(messages)):
+                scope = Scope(when.space, user, direct_thread(user))
+                week, made = await self._week(scope, days)
+                if week is not None and made:
+                    return Step((week,))
+            return Step()
         return Step(look_again_at=decision.look_again_at)
 
     async def week(self, scope: Scope) -> Summary | None:
@@ -220,17 +225,6 @@ class CalendarSteps:
             # What others said is checked by their own drafts, which are stored together with this one.
             shown=shown_numbers(own),
         )
-
-    async def _make_weeks(self, when: _Day) -> Step:
-        """Make one missing week summary of a participant of yesterday."""
-        days = self.history_days(when.day + timedelta(days=1))
-        messages = await self._executor.store.read(questions.MessagesBetween(when.space, when.since, when.until))
-        for user in dict.fromkeys(message.user for message in await self._of_those_who_want_it(messages)):
-            scope = Scope(when.space, user, direct_thread(user))
-            week, made = await self._week(scope, days)
-            if week is not None and made:
-                return Step((week,))
-        return Step()
 
     async def _make_week(self, scope: Scope, days: Sequence[date]) -> Summary | None:
         store = self._executor.store

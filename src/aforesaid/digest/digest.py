@@ -103,7 +103,6 @@ class Digest:
         )
 
     async def backlog(self) -> Backlog:
-        """Return the backlog."""
         return await self._store.read(questions.PolicyBacklog(self.policy, self.clock()))
 
     async def step(self, entry: Entry) -> Step:

@@ -177,16 +177,13 @@ class Executor:
 
     @property
     def embedder(self) -> str | None:
-        """The name of the embedder, if there is one."""
         return None if self._vectors is None else self._vectors.embedder.name
 
     def tree_rules(self, turns: int | None = None) -> TreeRules:
-        """Return the rules of the tree."""
         profile = self.profile
         return TreeRules(turns or profile.tree_turns, profile.tree_level, profile.tree_active)
 
     async def archive_messages(self, scope: Scope, messages: Sequence[Message]) -> Summary:
-        """Archive messages under a level 1 summary."""
         room = self._room(sum(len(message.text) for message in messages), _LEAST_OF_MESSAGES, _PART_OF_MESSAGES)
         important = await self.important(scope, messages[0].seq, messages[-1].seq)
         written = await self.writer.of_messages(scope, messages, room, important)
@@ -230,7 +227,6 @@ class Executor:
         return await self._continue(scope, "history", written, previous, messages)
 
     async def store_views(self, drafts: Sequence[ViewDraft], *others: Change) -> list[Summary]:
-        """Store views, all of them or none."""
         receipt = await self.store.apply([*(AddView(draft) for draft in drafts), *others])
         return [result for result in receipt.results if isinstance(result, Summary)]
 

@@ -94,7 +94,6 @@ def _days_of(messages: Sequence[Message], summaries: Sequence[Summary]) -> set[d
 
 
 def _days_mentioned(messages: Sequence[Message]) -> set[date]:
-    """Return the days that messages mention."""
     found = (find_times(message.text[:MOST_CHARACTERS], message.at) for message in messages)
     return _with_neighbours({when.start.date() for times in found for when in times})
 

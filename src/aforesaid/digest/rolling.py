@@ -88,7 +88,6 @@ class RollingSteps:
         )
 
     def subject(self, scope: Scope) -> Subject:
-        """Return the entry of the user in the thread."""
         return Subject("rolling", scope.space, scope.user, scope.thread)
 
     async def step(self, entry: Entry, *, asked: bool = False) -> Step:

@@ -59,7 +59,6 @@ def shown(messages: Sequence[Message], zone: tzinfo) -> list[Line]:
 
 
 def fenced(messages: Sequence[Message], zone: tzinfo) -> Fenced:
-    """Return messages for a prompt."""
     return fence(shown(messages, zone))
 
 
@@ -83,7 +82,6 @@ def summarised(summaries: Sequence[Summary], zone: tzinfo) -> list[Summarised]:
 
 
 def local(at: datetime | None, zone: tzinfo) -> datetime | None:
-    """Return a time in a time zone."""
     return None if at is None else to_zone(at, zone)
 
 
@@ -123,7 +121,7 @@ async def important_memories(store: Store, scope: Scope, first: int, last: int, 
     known = await store.read(questions.Memories(scope, messages=(first, last)))
     sources: dict[int, list[MemoryRecord]] = {}
     for memory in known:
-        if _matters(memory):
+        if memory.importance >= _IMPORTANT or memory.kind in _ALWAYS:
             sources.setdefault(min(seq for seq in memory.sources if first <= seq <= last), []).append(memory)
     if not sources:
         return []
@@ -156,10 +154,6 @@ def with_important(text: str, memories: Sequence[ImportantMemory], limit: int, s
             break  # There is no room for all of them.
     lines = "\n".join(each.line for each in memories if each in added)
     return f"{shortened}\n{lines}" if lines else shortened
-
-
-def _matters(memory: MemoryRecord) -> bool:
-    return memory.importance >= _IMPORTANT or memory.kind in _ALWAYS
 
 
 def _fitting(memories: Sequence[ImportantMemory], characters: int) -> list[ImportantMemory]:

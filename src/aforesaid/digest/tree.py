@@ -103,7 +103,6 @@ def decide(ledger: TreeLedger, rules: TreeRules, *, asked: bool = False) -> Deci
 
 
 def oldest_summaries(active: Sequence[Summary], plan: FoldSummaries) -> list[Summary]:
-    """Return the summaries that a plan archives."""
     wanted = [each for each in active if each.level == plan.level or (plan.mixed and each.level < plan.level)]
     return sorted(wanted, key=lambda each: (-each.level if plan.mixed else 0, each.first))[: plan.summaries]
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from aforesaid.digest import tree
 from aforesaid.digest.executor import Executor
-from aforesaid.digest.tree import FoldMessages, FoldSummaries, Open, Step, TreeLedger, TreeRules
+from aforesaid.digest.tree import FoldMessages, FoldSummaries, Open, Step, TreeLedger
 from aforesaid.domain.scope import Entry, Scope, Subject
 from aforesaid.domain.setting import EVERY
 from aforesaid.profiles.effective import settings_of
@@ -30,7 +30,9 @@ class TreeSteps:
     async def step(self, entry: Entry, *, asked: bool = False) -> Step:
         """Archive messages or merge summaries, whichever is due."""
         scope, store = entry.subject.scope, self._executor.store
-        rules = await self._rules(scope)
+        every = (await settings_of(self._executor.store, scope)).get(EVERY)
+        turns = every if isinstance(every, int) and not isinstance(every, bool) and every > 0 else None
+        rules = self._executor.tree_rules(turns)
         ledger = await store.read(questions.UserLedger(scope))
         messages = []
         if asked or ledger.open_turns >= rules.turns:
@@ -45,8 +47,3 @@ class TreeSteps:
                 return Step((await self._executor.archive_summaries(scope, oldest),))
             case _:
                 return Step()
-
-    async def _rules(self, scope: Scope) -> TreeRules:
-        every = (await settings_of(self._executor.store, scope)).get(EVERY)
-        turns = every if isinstance(every, int) and not isinstance(every, bool) and every > 0 else None
-        return self._executor.tree_rules(turns)

@@ -48,7 +48,6 @@ class _Sources(NamedTuple):
 
     @property
     def texts(self) -> list[str]:
-        """The texts of all sources."""
         return [message.shown_text for message in self.messages] + [summary.text for summary in self.summaries]
 
     @property

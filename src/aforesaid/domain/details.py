@@ -240,11 +240,9 @@ def _as_dict(value: Part | ToolCall) -> dict[str, Any]:
     if isinstance(value, Part) and value.data is not None:
         raise InvalidInput("a part with data can only be stored by add and edit", "parts")
     pairs = ((each.name, getattr(value, each.name)) for each in fields(value))
-    return {name: _plain(item) for name, item in pairs if item is not None}
-
-
-def _plain(value: Any) -> Any:  # noqa: ANN401 - a text or a number
-    return str.__str__(value) if isinstance(value, str) else int(value)
+    return {
+        name: (str.__str__(item) if isinstance(item, str) else int(item)) for name, item in pairs if item is not None
+    }
 
 
 def _listed(value: object, what: str) -> list[object]:

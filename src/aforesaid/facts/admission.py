@@ -195,7 +195,6 @@ def _hedges(sentence: str) -> bool:
 
 
 def _nearest_sentences(candidate: Candidate, names: Collection[str]) -> list[str]:
-    """Return the sentences of the sources that share most words with a candidate; none if no sentence shares any."""
     sentences = [each for source in own_words(candidate) for each in split_sentences(source)]
     shares = [shared_words(candidate.text, [sentence], names) for sentence in sentences]
     most = max(shares, default=0.0)
@@ -283,7 +282,9 @@ def admit(
     names = tuple(name for person in people.values() for name in person.names)
     if _junk(candidate):
         return Admission(dropped="junk")
-    if candidate.speaker.id != owner.id and _about(candidate, owner, people) in (None, owner.id):
+    if candidate.speaker.id != owner.id and (
+        candidate.about or whom(candidate.text, candidate.subject, candidate.speaker, owner, people)
+    ) in (None, owner.id):
         return Admission(dropped="hearsay")
     admission = Admission()
     if not candidate.has_original_words:
@@ -297,10 +298,6 @@ def admit(
     return Admission(quarantine=_suspicion_of(candidate) or admission.quarantine)
 
 
-def _about(candidate: Candidate, owner: Person, people: Mapping[str, Person]) -> str | None:
-    return candidate.about or whom(candidate.text, candidate.subject, candidate.speaker, owner, people)
-
-
 def is_forgotten(candidate: Candidate, owner: Person, tombstones: Sequence[Tombstone]) -> bool:
     """Return whether the user asked to forget this after it was said."""
     texts = [candidate.text, *([candidate.quote] if candidate.quote else [])]
@@ -312,7 +309,6 @@ def is_forgotten(candidate: Candidate, owner: Person, tombstones: Sequence[Tombs
 
 
 def states(text: str, words: str, names: Collection[str]) -> bool:
-    """Return whether a text states a fact, given in any words."""
     return forget_fact(text, words, names).found
 
 
@@ -338,7 +334,12 @@ def _check_sources(
     others = [message.text for message in batch if message not in theirs]
     quoted = [message.text for message in candidate.sources if own_text(message.text) != message.text]
     said = stems_in([*own, *(own_text(message.text) for message in theirs)])
-    asked = stems_in(_questions_before(candidate, batch))
+    sources = {message.seq for message in candidate.sources}
+    stored = sorted(batch, key=lambda message: message.seq)
+    before = [each for each, message in pairwise(stored) if message.seq in sources and each.seq not in sources]
+    asked = stems_in(
+        [sentence for message in before for sentence in split_sentences(message.text) if is_question(sentence)]
+    )
     borrowed = words & stems_in([*others, *quoted]) - said
     # The words of a question may be needed to understand the answer, but no number comes from anybody else.
     if len(borrowed - asked) > _BORROWED * len(words) or any(map(_has_digit, borrowed)):
@@ -357,14 +358,6 @@ def _check_sources(
     if near is not None and near < FAR and not supported:
         return Admission(dropped="unsupported")
     return Admission(quarantine="its sources do not say it in these words")
-
-
-def _questions_before(candidate: Candidate, batch: Sequence[Message]) -> list[str]:
-    """Return the questions in the messages that the sources of a candidate follow."""
-    sources = {message.seq for message in candidate.sources}
-    stored = sorted(batch, key=lambda message: message.seq)
-    before = [each for each, message in pairwise(stored) if message.seq in sources and each.seq not in sources]
-    return [sentence for message in before for sentence in split_sentences(message.text) if is_question(sentence)]
 
 
 def _has_digit(word: str) -> bool:

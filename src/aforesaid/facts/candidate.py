@@ -62,7 +62,6 @@ class Candidate(NamedTuple):
 
     @property
     def said(self) -> datetime:
-        """When it was first said."""
         return min(message.at for message in self.sources)
 
 

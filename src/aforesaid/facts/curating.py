@@ -76,15 +76,12 @@ class Curator:
         )
         written = (await self._store.apply([AddMemory(draft, actor)])).memory
         if draft.sources and category == "reminder":
-            await self._put_learned_away(scope, written, actor)
+            # Deactivate memories extracted from the message that asked for a reminder, which would remind twice.
+            for memory in await self._store.read(questions.Memories(scope)):
+                learned = memory.category in DATED and memory.extractor != BY_HAND
+                if learned and not set(memory.sources).isdisjoint(written.sources):
+                    await self.deactivate(scope, memory.id, actor)
         return written
-
-    async def _put_learned_away(self, scope: Scope, reminder: MemoryRecord, actor: str) -> None:
-        """Deactivate memories extracted from the message that asked for a reminder, which would remind twice."""
-        for memory in await self._store.read(questions.Memories(scope)):
-            learned = memory.category in DATED and memory.extractor != BY_HAND
-            if learned and not set(memory.sources).isdisjoint(reminder.sources):
-                await self.deactivate(scope, memory.id, actor)
 
     async def edit(
         self,
@@ -124,7 +121,14 @@ class Curator:
         zone = await zone_of(self._store, self._profile, scope)
         event = _moved(before, after, when, moment(now()).astimezone(zone))
         if event is not None:
-            after = self._at(after, event, zone, keep_expiry="expires_at" in given)
+            # A memory moved to another time. A delivered reminder becomes due again.
+            keep_expiry = "expires_at" in given
+            times = timing(after.category, moment(now()), event, self._profile.keep_days, zone)
+            after = replace(after, event=event, remind_at=times.remind_at)
+            if not keep_expiry:
+                after = replace(after, expires_at=times.expires_at)
+            if after.delivered_at is not None and times.remind_at is not None:
+                after = replace(_active(after), delivered_at=None)
         if "text" in given:
             user = person_called(scope.user, None)
             after = replace(after, subject=subject_of(after.text, user, user) if before.subject is not None else None)
@@ -230,16 +234,6 @@ class Curator:
             return False
         return True
 
-    def _at(self, memory: MemoryRecord, event: Event, zone: tzinfo, *, keep_expiry: bool) -> MemoryRecord:
-        """Return a memory moved to another time. A delivered reminder becomes due again."""
-        times = timing(memory.category, moment(now()), event, self._profile.keep_days, zone)
-        moved = replace(memory, event=event, remind_at=times.remind_at)
-        if not keep_expiry:
-            moved = replace(moved, expires_at=times.expires_at)
-        if memory.delivered_at is not None and times.remind_at is not None:
-            moved = replace(_active(moved), delivered_at=None)
-        return moved
-
     async def _reminder(self, scope: Scope, memory: int) -> MemoryRecord:
         found = await self._store.read(questions.MemoryById(scope, memory))
         if found.remind_at is None:
@@ -247,7 +241,6 @@ class Curator:
         return found
 
     async def _expected(self, scope: Scope, memory: int, revision: int | None) -> MemoryRecord:
-        """Return a memory. Raises SourcesChanged if it is not at the expected revision."""
         found = await self._store.read(questions.MemoryById(scope, memory))
         if revision not in (None, found.revision):
             raise SourcesChanged(f"memory {memory} was changed after it was read; read it again")

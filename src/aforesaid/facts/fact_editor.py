@@ -194,7 +194,6 @@ class FactEditor:
         return RememberResult("known", "" if facts is None else facts.text, same)
 
     async def _remember_about(self, scope: Scope, words: str, about: str, actor: str) -> RememberResult:
-        """Store what the user says about a person who is no user."""
         facts = await self._store.read(questions.NewestFacts(scope))
         text, reason = "" if facts is None else facts.text, suspicion(words)
         stranger = person_called(about, about)
@@ -332,7 +331,6 @@ def keeps(text: str, facts: str, words: str) -> bool:
 
 
 def _content_terms(text: str) -> set[str]:
-    """Return the index terms of the content words of a text."""
     return {term for _, terms in query_words(text) for term in terms}
 
 
@@ -365,7 +363,6 @@ def _kind_of(words: str, person: Person) -> tuple[Category, int]:
 
 
 def _first(known: Sequence[MemoryRecord], draft: MemoryDraft, person: Person, state: str) -> MemoryRecord | None:
-    """Return the memory in a state that says the same as a draft."""
     for memory in known:
         about_the_same = memory.subject == draft.subject or None in (memory.subject, draft.subject)
         if memory.state == state and about_the_same and says_the_same(memory.text, draft.text, person.names):

@@ -161,7 +161,9 @@ class HabitCounter:
             # If another process counted the same messages at the same time, its counts are kept. If one of them was
             # erased meanwhile, nothing is kept, and the next call counts again.
             with suppress(SourcesChanged):
-                value, new = _written(counts), (first, seen, read)
+                values = {name: getattr(counts, name) for name in Counts.__slots__}
+                values["topics"] = dict(counts.topics.most_common(_WORDS_KEPT))
+                value, new = json.dumps(values, ensure_ascii=False), (first, seen, read)
                 habits = PutDerived(scope, KIND, str(seen), value, instead_of=key, known_user=True, messages=new)
                 await self._store.apply([habits])
         zone = await zone_of(self._store, self._profile, scope)
@@ -213,7 +215,6 @@ def _count_turn(counts: Counts, message: Message, words: Sequence[str]) -> None:
 
 
 def preferences(counts: Counts, zone: tzinfo, stated: Sequence[MemoryRecord]) -> Preferences:
-    """Return the preferences that counts show."""
     return Preferences(
         turns=counts.turns,
         topics=tuple((word, times) for word, times in _most(counts.topics)[:_TOPICS] if times >= _LEAST_OFTEN),
@@ -250,12 +251,6 @@ def _local(hours: Counter[str], zone: tzinfo) -> Counter[int]:
 def _most(counted: Counter[Any]) -> list[tuple[Any, int]]:
     """Return counted items, most frequent first, in a stable order."""
     return sorted(counted.items(), key=lambda each: (-each[1], str(each[0])))
-
-
-def _written(counts: Counts) -> str:
-    values = {name: getattr(counts, name) for name in Counts.__slots__}
-    values["topics"] = dict(counts.topics.most_common(_WORDS_KEPT))
-    return json.dumps(values, ensure_ascii=False)
 
 
 def _read(text: str) -> Counts:

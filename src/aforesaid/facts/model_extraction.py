@@ -366,7 +366,8 @@ class _NoteReader(NamedTuple):
         event = None if when is None else Event(when.start, when.end, when.timed)
         kind = self._kind(note.kind, text, said[-1], event)
         category = lasting(CATEGORY_OF[kind], event, said[-1].at)
-        replaced = self._replaced(note)
+        place = getattr(note, "replaces", 0)
+        replaced = self.shown[place - 1] if 1 <= place <= len(self.shown) else None
         judgement = self.judgements.get(said[-1].seq)
         return Candidate(
             category=category,
@@ -409,7 +410,6 @@ class _NoteReader(NamedTuple):
         return None
 
     def original(self, candidate: Candidate) -> list[Candidate]:
-        """Return a candidate in the words of its last message."""
         people, owner, zone = self.given.people, self.given.owner, self.given.zone
         place = next(number for number, each in enumerate(self.read) if each.seq == candidate.last)
         kind = candidate.kind or "fact"
@@ -455,10 +455,6 @@ class _NoteReader(NamedTuple):
             if words <= {word for each in person.names for word in words_of(each)}:
                 return None if person == self.given.owner else person.id
         return " ".join(name.split())
-
-    def _replaced(self, note: Note) -> MemoryRecord | None:
-        place = getattr(note, "replaces", 0)
-        return self.shown[place - 1] if 1 <= place <= len(self.shown) else None
 
     def _message_before(self, message: Message) -> str:
         """Return the text before a message, which may be the question that it answers."""

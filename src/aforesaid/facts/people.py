@@ -33,7 +33,6 @@ class Person(NamedTuple):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All that they may be called."""
         return tuple(dict.fromkeys((self.name, self.id)))
 
 
@@ -107,7 +106,6 @@ def _opening(text: str, speaker: Person) -> int:
 
 
 def _as_written(name: str, text: str) -> str:
-    """Return a name with the capitals that it has in a text."""
     words = {fold(word.strip(".,;:!?\"'’")): word.strip(".,;:!?\"'’") for word in reversed(text.split())}
     return " ".join(words.get(word, word) for word in name.split())
 
@@ -199,8 +197,19 @@ def known_people(memories: Sequence[MemoryRecord], user: str, names: Mapping[str
     found: dict[str, _Collected] = {}
     for memory in believed:
         _collect(memory, owner, names, found)
-    _join_short_names(found)
-    _join_relations(found)
+    # Join "Tavares" with "Senhor Tavares", if only one person has a longer name with these words.
+    words = {key: set(words_of(key)) for key in found if not key.startswith(_RELATED)}
+    for short in sorted(words, key=lambda key: -len(words[key])):
+        longer = [key for key in words if words[short] < words[key]]
+        if len(longer) == 1 and None in (found[short].id, found[longer[0]].id):
+            found[longer[0]].add(found.pop(short))
+            del words[short]
+    # Join "my sister" with the one sister whose name is known.
+    for key in [key for key in found if key.startswith(_RELATED)]:
+        relation = key.removeprefix(_RELATED)
+        named = [each for other, each in found.items() if other != key and relation in each.relations]
+        if len(named) == 1:
+            named[0].add(found.pop(key))
     _add_later_mentions(believed, found)
     people = [_person(each) for each in found.values() if each.memories]
     return sorted(people, key=lambda person: (-len(person.memories), -person.last_mentioned.timestamp(), person.name))
@@ -246,25 +255,6 @@ def _entry(found: dict[str, _Collected], name: str | None, relation: str | None)
     if relation is not None:
         person.relations[relation] += 1
     return person
-
-
-def _join_short_names(found: dict[str, _Collected]) -> None:
-    """Join "Tavares" with "Senhor Tavares", if only one person has a longer name with these words."""
-    words = {key: set(words_of(key)) for key in found if not key.startswith(_RELATED)}
-    for short in sorted(words, key=lambda key: -len(words[key])):
-        longer = [key for key in words if words[short] < words[key]]
-        if len(longer) == 1 and None in (found[short].id, found[longer[0]].id):
-            found[longer[0]].add(found.pop(short))
-            del words[short]
-
-
-def _join_relations(found: dict[str, _Collected]) -> None:
-    """Join "my sister" with the one sister whose name is known."""
-    for key in [key for key in found if key.startswith(_RELATED)]:
-        relation = key.removeprefix(_RELATED)
-        named = [each for other, each in found.items() if other != key and relation in each.relations]
-        if len(named) == 1:
-            named[0].add(found.pop(key))
 
 
 def _add_later_mentions(memories: Sequence[MemoryRecord], found: dict[str, _Collected]) -> None:

@@ -98,7 +98,6 @@ def _topic_of_kind(memory: MemoryRecord, at: datetime) -> str | None:
 
 
 def _topic_of_words(line: str, memory: MemoryRecord | None, person: Person) -> str:
-    """Return the topic of a line by the people and the words in it."""
     if memory is None and any(mention.relation is not None for mention in mentioned_people(line, person.names)):
         return "family"
     own = {word for name in person.names for word in words_of(name)}
@@ -147,7 +146,6 @@ class Sources(NamedTuple):
 
     @property
     def hashes(self) -> tuple[str, str, str]:
-        """The hash of each text."""
         return _hash(self.facts), _hash(self.today), _hash(self.history)
 
     @property
@@ -241,16 +239,12 @@ class Portraitist:
         if sum(map(bool, sources)) <= 1:
             return sources.first
         stored = await self._stored(scope, (scope.space, scope.user, *sources.hashes))
-        if stored is None:
-            self._merge_later(scope)
-        return stored or sources.joined
-
-    def _merge_later(self, scope: Scope) -> None:
-        if self._in_background and self._chat is not None and self._chat.has("merge"):
+        if stored is None and self._in_background and self._chat is not None and self._chat.has("merge"):
             self._stale.setdefault((scope.space, scope.user), scope)
             if len(self._stale) > _MOST_STALE:
                 del self._stale[next(iter(self._stale))]
             self._loop.wake()
+        return stored or sources.joined
 
     async def _merge_stale(self) -> None:
         """Merge the portraits whose sources changed. Raises ModelError when one fails, so that the loop tries again."""

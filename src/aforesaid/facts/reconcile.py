@@ -165,7 +165,6 @@ class Plan:
         )
 
     def changes(self) -> list[MemoryChange]:
-        """Return the changes to apply."""
         new = zip(self.drafts, self.supersedes, strict=True)
         return [*(AddMemory(draft, supersedes=old) for draft, old in new), *self.counts.values()]
 
@@ -555,7 +554,6 @@ class _Statements:
         """Which statements are plain ones."""
 
     def add(self, new: _Statement) -> None:
-        """Add a statement."""
         place, self._count = self._count, self._count + 1
         self._words.add(new.words)
         self._seqs[place] = new.seq
@@ -565,7 +563,6 @@ class _Statements:
         self._plain[place] = self._plain_model.are_plain(new.vector[None])[0]
 
     def remove(self, seq: int) -> None:
-        """Remove what a message says."""
         self._current[self._seqs == seq] = False
 
     def outdated_by(self, new: _Statement) -> int | None:

@@ -42,7 +42,6 @@ def _counts(memory: MemoryRecord) -> bool:
 
 
 def _was_over(memory: MemoryRecord) -> bool:
-    """Return whether a superseded memory is an event that had happened by then."""
     event, superseded = memory.happened, memory.valid_to
     return memory.kind == "event" and event is not None and superseded is not None and event.end <= superseded
 

@@ -398,7 +398,11 @@ class Documents:
 
     async def put(self, collection: str, documents: Sequence[NewDocument]) -> None:
         """Store documents of one collection, all of them or none."""
-        await self._switch_learning_off()
+        if self._must_switch_off:
+            user = self._handle()
+            if (await user.settings()).get(ENABLED) is not False:
+                await user.set(ENABLED, False)
+            self._must_switch_off = False
         await self.collection(collection).put(documents)
 
     async def collections(self) -> list[str]:
@@ -432,13 +436,6 @@ class Documents:
     def _handle(self, thread: str | None = None) -> UserMemory:
         user, space = self._names
         return self._memory.user(user, space=space, thread=thread)
-
-    async def _switch_learning_off(self) -> None:
-        if self._must_switch_off:
-            user = self._handle()
-            if (await user.settings()).get(ENABLED) is not False:
-                await user.set(ENABLED, False)
-            self._must_switch_off = False
 
     async def _everything(self) -> list[Message]:
         user = self._handle()

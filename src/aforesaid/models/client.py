@@ -24,7 +24,7 @@ from aforesaid.settings import Provider
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from openai import APIStatusError, AsyncOpenAI
+    from openai import AsyncOpenAI
 
     from aforesaid.models.chat import Chat
 
@@ -173,7 +173,6 @@ class Client:
             return self._opened
 
     async def close(self) -> None:
-        """Close all connections."""
         if self._opened is not None:
             await self._opened.close()
             self._opened = None
@@ -200,7 +199,18 @@ class Client:
 
         name = f"{self.provider.name}:{model}"
         if isinstance(error, APIStatusError):
-            return self._status(error, name)
+            status, why = error.status_code, _quoted(error)
+            if status == _TOO_MANY and "insufficient_quota" in {error.code, error.type}:
+                return ModelRefused(f"{name} has no quota left: {why}. Check its plan and billing")
+            if status in _TRY_LATER or (status >= _SERVER_FAULT and status != _NOT_IMPLEMENTED):
+                what = "asks to slow down" if status == _TOO_MANY else "failed"
+                return ModelUnavailable(f"{name} {what}: {why}", retry_after=_retry_after(error.response.headers))
+            if status in {401, 403}:
+                return ModelRefused(f"{name} rejects the key: {why}. Check the api_key of {self.provider.name!r}")
+            if status == _NOT_FOUND:
+                where = plain_address(self.provider.base_url)
+                return ModelRefused(f"{name} does not exist at {where}: {why}. Check the model's name and the base_url")
+            return ModelRefused(f"{name} rejects the request: {why}")
         if isinstance(error, APIConnectionError):
             where = plain_address(self.provider.base_url)
             # The library's own message only says that there was an error.
@@ -213,20 +223,6 @@ class Client:
             f"{name} returned an unreadable response ({type(error).__name__}: {why}). If this goes on, "
             f"check the base_url"
         )
-
-    def _status(self, error: APIStatusError, name: str) -> ModelError:
-        status, why = error.status_code, _quoted(error)
-        if status == _TOO_MANY and "insufficient_quota" in {error.code, error.type}:
-            return ModelRefused(f"{name} has no quota left: {why}. Check its plan and billing")
-        if status in _TRY_LATER or (status >= _SERVER_FAULT and status != _NOT_IMPLEMENTED):
-            what = "asks to slow down" if status == _TOO_MANY else "failed"
-            return ModelUnavailable(f"{name} {what}: {why}", retry_after=_retry_after(error.response.headers))
-        if status in {401, 403}:
-            return ModelRefused(f"{name} rejects the key: {why}. Check the api_key of {self.provider.name!r}")
-        if status == _NOT_FOUND:
-            where = plain_address(self.provider.base_url)
-            return ModelRefused(f"{name} does not exist at {where}: {why}. Check the model's name and the base_url")
-        return ModelRefused(f"{name} rejects the request: {why}")
 
 
 def _quoted(error: BaseException) -> str:

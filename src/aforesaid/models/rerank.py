@@ -57,7 +57,6 @@ class _RerankRequest:
         self._choice = choice
 
     async def call(self, ask: Ask[Pairs]) -> AsyncGenerator[DocumentScores, None]:
-        """Yield the scores of all documents."""
         try:
             opened = await self._client.open()
             reply: object = await opened.post("/rerank", body=self._body(ask.what), cast_to=object)
@@ -113,7 +112,6 @@ class Reranker:
             return (await only(self._service, ask)).scores
 
     def health(self) -> Component:
-        """Return the health of the server."""
         return component("reranker", {self._name: self._breaker.state()}, "none")
 
     async def close(self) -> None:

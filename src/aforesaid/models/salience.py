@@ -88,7 +88,6 @@ class Judgement(NamedTuple):
 
     @property
     def worth_remembering(self) -> bool:
-        """Whether the message is worth remembering."""
         return self.margin >= 0 or self.is_plain
 
     @property

@@ -202,7 +202,6 @@ class RoutedSpeech:
         return {name: breaker.state() for (does, name), breaker in self._breakers.items() if does == operation}
 
     async def close(self) -> None:
-        """Close all connections."""
         for client in self._clients.values():
             await client.close()
 

@@ -213,7 +213,6 @@ class OlderWords:
             self.add(each)
 
     def add(self, statement: StatementWords) -> None:
-        """Add a statement. Statements are numbered from 0 on."""
         for words, places in (
             (statement.terms, self._terms),
             (statement.names, self._names),

@@ -174,7 +174,6 @@ def counter_for(model: str | None = None) -> TokenCounter:
 
 
 def count_tokens(text: str, model: str | None = None) -> int:
-    """Return how many tokens a text has for a model."""
     return counter_for(model).count(text)
 
 

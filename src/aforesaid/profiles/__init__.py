@@ -187,7 +187,17 @@ def _checked(name: str, value: object, what: str) -> Any:  # noqa: ANN401 - as m
             raise InvalidInput(f"{what} must have a time zone for each space, not {quoted(value)}")
         return {checks.identifier(space, what): _zone(zone, what) for space, zone in value.items()}
     if name == "keep_days":
-        return _keep_days(value, what)
+        if not isinstance(value, Mapping):
+            raise InvalidInput(f"{what} must have a number of days for each category, not {quoted(value)}")
+        for category in value:
+            if category not in CATEGORIES:
+                raise InvalidInput(
+                    f"{what} has the unknown category {quoted(category)}" + _nearest(str(category), CATEGORIES)
+                )
+        return {
+            category: checks.at_most(checks.at_least(days, 1, what), _MOST_DAYS, what)
+            for category, days in value.items()
+        }
     if name == "time_zone":
         return _zone(value, what)
     if name == "persona":
@@ -195,19 +205,6 @@ def _checked(name: str, value: object, what: str) -> Any:  # noqa: ANN401 - as m
     if not isinstance(value, bool):
         raise InvalidInput(f"{what} must be true or false, not {quoted(value)}")
     return value
-
-
-def _keep_days(value: object, what: str) -> dict[str, int]:
-    if not isinstance(value, Mapping):
-        raise InvalidInput(f"{what} must have a number of days for each category, not {quoted(value)}")
-    for category in value:
-        if category not in CATEGORIES:
-            raise InvalidInput(
-                f"{what} has the unknown category {quoted(category)}" + _nearest(str(category), CATEGORIES)
-            )
-    return {
-        category: checks.at_most(checks.at_least(days, 1, what), _MOST_DAYS, what) for category, days in value.items()
-    }
 
 
 def _zone(value: object, what: str) -> str:

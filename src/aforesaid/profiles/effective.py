@@ -177,20 +177,18 @@ def check_setting(scope: Scope, key: str, value: SettingValue) -> SettingValue:
         raise InvalidInput(f"{key} is set for a whole space: memory.set({key!r}, …, space=…)", key)
     try:
         if setting is None:
-            return _own(key, value)
+            # Check a setting of the caller's. A name that is nearly one of ours is refused.
+            if close := get_close_matches(
+                checks.identifier(key, "the setting's name"), RUNTIME_SETTINGS, n=1, cutoff=0.85
+            ):
+                raise InvalidInput(f"there is no setting {quoted(key)}; did you mean {close[0]!r}?")
+            if key in _INTERNAL:
+                raise InvalidInput(f"{quoted(key)} is written by Aforesaid itself and cannot be set")
+            return None if value is None else checks.setting_value(value, key)
         return None if value is None else _checked(setting, value)
     except InvalidInput as error:
         error.field = key
         raise
-
-
-def _own(key: str, value: SettingValue) -> SettingValue:
-    """Check a setting of the caller's. A name that is nearly one of ours is refused."""
-    if close := get_close_matches(checks.identifier(key, "the setting's name"), RUNTIME_SETTINGS, n=1, cutoff=0.85):
-        raise InvalidInput(f"there is no setting {quoted(key)}; did you mean {close[0]!r}?")
-    if key in _INTERNAL:
-        raise InvalidInput(f"{quoted(key)} is written by Aforesaid itself and cannot be set")
-    return None if value is None else checks.setting_value(value, key)
 
 
 def _checked(setting: RuntimeSetting, value: object) -> SettingValue:
@@ -198,9 +196,16 @@ def _checked(setting: RuntimeSetting, value: object) -> SettingValue:
     if kind == "whole":
         return checks.at_most(checks.at_least(value, setting.least, key), setting.most, key)
     if kind == "share":
-        return _share(value, key)
+        number = checks.number(value, key)
+        if not 0 <= number <= 1:
+            raise InvalidInput(f"{key} must be between 0 and 1, not {quoted(value)}")
+        return number
     if kind == "zone":
-        return _zone(value, key)
+        try:
+            ZoneInfo(checks.storable(value, key))
+        except (ZoneInfoNotFoundError, ValueError, OSError):
+            raise InvalidInput(f"unknown time zone {quoted(value)}; use a name such as Europe/Berlin") from None
+        return str(value)
     if kind == "switch":
         if not isinstance(value, bool):
             raise InvalidInput(f"{key} is True or False, not {quoted(value)}")
@@ -210,21 +215,6 @@ def _checked(setting: RuntimeSetting, value: object) -> SettingValue:
             raise InvalidInput(f"{key} must be one of {', '.join(setting.choices)}, not {quoted(value)}")
         return str(value)
     return checks.storable(value, key)
-
-
-def _share(value: object, key: str) -> float:
-    number = checks.number(value, key)
-    if not 0 <= number <= 1:
-        raise InvalidInput(f"{key} must be between 0 and 1, not {quoted(value)}")
-    return number
-
-
-def _zone(value: object, key: str) -> str:
-    try:
-        ZoneInfo(checks.storable(value, key))
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise InvalidInput(f"unknown time zone {quoted(value)}; use a name such as Europe/Berlin") from None
-    return str(value)
 
 
 _log: Final = logging.getLogger("aforesaid.profiles")
@@ -260,7 +250,6 @@ class EffectiveSettings:
         return _above(everybody, one)
 
     async def of_space(self, space: str) -> dict[str, SettingValue]:
-        """Return the settings of a space."""
         return await self._one(space, EVERYBODY)
 
     async def profile(self, scope: Scope) -> Profile:

@@ -176,7 +176,13 @@ def _checked(key: str, value: object, what: str, start: Recipe | None) -> Any:  
             raise InvalidInput(f"{what} must be one of {', '.join(_CHOICES[key])}, not {quoted(value)}")
         return value
     if key == "tokens":
-        return _tokens(value, what, start)
+        if not isinstance(value, Mapping):
+            raise InvalidInput(f"{what} must have a number for each section, not {quoted(value)}")
+        named = _sections(list(value), what)
+        return {
+            **({} if start is None else start.tokens),
+            **{name: checks.at_most(checks.at_least(value[name], 0, what), MOST_TOKENS, what) for name in named},
+        }
     if key in _CHECKS:
         return _CHECKS[key](value, what)
     if not isinstance(value, bool):
@@ -220,16 +226,6 @@ def _sections(value: object, what: str) -> tuple[SectionName, ...]:
                 + (f"; did you mean {close[0]!r}?" if close else "")
             )
     return tuple(names)
-
-
-def _tokens(value: object, what: str, start: Recipe | None) -> dict[SectionName, int]:
-    if not isinstance(value, Mapping):
-        raise InvalidInput(f"{what} must have a number for each section, not {quoted(value)}")
-    named = _sections(list(value), what)
-    return {
-        **({} if start is None else start.tokens),
-        **{name: checks.at_most(checks.at_least(value[name], 0, what), MOST_TOKENS, what) for name in named},
-    }
 
 
 def _list(value: object, what: str) -> Sequence[Any]:

@@ -167,7 +167,6 @@ class Candidates:
 def candidates_of(
     question: Question, matches: TextMatches, rows: Rows, keyword: Numbers, dense: Numbers, background: Background
 ) -> Candidates:
-    """Make candidates of these rows."""
     columns = matches.columns
     before, after = neighbours(columns, rows)
     worth = sum(posting.rarity for posting in matches.postings) or 1.0
@@ -225,7 +224,6 @@ class QuestionVectors:
 
     @property
     def name(self) -> str | None:
-        """The name of the embedder, if there is one."""
         return None if self._embedder is None else self._embedder.name
 
     def expect(self, text: str) -> None:
@@ -373,7 +371,6 @@ class Begun:
     """Whether the embedder gave no vector, so that the search went by words alone."""
 
     def cancel(self) -> None:
-        """Cancel what is not finished."""
         self.matches.cancel()
         if self.vector is not None:
             self.vector.cancel()
@@ -407,7 +404,7 @@ class Gatherer:
 
         Embedding takes longer, so it starts first.
         """
-        place = _place(scope, within)
+        place = (scope.space, scope.user) if within == "user" else (scope.space, "", scope.thread)
         guess = _without_names(shortened(query), self._speakers.get(place))
         if guess is not None:
             self._questions.expect(guess)
@@ -519,7 +516,3 @@ def _without_names(query: str, speakers: Sequence[str] | None) -> str | None:
     if speakers is None:
         return None
     return without(query, frozenset(word for speaker in speakers for word in words_of(speaker)))
-
-
-def _place(scope: Scope, within: Within) -> tuple[str, ...]:
-    return (scope.space, scope.user) if within == "user" else (scope.space, "", scope.thread)

@@ -203,7 +203,6 @@ def _logits(scores: Numbers) -> Numbers:
 
 
 def _standard(scores: Numbers) -> Numbers:
-    """Return scores in standard deviations from their mean."""
     spread = scores.std()
     result: Numbers = (scores - scores.mean()) / spread if spread > 0 else scores * 0
     return result

@@ -269,7 +269,6 @@ def _least_score(request: SearchRequest, candidates: Candidates, notes: NoteEvid
 
 
 def _wanted(hits: Sequence[Hit], request: SearchRequest) -> list[Hit]:
-    """Leave out what the request does not want."""
     least = request.similarity
     return [
         hit

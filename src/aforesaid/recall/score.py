@@ -218,7 +218,6 @@ def evidence(scored: list[ScoredNote], background: Background) -> NoteEvidence:
 
 
 def note_hits(scored: list[ScoredNote], scale: ScoreScale) -> list[Hit]:
-    """Return scored notes as hits."""
     return [
         Hit(
             kind=each.note.key.kind,

@@ -54,22 +54,19 @@ def describe(app: FastAPI) -> None:
 
     def whole() -> dict[str, Any]:
         if not _description:
-            _description.update(_with_problems(plain()))
+            made = plain()
+            shapes = made.setdefault("components", {}).setdefault("schemas", {})
+            for model in (Problem, Wrong):
+                shapes[model.__name__] = model.model_json_schema(ref_template="#/components/schemas/{model}")
+                shapes[model.__name__].pop("$defs", None)
+            # The framework's own schema, which the problem schema replaces.
+            for unused in ("HTTPValidationError", "ValidationError"):
+                shapes.pop(unused, None)
+            _description.update(made)
         app.openapi_schema = _description
         return _description
 
     app.openapi = whole  # type: ignore[method-assign] # as the framework documents it
-
-
-def _with_problems(made: dict[str, Any]) -> dict[str, Any]:
-    shapes = made.setdefault("components", {}).setdefault("schemas", {})
-    for model in (Problem, Wrong):
-        shapes[model.__name__] = model.model_json_schema(ref_template="#/components/schemas/{model}")
-        shapes[model.__name__].pop("$defs", None)
-    # The framework's own schema, which the problem schema replaces.
-    for unused in ("HTTPValidationError", "ValidationError"):
-        shapes.pop(unused, None)
-    return made
 
 
 class RequestSpans:
@@ -122,7 +119,9 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     agents = app.state.agents
     here: AppState = app.state.served
     here.memory.components["upstream"] = here.upstream.health
-    _prepare_routes(app)
+    # Have FastAPI work out the routes, which it does when a route is first asked for; a person would wait for it.
+    for route in app.router.routes:
+        route.matches({"type": "http", "method": "GET", "path": "/", "root_path": "", "headers": []})
     # The embedder and the token counter take seconds to load. A stopping server does not wait for them.
     async with (
         beside(_warm_up(here.memory), "warm-up"),
@@ -140,12 +139,6 @@ async def _warm_up(memory: Memory) -> None:
             await memory.health()
     except Exception as error:  # an embedder of the operator's own may raise anything
         _log.warning("the first context failed: %s", error)
-
-
-def _prepare_routes(app: FastAPI) -> None:
-    """Have FastAPI work out the routes, which it does when a route is first asked for; a person would wait for it."""
-    for route in app.router.routes:
-        route.matches({"type": "http", "method": "GET", "path": "/", "root_path": "", "headers": []})
 
 
 def _serve_agents(app: FastAPI, memory: Memory, serving: Serving) -> None:

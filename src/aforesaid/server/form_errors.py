@@ -52,7 +52,6 @@ class UnknownFields:
     """Says which fields there are, for fields of one request that are unknown."""
 
     def __init__(self, request: Request) -> None:
-        """Look up the operation that a request calls."""
         description = request.app.openapi()
         operation = _description_of(request) or {}
         content = operation.get("requestBody", {}).get("content", {})
@@ -194,7 +193,16 @@ class _Form(HTMLParser):
                 if "open" not in dict(given)
             ]
         elif self._inside:
-            self._fill(tag, attrs, values.get("name") or "", start, end)
+            name = values.get("name") or ""
+            if tag == "option":
+                self._option, self._option_text = (start, end, attrs), ""
+            elif tag == "input":
+                self._input(attrs, name, start, end)
+            elif tag in {"textarea", "select"}:
+                if name in self._wrong:
+                    self.edits.append(_Edit(start, end, _tag(tag, _marked(attrs, name))))
+                self._textarea = (name, end) if tag == "textarea" else self._textarea
+                self._select = name if tag == "select" else self._select
 
     def _is_wanted(self, values: Mapping[str, str | None]) -> bool:
         action = urlsplit(values.get("action") or "").path
@@ -207,17 +215,6 @@ class _Form(HTMLParser):
             [*(each for each in parse_qsl(address.query) if each[0] not in self._action), *self._action.items()]
         )
         return [each if each[0] != "action" else ("action", address._replace(query=query).geturl()) for each in attrs]
-
-    def _fill(self, tag: str, attrs: Attributes, name: str, start: int, end: int) -> None:
-        if tag == "option":
-            self._option, self._option_text = (start, end, attrs), ""
-        elif tag == "input":
-            self._input(attrs, name, start, end)
-        elif tag in {"textarea", "select"}:
-            if name in self._wrong:
-                self.edits.append(_Edit(start, end, _tag(tag, _marked(attrs, name))))
-            self._textarea = (name, end) if tag == "textarea" else self._textarea
-            self._select = name if tag == "select" else self._select
 
     def _input(self, attrs: Attributes, name: str, start: int, end: int) -> None:
         kind = (dict(attrs).get("type") or "text").lower()

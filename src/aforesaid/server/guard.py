@@ -131,7 +131,6 @@ class SecurityHeaders:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer with the headers."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -171,7 +170,6 @@ def cors(origins: Sequence[str]) -> dict[str, Any]:
 
 
 def may_call(path: str, origin: str, origins: Sequence[str]) -> bool:
-    """Return whether a page of this origin may call this path."""
     return path.startswith(_BELOW) and (ANY_ORIGIN in origins or origin.lower() in origins)
 
 
@@ -197,7 +195,8 @@ class Hosts:
             return
         headers = Headers(scope=scope)
         host = headers.get("host", "").lower()
-        if _name(host) not in self._names:
+        name, colon, port = host.rpartition(":")
+        if (name if colon and port.isdecimal() else host) not in self._names:
             answer = protocol_problem(
                 scope,
                 421,
@@ -215,12 +214,6 @@ class Hosts:
             words = "Requests from pages of other sites are refused."
             answer = protocol_problem(scope, 403, "wrong-origin", words)
         await answer(scope, receive, send)
-
-
-def _name(host: str) -> str:
-    """Return a host without its port."""
-    name, colon, port = host.rpartition(":")
-    return name if colon and port.isdecimal() else host
 
 
 def _own_page(headers: Headers, host: str) -> bool:

@@ -150,7 +150,6 @@ def problem(
     wrong: Sequence[Wrong] = (),
     headers: Mapping[str, str] | None = None,
 ) -> Response:
-    """Return a problem response."""
     body = Problem(
         type=_NAMESPACE + kind, title=HTTPStatus(status).phrase, status=status, detail=detail, errors=list(wrong)
     )
@@ -208,21 +207,6 @@ async def _refused(
     return _answer(request, status, kind, detail, wrong=wrong, headers=headers)
 
 
-async def _problem_of(request: Request, error: errors.AforesaidError) -> Response:
-    """Return the problem response of an Aforesaid error."""
-    status, kind = next((status, kind) for cls, status, kind in _STATUS if isinstance(error, cls))
-    headers = {}
-    if isinstance(error, errors.ModelUnavailable) and error.retry_after is not None:
-        headers["Retry-After"] = str(math.ceil(error.retry_after))
-    # Half of a surrogate pair in what was sent cannot be sent back.
-    said = translate_error(redact(str(error)).encode(errors="backslashreplace").decode())
-    wrong = []
-    if isinstance(error, errors.InvalidInput) and error.field is not None:
-        where = field_of_request(request, error.field)
-        wrong = [] if where is None else [Wrong(where=where, what=said)]
-    return await _refused(request, status, kind, said, wrong=wrong, headers=headers)
-
-
 def refusal(request: Request, error: HTTPException) -> Response:
     """Answer with what an HTTP error says; show a browser that is not signed in where to do so."""
     if error.status_code == HTTPStatus.UNAUTHORIZED and _is_browsing(request):
@@ -263,7 +247,17 @@ def install(app: FastAPI) -> None:
 
     async def ours(request: Request, error: Exception) -> Response:
         assert isinstance(error, errors.AforesaidError)  # noqa: S101 - registered for these alone
-        return await _problem_of(request, error)
+        status, kind = next((status, kind) for cls, status, kind in _STATUS if isinstance(error, cls))
+        headers = {}
+        if isinstance(error, errors.ModelUnavailable) and error.retry_after is not None:
+            headers["Retry-After"] = str(math.ceil(error.retry_after))
+        # Half of a surrogate pair in what was sent cannot be sent back.
+        said = translate_error(redact(str(error)).encode(errors="backslashreplace").decode())
+        wrong = []
+        if isinstance(error, errors.InvalidInput) and error.field is not None:
+            where = field_of_request(request, error.field)
+            wrong = [] if where is None else [Wrong(where=where, what=said)]
+        return await _refused(request, status, kind, said, wrong=wrong, headers=headers)
 
     async def unfit(request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)  # noqa: S101

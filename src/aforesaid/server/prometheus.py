@@ -36,7 +36,6 @@ class _Now(Collector):
         self._counts = counts
 
     def collect(self) -> Iterator[Metric]:
-        """Yield all metrics."""
         for name in _TOTALS:
             value = getattr(self._stats, name)
             yield GaugeMetricFamily(f"aforesaid_store_{name}", f"The store's {name}.", value)
@@ -126,7 +125,6 @@ class HttpMetrics:
         )
 
     def seen(self, method: str, route: str, status: int, seconds: float) -> None:
-        """Count a request."""
         self._requests.labels(method, route, str(status)).inc()
         self._seconds.labels(method, route).observe(seconds)
 

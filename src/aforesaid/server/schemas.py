@@ -211,7 +211,6 @@ class ReceiptShape(BaseModel):
 
     @classmethod
     def of(cls, receipt: Receipt) -> Self:
-        """Show a receipt."""
         return cls(
             message=MessageShape.model_validate(receipt.message),
             durable=receipt.durable,
@@ -387,7 +386,6 @@ class ContextShape(BaseModel):
 
     @classmethod
     def of(cls, context: Context) -> Self:
-        """Show a context."""
         return cls(
             messages=[ChatMessageShape.model_validate(message) for message in context.messages],
             text=context.text,

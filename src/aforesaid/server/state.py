@@ -75,12 +75,16 @@ class PendingImports:
     """The uploads of a server, by token. They are gone when the server stops."""
 
     def __init__(self) -> None:
-        """Start with none."""
         self._known: dict[str, PendingImport] = {}
 
     def begin(self, name: str, *, actor: str, format_name: str, user: str | None, space: str) -> PendingImport:
         """Return a place for an upload, in a folder of its own."""
-        self._drop_old()
+        waiting = [each for each in self._known.values() if not each.running or each.finished]
+        for each in waiting[: max(len(waiting) - _MOST + 1, 0)]:
+            self.drop(each)
+        for each in waiting:
+            if each.began + _SECONDS < monotonic():
+                self.drop(each)
         folder = Path(tempfile.mkdtemp(prefix="aforesaid-import-"))
         made = PendingImport(secrets.token_urlsafe(16), folder, folder / name, actor, format_name, user, space)
         self._known[made.token] = made
@@ -102,14 +106,6 @@ class PendingImports:
         """Delete the files of all uploads."""
         for each in list(self._known.values()):
             self.drop(each)
-
-    def _drop_old(self) -> None:
-        waiting = [each for each in self._known.values() if not each.running or each.finished]
-        for each in waiting[: max(len(waiting) - _MOST + 1, 0)]:
-            self.drop(each)
-        for each in waiting:
-            if each.began + _SECONDS < monotonic():
-                self.drop(each)
 
 
 _log: Final = logging.getLogger("aforesaid.server")
@@ -144,7 +140,6 @@ class Subscription:
         return True
 
     def wake(self, *, certain: bool = True) -> None:
-        """Wake the stream."""
         self.certain |= certain
         self._news.set()
 
@@ -155,7 +150,6 @@ class Subscription:
         return any(space == self.space and self.user in (None, user) for space, user in owners)
 
     def end(self) -> None:
-        """End the stream."""
         self.ended = True
         self._news.set()
 
@@ -193,7 +187,12 @@ class ChangeFeed:
         finally:
             self._streams.discard(stream)
             if not self._streams:
-                self._rest()
+                for stop in self._stop_listening:
+                    stop()
+                self._stop_listening = []
+                if self._looking is not None:
+                    self._looking.cancel()
+                    self._looking = None
 
     def check_credentials(self) -> None:
         """End the streams whose key was revoked or has expired, or whose browser was signed out."""
@@ -202,7 +201,6 @@ class ChangeFeed:
                 stream.end()
 
     def close(self) -> None:
-        """End all streams."""
         for stream in tuple(self._streams):
             stream.end()
 
@@ -236,14 +234,6 @@ class ChangeFeed:
             # Health reports it; streams continue once the store works again.
             _log.debug("changes of other processes cannot be followed: %s", error)
             return f"failing: {error}"
-
-    def _rest(self) -> None:
-        for stop in self._stop_listening:
-            stop()
-        self._stop_listening = []
-        if self._looking is not None:
-            self._looking.cancel()
-            self._looking = None
 
 
 _FAILURES: Final = 20
@@ -316,15 +306,12 @@ class AppState:
         key = self.keys.find(token)
         if key is None:
             return None
-        self._mark_used(key.id)
-        spelled = self.memory.known_ids.spelled
-        return replace(key.credential, space=spelled(key.space), user=spelled(key.user))
-
-    def _mark_used(self, key_id: str) -> None:
-        self.key_use.mark(key_id)
+        self.key_use.mark(key.id)
         if self.key_use.is_due and not self._writing_use:
             self._writing_use = True
             self.finish(self._write_use())
+        spelled = self.memory.known_ids.spelled
+        return replace(key.credential, space=spelled(key.space), user=spelled(key.user))
 
     async def _write_use(self) -> None:
         try:

@@ -34,7 +34,12 @@ def find_file(path: str | os.PathLike[str] | None, env: Mapping[str, str]) -> Pa
         return _named(checks.file_path(chosen, VARIABLE), f" ({VARIABLE})")
     here = Path.cwd() / FILE
     if here.is_file():
-        return _trusted(here)
+        # Reject a file of another user in the current folder: it could send messages to that user's server.
+        if not hasattr(os, "geteuid") or os.geteuid() == 0:
+            return here
+        if here.stat().st_uid not in (0, os.geteuid()):
+            raise InvalidInput(f"{here} belongs to another user; if you trust it, set {VARIABLE}={here}")
+        return here
     usual = usual_place(env)
     return usual if usual.is_file() else None
 
@@ -55,15 +60,6 @@ def _named(path: Path, by: str) -> Path:
     if not path.is_file():
         raise InvalidInput(f"there is no configuration file at {path}{by}")
     return path
-
-
-def _trusted(here: Path) -> Path:
-    """Reject a file of another user in the current folder: it could send messages to that user's server."""
-    if not hasattr(os, "geteuid") or os.geteuid() == 0:
-        return here
-    if here.stat().st_uid not in (0, os.geteuid()):
-        raise InvalidInput(f"{here} belongs to another user; if you trust it, set {VARIABLE}={here}")
-    return here
 
 
 Key: TypeAlias = tuple[str, ...]
@@ -108,7 +104,6 @@ TREE: Final[Table] = {
 
 
 def dotted(key: Key) -> str:
-    """Return a key in dotted notation."""
     return ".".join(key)
 
 
@@ -129,7 +124,6 @@ def entry(key: Key, where: str) -> ValueType | Table | Each:
 
 
 def is_key(*path: str) -> bool:
-    """Return whether a key exists."""
     node: object = TREE
     for name in path:
         if not isinstance(node, Mapping) or name not in node:
@@ -239,7 +233,10 @@ def from_environment(env: Mapping[str, str], providers: Mapping[str, str]) -> tu
         if variable == MODEL:
             key: Key = ("models", "default")
         else:
-            key = _key_of(variable, providers)
+            parts = variable.removeprefix(PREFIX).lower().split("__")
+            if len(parts) > 1 and parts[0] == "providers":
+                parts[1] = providers.get(parts[1], parts[1])
+            key = tuple(parts)
             if len(key) == 1 and key[0] not in TREE:
                 # Other programs may set such names: Kubernetes sets AFORESAID_PORT for a service named aforesaid.
                 if close := get_close_matches(key[0], _short_names(), n=1, cutoff=_ALIKE):
@@ -286,13 +283,6 @@ def _read(key: Key, value: object, where: str, *, parse: bool = False) -> object
         raise InvalidInput(f"{what} must be {kind.allowed}{found}") from None
 
 
-def _key_of(variable: str, providers: Mapping[str, str]) -> Key:
-    parts = variable.removeprefix(PREFIX).lower().split("__")
-    if len(parts) > 1 and parts[0] == "providers":
-        parts[1] = providers.get(parts[1], parts[1])
-    return tuple(parts)
-
-
 def _short_names() -> list[str]:
     """Return the names of top-level keys that may follow the prefix."""
     names = [variable.removeprefix(PREFIX).lower() for variable in (MODEL, *_ALSO)]
@@ -334,5 +324,4 @@ class LayeredValues:
         return {key[1] for key in self.layer if key[0] == "providers"}
 
     def any_key_of(self, provider: str) -> Key:
-        """Return any configured key of a provider."""
         return next(key for key in self.layer if key[:2] == ("providers", provider))

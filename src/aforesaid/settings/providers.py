@@ -201,13 +201,23 @@ def _key(sources: LayeredValues, name: str) -> Secret | None:
         raise InvalidInput(f"{origin}: providers.{name} has {' and '.join(strongest)}; keep one of them")
     given = ways[strongest[0]]
     if strongest[0] == "api_key_env":
-        return _key_of_variable(sources, name, given)
+        sources.origins[f"providers.{name}.api_key"] = f"{given.value}, named by {given.origin}"
+        text = sources.env.get(given.value, "").strip()
+        key = as_key(text)
+        if key is None:
+            wrong = "does not hold a key" if text else "is not set"
+            sources.warnings.append(f"{given.origin}: providers.{name}.api_key_env names {given.value}, which {wrong}")
+        return key
     if strongest[0] == "api_key_file":
-        return _key_of_file(sources, name, given)
-    return _key_itself(sources, name, given)
-
-
-def _key_itself(sources: LayeredValues, name: str, given: GivenValue) -> Secret | None:
+        base = sources.file.parent if sources.file is not None and given.rank == FILE_RANK else Path()
+        path = (base / Path(given.value).expanduser()).absolute()
+        sources.origins[f"providers.{name}.api_key"] = f"{path}, named by {given.origin}"
+        key, wrong = read_key(path)
+        if wrong:
+            sources.warnings.append(f"{given.origin}: providers.{name}.api_key_file names {path}: {wrong}")
+        else:
+            warn_when_open(sources, path)
+        return key
     if given.rank == KNOWN_PROVIDER_RANK and not _lend(sources, name, given.origin):
         return None
     if given.rank == FILE_RANK and sources.file is not None:
@@ -232,28 +242,6 @@ def _lend(sources: LayeredValues, name: str, variable: str) -> bool:
         f'api_key_env = "{variable}" to [providers.{name}] in {address.origin}'
     )
     return False
-
-
-def _key_of_variable(sources: LayeredValues, name: str, given: GivenValue) -> Secret | None:
-    sources.origins[f"providers.{name}.api_key"] = f"{given.value}, named by {given.origin}"
-    text = sources.env.get(given.value, "").strip()
-    key = as_key(text)
-    if key is None:
-        wrong = "does not hold a key" if text else "is not set"
-        sources.warnings.append(f"{given.origin}: providers.{name}.api_key_env names {given.value}, which {wrong}")
-    return key
-
-
-def _key_of_file(sources: LayeredValues, name: str, given: GivenValue) -> Secret | None:
-    base = sources.file.parent if sources.file is not None and given.rank == FILE_RANK else Path()
-    path = (base / Path(given.value).expanduser()).absolute()
-    sources.origins[f"providers.{name}.api_key"] = f"{path}, named by {given.origin}"
-    key, wrong = read_key(path)
-    if wrong:
-        sources.warnings.append(f"{given.origin}: providers.{name}.api_key_file names {path}: {wrong}")
-    else:
-        warn_when_open(sources, path)
-    return key
 
 
 def warn_when_open(sources: LayeredValues, path: Path) -> None:
@@ -284,7 +272,6 @@ _WITHOUT_A_MODEL: Final = Chain((), without=True)
 
 
 def read_routes(sources: LayeredValues) -> dict[Operation, Route]:
-    """Return the route of each operation."""
     return {operation: _route(sources, operation) for operation in OPERATIONS}
 
 

@@ -63,7 +63,6 @@ def secret() -> ValueType:
 
 
 def password() -> ValueType:
-    """Return the type of passwords."""
     return ValueType("a text", lambda value: Secret(_text(value)), secret=True)
 
 
@@ -87,7 +86,6 @@ def whole(least: int, most: int, *, unset: bool = False) -> ValueType:
 
 
 def number(least: float, most: float, *, unset: bool = False) -> ValueType:
-    """Return the type of numbers in a range."""
     words = f"a number from {least:g} to {most:g}{_or_unset(unset)}"
 
     def read(value: object) -> object:
@@ -103,13 +101,10 @@ def number(least: float, most: float, *, unset: bool = False) -> ValueType:
 
 
 def boolean() -> ValueType:
-    """Return the type of booleans."""
     return ValueType("true or false", _boolean, _parse_boolean)
 
 
 def one_of(*words: str) -> ValueType:
-    """Return the type of one of a few words."""
-
     def read(value: object) -> object:
         if value not in words:
             raise ValueError(value)
@@ -523,7 +518,6 @@ class Retention:
 
     @property
     def anything(self) -> bool:
-        """Whether there is any rule."""
         return self != Retention()
 
 

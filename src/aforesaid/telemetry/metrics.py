@@ -256,14 +256,12 @@ class Metrics:
                 counts.failures[failure] = counts.failures.get(failure, 0) + 1
 
     def cache_hit(self, operation: str, model: str = OWN, count: int = 1) -> None:
-        """Count cache hits."""
         if not is_measured():
             return
         with self._lock:
             self._of(operation, model).cache_hits += count
 
     def snapshot(self) -> dict[Key, OperationMetrics]:
-        """Return a snapshot of all counters."""
         with self._lock:
             return {
                 Key(*key): OperationMetrics(

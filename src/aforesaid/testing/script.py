@@ -99,13 +99,9 @@ class Play:
             return said
         if self.used:
             raise ScriptEnded(f"the script has ended after {self.used} replies")
-        return _unscripted(request)
-
-
-def _unscripted(request: Request) -> Said:
-    if request.schema is None:
-        return f"You said: {request.asked}"
-    return json.dumps(example(request.schema))
+        if request.schema is None:
+            return f"You said: {request.asked}"
+        return json.dumps(example(request.schema))
 
 
 _PLAIN: Final[Mapping[str, Any]] = {"string": "text", "integer": 1, "number": 1.0, "boolean": True, "null": None}

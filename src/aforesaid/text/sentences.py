@@ -261,7 +261,7 @@ def topic_words(question: str) -> str:
     dates = plain_calendar_words() | calendar_words(language)
     dull = stop_words(language) | vocabulary(language).dull | dates | _words().fillers
     words = words_of(_EAST_ASIAN_DATE.sub(" ", _words().pattern.sub(" ", _folded_words(question))))
-    telling = [word for word in words if word not in dull and not _is_year(word)]
+    telling = [word for word in words if word not in dull and not (len(word) == _YEAR_DIGITS and word.isdecimal())]
     return " ".join([word for word in telling if word not in _words().undertakings] or telling)
 
 
@@ -282,10 +282,6 @@ def _words() -> _Words:
 
 def _folded_words(question: str) -> str:
     return fold(question[:_MOST_CHARACTERS]).replace("’", "'")
-
-
-def _is_year(word: str) -> bool:
-    return len(word) == _YEAR_DIGITS and word.isdecimal()
 
 
 GAP: Final = "…"

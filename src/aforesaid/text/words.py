@@ -145,7 +145,6 @@ def word_key(text: str) -> str:
 
 
 def word_set(text: str) -> frozenset[str]:
-    """Return the words of a list."""
     return frozenset(text.split())
 
 

@@ -24,7 +24,7 @@ from aforesaid.telemetry import Metrics
 from aforesaid.upkeep.upkeep import Done, GiveWay, at_once, metered
 
 if TYPE_CHECKING:
-    from aforesaid.digest import Digest, Step
+    from aforesaid.digest import Digest
     from aforesaid.profiles import Policy
     from aforesaid.store import Progress, Store
 
@@ -104,7 +104,6 @@ class Digesting:
         return [entry.subject for entry in await digest.due(limit)]
 
     async def work_off_one(self, subject: Subject) -> Done:
-        """Do all pending work on one subject."""
         drain = _Drain(self._store, await self._loaded(), None, self._give_way)
         await drain.work_off(deque([subject]))
         if drain.made:
@@ -112,14 +111,12 @@ class Digesting:
         return Done(drain.made, drain.error)
 
     def notice(self, scope: Scope) -> str | None:
-        """Return a notice for a user whose summaries fail."""
         error = self._failing.get((scope.space, scope.user)) or self._failing.get((scope.space, ""))
         if error is None:
             return None
         return f"a summary could not be made and is tried again later; nothing is lost: {error}"
 
     async def health(self) -> Component:
-        """Return the backlog and the failures."""
         if self._policy == "none":
             return Component("summaries", "active", None, (), (("policy", "none"),))
         try:
@@ -235,10 +232,25 @@ class _Drain:
             try:
                 step = await self._digest.step(entry)
             except ModelError as error:
-                await self._note_failure(subject, entry.last_seq, entry.failures, error)
+                # Record a failure and schedule a retry with exponential backoff.
+                _log.warning("a summary of %s could not be made and is retried later: %s", _shown(subject), error)
+                # Before the first await, because other tasks are about to call the same model.
+                # A spending limit of a user is not a failure of the model.
+                self._in_a_row += not isinstance(error, SpendingLimit)
+                pause = min(_FIRST_PAUSE << min(entry.failures, 16), _LONGEST_PAUSE)
+                if isinstance(error, ModelUnavailable) and error.retry_after is not None:
+                    pause = max(pause, round(error.retry_after * 1_000_000))
+                due_at = self._digest.clock() + pause
+                await self._store.apply([FinishEntry(subject, entry.last_seq, due_at, error=str(error))])
+                self._left_alone.add(subject)
+                self.error = str(error)
                 continue
             self._in_a_row = 0
-            self._note(step)
+            self.made += len(step.made)
+            self._messages += step.messages
+            if self._progress is not None and step.made:
+                self._total = max(self._total, self._messages)
+                self._progress("summarising", self._messages, self._total)
             if step.made or await self._still_due(subject):
                 queue.append(subject)
 
@@ -252,27 +264,6 @@ class _Drain:
             self._left_alone.add(subject)
             return False
         return True
-
-    async def _note_failure(self, subject: Subject, last_seq: int, failures: int, error: ModelError) -> None:
-        """Record a failure and schedule a retry with exponential backoff."""
-        _log.warning("a summary of %s could not be made and is retried later: %s", _shown(subject), error)
-        # Before the first await, because other tasks are about to call the same model.
-        # A spending limit of a user is not a failure of the model.
-        self._in_a_row += not isinstance(error, SpendingLimit)
-        pause = min(_FIRST_PAUSE << min(failures, 16), _LONGEST_PAUSE)
-        if isinstance(error, ModelUnavailable) and error.retry_after is not None:
-            pause = max(pause, round(error.retry_after * 1_000_000))
-        due_at = self._digest.clock() + pause
-        await self._store.apply([FinishEntry(subject, last_seq, due_at, error=str(error))])
-        self._left_alone.add(subject)
-        self.error = str(error)
-
-    def _note(self, step: Step) -> None:
-        self.made += len(step.made)
-        self._messages += step.messages
-        if self._progress is not None and step.made:
-            self._total = max(self._total, self._messages)
-            self._progress("summarising", self._messages, self._total)
 
     async def _redo(self) -> None:
         from aforesaid.digest.redoing import redo, to_redo  # noqa: PLC0415 - loaded with the digest

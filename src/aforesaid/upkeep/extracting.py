@@ -141,12 +141,6 @@ class Extracting:
                 self._last_update = moment(now())
             return Done(done)
 
-    async def _extractor(self) -> Extractor:
-        if self._made is None:
-            # In a thread, because loading the rules takes a moment.
-            self._made = await asyncio.to_thread(self._make)
-        return self._made
-
     async def _waiting(self) -> AsyncIterator[Unextracted]:
         last: Scope | None = None
         while page := await self._store.read(questions.UnextractedUsers(_USERS, last)):
@@ -157,8 +151,11 @@ class Extracting:
     async def _look_through(self, user: Unextracted, progress: Progress | None, *, complete: bool) -> int:
         """Extract from one user's messages in batches. Return the number of memories."""
         scope, after, learned = user.scope, user.after, 0
-        extractor = await self._extractor()
-        if not await self._wanted(scope):
+        if self._made is None:
+            # In a thread, because loading the rules takes a moment.
+            self._made = await asyncio.to_thread(self._make)
+        extractor = self._made
+        if not wants_memory(await settings_of(self._store, scope)):
             # Messages written while memory is off are not processed later either.
             with suppress(NotFound, SourcesChanged):
                 await self._store.apply([MarkExtracted(scope, user.after, user.last)])
@@ -189,9 +186,6 @@ class Extracting:
         except StoreError as error:
             return f"unknown: {error}"
         return counted(waiting, "user") if waiting < _MOST_COUNTED else f"{_MOST_COUNTED:,} users or more"
-
-    async def _wanted(self, scope: Scope) -> bool:
-        return wants_memory(await settings_of(self._store, scope))
 
     async def _expire(self) -> None:
         """Mark expired memories. Reads leave them out even before."""
@@ -309,7 +303,15 @@ class Embedding:
 
     async def _embed_messages(self, embedder: Embedder, due: Sequence[Unembedded]) -> None:
         """Store the vectors of messages, and their token vectors too if all messages before them have theirs."""
-        changes = [AddVectors(embedder.name, await self._vectors(embedder, due), due[-1].seq)]
+        import numpy as np  # noqa: PLC0415 - loaded with the first vector
+
+        texts = _new_texts(due)
+        self._metrics.cache_hit("embed", embedder.name, len(due) - len(texts))
+        made = await embedder.embed([text[:MOST_CHARACTERS] for text in texts]) if texts else ()
+        if len(made) != len(texts):
+            raise ModelError(f"{embedder.name} returned {len(made)} vectors for {len(texts)} texts")
+        values = {text: row.astype(np.float16).tobytes() for text, row in zip(texts, made, strict=True)}
+        changes = [AddVectors(embedder.name, _rows(due, values), due[-1].seq)]
         if isinstance(embedder, TokenEmbedder) and embedder.token_name is not None:
             without = await self._store.read(questions.UnembeddedMessages(embedder.token_name, _BATCH))
             if [(each.space, each.seq) for each in without] == [(each.space, each.seq) for each in due]:
@@ -341,17 +343,6 @@ class Embedding:
             )
         except StoreError:
             return None
-
-    async def _vectors(self, embedder: Embedder, due: Sequence[Unembedded]) -> tuple[VectorRow, ...]:
-        import numpy as np  # noqa: PLC0415 - loaded with the first vector
-
-        texts = _new_texts(due)
-        self._metrics.cache_hit("embed", embedder.name, len(due) - len(texts))
-        made = await embedder.embed([text[:MOST_CHARACTERS] for text in texts]) if texts else ()
-        if len(made) != len(texts):
-            raise ModelError(f"{embedder.name} returned {len(made)} vectors for {len(texts)} texts")
-        values = {text: row.astype(np.float16).tobytes() for text, row in zip(texts, made, strict=True)}
-        return _rows(due, values)
 
 
 async def _token_rows(embedder: TokenEmbedder, due: Sequence[Unembedded]) -> tuple[VectorRow, ...]:

@@ -107,7 +107,6 @@ class Upkeep:
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        """The parts of the work."""
         return self._parts
 
     def nudge(self, within_seconds: float = 0.0) -> None:
@@ -133,11 +132,9 @@ class Upkeep:
         )
 
     def notices(self, scope: Scope) -> tuple[str, ...]:
-        """Return notices for a user."""
         return tuple([notice for part in self._parts if (notice := part.notice(scope)) is not None])
 
     async def health(self) -> tuple[Component, ...]:
-        """Return the health of each part."""
         return tuple([await part.health() for part in self._parts])
 
     async def close(self) -> None:

@@ -191,7 +191,6 @@ class Alarm:
 
 
 def waiting(components: Iterable[Component], limits: Alerts) -> Iterable[Measurement]:
-    """Measure the backlogs."""
     for component in components:
         if component.waiting is not None:
             text = f"{component.name} is {counted(component.waiting, 'message')} behind"
@@ -274,7 +273,6 @@ async def grown(store: Store, storage: Storage, at: int) -> Storage:
 
 
 def oldest(marks: Mapping[str, str], today: date) -> Size | None:
-    """Return the oldest recorded size."""
     sizes = [json.loads(value) for name, value in marks.items() if name.startswith(_NAME) and _recent(name, today)]
     found = [Size(moment(size["at"]), size["bytes"], size["messages"]) for size in sizes]
     return min(found, default=None)
@@ -309,7 +307,6 @@ class Watch:
         clock: Callable[[], float] = time.monotonic,
         loops: BackgroundLoops | None = None,
     ) -> None:
-        """Watch the components that `parts` returns. `clock` returns seconds."""
         self._store = store
         self._parts = parts
         self._metrics = metrics
@@ -329,7 +326,6 @@ class Watch:
         metrics.slow_seconds = limits.slow_seconds
 
     def start(self) -> None:
-        """Start checking at intervals."""
         self._loop.start(self._limits.interval_seconds)
 
     async def look(self) -> Health:
@@ -341,7 +337,9 @@ class Watch:
         recent, seconds = self._recent()
         storage, device = await self._storage(components)
         if storage is not None:
-            components = tuple(_counted(part, storage) for part in components)
+            components = tuple(
+                (replace(part, message_count=storage.messages) if part.name == "store" else part) for part in components
+            )
         measurements = [
             *self._alarm.failures(components, self._clock()),
             *waiting(components, self._limits),
@@ -358,7 +356,6 @@ class Watch:
         )
 
     async def close(self) -> None:
-        """Stop checking."""
         await self._loop.stop()
 
     async def _work(self) -> float:
@@ -366,16 +363,13 @@ class Watch:
         for operation in health.operations:
             _performance.info("%s", _line(operation))
         if health.storage is not None:
-            await self._note_size(health.storage)
+            try:
+                await note_size(self._store, health.storage, now())
+            except AforesaidError as error:
+                # A failing store raises its own alert; a missing day only makes growth less exact.
+                _log.debug("the size of the store could not be recorded: %s", error)
         await self._drop_acknowledgements()
         return self._limits.interval_seconds
-
-    async def _note_size(self, storage: Storage) -> None:
-        try:
-            await note_size(self._store, storage, now())
-        except AforesaidError as error:
-            # A failing store raises its own alert; a missing day only makes growth less exact.
-            _log.debug("the size of the store could not be recorded: %s", error)
 
     async def _restore_alerts(self, at: datetime) -> None:
         """Go on with the alerts that somebody has acknowledged, so that a restart does not raise them anew."""
@@ -456,10 +450,6 @@ def _loop_line(status: LoopStatus) -> str:
     return f"{line}; {failed}"
 
 
-def _counted(part: Component, storage: Storage) -> Component:
-    return replace(part, message_count=storage.messages) if part.name == "store" else part
-
-
 def _usage(path: Path) -> tuple[int, int] | None:
     """Return the free bytes and the size of a file's device; None for a store that is no local file."""
     try:
@@ -511,7 +501,7 @@ async def account(store: Store, profile: Profile, scope: Scope) -> Health:
         parts = [Component(name, "failing", None, (issue,), (), None, health_check=at) for name in names]
         return Health("failing", tuple(parts), checked_at=at)
     if keeping.status == "failing":
-        parts = [_with_store(part, keeping) for part in parts]
+        parts = [replace(part, status="failing", issues=(*part.issues, *keeping.issues)) for part in parts]
     failing = any(part.status == "failing" for part in parts)
     empty = all(part.status == "initializing" for part in parts)
     return Health("failing" if failing else "initializing" if empty else "active", tuple(parts), checked_at=at)
@@ -541,7 +531,9 @@ async def _others(store: Store, profile: Profile, scope: Scope, at: datetime) ->
     newest = await store.read(questions.Messages(scope, limit=1))
     summaries = await store.read(questions.Summaries(scope))
     memories = await store.read(questions.Memories(scope))
-    issues = await _failures(store, scope, profile)
+    subject = subject_of_user(profile.summaries, scope.space, scope.user, scope.thread)
+    planned = None if subject is None else await store.read(questions.PlannedEntry(subject))
+    issues = () if planned is None or planned.error is None else (planned.error,)
     made = max((summary.created_at for summary in summaries), default=None)
     covered = max((summary.covered for summary in summaries), default=0)
     learned = max((memory.created_at for memory in memories), default=None)
@@ -595,15 +587,5 @@ async def _history_context(store: Store, scope: Scope, at: datetime) -> Componen
     )
 
 
-async def _failures(store: Store, scope: Scope, profile: Profile) -> tuple[str, ...]:
-    subject = subject_of_user(profile.summaries, scope.space, scope.user, scope.thread)
-    planned = None if subject is None else await store.read(questions.PlannedEntry(subject))
-    return () if planned is None or planned.error is None else (planned.error,)
-
-
 def _status(issues: tuple[str, ...], *, begun: bool) -> ComponentStatus:
     return "failing" if issues else "active" if begun else "initializing"
-
-
-def _with_store(part: Component, keeping: Component) -> Component:
-    return replace(part, status="failing", issues=(*part.issues, *keeping.issues))

@@ -167,7 +167,13 @@ class Workers:
         """Queue due work. Return the seconds until the next scan."""
         try:
             await self._remove_stalled_jobs(app)
-            await self._enqueue_due(app)
+            parts = self._parts
+            for part in parts.others:
+                await _enqueue(app, "whole", part.name, name=part.name)
+            for (space, user, _, _), after, last in await parts.extracting.waiting(_PAGE):
+                await _enqueue(app, "extract", f"{space}\n{user}", space=space, user=user, after=after, last=last)
+            for subject in await parts.digesting.due(_PAGE):
+                await _enqueue(app, "digest", "\n".join(subject), **subject._asdict())
         except _UNREACHABLE as error:
             raise StoreUnavailable(f"the queue cannot be reached: {error}") from error
         return self._scan_seconds
@@ -181,15 +187,6 @@ class Workers:
             _log.warning("job %s was left behind by a worker that died; it is given to another", job.id)
             if job.id is not None:
                 await app.job_manager.finish_job_by_id_async(job.id, Status.FAILED, delete_job=True)
-
-    async def _enqueue_due(self, app: App) -> None:
-        parts = self._parts
-        for part in parts.others:
-            await _enqueue(app, "whole", part.name, name=part.name)
-        for (space, user, _, _), after, last in await parts.extracting.waiting(_PAGE):
-            await _enqueue(app, "extract", f"{space}\n{user}", space=space, user=user, after=after, last=last)
-        for subject in await parts.digesting.due(_PAGE):
-            await _enqueue(app, "digest", "\n".join(subject), **subject._asdict())
 
 
 async def _enqueue(app: App, task: str, subject: str, **given: str | int) -> None:

@@ -38,7 +38,10 @@ class Client(discord.Client):
         super().__init__(intents=intents, allowed_mentions=discord.AllowedMentions.none())
         self._adapter = adapter
         self.tree = app_commands.CommandTree(self)
-        self._add_commands()
+        router = Router()
+        for name, what in router.commands().items():
+            callback: Any = self._with_words(name) if router.takes_words(name) else self._alone(name)
+            self.tree.add_command(app_commands.Command(name=name, description=what[:100], callback=callback))
 
     async def setup_hook(self) -> None:
         """Register the slash commands."""
@@ -57,15 +60,12 @@ class Client(discord.Client):
         self._adapter.back()
 
     async def on_message(self, message: discord.Message) -> None:
-        """Handle a new message."""
         await self._adapter.take(message)
 
     async def on_raw_message_edit(self, payload: discord.RawMessageUpdateEvent) -> None:
-        """Handle an edited message."""
         await self._adapter.take_edit(payload)
 
     async def on_raw_message_delete(self, payload: discord.RawMessageDeleteEvent) -> None:
-        """Handle a deleted message."""
         await self._adapter.take_deletion(payload.guild_id, payload.channel_id, payload.message_id)
 
     async def on_raw_bulk_message_delete(self, payload: discord.RawBulkMessageDeleteEvent) -> None:
@@ -77,12 +77,6 @@ class Client(discord.Client):
         """Handle a pressed button; the command tree handles commands."""
         if interaction.type is discord.InteractionType.component:
             await self._adapter.take_press(interaction)
-
-    def _add_commands(self) -> None:
-        router = Router()
-        for name, what in router.commands().items():
-            callback: Any = self._with_words(name) if router.takes_words(name) else self._alone(name)
-            self.tree.add_command(app_commands.Command(name=name, description=what[:100], callback=callback))
 
     def _alone(self, name: str) -> Any:  # noqa: ANN401 - a callback of a command has no narrower type
         async def callback(interaction: discord.Interaction) -> None:
@@ -182,7 +176,6 @@ class Discord:
         self._session = session
 
     async def check(self) -> str:
-        """Log in."""
         if self.client.is_closed():
             self.client = Client(self)
         with translated_errors():
@@ -224,7 +217,6 @@ class Discord:
             await (await self._channel(to)).send(text, **more)
 
     async def send_file(self, to: Address, file: File) -> None:
-        """Send a file."""
         with translated_errors():
             await (await self._channel(to)).send(file=discord.File(BytesIO(file.content), file.name))
 
@@ -233,7 +225,6 @@ class Discord:
         return beside(self._type(to), "aforesaid-typing")
 
     async def close(self) -> None:
-        """Log out."""
         if not self.client.is_closed():
             await self.client.close()
 

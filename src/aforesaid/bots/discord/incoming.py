@@ -114,7 +114,6 @@ def _wanted(message: discord.Message, text: str, bot: discord.ClientUser, called
 
 
 def _attachments(message: discord.Message) -> Iterator[str]:
-    """Describe the attachments."""
     for file in message.attachments:
         yield f"{file.filename} ({max(1, round(file.size / _KILOBYTE)):,} kB)"
     for sticker in message.stickers:
@@ -141,7 +140,19 @@ async def missed_messages(client: discord.Client, memory: Memory) -> AsyncIterat
     """
     members: dict[tuple[int, int], discord.Member | None] = {}
     for channel in [*_channels(client), *(await _direct(client, memory))]:
-        newest = await _newest(client, memory, channel)
+        # The highest id among the newest stored messages of a channel; None if there are none.
+        if isinstance(channel, discord.DMChannel):
+            user = channel.recipient.id if channel.recipient is not None else 0
+            there = memory.user(user, space=SPACE, thread=direct_thread(str(user)))
+        else:
+            address = address_in(channel.guild.id, channel.id, client.user.id if client.user is not None else 0)
+            there = memory.user(address.user, space=address.space, thread=address.thread)
+        numbers = [
+            int(found[1])
+            for message in await there.history(_NEWEST_READ, within="thread")
+            if (found := _NUMBER.match(message.id)) is not None
+        ]
+        newest = max(numbers, default=None)
         # Discord does not report the last message of a direct chat.
         last = None if isinstance(channel, discord.DMChannel) else channel.last_message_id
         if newest is None or (last is not None and last <= newest):
@@ -170,7 +181,6 @@ async def _show_nickname(message: discord.Message, members: dict[tuple[int, int]
 
 
 def _channels(client: discord.Client) -> list[Channel]:
-    """Return the channels that the bot can read."""
     found: list[Channel] = []
     for guild in client.guilds:
         here: list[Channel] = [*guild.text_channels, *guild.voice_channels, *guild.threads]
@@ -193,19 +203,3 @@ async def _direct(client: discord.Client, memory: Memory) -> list[Channel]:
         except discord.HTTPException as error:
             _log.info("the direct chat with %s cannot be opened: %s", person.id, error)
     return found
-
-
-async def _newest(client: discord.Client, memory: Memory, channel: Channel) -> int | None:
-    """Return the highest id among the newest stored messages of a channel; None if there are none."""
-    if isinstance(channel, discord.DMChannel):
-        user = channel.recipient.id if channel.recipient is not None else 0
-        there = memory.user(user, space=SPACE, thread=direct_thread(str(user)))
-    else:
-        address = address_in(channel.guild.id, channel.id, client.user.id if client.user is not None else 0)
-        there = memory.user(address.user, space=address.space, thread=address.thread)
-    numbers = [
-        int(found[1])
-        for message in await there.history(_NEWEST_READ, within="thread")
-        if (found := _NUMBER.match(message.id)) is not None
-    ]
-    return max(numbers, default=None)

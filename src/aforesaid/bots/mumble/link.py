@@ -408,11 +408,9 @@ class Link:
         await self.send(state)
 
     async def send(self, message: Message) -> None:
-        """Send a message."""
         await self._send(NUMBERS[type(message)], messages.encode_protobuf(message))
 
     async def send_voice(self, packet: bytes) -> None:
-        """Send a voice packet."""
         await self._send(TUNNEL, packet)
 
     async def close(self) -> None:
@@ -476,7 +474,12 @@ class Link:
             case UserState():
                 self.people.user(message)
             case UserRemove():
-                return self._removed(message)
+                if message.session == self.session:
+                    what = "banned" if message.ban else "kicked"
+                    why = f": {message.reason}" if message.reason else ""
+                    raise PlatformRefused(f"the bot was {what} from the Mumble server at {self._address}{why}")
+                person = self.people.gone(message.session)
+                return None if person is None else PersonLeft(person)
             case ChannelState():
                 self.people.channel(message)
             case ChannelRemove():
@@ -489,24 +492,13 @@ class Link:
                 missing = f"permission {message.permission or 0:#x} is missing"
                 return Denied(message.reason or _DENIALS.get(message.type, missing))
             case TextMessage():
-                return self._told(message)
+                person = self.people.persons.get(message.actor or 0)
+                if person is None or person.session == self.session:
+                    # Announcements of the server have no author.
+                    return None
+                private = self.session in message.session
+                return TextReceived(person, None if private else self.me.channel, message.message or "")
         return None
-
-    def _removed(self, message: UserRemove) -> Event | None:
-        if message.session == self.session:
-            what = "banned" if message.ban else "kicked"
-            why = f": {message.reason}" if message.reason else ""
-            raise PlatformRefused(f"the bot was {what} from the Mumble server at {self._address}{why}")
-        person = self.people.gone(message.session)
-        return None if person is None else PersonLeft(person)
-
-    def _told(self, message: TextMessage) -> Event | None:
-        person = self.people.persons.get(message.actor or 0)
-        if person is None or person.session == self.session:
-            # Announcements of the server have no author.
-            return None
-        private = self.session in message.session
-        return TextReceived(person, None if private else self.me.channel, message.message or "")
 
     def _voice(self, body: bytes) -> Event | None:
         try:

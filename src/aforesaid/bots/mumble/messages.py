@@ -148,7 +148,6 @@ def _places(kind: type) -> tuple[tuple[str, _Place], ...]:
 
 
 def encode_protobuf(message: Any) -> bytes:  # noqa: ANN401 - any of the declared messages
-    """Encode a message."""
     out = bytearray()
     for name, place in _places(type(message)):
         held = getattr(message, name)
@@ -438,7 +437,6 @@ class VoicePacket:
 
 
 def encode_packet(opus: bytes, sequence: int, *, target: int = TALK, last: bool = False) -> bytes:
-    """Return a packet to be sent."""
     if len(opus) > _LENGTH:
         raise MalformedData(f"a voice packet has {len(opus)} bytes; the maximum is {_LENGTH}")
     return bytes([OPUS << 5 | target]) + _number(sequence) + _number(len(opus) | (_LAST if last else 0)) + opus

@@ -150,7 +150,6 @@ class Mumble:
 
     @property
     def space(self) -> str:
-        """The space for the channels of this server."""
         return f"{self.name}:{self._server}"
 
     async def check(self) -> str:
@@ -159,7 +158,15 @@ class Mumble:
         link = await Link.open(self._server, self._name, self._settings.password, self._rate_limit)
         self._link = link
         try:
-            await self._join(link)
+            # Set the bot's comment and mute state, and join its channel.
+            hears = self._voice is not None
+            speaks = hears and self._speech is not None and self._speech.speaks
+            comment = _COMMENT.format(" and said" if hears else "")
+            await link.change(UserState(link.session, self_mute=not speaks, self_deaf=not hears, comment=comment))
+            if self._settings.channel is not None:
+                await self._enter(link, self._settings.channel)
+            if self._voice is not None:
+                self._voice.attach(link)
         except BaseException:
             await self._leave()
             raise
@@ -174,7 +181,8 @@ class Mumble:
             async for event in link.events():
                 match event:
                     case TextReceived():
-                        await self._text_received(event)
+                        text, pictures = plain(event.html)
+                        await self._hand_in(event.person, event.channel, text, _new_id(), ("picture",) * pictures)
                     case VoiceReceived() if self._voice is not None:
                         self._voice.hear(event)
                     case PersonLeft() if self._voice is not None:
@@ -227,24 +235,12 @@ class Mumble:
             await self._speech.close()
 
     def parts(self) -> tuple[Component, ...]:
-        """Return the health of speech to text and text to speech."""
         return () if self._speech is None else speech_health(self._speech)
 
     async def _leave(self) -> None:
         link, self._link = self._link, None
         if link is not None:
             await link.close()
-
-    async def _join(self, link: Link) -> None:
-        """Set the bot's comment and mute state, and join its channel."""
-        hears = self._voice is not None
-        speaks = hears and self._speech is not None and self._speech.speaks
-        comment = _COMMENT.format(" and said" if hears else "")
-        await link.change(UserState(link.session, self_mute=not speaks, self_deaf=not hears, comment=comment))
-        if self._settings.channel is not None:
-            await self._enter(link, self._settings.channel)
-        if self._voice is not None:
-            self._voice.attach(link)
 
     async def _enter(self, link: Link, path: str) -> None:
         channel = link.people.find_channel(path)
@@ -259,10 +255,6 @@ class Mumble:
         if self._link is None:
             raise PlatformUnavailable(f"the bot is not connected to the Mumble server at {self._server}")
         return self._link
-
-    async def _text_received(self, event: TextReceived) -> None:
-        text, pictures = plain(event.html)
-        await self._hand_in(event.person, event.channel, text, _new_id(), ("picture",) * pictures)
 
     async def _understood(self, person: Person, whispered: bool, text: str) -> None:  # noqa: FBT001 - a callback
         message = f"{_SPOKEN}{_new_id()}"

@@ -67,7 +67,7 @@ def as_wav(samples: Samples) -> bytes:
     frame = AudioFrame.from_ndarray(samples.reshape(1, -1), format="s16", layout="mono")
     frame.sample_rate = RATE
     resampler = AudioResampler(format="s16", layout="mono", rate=_HEARD_RATE)
-    pcm = b"".join(_bytes(part) for part in [*resampler.resample(frame), *resampler.resample(None)])
+    pcm = b"".join(part.to_ndarray().tobytes() for part in [*resampler.resample(frame), *resampler.resample(None)])
     file = io.BytesIO()
     with wave.open(file, "wb") as sound:
         sound.setnchannels(1)
@@ -127,7 +127,3 @@ def _with_end(frames: Iterator[AudioFrame]) -> Iterator[AudioFrame | None]:
     """Yield frames and then None, which flushes a resampler."""
     yield from frames
     yield None
-
-
-def _bytes(frame: AudioFrame) -> bytes:
-    return frame.to_ndarray().tobytes()

@@ -70,7 +70,6 @@ class Voice:
         self._told_mute.clear()
 
     def hear(self, event: VoiceReceived) -> None:
-        """Handle a voice packet."""
         session = event.person.session
         _, speech_input = self._speech_inputs.get(session) or (event.person, SpeechInput())
         self._speech_inputs[session] = event.person, speech_input

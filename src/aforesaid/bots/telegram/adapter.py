@@ -183,7 +183,6 @@ class Telegram:
         """The port on which the webhook listens."""
 
     async def check(self) -> str:
-        """Log in."""
         with translated_errors():
             try:
                 self._me = await self._bot.get_me()
@@ -215,13 +214,13 @@ class Telegram:
         answers: str | None = None,
         once: str | None = None,  # noqa: ARG002 - Telegram does not detect duplicates
     ) -> None:
-        """Send a text with an inline keyboard below it."""
         chat, topic = chat_of(to, self._moves)
         plain, entities = formatted(text)
         rows = [[InlineKeyboardButton(text=button.label, callback_data=button.word)] for button in buttons]
         # A direct chat needs no quote of the question.
         quoted = None if to.thread is None else number_in(answers, chat)
-        await self._wait_for_turn()
+        async with self._send_turn:
+            await asyncio.sleep(_BETWEEN)
         sending = {
             "text": plain,
             "entities": entities,
@@ -241,7 +240,6 @@ class Telegram:
                 await self._bot.send_message(error.migrate_to_chat_id, **sending)  # type: ignore[arg-type]
 
     async def send_file(self, to: Address, file: File) -> None:
-        """Send a file."""
         chat, topic = chat_of(to, self._moves)
         with translated_errors():
             await self._bot.send_document(chat, BufferedInputFile(file.content, file.name), message_thread_id=topic)
@@ -251,7 +249,6 @@ class Telegram:
         return beside(self._type(to), "aforesaid-typing")
 
     async def close(self) -> None:
-        """Close the connection."""
         await self._bot.session.close()
 
     async def _poll(self, session: BotSession) -> None:
@@ -373,7 +370,3 @@ class Telegram:
             except PlatformError as error:
                 _log.debug("the typing indicator could not be shown: %s", error)
             await asyncio.sleep(_TYPING_SECONDS)
-
-    async def _wait_for_turn(self) -> None:
-        async with self._send_turn:
-            await asyncio.sleep(_BETWEEN)

@@ -140,7 +140,6 @@ def _people(message: Message, bot: User) -> dict[str, tuple[str, ...]]:
 
 
 def _attachments(message: Message) -> Iterator[str]:
-    """Describe the attachments."""
     if message.photo:
         yield "photo"
     for kind in ("document", "audio", "video", "animation"):

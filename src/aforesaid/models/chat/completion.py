@@ -166,7 +166,6 @@ class Schema:
 
 @cache
 def schema_of(shape: type[BaseModel]) -> Schema:
-    """Return the schema of a shape."""
     whole = shape.model_json_schema()
     if "$ref" in whole:
         # A recursive shape: providers require an object at the root instead of a reference.
@@ -180,7 +179,6 @@ def _full(node: dict[str, Any]) -> dict[str, Any]:
 
 
 def _plain(node: dict[str, Any]) -> dict[str, Any]:
-    """Say limits in words."""
     limits = [f"{key} {node.pop(key)}" for key in sorted(_LIMITS & node.keys())]
     if limits:
         node["description"] = " ".join(filter(None, (node.get("description"), f"({', '.join(limits)})")))
@@ -263,7 +261,17 @@ class Completion:
                     async for piece in pieces:
                         yield piece
             else:
-                yield self._whole(await self._create(ask.what))
+                completion = await self._create(ask.what)
+                choice = _first(completion)
+                message = getattr(choice, "message", None)
+                if message is None:
+                    raise ModelUnavailable(_NOT_A_REPLY.format(self._choice))
+                text, end = getattr(message, "content", None), getattr(choice, "finish_reason", None)
+                self._check_end(end, getattr(message, "refusal", None))
+                if not isinstance(text, str) or not text.strip():
+                    raise self._empty(end)
+                prompt_tokens, reply_tokens = _usage(completion)
+                yield Reply(text, str(self._choice), prompt_tokens, reply_tokens, cut=end == "length")
         except Exception as error:
             # Callers handle ModelError only, and the library's error texts may contain the API key.
             raise self._client.failure(error, self._choice.model) from None
@@ -284,18 +292,6 @@ class Completion:
             else:
                 self._quirks = quirks
                 return made
-
-    def _whole(self, completion: ChatCompletion) -> Reply:
-        choice = _first(completion)
-        message = getattr(choice, "message", None)
-        if message is None:
-            raise ModelUnavailable(_NOT_A_REPLY.format(self._choice))
-        text, end = getattr(message, "content", None), getattr(choice, "finish_reason", None)
-        self._check_end(end, getattr(message, "refusal", None))
-        if not isinstance(text, str) or not text.strip():
-            raise self._empty(end)
-        prompt_tokens, reply_tokens = _usage(completion)
-        return Reply(text, str(self._choice), prompt_tokens, reply_tokens, cut=end == "length")
 
     async def _pieces(self, prompt: Prompt) -> AsyncGenerator[Reply, None]:
         model, written, end = str(self._choice), 0, None

@@ -62,7 +62,6 @@ class StructuredCall(Generic[Shape]):
         self._shape = shape
 
     async def call(self, ask: Ask[Prompt]) -> AsyncGenerator[Answer[Shape], None]:
-        """Yield the value."""
         schema = schema_of(self._shape)
         prompt = replace(ask.what, schema=schema)
         first = await only(self._inner, replace(ask, what=prompt))
@@ -97,7 +96,10 @@ def read(reply: Reply, shape: type[Shape]) -> tuple[Shape | None, str]:
     try:
         return shape.model_validate_json(fenced[1] if fenced else reply.text, strict=True), ""
     except ValidationError as error:
-        return None, _problems(error)
+        found = error.errors(include_url=False, include_context=False, include_input=False)
+        lines = [f"{'.'.join(str(part) for part in each['loc']) or 'the answer'}: {each['msg']}" for each in found]
+        more = [f"and {len(lines) - _MOST_ERRORS} more"] if len(lines) > _MOST_ERRORS else []
+        return None, "; ".join(lines[:_MOST_ERRORS] + more)
 
 
 def _complete_items(reply: Reply, shape: type[Shape]) -> Shape | None:
@@ -109,13 +111,6 @@ def _complete_items(reply: Reply, shape: type[Shape]) -> Shape | None:
         return shape.model_validate(from_json(begins, allow_partial=True), strict=True)
     except ValueError:  # among them ValidationError: nothing in it is complete
         return None
-
-
-def _problems(error: ValidationError) -> str:
-    found = error.errors(include_url=False, include_context=False, include_input=False)
-    lines = [f"{'.'.join(str(part) for part in each['loc']) or 'the answer'}: {each['msg']}" for each in found]
-    more = [f"and {len(lines) - _MOST_ERRORS} more"] if len(lines) > _MOST_ERRORS else []
-    return "; ".join(lines[:_MOST_ERRORS] + more)
 
 
 def open_chat(
@@ -145,7 +140,6 @@ class RoutedChat:
                 self._add(operation, choice)
 
     async def text(self, operation: Operation, messages: Sequence[Said], *, scope: Scope | None = None) -> Reply:
-        """Return the reply."""
         async with self._calls.running():
             return await only(Fallback(self._chain(operation)), await self._ask(operation, messages, scope))
 
@@ -157,7 +151,6 @@ class RoutedChat:
         scope: Scope | None = None,
         ended: Callable[[Reply], None] | None = None,
     ) -> AsyncGenerator[str, None]:
-        """Yield the reply piece by piece."""
         ask = await self._ask(operation, messages, scope, piecewise=True)
         async with aclosing(Fallback(self._chain(operation)).call(ask)) as pieces:
             while True:

@@ -105,7 +105,6 @@ class CachingEmbedder:
         return None if self._with_tokens is None else self._with_tokens.token_name
 
     async def tokens(self, texts: Sequence[str]) -> list[TokenVectors]:
-        """Return the token vectors of each text."""
         if self._with_tokens is None:
             raise ModelError(f"{self.name} has no token vectors")
         return await self._with_tokens.tokens(texts)

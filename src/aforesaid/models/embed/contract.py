@@ -81,7 +81,6 @@ class DeterministicEmbedder:
     name = f"deterministic-{_DIMENSIONS}"
 
     async def embed(self, texts: Sequence[str]) -> Vectors:
-        """Return one row for each text."""
         import numpy as np  # noqa: PLC0415 - not needed to import the package
 
         rows = np.zeros((len(texts), _DIMENSIONS), dtype=np.float32)
@@ -123,7 +122,6 @@ class MeteredEmbedder:
         return self._inner.name
 
     async def embed(self, texts: Sequence[str]) -> Vectors:
-        """Return one row for each text."""
         began = perf_counter()
         try:
             vectors = await self._inner.embed(texts)

@@ -53,7 +53,6 @@ class Worker:
         return self._thread is not None
 
     async def run(self, call: Callable[[], T]) -> T:
-        """Run a call in the thread and return what it returns."""
         return await self.submit(call)
 
     def submit(self, call: Callable[[], T], *, urgent: bool = False) -> asyncio.Future[T]:
@@ -150,7 +149,6 @@ class LocalEmbedder:
         return token_vectors.NAME if self._ranker else None
 
     async def embed(self, texts: Sequence[str]) -> Vectors:
-        """Return one row for each text."""
         import numpy as np  # noqa: PLC0415
 
         rows = []
@@ -182,7 +180,6 @@ class LocalEmbedder:
             self._worker.submit(self._forget)
 
     async def close(self) -> None:
-        """Stop the thread."""
         self._worker.stop()
 
     def _encode(self, texts: list[str]) -> tuple[Vectors, list[TokenVectors]]:

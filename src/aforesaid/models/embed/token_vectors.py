@@ -154,7 +154,6 @@ class TokenEncoder:
         self._tokenizer.forget_all()
 
     def encode(self, texts: Sequence[str]) -> tuple[Floats, list[TokenVectors]]:
-        """Return a sentence vector and the token vectors of each text."""
         import numpy as np  # noqa: PLC0415
 
         vectors: list[Floats] = []

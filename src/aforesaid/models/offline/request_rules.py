@@ -180,7 +180,13 @@ def recognise_request(text: str, *, names: Collection[str] = (), bots: Collectio
     for pattern in RECALL:
         match = pattern.fullmatch(looked.rstrip(_ENDING))
         if match is not None:
-            return _recall(match, body)
+            if match.groupdict().get("who") is None:
+                return RecognisedRequest("recall", ME)
+            who = body[match.start("who") : match.end("who")].strip()
+            if fold(who) in ME_WORDS:
+                return RecognisedRequest("recall", ME)
+            # A question about the world ("the war in …") is not about a person.
+            return NOTHING if len(who.split()) > 1 or fold(who) in NOT_PEOPLE else RecognisedRequest("recall", who)
     if (reminder := _reminder(body, looked)) is not None:
         return reminder
     if IDLE.match(looked) is not None or looked.endswith(("?", "？", "؟")):
@@ -230,16 +236,6 @@ def _begin(looked: str, bots: Collection[str]) -> int:
     start = address.end() if address is not None and address["who"] in known else 0
     polite = POLITE.match(looked, start)
     return start if polite is None else polite.end()
-
-
-def _recall(match: re.Match[str], body: str) -> RecognisedRequest:
-    if match.groupdict().get("who") is None:
-        return RecognisedRequest("recall", ME)
-    who = body[match.start("who") : match.end("who")].strip()
-    if fold(who) in ME_WORDS:
-        return RecognisedRequest("recall", ME)
-    # A question about the world ("the war in …") is not about a person.
-    return NOTHING if len(who.split()) > 1 or fold(who) in NOT_PEOPLE else RecognisedRequest("recall", who)
 
 
 def _request(action: Literal["remember", "forget"], rest: str, names: Collection[str]) -> RecognisedRequest:

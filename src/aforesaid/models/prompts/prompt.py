@@ -78,7 +78,6 @@ class Prompt:
         ]
 
     def section(self, name: str, /, **parts: Part) -> str:
-        """Return one section, filled."""
         if name not in self.sections:
             raise InvalidInput(f"the prompt {self.name} has no section {quoted(name)}; it has {_names(self.sections)}")
         text = self.sections[name]
@@ -94,7 +93,6 @@ class Prompt:
 
 @cache
 def load_prompt(name: str) -> Prompt:
-    """Return a prompt by its name."""
     if name not in NAMES:
         raise InvalidInput(f"there is no prompt {quoted(name)}; use one of {', '.join(NAMES)}")
     return read_prompt(name, (files("aforesaid.models.prompts") / "texts" / f"{name}.md").read_text(encoding="utf-8"))

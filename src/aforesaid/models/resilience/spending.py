@@ -43,11 +43,9 @@ class MemoryLedger:
         self._spent: Counter[tuple[date, _Payer]] = Counter()
 
     async def spent(self, day: date, scope: Scope | None) -> int:
-        """Return the tokens spent on a day."""
         return self._spent[day, _payer(scope)]
 
     async def spend(self, day: date, scope: Scope | None, tokens: int) -> None:
-        """Add spent tokens."""
         for payer in {_payer(scope), None}:
             self._spent[day, payer] += tokens
 
@@ -150,7 +148,6 @@ class Metered(Generic[What, Cost]):
         self._metrics = metrics
 
     async def call(self, ask: Ask[What]) -> AsyncGenerator[Cost, None]:
-        """Yield the answer."""
         seconds, prompt, reply = 0.0, 0, 0
         # The default, if nothing else happens: the caller was cancelled.
         failure: str | None = "abandoned"
@@ -202,9 +199,7 @@ class StoreLedger:
         self._store = store
 
     async def spent(self, day: date, scope: Scope | None) -> int:
-        """Return the tokens spent on a day."""
         return await self._store.read(questions.TokensSpent(day, scope))
 
     async def spend(self, day: date, scope: Scope | None, tokens: int) -> None:
-        """Add spent tokens."""
         await self._store.apply([Spend(day, scope, tokens)])

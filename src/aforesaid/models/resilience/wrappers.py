@@ -75,7 +75,6 @@ async def _with_first(first: Got, rest: AsyncGenerator[Got, None]) -> AsyncGener
 
 
 async def only(service: Service[What, Got], ask: Ask[What]) -> Got:
-    """Return the answer of a call with one piece."""
     last: list[Got] = []
     async with aclosing(await begin(service, ask)) as pieces:
         async for piece in pieces:
@@ -153,7 +152,6 @@ class Breaker:
         self._failures, self._error, self._next_probe, self._answered = 0, None, None, True
 
     def failed(self, error: ModelUnavailable) -> None:
-        """Record a failure."""
         self._failures += 1
         self._error = error
         if self._next_probe is None and self._failures >= self._limit:
@@ -167,7 +165,6 @@ class Breaker:
             )
 
     def state(self) -> BreakerState:
-        """Return the current state."""
         error = None if self._error is None else str(self._error)
         if self._next_probe is None:
             return BreakerState("closed", self._failures, None, error, self._answered)
@@ -236,7 +233,6 @@ class ConcurrencyLimit:
             ) from None
 
     def give_back(self) -> None:
-        """Release the slot."""
         self._free.release()
 
 
@@ -436,7 +432,6 @@ class RunningCalls:
             raise
 
     def close(self) -> None:
-        """Cancel all running calls."""
         self._closed = True
         for limit in self._running:
             limit.reschedule(asyncio.get_running_loop().time())

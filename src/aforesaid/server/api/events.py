@@ -132,7 +132,6 @@ class _Follower:
 
 
 async def _end_of_log(store: Store, person: UserMemory) -> tuple[int, int]:
-    """Return the current ends of the log and the audit log."""
     newest = await store.read(questions.AuditRows(person.scope, limit=1))
     return (await store.read(questions.UserLedger(person.scope))).last_seq, newest[-1].id if newest else 0
 

@@ -131,12 +131,10 @@ Person = Annotated[UserMemory, Depends(_person)]
 
 
 def cursor_of(value: str | int) -> str:
-    """Encode an opaque cursor."""
     return base64.urlsafe_b64encode(str(value).encode()).decode().rstrip("=")
 
 
 def text_of(cursor: str | None) -> str | None:
-    """Decode a cursor."""
     if cursor is None:
         return None
     try:
@@ -146,7 +144,6 @@ def text_of(cursor: str | None) -> str | None:
 
 
 def number_of(cursor: str | None) -> int | None:
-    """Decode a cursor that is a number."""
     text = text_of(cursor)
     if text is None:
         return None
@@ -291,7 +288,16 @@ async def check_request(request: Request) -> None:
     _check_query(request, route)
     has_body = request.headers.get("content-length", "0") != "0" or "transfer-encoding" in request.headers
     if has_body and "requestBody" not in (route.openapi_extra or {}):  # a route that reads the body itself describes it
-        await _check_body(request, route)
+        body = (await request.body()).strip()
+        if route.body_field is None:
+            if body not in _EMPTY_BODIES:
+                text = "This route takes no body; send parameters in the query string"
+                raise RequestValidationError([_error("no_body", text, "body")])
+        elif body and not _is_json(sent := request.headers.get("content-type", "")):
+            instead = f", not `{sent}`" if sent else ""
+            raise HTTPException(
+                415, f"The body must be JSON with the header `Content-Type: application/json`{instead}."
+            )
 
 
 def _check_query(request: Request, route: APIRoute) -> None:
@@ -309,17 +315,6 @@ def _check_query(request: Request, route: APIRoute) -> None:
         raise RequestValidationError(wrong)
 
 
-async def _check_body(request: Request, route: APIRoute) -> None:
-    body = (await request.body()).strip()
-    if route.body_field is None:
-        if body not in _EMPTY_BODIES:
-            text = "This route takes no body; send parameters in the query string"
-            raise RequestValidationError([_error("no_body", text, "body")])
-    elif body and not _is_json(sent := request.headers.get("content-type", "")):
-        instead = f", not `{sent}`" if sent else ""
-        raise HTTPException(415, f"The body must be JSON with the header `Content-Type: application/json`{instead}.")
-
-
 def _is_json(content_type: str) -> bool:
     """Return whether the framework reads a body as JSON."""
     main, _, subtype = content_type.partition(";")[0].strip().lower().partition("/")
@@ -327,7 +322,6 @@ def _is_json(content_type: str) -> bool:
 
 
 def _parameters(dependant: Dependant) -> Iterator[ModelField]:
-    """Return the query parameters of a route and its dependencies."""
     yield from dependant.query_params
     for each in dependant.dependencies:
         yield from _parameters(each)
@@ -473,7 +467,6 @@ class MessageBody(DetailsBody):
     )
 
     def arguments(self) -> dict[str, Any]:
-        """Return the arguments of `add`."""
         plain = {name: getattr(self, name) for name in ("role", "text", "at", "id", "author", "name", "replaces")}
         if self.content is not None:
             content = self.content if isinstance(self.content, str) else [part.model_dump() for part in self.content]

@@ -145,7 +145,6 @@ class KnownPersonShape(BaseModel):
 
     @classmethod
     def of(cls, person: KnownPerson, memories: list[MemoryShape]) -> Self:
-        """Show a person with their memories."""
         return cls(
             name=person.name,
             id=person.id,

@@ -130,7 +130,6 @@ def _signed_in(request: Request, state: AppState) -> Credential | None:
 
 
 def credential_of(request: Request) -> Credential:
-    """Return the credential that `Authentication` found for a request."""
     found: Credential = request.scope[CREDENTIAL]
     return found
 

@@ -44,7 +44,6 @@ class Credential:
     """Whether an open page fetches itself again, which is not audited: opening it was."""
 
     def may(self, role: Role) -> bool:
-        """Return whether it has the permissions of a role."""
         return ROLES.index(self.role) >= ROLES.index(role)
 
     def space_of(self, wanted: str | None) -> str:
@@ -101,7 +100,6 @@ class Credential:
 
     @property
     def everywhere(self) -> bool:
-        """Whether it is for all users of all spaces."""
         return self.space is None and self.user is None
 
 

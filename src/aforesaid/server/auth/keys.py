@@ -52,7 +52,6 @@ class Key:
     expires_at: str | None = None
 
     def expired(self, now: datetime) -> bool:
-        """Return whether it has expired."""
         return self.expires_at is not None and datetime.fromisoformat(self.expires_at) <= now
 
     @property
@@ -350,7 +349,11 @@ class Sessions:
 
     def open(self, credential: Credential) -> Secret:
         """Sign a browser in. Return the value of its cookie."""
-        self._tidy()
+        now = self._clock()
+        for name in [name for name, session in self._sessions.items() if session.until <= now]:
+            del self._sessions[name]
+        while len(self._sessions) >= _MOST:
+            del self._sessions[next(iter(self._sessions))]
         cookie = Secret(secrets.token_urlsafe(32))
         signed_in = replace(credential, csrf=secrets.token_urlsafe(24))
         self._sessions[hash_of(cookie)] = _Session(signed_in, self._clock() + SESSION_SECONDS)
@@ -376,10 +379,3 @@ class Sessions:
         for name in found:
             del self._sessions[name]
         return len(found)
-
-    def _tidy(self) -> None:
-        now = self._clock()
-        for name in [name for name, session in self._sessions.items() if session.until <= now]:
-            del self._sessions[name]
-        while len(self._sessions) >= _MOST:
-            del self._sessions[next(iter(self._sessions))]

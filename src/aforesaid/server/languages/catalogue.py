@@ -93,7 +93,6 @@ class Language:
         return f"{whole}{self.decimal}{rest}" if rest else whole
 
     def date(self, value: date) -> str:
-        """Write a day."""
         return self.day.format(day=value.day, month=self.months[value.month - 1], year=value.year)
 
     def time(self, value: datetime) -> str:

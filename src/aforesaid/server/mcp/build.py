@@ -53,7 +53,6 @@ class Callers:
         self._credential_of = credential_of
 
     async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
-        """Handle a request."""
         before = CALLER.set(self._credential_of(ctx.request))
         try:
             return await call_next(ctx)
@@ -71,7 +70,6 @@ class Lists:
         self._resources = resources
 
     async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
-        """Handle a request."""
         result = await call_next(ctx)
         who = CALLER.get()
         if ctx.method == "resources/list" and result is not None:

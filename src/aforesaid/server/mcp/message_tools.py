@@ -218,7 +218,6 @@ class ThreadItem(Item):
 
     @classmethod
     def of(cls, thread: ThreadRecord) -> Self:
-        """Show a thread."""
         return cls(**{name: getattr(thread, name) for name in cls.model_fields if name != "cut"})
 
 

@@ -100,7 +100,6 @@ class Resources(AgentAccess):
         return "\n".join(map(_line, found))
 
     async def message(self, user: str, id: str, ctx: Context[Any, Any]) -> str:  # noqa: A002 - the template's name
-        """Return the whole text of a message."""
         return (await self._read(ctx, user, None, lambda person: person.message(id))).text
 
     async def of_caller(self, who: Credential) -> list[Listed]:

@@ -102,7 +102,6 @@ class Chat:
 
     @property
     def scope(self) -> Scope:
-        """The scope that is read."""
         return self.memory.scope
 
     async def read(
@@ -115,7 +114,6 @@ class Chat:
         return [message for message in found if message.taken_back or not message.replaced]
 
     async def newest_version(self, seq: int) -> Message:
-        """Return the newest version of a message by the number of any version. Raises NotFound."""
         store = self.person.view.memory.store
         found = await store.read(questions.MessagesByNumber(self.scope, [seq], self.within))
         if not found:

@@ -279,7 +279,6 @@ def _moment(value: str | None) -> datetime | None:
 
 
 def _end_of_day(given: str) -> datetime | None:
-    """Return the end of a day in UTC; None for no day."""
     if not given:
         return None
     try:

@@ -66,7 +66,16 @@ class Graph(NamedTuple):
 async def of_space(view: Looking) -> Response:
     """Show whom and what the memories of a space are about."""
     own = view.who.user_of(None)
-    memories = await _memories(view, own)
+    # The newest active memories of a space.
+    memories: list[MemoryRecord] = []
+    while len(memories) < _MOST_MEMORIES:
+        last = memories[-1].id if memories else None
+        some = await view.memory.memories(
+            space=view.space, user=own, before=last, limit=_AT_ONCE, actor=view.who.viewer if last is None else None
+        )
+        memories += some
+        if len(some) < _AT_ONCE:
+            break
     people = [memory.user for memory in memories]
     await view.look_up({*people, *(memory.about for memory in memories if memory.about)})
     return view.page("graph.html", graph=drawn(view, memories, people, None))
@@ -144,20 +153,6 @@ def _row(
         if count
     )
     return Row(shown, tuple(counts), dots, address)
-
-
-async def _memories(view: View, user: str | None) -> list[MemoryRecord]:
-    """Return the newest active memories of a space."""
-    found: list[MemoryRecord] = []
-    while len(found) < _MOST_MEMORIES:
-        last = found[-1].id if found else None
-        some = await view.memory.memories(
-            space=view.space, user=user, before=last, limit=_AT_ONCE, actor=view.who.viewer if last is None else None
-        )
-        found += some
-        if len(some) < _AT_ONCE:
-            break
-    return found
 
 
 def _topics(memory: MemoryRecord, view: View) -> frozenset[str]:

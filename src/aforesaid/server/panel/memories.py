@@ -66,26 +66,21 @@ class Filters:
 
     @property
     def any(self) -> bool:
-        """Whether there is one."""
         return any(self.chosen.values())
 
     @property
     def known_kind(self) -> Kind | None:
-        """The kind, None for all."""
         return cast("Kind", self.kind) if self.kind else None
 
     @property
     def known_category(self) -> Category | None:
-        """The category, None for all."""
         return cast("Category", self.category) if self.category else None
 
     @property
     def known_state(self) -> MemoryState | None:
-        """The state, None for all."""
         return None if self.state == "all" else cast("MemoryState", self.state)
 
     def fits(self, memory: MemoryRecord) -> bool:
-        """Return whether a memory has the importance and the words."""
         least, most = BANDS.get(self.importance, (1, 10))
         return least <= memory.importance <= most and self.text.casefold() in memory.text.casefold()
 
@@ -409,7 +404,15 @@ async def change_many(
             changed.append(await act(person, found.id))
         except WrongState:
             continue
-    return _answer(view, changed, len(numbers))
+    chosen = len(numbers)
+    said = plural("{count} memory changed.", "{count} memories changed.", len(changed))
+    if chosen > len(changed):
+        said += " " + plural(
+            "{count} was in another state and stays as it is.",
+            "{count} were in another state and stay as they are.",
+            chosen - len(changed),
+        )
+    return view.done(said, view.address("/memories"), undo=changed)
 
 
 @router.post("/memories/undo")
@@ -454,14 +457,3 @@ def _edit(category: str, importance: str) -> Act:
         return await person.edit_memory(number, category=category or None, importance=weight)
 
     return edit
-
-
-def _answer(view: View, changed: list[MemoryRecord], chosen: int) -> Response:
-    said = plural("{count} memory changed.", "{count} memories changed.", len(changed))
-    if chosen > len(changed):
-        said += " " + plural(
-            "{count} was in another state and stays as it is.",
-            "{count} were in another state and stay as they are.",
-            chosen - len(changed),
-        )
-    return view.done(said, view.address("/memories"), undo=changed)

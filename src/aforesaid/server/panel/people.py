@@ -132,7 +132,6 @@ class Changed(NamedTuple):
 
 
 def compared(versions: list[Facts]) -> Iterator[tuple[Facts, list[Changed]]]:
-    """Give each version with what changed in it since the one before."""
     before = ""
     for version in versions:
         yield version, list(_changes(before, version.text))
@@ -287,7 +286,6 @@ async def cancel(person: Person, who: App, number: int) -> Response:
 
 
 def planned(memories: Sequence[MemoryRecord], zone: tzinfo) -> list[Planned]:
-    """Return memories with their times in a time zone."""
     now = datetime.now(UTC)
     found = []
     for memory in memories:

@@ -226,7 +226,6 @@ class ShownSection:
 
     @property
     def name(self) -> str:
-        """The name of the section."""
         return self.section.name
 
 
@@ -418,7 +417,6 @@ async def _rendered(person: PersonView, turn: PlaygroundTurn, template: str, **v
 
 
 def _measured(receipt: ContextReceipt, turn: PlaygroundTurn) -> ContextReceipt:
-    """Return a receipt with what the model reported."""
     ended = turn.ended
     return replace(
         receipt,

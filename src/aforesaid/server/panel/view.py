@@ -204,7 +204,6 @@ class View:
         return SpaceTotals(self.space, 1, own.messages, own.archived, own.last_activity or own.created_at)
 
     async def offered(self) -> Sequence[User]:
-        """Return people to choose from."""
         return [each.user for each in await self.people()]
 
     @property
@@ -295,7 +294,6 @@ def whole(value: str, what: str, field: str) -> int:
 
 
 def number(value: str, what: str, field: str) -> float:
-    """Return a number. Raises InvalidInput for the field."""
     try:
         return float(value.strip().replace(",", "."))
     except ValueError:
@@ -316,7 +314,6 @@ def unknown(value: str, known: Iterable[str]) -> str:
 
 
 def not_a_day(value: str) -> str:
-    """Return what is wrong with a value that is not a day."""
     return translate("{value} is not a date; write one like 2027-12-31", value=quoted(value))
 
 
@@ -404,7 +401,6 @@ def growth(activity: Sequence[Activity], messages: int, memories: Iterable[Memor
 
 
 def by_category(memories: Iterable[MemoryCount]) -> list[tuple[str, int]]:
-    """Return how many memories each category has."""
     counted: Counter[str] = Counter()
     for memory in memories:
         counted[memory.category] += memory.number
@@ -442,7 +438,6 @@ def thousands(value: int) -> str:
 
 
 def decimal(value: float, decimals: int = 2) -> str:
-    """Write a number with decimals."""
     return current().number(value, decimals)
 
 
@@ -481,7 +476,6 @@ def moment(value: datetime) -> str:
 
 
 def day(value: date) -> str:
-    """Write a day."""
     return current().date(value)
 
 

@@ -57,16 +57,12 @@ def is_code_with_gap(prompt: str) -> bool:
 
 def own_words(text: str) -> str:
     """Return what the person wrote, without what a program adds to it. Empty if the program wrote all of it."""
-    return without_documents(_without_preambles(_without_reminders(text)))
-
-
-def _without_reminders(text: str) -> str:
     begin, end = _REMINDER
     pieces, at = [], 0
     while (opens := text.find(begin, at)) >= 0 and (closes := text.find(end, opens)) >= 0:
         pieces.append(text[at:opens])
         at = closes + len(end)
-    return "".join((*pieces, text[at:])).strip() if pieces else text
+    return without_documents(_without_preambles("".join((*pieces, text[at:])).strip() if pieces else text))
 
 
 def _without_preambles(text: str) -> str:

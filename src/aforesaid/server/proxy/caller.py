@@ -152,7 +152,6 @@ def _stored_chat(user: str, chat: object) -> str | None:
 
 
 def _first(values: Iterable[object]) -> str | None:
-    """Return the first value that says something."""
     for value in values:
         text = _decoded(value.strip()) if isinstance(value, str) else ""
         # A placeholder that an app did not fill in would be one and the same name for everybody.

@@ -34,7 +34,6 @@ from aforesaid.server.proxy.conversations import (
     REPLY_ID,
     Conversation,
     Conversations,
-    NewTurn,
     Turn,
     chain,
     text_of,
@@ -282,7 +281,6 @@ class MemoryOutcome:
 
     @property
     def person(self) -> Person:
-        """Whose memory it is."""
         scope = self.caller.reads.scope
         return scope.space, scope.user
 
@@ -334,12 +332,16 @@ class ProxyMemory:
         """
         last = messages[-1] if messages else None
         asks = isinstance(last, dict) and last.get("role") == "user"
-        tools = self._tools_of(caller, messages, previous)
+        # The tools that were used since the last question, also in replies that the provider has.
+        scope = caller.reads.scope
+        earlier = () if previous is None else self._tools_before.get((scope.space, scope.user, previous), ())
+        tools = tool_steps(messages, earlier)
         outcome = MemoryOutcome(caller, turns_of(messages, MESSAGE_BYTES), asks, previous, tools)
         question = next((turn.text for turn in reversed(outcome.turns) if turn.role == "user"), "")
         counter = counter_for(model)
         window = self._window if limits.window is None else min(self._window, limits.window)
-        size = _size(counter, messages)
+        texts = [text_of(message.get("content")) for message in messages if isinstance(message, dict)]
+        size = counter.count_messages([{"role": "user", "content": text} for text in texts])
         if self._memory.receipt_keeper.on:
             outcome.receipt = RequestReceipt(model, size)
         room = window - size - (_REPLY_TOKENS if limits.reply is None else limits.reply)
@@ -394,12 +396,6 @@ class ProxyMemory:
                 await outcome.stored.wait()
         except TimeoutError:
             outcome.failures[PROXY_STORE] = f"not stored within {STORE_SECONDS:g} s"
-
-    def _tools_of(self, caller: Caller, messages: Sequence[object], previous: str | None) -> list[ToolStep]:
-        """Return the tools that were used since the last question, also in replies that the provider has."""
-        scope = caller.reads.scope
-        earlier = () if previous is None else self._tools_before.get((scope.space, scope.user, previous), ())
-        return tool_steps(messages, earlier)
 
     async def after(self, outcome: MemoryOutcome, answer: Reply) -> None:
         """Store what the assistant said; and before it what was asked, if that failed. Raises nothing.
@@ -513,27 +509,25 @@ class ProxyMemory:
         """Store all that is new. A history, which may have a thousand turns, is stored in few transactions."""
         person = caller.person(there.thread)
         for first in range(0, len(there.new) - 1, _AT_ONCE):
-            await self._add_history(caller, there.thread, there.new[first : min(first + _AT_ONCE, len(there.new) - 1)])
+            # Store turns in one transaction. They belong to the session of the turn before them.
+            turns = there.new[first : min(first + _AT_ONCE, len(there.new) - 1)]
+            scope = caller.person(there.thread).scope
+            drafts = [
+                draft(
+                    *(scope, role, text),
+                    id=name,
+                    name=caller.name if role == "user" else None,
+                    replaces=replaces,
+                    metadata=metadata,
+                )
+                for (role, text), name, replaces, metadata in turns
+            ]
+            await self._memory.store.apply([AddMessage(each) for each in drafts])
         # The last one alone: that wakes the work in the background.
         for (role, text), name, replaces, metadata in there.new[-1:]:
             said_by = caller.name if role == "user" else None
             await person.add(role, text, id=name, name=said_by, replaces=replaces, metadata=metadata)
         await self._set_aside(caller, there.thread, there.aside)
-
-    async def _add_history(self, caller: Caller, thread: str, turns: Sequence[NewTurn]) -> None:
-        """Store turns in one transaction. They belong to the session of the turn before them."""
-        scope = caller.person(thread).scope
-        drafts = [
-            draft(
-                *(scope, role, text),
-                id=name,
-                name=caller.name if role == "user" else None,
-                replaces=replaces,
-                metadata=metadata,
-            )
-            for (role, text), name, replaces, metadata in turns
-        ]
-        await self._memory.store.apply([AddMessage(each) for each in drafts])
 
     async def _note_access(self, caller: Caller) -> None:
         scope = caller.reads.scope
@@ -584,8 +578,3 @@ class ProxyMemory:
 
 def _as_messages(texts: Iterable[str]) -> list[dict[str, str]]:
     return [{"role": "assistant", "content": text} for text in texts]
-
-
-def _size(counter: TokenCounter, messages: Sequence[object]) -> int:
-    texts = [text_of(message.get("content")) for message in messages if isinstance(message, dict)]
-    return counter.count_messages([{"role": "user", "content": text} for text in texts])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias, TypeGuard
 
 from aforesaid.server.proxy.conversations import storable, text_of
@@ -39,7 +39,15 @@ def tool_steps(messages: Sequence[object], earlier: Sequence[ToolStep] = ()) -> 
                 step = {"id": name or f"call-{len(steps) + 1}", "name": _short(message.get("tool_name")) or "tool"}
                 steps.append(step)
             step["result"] = storable(text_of(message.get("content")), _RESULT_BYTES)
-    return _bounded(steps)
+    # The first steps that fit into the metadata of a message.
+    kept: list[ToolStep] = []
+    room = _ALL_BYTES
+    for step in steps:
+        room -= len(json.dumps(step).encode())
+        if room < 0:
+            break
+        kept.append(step)
+    return kept
 
 
 def call_of(number: int, name: object, arguments: object, call_id: object) -> ToolStep:
@@ -58,18 +66,6 @@ def _calls(message: Mapping[str, Any], before: int) -> Iterator[ToolStep]:
         function = call.get("function") if isinstance(call, Mapping) else None
         if isinstance(function, Mapping):
             yield call_of(number, function.get("name"), function.get("arguments"), call.get("id"))
-
-
-def _bounded(steps: Iterable[ToolStep]) -> list[ToolStep]:
-    """Return the first steps that fit into the metadata of a message."""
-    kept: list[ToolStep] = []
-    room = _ALL_BYTES
-    for step in steps:
-        room -= len(json.dumps(step).encode())
-        if room < 0:
-            break
-        kept.append(step)
-    return kept
 
 
 def _role(message: object) -> object:
@@ -120,7 +116,6 @@ class Reply:
         self._bytes_read = 0
 
     def feed(self, data: bytes) -> None:
-        """Read the next bytes."""
         self._bytes_read += len(data)
         if self._bytes_read > _MOST:
             self._rest = b""
@@ -156,7 +151,6 @@ class Reply:
             self._read_event(_loaded(value))
 
     def _read_event(self, event: object) -> None:
-        """Read an event of a stream."""
         raise NotImplementedError
 
     def _read_whole(self, answer: object) -> None:

@@ -80,13 +80,11 @@ class ProviderCalls:
 
     @property
     def state(self) -> str:
-        """Its state in words."""
         if self.error is not None:
             return "failing"
         return "not called yet" if self.last_answer is None else "working"
 
     def answered(self) -> None:
-        """Record an answer."""
         if self.error is not None:
             _log.warning("%s answers again", self.name)
         self.failures, self.error, self.reached, self.in_vain = 0, None, False, 0.0
@@ -155,7 +153,6 @@ class Upstream:
         return [first, *(self._settings.providers[name] for name in names if name != first.name)]
 
     def routed(self, model: str) -> str | None:
-        """Return the provider that `server.upstreams` names for a model."""
         routes = self._settings.server.upstreams
         return next((each.provider for each in routes if fnmatchcase(model, each.model)), None)
 

@@ -113,13 +113,11 @@ def month_named(today: date, month: int, year: int | None, which: Which, towards
 
 
 def whole_month(year: int, month: int, *, any_year: bool = False) -> Days | None:
-    """Return a month."""
     first = _date(year, month, 1)
     return None if first is None else Days(first, timedelta(days=monthrange(year, month)[1]), any_year)
 
 
 def a_year_before(days: Days) -> Days | None:
-    """Return the same days of the year before."""
     first = _date(days.first.year - 1, days.first.month, days.first.day)
     return None if first is None else days._replace(first=first)
 

@@ -31,7 +31,6 @@ class Period(NamedTuple):
 
 
 def periods(question: str, asked: datetime) -> list[Period]:
-    """Return the periods that a question names, in UTC."""
     folded, language = fold(question).replace("’", "'"), guess_language(question)
     today = asked.astimezone(UTC).date()
     named, rest = find_days(folded, today, "past", language)

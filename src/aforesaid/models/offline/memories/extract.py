@@ -214,7 +214,6 @@ def extract(turns: Sequence[Spoken], only: Collection[Category] | None = None) -
 
 
 def is_joke(text: str) -> bool:
-    """Return whether a text says that it is a joke."""
     return _JOKING.search(fold(text)) is not None
 
 

@@ -84,7 +84,6 @@ def introduction(sentence: str) -> Introduction | None:
 
 
 def asks_own_name(question: str) -> bool:
-    """Return whether somebody asks for their own name."""
     return _ASKS_NAME.search(fold(question).replace("’", "'")) is not None
 
 
@@ -323,21 +322,17 @@ def _find(text: str, folded: str, language: str) -> Claim | None:
         if match is not None:
             return Claim(_starred(rule.key, folded[match.end() :], language), match.start())
     if language == "english":
-        return _taste(folded)
-    return None
-
-
-def _taste(folded: str) -> Claim | None:
-    choice = next((match for pattern in _CHOICES if (match := pattern.search(folded))), None)
-    if choice is not None:
-        # Whichever of the two is preferred, the other way round contradicts it.
-        both = sorted(_starred("*", choice[side], "english").strip() for side in ("one", "other"))
-        return Claim(f"choice {' or '.join(both)}", choice.start(), liked=True)
-    for liked, verbs in _TASTES:
-        match = re.search(rf"\b{_ADVERBS}{verbs}\b", folded)
-        if match is not None:
-            key = _starred("taste *", folded[match.end() :], "english")
-            return None if key == "taste" else Claim(key, match.start(), liked)
+        choice = next((match for pattern in _CHOICES if (match := pattern.search(folded))), None)
+        if choice is not None:
+            # Whichever of the two is preferred, the other way round contradicts it.
+            both = sorted(_starred("*", choice[side], "english").strip() for side in ("one", "other"))
+            return Claim(f"choice {' or '.join(both)}", choice.start(), liked=True)
+        for liked, verbs in _TASTES:
+            match = re.search(rf"\b{_ADVERBS}{verbs}\b", folded)
+            if match is not None:
+                key = _starred("taste *", folded[match.end() :], "english")
+                return None if key == "taste" else Claim(key, match.start(), liked)
+        return None
     return None
 
 
@@ -413,7 +408,6 @@ def may_hold_requests(message: str) -> bool:
 
 
 def without_requests(message: str) -> str:
-    """Return the sentences of a message that are no standing requests."""
     return "\n".join(sentence for sentence in split_sentences(message) if not standing_request(sentence, message))
 
 

@@ -319,7 +319,6 @@ def _with_answers(chosen: list[Sentence], sentences: Sequence[Sentence], fits: F
 
 
 def best(sentences: Sequence[Sentence]) -> Sentence:
-    """Return the sentence with the highest value for its length."""
     weighed = weigh(sentences)
     values = [sum(one.terms.values()) * one.factor / (one.length + 0.5) ** _LENGTH for one in weighed]
     return weighed[values.index(max(values))].sentence

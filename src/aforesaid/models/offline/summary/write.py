@@ -236,11 +236,8 @@ def _join(texts: Sequence[str]) -> str:
 def _cut_to_fit(sentence: Sentence, limit: int, measure: Measure) -> str:
     """Return the beginning of a sentence that is too long, with its label if that takes less than half of the limit."""
     label = _label(sentence, dated=True)
-    return _cut((label if 2 * measure(label) <= limit else "") + sentence.text, limit, measure)
-
-
-def _cut(text: str, limit: int, measure: Measure) -> str:
-    """Return the longest prefix of a text within the limit, without splitting a displayed character."""
+    # The longest prefix of a text within the limit, without splitting a displayed character.
+    text = (label if 2 * measure(label) <= limit else "") + sentence.text
     low, high = 1, len(text)
     while low < high:
         middle = (low + high + 1) // 2

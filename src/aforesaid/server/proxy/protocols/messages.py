@@ -56,7 +56,6 @@ class Messages(Protocol):
         return _with_context(changed, memory.for_question)
 
     def insert_in_question(self, body: Body, memory: MemoryText) -> dict[str, Any]:
-        """Put all of it into the message of the question."""
         return _with_context(dict(body), joined(memory.stable, memory.for_question))
 
     def reply(self, body: Body, content_type: str) -> Reply:
@@ -72,7 +71,6 @@ class MessageReply(Reply):
         self._prefill = prefill
 
     def texts(self) -> list[str]:
-        """Return all blocks with text as one text."""
         said = "".join(super().texts())
         return [self._prefill + said] if said else []
 
@@ -105,7 +103,7 @@ def _messages(message: object) -> list[object]:
     if not isinstance(message, Mapping) or not isinstance(content, list):
         return [message]
     if message.get("role") == "assistant":
-        calls = [_call(block) for block in content if _is_call(block)]
+        calls = [_call(block) for block in content if (isinstance(block, Mapping) and block.get("type") == "tool_use")]
         return [{"role": "assistant", "content": _text(content), "tool_calls": calls}]
     said = [block for block in content if not _is_of_program(block)]
     results: list[object] = [
@@ -115,10 +113,6 @@ def _messages(message: object) -> list[object]:
     ]
     rest = [block for block in said if not _is_tool_result(block)]
     return results if results and not rest else [*results, {**message, "content": rest}]
-
-
-def _is_call(block: object) -> bool:
-    return isinstance(block, Mapping) and block.get("type") == "tool_use"
 
 
 def _call(block: Mapping[str, Any]) -> dict[str, Any]:

@@ -98,14 +98,11 @@ class _OllamaReply(Reply):
     """JSON objects of which the last one is `done`."""
 
     def _read_event(self, event: object) -> None:
-        self._read_whole(event)
+        if isinstance(event, Mapping):
+            self._add(0, self._piece(event))
+            self._read_usage(event, ("prompt_eval_count",), "eval_count")
+            self.id = self.id or _context_id(event.get("context"))
         self.ended = self.ended or (isinstance(event, Mapping) and event.get("done") is True)
-
-    def _read_whole(self, answer: object) -> None:
-        if isinstance(answer, Mapping):
-            self._add(0, self._piece(answer))
-            self._read_usage(answer, ("prompt_eval_count",), "eval_count")
-            self.id = self.id or _context_id(answer.get("context"))
 
     def _piece(self, answer: Mapping[str, Any]) -> object:
         raise NotImplementedError
@@ -127,7 +124,6 @@ class GenerateReply(_OllamaReply):
 
 
 def _message(message: object) -> object:
-    """Return a message with a word for each of its images."""
     images = message.get("images") if isinstance(message, Mapping) else None
     if not isinstance(message, Mapping) or not isinstance(images, list) or not images:
         return message

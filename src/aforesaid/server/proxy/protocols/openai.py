@@ -88,7 +88,6 @@ class ChatCompletions(Protocol):
     endpoint = Endpoint("/chat/completions")
 
     def messages(self, body: Body) -> Sequence[object] | NoMemory:
-        """Return the messages as they came."""
         messages = body.get("messages")
         return messages if isinstance(messages, list) else NO_MESSAGES
 
@@ -101,7 +100,6 @@ class ChatCompletions(Protocol):
         return {**body, "messages": insert_in_question(body["messages"], memory)}
 
     def reply(self, body: Body, content_type: str) -> Reply:
-        """Return a reader of choices."""
         del body
         return ChoicesReply(content_type)
 
@@ -172,7 +170,6 @@ class TextReply(ChoicesReply):
 
 
 def _prompt(body: Body) -> str | None:
-    """Return a prompt that is one text."""
     prompt = body.get("prompt")
     if isinstance(prompt, list) and len(prompt) == 1:
         (prompt,) = prompt
@@ -210,7 +207,7 @@ class Responses(Protocol):
         """Add to the instructions; what is chosen for the question goes before it, if the client sends its history."""
         items = _items(body["input"])
         prompt = body.get("instructions")
-        if not any(_role(item) == "assistant" for item in items):
+        if not any((item.get("role") if isinstance(item, Mapping) else None) == "assistant" for item in items):
             return _instructed(body, memory.stable, memory.for_question)
         if prompt or not has_system(items):
             changed = {**body, "input": insert(items, memory._replace(stable=""), _PART)}
@@ -291,10 +288,6 @@ def _items(given: object) -> list[object]:
 
 def _sequence(value: object) -> Sequence[object]:
     return value if isinstance(value, list) else ()
-
-
-def _role(item: object) -> object:
-    return item.get("role") if isinstance(item, Mapping) else None
 
 
 def _message(item: object) -> Mapping[str, object] | None:
