@@ -11,7 +11,7 @@ from aforesaid.domain.message import Message
 from aforesaid.errors import InvalidInput, NotFound, SourcesChanged, TooLarge
 from aforesaid.models.embed import DeterministicEmbedder
 from aforesaid.models.embed.caching import MessageVectors
-from aforesaid.store.ephemeral import EphemeralStore
+from aforesaid.store.sqlite import MemoryStore
 from digesting import Scribe, remembering, talk
 from making import NOON
 
@@ -108,7 +108,7 @@ def said(seq: int, text: str, name: str = "Ann") -> Message:
 @pytest.mark.req("E9")
 async def test_quality_is_measured_and_what_is_invented_is_named() -> None:
     messages = [said(1, "I moved to Berlin yesterday with 2 cats."), said(2, "Their names are Miso and Udon.")]
-    vectors = MessageVectors(EphemeralStore(), DeterministicEmbedder())
+    vectors = MessageVectors(MemoryStore(), DeterministicEmbedder())
     good = await measure("On 2026-02-28 Ann moved to Berlin with 2 cats, Miso and Udon.", messages, (), vectors)
     assert good.invented == ()
     assert good.grounded == 1.0

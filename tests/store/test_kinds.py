@@ -102,9 +102,9 @@ def spoil(place: str) -> None:
 
 def run_no_later_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let stores that are opened run the step that this is about, and none after it, which has been run."""
-    for kind, last in (("sqlite", SQLITE_STEP), ("postgres", POSTGRES_STEP)):
+    for kind, module, last in (("sqlite", "connection", SQLITE_STEP), ("postgres", "database", POSTGRES_STEP)):
         steps = steps_of(f"aforesaid.store.{kind}")[:last]
-        monkeypatch.setattr(sys.modules[f"aforesaid.store.{kind}.migrate"], "migrations", lambda steps=steps: steps)
+        monkeypatch.setattr(sys.modules[f"aforesaid.store.{kind}.{module}"], "migrations", lambda steps=steps: steps)
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

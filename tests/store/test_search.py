@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from aforesaid.domain.scope import Scope
 from aforesaid.store import Store, open_store, questions
 from aforesaid.store.columns import Roll
-from aforesaid.store.ephemeral import EphemeralStore
+from aforesaid.store.sqlite import MemoryStore
 from aforesaid.text.languages import query_words, terms
 from making import add, adding, archive
 
@@ -169,7 +169,7 @@ async def test_stop_words_are_dropped_from_a_query_unless_nothing_else_is_left(s
 
 @given(texts=st.lists(st.text(max_size=40), max_size=12), query=st.text(max_size=20), seed=st.integers(0, 9))
 async def test_every_message_that_shares_a_term_is_found_and_no_other(texts: list[str], query: str, seed: int) -> None:
-    store = EphemeralStore()
+    store = MemoryStore()
     usable = [text for text in texts if text and "\0" not in text and text.isprintable()]
     await add(store, ANN, *usable)
     random.Random(seed).shuffle(usable)

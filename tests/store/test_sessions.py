@@ -18,7 +18,7 @@ from aforesaid.domain.scope import Scope, Session
 from aforesaid.domain.transfer import Restore
 from aforesaid.errors import InvalidInput
 from aforesaid.store import Store, questions
-from aforesaid.store.ephemeral import EphemeralStore
+from aforesaid.store.sqlite import MemoryStore
 from making import NOON, adding, minutes
 
 ANN = Scope.of("ann")
@@ -144,7 +144,7 @@ async def test_any_order_of_arrival_gives_the_same_sessions(moments: list[int], 
         else:
             expected.append([later])
     seed.shuffle(moments)
-    store = EphemeralStore()
+    store = MemoryStore()
     await say_at(store, *moments)
     assert times(await store.read(questions.Sessions(ANN))) == [(part[0], part[-1], len(part)) for part in expected]
     by_name: dict[str, set[float]] = {}
@@ -186,7 +186,7 @@ async def test_a_session_that_is_named_among_messages_stored_together_ends_there
 
 async def said_elsewhere(at: float) -> Message:
     """A message of another store, with a number that is beyond all that are given out here."""
-    elsewhere = EphemeralStore()
+    elsewhere = MemoryStore()
     await say_at(elsewhere, *range(10_000, 10_900, 100), at)
     (message,) = [each for each in await elsewhere.read(questions.Messages(ANN, limit=100)) if each.at == minutes(at)]
     return message

@@ -128,9 +128,9 @@ async def open_store(location: str | os.PathLike[str] | None) -> Store:
         name, _, rest = str(address_of(location)).partition(":")
         return await open_outside(name, rest)
     if path is None:
-        from aforesaid.store.ephemeral import EphemeralStore  # noqa: PLC0415 - loaded only when asked for
+        from aforesaid.store.sqlite import MemoryStore  # noqa: PLC0415 - loaded only when asked for
 
-        return EphemeralStore()
+        return MemoryStore()
     opened: Store
     if kind == "sqlite":
         from aforesaid.store.sqlite import SqliteStore  # noqa: PLC0415

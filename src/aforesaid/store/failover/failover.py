@@ -321,7 +321,7 @@ class Failover:
 
     async def _from_those_that_wait(self, question: Question[T]) -> T:
         """Ask where messages wait, the safer place first; what one does not know the other may."""
-        first, *others = self._fallback.stores
+        first, *others = self._fallback.stores or [self._fallback.memory]
         for each in reversed(others):
             try:
                 if await each.count():

@@ -19,7 +19,6 @@ from aforesaid.domain.summary import Advance
 from aforesaid.errors import AforesaidError, InvalidInput, NotFound, SourcesChanged, StoreError
 from aforesaid.store import questions
 from aforesaid.store.contract import Store
-from aforesaid.store.ephemeral import EphemeralStore
 
 _log: Final = logging.getLogger("aforesaid.store")
 
@@ -164,12 +163,21 @@ class Fallback:
         self._files: PendingMessages | None = None
         self._unopened = False
         """Whether files could not be opened: what was made of them so far may be in their folder."""
-        self._memory = PendingMessages(EphemeralStore(first=FIRST))
+        self._memory: PendingMessages | None = None
 
     @property
     def stores(self) -> list[PendingMessages]:
         """Those that are in use, in the order of what waits in them."""
-        return [self._memory] if self._files is None else [self._files, self._memory]
+        return [store for store in (self._files, self._memory) if store is not None]
+
+    @property
+    def memory(self) -> PendingMessages:
+        """The store in memory, made when it is first needed."""
+        if self._memory is None:
+            from aforesaid.store.sqlite import MemoryStore  # noqa: PLC0415 - loaded only when asked for
+
+            self._memory = PendingMessages(MemoryStore(first=FIRST))
+        return self._memory
 
     async def open(self) -> None:
         """Open the files, if that can be done."""
@@ -185,11 +193,12 @@ class Fallback:
         await self.open()
         if self._files is not None:
             try:
-                await self._memory.merge_into(self._files.store, silence, lambda *_: None)
+                if self._memory is not None:
+                    await self._memory.merge_into(self._files.store, silence, lambda *_: None)
                 return await self._files.add(changes)
             except (StoreError, SourcesChanged) as error:
                 _log.error("the files fail too; what is said is only in memory: %s", error)
-        return await self._memory.add(changes)
+        return await self.memory.add(changes)
 
     async def messages(self, question: questions.Messages) -> list[Message]:
         """Return the messages that wait, in order of time."""

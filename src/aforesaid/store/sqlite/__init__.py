@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import closing
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Final, Self, TypeVar, cast
+from uuid import uuid4
 
 import apsw
 
@@ -29,11 +31,11 @@ from aforesaid.store.sql import dumping
 from aforesaid.store.sqlite import backup, verify
 from aforesaid.store.sqlite.answers import ANSWERS, CACHED_ANSWERS
 from aforesaid.store.sqlite.change_sets import prepare
-from aforesaid.store.sqlite.connection import Options, connect_reader, translated
+from aforesaid.store.sqlite.connection import MEMORY, Options, connect, connect_reader, translated
 from aforesaid.store.sqlite.engine import Engine, acquire, change_token, release
 from aforesaid.store.sqlite.rows import answered
 
-__all__ = ["Options", "SqliteStore"]
+__all__ = ["MemoryStore", "Options", "SqliteStore"]
 
 T = TypeVar("T")
 
@@ -111,23 +113,30 @@ class SqliteStore:
             ),
         )
 
+    async def _snapshot(self) -> apsw.Connection:
+        """Return a connection that reads everything as it is now, while others write."""
+        return await asyncio.to_thread(connect_reader, self.path, self._engine.options)
+
     async def verify(self, progress: Progress | None = None) -> Verification:
         """Check everything. Other calls are not blocked; writes wait while the keyword index is compared."""
         stats = await self.read(questions.Totals())
         index = await self._engine.alone(
             lambda connection: contract.run("index", lambda: verify.check_index(connection))
         )
-        rest = await asyncio.to_thread(self._verify_by_reading, stats.messages, progress)
+        with translated(self.path, "verifying"):
+            connection = await self._snapshot()
+            rest = await asyncio.to_thread(self._verify_by_reading, connection, stats.messages, progress)
         return Verification((*rest, index))
 
     async def backup(self, target: Path, progress: Progress | None = None) -> None:
         """Copy the store as it is now to a new file."""
-        await asyncio.to_thread(backup.copy, self.path, target, self._engine.options, progress)
+        with translated(self.path, "copying"):
+            await asyncio.to_thread(backup.copy, await self._snapshot(), target, progress)
 
     async def dump(self, *, vectors: bool = False) -> AsyncIterator[Sequence[MovingRow]]:
         """Give out everything as it is at one moment, page by page."""
         with translated(self.path, "reading"):
-            reader = await asyncio.to_thread(connect_reader, self.path, self._engine.options)
+            reader = await self._snapshot()
         try:
             reader.execute("BEGIN")
             for section in dumping.sections(bytes if vectors else None):
@@ -161,19 +170,15 @@ class SqliteStore:
             self._releasing = asyncio.ensure_future(asyncio.to_thread(release, self._shared))
         await asyncio.shield(self._releasing)
 
-    def _verify_by_reading(self, messages: int, progress: Progress | None) -> list[Check]:
-        with (
-            translated(self.path, "verifying"),
-            closing(connect_reader(self.path, self._engine.options)) as connection,
-        ):
+    def _verify_by_reading(self, connection: apsw.Connection, messages: int, progress: Progress | None) -> list[Check]:
+        def page(query: str, bindings: tuple[int, int]) -> list[Row]:
+            return connection.execute(query, bindings).fetchall()
 
-            def page(query: str, bindings: tuple[int, int]) -> list[Row]:
-                return connection.execute(query, bindings).fetchall()
+        def hashes() -> Iterator[str]:
+            return verify.hash_pages(page, messages, progress)
 
-            def hashes() -> Iterator[str]:
-                return verify.hash_pages(page, messages, progress)
-
-            by_queries = [partial(verify.check_by_queries, connection, name) for name in _CHECKS_BY_QUERIES]
+        by_queries = [partial(verify.check_by_queries, connection, name) for name in _CHECKS_BY_QUERIES]
+        with translated(self.path, "verifying"), closing(connection):
             return [
                 contract.run("database", lambda: verify.check_database(connection)),
                 contract.run("references", lambda: verify.check_references(connection)),
@@ -181,6 +186,44 @@ class SqliteStore:
                 contract.run("checksums", lambda: verify.check_checksums(connection)),
                 *map(contract.run, _CHECKS_BY_QUERIES, by_queries),
             ]
+
+
+class MemoryStore(SqliteStore):
+    """A store in the memory of the process: for tests, for trying things out, and as the last resort of failover.
+
+    Nothing is written to a disk, nothing survives, and receipts say so. A writer and readers would wait for one another
+    in such a database, so one thread does both.
+    """
+
+    def __init__(self, first: int = 0) -> None:
+        """Start with nothing. Messages are numbered from after `first`."""
+        super().__init__(acquire(Path(f"/:memory:{uuid4().hex}"), Options(vfs=MEMORY)))
+        if first:
+            self._shared.writer.alone(
+                lambda connection: connection.execute("INSERT INTO sqlite_sequence VALUES ('log', ?)", (first,))
+            )
+
+    async def read(self, question: Question[T]) -> T:
+        """Answer a question."""
+        if isinstance(question, questions.ChangeToken):
+            return cast("T", "")  # no other process can change this store
+        return await super().read(question)
+
+    async def health(self) -> Component:
+        """Say how the store is doing."""
+        found = await super().health()
+        note = "nothing kept here survives the process"
+        return replace(found, facts=(("backend", "memory"), ("note", note)))
+
+    async def _snapshot(self) -> apsw.Connection:
+        def copied(connection: apsw.Connection) -> apsw.Connection:
+            # Open in the writer's thread, such that nothing is written meanwhile.
+            made = connect(Path(":memory:"), self._shared.options, create=True)
+            with made.backup("main", connection, "main") as pages:
+                pages.step(-1)
+            return made
+
+        return await self._engine.alone(copied)
 
 
 def _give_back(opening: asyncio.Future[Engine]) -> None:

@@ -22,7 +22,6 @@ from aforesaid.store.sqlite import rows
 from aforesaid.store.sqlite.connection import (
     Options,
     connect,
-    connect_reader,
     make_folder,
     migrate,
     opened,
@@ -35,12 +34,6 @@ from aforesaid.store.unfinished import unfinished
 
 _BESIDE: Final = ("-wal", "-shm", "-journal")
 """What SQLite keeps beside a file. It belongs to that file and must never meet another one."""
-
-
-def copy(source: Path, target: Path, options: Options, progress: Progress | None = None) -> None:
-    """Copy a database in use, as it is now. The target appears only once it is complete, checked and on the disk."""
-    with translated(source, "copying"), closing(connect_reader(source, options)) as reader:
-        _copy(reader, target, progress)
 
 
 def restore(backup: Path, target: Path, *, replace: bool, progress: Progress | None = None) -> Path | None:
@@ -71,9 +64,10 @@ def restore(backup: Path, target: Path, *, replace: bool, progress: Progress | N
     return aside
 
 
-def _copy(reader: apsw.Connection, target: Path, progress: Progress | None) -> None:
+def copy(reader: apsw.Connection, target: Path, progress: Progress | None = None) -> None:
+    """Copy what a connection reads, and close it. The target appears once it is complete, checked and on the disk."""
     target = target.expanduser().absolute()
-    with translated(target, "copying to"):
+    with closing(reader), translated(target, "copying to"):
         if target.exists():
             raise InvalidInput(f"{target} exists already; choose another name, nothing was overwritten")
         make_folder(target.parent)

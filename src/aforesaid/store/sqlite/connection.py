@@ -64,7 +64,7 @@ def configured_key() -> Secret | None:
 
 def opened(path: Path, *, flags: int | None = None, vfs: str | None = None) -> apsw.Connection:
     """Open a file with the configured key, if there is one. Nothing is read yet."""
-    key = configured_key()
+    key = configured_key() if vfs != MEMORY else None
     if key is not None and not hasattr(apsw, "mc_version"):
         raise StoreRefused(
             f"a key is configured ({KEY} or {KEY_FILE}), but the SQLite library that is installed cannot encrypt, and "
@@ -212,6 +212,8 @@ NETWORK_FILE_SYSTEMS: Final = frozenset(
 """File systems whose clients do not share memory, which WAL mode needs."""
 
 _KIBIBYTE: Final = 1024
+MEMORY: Final = "memdb"
+"""SQLite's VFS of databases in memory. Those of one name, which begins with a slash, are the same database."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +226,11 @@ class Options:
     readers: int = 4
     cache_kib: int = 16 * _KIBIBYTE
     """Page cache of each connection."""
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether nothing is on a disk. Then one connection does everything: SQLite has no snapshots there."""
+        return self.vfs == MEMORY
 
 
 def refuse_unsafe_places(path: Path) -> None:
@@ -305,7 +312,8 @@ def connect(path: Path, options: Options, *, create: bool) -> apsw.Connection:
         connection.set_busy_handler(patience(options.busy_seconds))
         # Before anything is changed: a file of somebody else stays as it is.
         schema_version(connection, path)
-        _settle_in_wal(connection, path, options)
+        if not options.in_memory:
+            _settle_in_wal(connection, path, options)
         connection.pragma("synchronous", "FULL")
         connection.pragma("foreign_keys", 1)
         connection.pragma("cache_size", -options.cache_kib)

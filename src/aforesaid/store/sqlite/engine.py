@@ -264,7 +264,11 @@ class Engine:
         try:
             while True:
                 try:
-                    found: T = await self._readers.read(work, short=short)
+                    found: T = await (
+                        self.alone(partial(_in_transaction, work))
+                        if self.options.in_memory
+                        else self._readers.read(work, short=short)
+                    )
                 except IndexIncomplete as error:
                     self.writer.waiting_searches.add(search)
                     try:
@@ -357,6 +361,14 @@ class Engine:
         return outcomes
 
 
+def _in_transaction(work: Callable[[apsw.Connection], T], connection: apsw.Connection) -> T:
+    connection.execute("BEGIN")
+    try:
+        return work(connection)
+    finally:
+        connection.execute("ROLLBACK")
+
+
 _TICK_NANOSECONDS: Final = 50_000_000
 """The clock of file systems may stand still for a few milliseconds: a commit that follows soon may leave no trace."""
 
@@ -396,11 +408,12 @@ _inherited: Final[set[Identity]] = set()
 
 def acquire(path: Path, options: Options) -> Engine:
     """Return the engine of a file, shared by everybody in this process who has it open."""
-    with translated(path, "opening"):
-        path = path.expanduser().absolute().resolve()
-        refuse_unsafe_places(path)
-        make_folder(path.parent)
-    if identity(path) in _inherited:
+    if not options.in_memory:
+        with translated(path, "opening"):
+            path = path.expanduser().absolute().resolve()
+            refuse_unsafe_places(path)
+            make_folder(path.parent)
+    if (known := identity(path)) is not None and known in _inherited:
         raise StoreRefused(
             f"{path} was open when this process was forked, and SQLite cannot tell the two apart; open it only after "
             "forking, or start processes with multiprocessing's 'spawn' method"
@@ -410,8 +423,9 @@ def acquire(path: Path, options: Options) -> Engine:
         engine = slot.engine
         # An engine whose file was removed or replaced is left to those who still hold it.
         if engine is None or not engine.holds_its_file:
-            with translated(path, "opening"):
-                refuse_damaged_log(path)
+            if not options.in_memory:
+                with translated(path, "opening"):
+                    refuse_damaged_log(path)
             engine = slot.engine = Engine(path, options)
         else:
             engine.users += 1
@@ -428,6 +442,8 @@ def release(engine: Engine) -> None:
         if engine.users == 0:
             if slot.engine is engine:
                 slot.engine = None
+                if engine.options.in_memory:  # its name is never used again
+                    del _slots[engine.path, engine.options.vfs]
             # Within the lock: whoever opens the file again meets it closed, never closing.
             engine.stop()
 
@@ -438,7 +454,8 @@ def _after_fork_in_child() -> None:
         if slot.engine is not None:
             slot.engine.is_orphan = True
             _orphans.append(slot.engine)
-            _inherited.add(slot.engine.identity)
+            if slot.engine.identity is not None:
+                _inherited.add(slot.engine.identity)
     _slots.clear()
 
 

@@ -249,7 +249,8 @@ class Writer:
             return done
 
     def _wipe(self, seconds: float, quiet: Callable[[], AbstractContextManager[None]]) -> None:
-        wipe(self._connection, self._path, seconds, quiet, in_memory=configured_key() is not None)
+        in_memory = self._options.in_memory or configured_key() is not None
+        wipe(self._connection, self._path, seconds, quiet, in_memory=in_memory)
         self.wal_pages = 0
 
     def _finish_purge(self) -> None:
@@ -332,7 +333,7 @@ class Writer:
 
     def _carry_out(self, runner: ChangeSetRunner, change_set: ChangeSet) -> Receipt | Exception:
         try:
-            return Receipt(True, runner.carry_out(change_set))
+            return Receipt(not self._options.in_memory, runner.carry_out(change_set))
         except _FAILS_THE_GROUP:
             raise
         except apsw.ConstraintError as error:
