@@ -24,6 +24,12 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *s
 ELSEWHERE = {"use-with-agent-frameworks"}
 """Pages whose examples need more than this environment: tests/integrations/test_page.py runs them."""
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+DECISIONS = sorted((ROOT / "docs/decisions").glob("0*.md"))
+SOURCE = ROOT / "src/aforesaid"
+MEDIA_TYPES = {"text/plain"}
+"""What looks like a path below a folder of the source."""
+LOGGERS = ROOT / "docs/reference/logs.md"
+"""Names loggers, which need not be modules."""
 
 
 def page_name(path: Path) -> str:
@@ -74,6 +80,54 @@ def test_every_page_of_the_docs_is_linked() -> None:
         for target in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
             linked.add((page.parent / target).resolve())
     assert not [page_name(page) for page in PAGES[3:] if page not in linked]
+
+
+@pytest.mark.parametrize("page", DECISIONS, ids=page_name)
+def test_a_decision_fits_on_a_page_and_says_what_replaced_it(page: Path) -> None:
+    lines = page.read_text(encoding="utf-8").splitlines()
+    assert len(lines) <= 40
+    assert max(map(len, lines)) <= 150
+    number, _, title = lines[0].removeprefix("# ").partition(". ")
+    assert int(number) == int(page.name[:4])
+    status = " ".join(lines[2 : lines.index("", 2)])
+    successors = re.findall(r"uperseded by \[\d+\]\(([^)]+)\)", status)
+    assert status.startswith(("Accepted, ", "Superseded by "))
+    assert len(successors) == status.count("uperseded by")
+    for successor in successors:
+        start = (page.parent / successor).read_text(encoding="utf-8").partition("**Question.**")[0]
+        assert "supersedes" in start, successor
+        assert f"]({page.name})" in start, successor
+    listed = (page.parent / "README.md").read_text(encoding="utf-8")
+    (row,) = [line for line in listed.splitlines() if line.startswith(f"| {number} | [{title}]({page.name}) | ")]
+    assert ("superseded by" in row) == bool(successors)
+    assert all(f"]({successor})" in row for successor in successors)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
+def test_every_file_and_module_of_the_source_that_is_named_exists(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    for path in re.findall(r"(?<![\w/])src/aforesaid/[\w./]*\w/?", text):
+        assert (ROOT / path).exists(), path
+    rooms = {each.name for each in SOURCE.iterdir() if each.is_dir()}
+    for path in set(re.findall(r"`(\w+/[\w./]*)`", text)) - MEDIA_TYPES:
+        assert path.partition("/")[0] not in rooms or (SOURCE / path).exists(), path
+    for dotted in re.findall(r"(?<![\w./-])aforesaid((?:\.[A-Za-z_]\w*)+)", text):
+        first, *rest = dotted[1:].split(".")
+        if page != LOGGERS and (rest or first in rooms):
+            assert named_in_source([first, *rest]), f"aforesaid{dotted}"
+
+
+def named_in_source(names: list[str]) -> bool:
+    """Return whether names lead to a module, or to a name in one, without importing it: it may need a framework."""
+    place = SOURCE
+    while names and (place / names[0]).is_dir():
+        place /= names.pop(0)
+    if names and (place / names[0]).with_suffix(".py").is_file():
+        place = (place / names.pop(0)).with_suffix(".py")
+    module = place if place.is_file() else place / "__init__.py"
+    return not names or (
+        place != SOURCE and re.search(rf"\b{names[0]}\b", module.read_text(encoding="utf-8")) is not None
+    )
 
 
 def reference(name: str) -> str:
