@@ -106,6 +106,8 @@ def test_a_decision_fits_on_a_page_and_says_what_replaced_it(page: Path) -> None
 @pytest.mark.parametrize("page", PAGES, ids=page_name)
 def test_every_file_and_module_of_the_source_that_is_named_exists(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
+    if "\nSuperseded by " in text:
+        return  # it says what was true then
     for path in re.findall(r"(?<![\w/])src/aforesaid/[\w./]*\w/?", text):
         assert (ROOT / path).exists(), path
     rooms = {each.name for each in SOURCE.iterdir() if each.is_dir()}
