@@ -16,27 +16,7 @@ from aforesaid.server.languages import translate
 from aforesaid.server.panel import conversation, data, graph, health, memories, people, search, view
 from aforesaid.server.problems import environment
 
-PARTS: Final = (
-    health,
-    people,
-    memories,
-    memories,
-    conversation,
-    people,
-    people,
-    people,
-    search,
-    search,
-    conversation,
-    graph,
-    search,
-    data,
-    data,
-    health,
-    health,
-    data,
-    people,
-)
+PARTS: Final = (health, people, memories, conversation, search, graph, data)
 """The modules with routes."""
 
 router = APIRouter(include_in_schema=False)
@@ -47,5 +27,5 @@ environment.tests["previewed"] = conversation.previewed
 environment.globals.update(
     categories=CATEGORIES, kinds=KINDS, called=memories.CALLED, groupings=tuple(memories.GROUPINGS)
 )
-for part in (*PARTS, view):  # `live` has no page
+for part in (*PARTS, view):  # `view` has no page
     router.include_router(part.router)
