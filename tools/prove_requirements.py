@@ -136,7 +136,7 @@ BREAKS = (
     Break("D1", "profiles/companion.toml", "similarity = 0.7", "similarity = 0.0", "unlike conversations come too"),
     Break(
         "D4",
-        "domain/session.py",
+        "domain/scope.py",
         "SESSION_SILENCE: Final = 30 * 60 * 1_000_000",
         "SESSION_SILENCE: Final = 40 * 60 * 1_000_000",
         "sessions close after 40 minutes",
@@ -150,7 +150,7 @@ BREAKS = (
     ),
     Break(
         "D11",
-        "models/resilience/breaker.py",
+        "models/resilience/wrappers.py",
         "self._next_probe is None and self._failures >= self._limit",
         "self._next_probe is None and self._failures > self._limit + 1000",
         "breakers never open",

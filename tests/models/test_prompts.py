@@ -33,10 +33,10 @@ from aforesaid.models.prompts import (
     name_speakers,
     numbered,
     quote,
+    shapes,
     strip_invisible,
     transcript,
 )
-from aforesaid.models.prompts import prompt as shapes
 from aforesaid.models.prompts.fence import one_line
 from aforesaid.models.prompts.prompt import read_prompt
 from aforesaid.profiles import BUILT_IN, load_profile

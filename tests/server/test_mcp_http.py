@@ -6,6 +6,7 @@ import asyncio
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
 from pathlib import Path
 from typing import Literal
 
@@ -16,7 +17,6 @@ from mcp import Client
 from mcp.server.mcpserver import MCPServer
 
 from aforesaid.memory import Memory, UserMemory
-from aforesaid.server.mcp import build as http
 from aforesaid.server.mcp.build import build
 from aforesaid.server.mcp.message_tools import CredentialOf
 from aforesaid.settings import Serving
@@ -134,7 +134,7 @@ def test_clients_that_come_first_are_all_answered_and_one_that_fails_harms_no_ot
             raise RuntimeError("not yet")
         return build(memory, credential_of, tokens)
 
-    monkeypatch.setattr(http, "build", build_at_the_second_attempt)
+    monkeypatch.setattr(import_module("aforesaid.server.mcp.build"), "build", build_at_the_second_attempt)
     with live() as server, ThreadPoolExecutor(8) as clients:
         key = server.key(user="ann")
         assert built == [], "a server that no agent asks needs none"

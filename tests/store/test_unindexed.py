@@ -26,7 +26,7 @@ MANY: Final = 2_500
 _IMPORTS: Final = """
 import asyncio, os, signal, sys
 import aforesaid
-from aforesaid.store.sqlite import engine, indexing
+from aforesaid.store.sqlite import append, engine
 """
 _BATCH: Final = """
 async def main():
@@ -42,14 +42,14 @@ engine._PAUSE_SECONDS = engine._MOST_SECONDS_WITHOUT_INDEXING = 3600
 """
 KILLED_HALF_WAY: Final = f"""
 {_IMPORTS}
-steps, index = [], indexing._index
+steps, index = [], append._index
 def index_once(*args):
     part = index(*args)
     steps.append(args)
     if len(steps) == 2:
         os.kill(os.getpid(), signal.SIGKILL)
     return part
-indexing._index = index_once
+append._index = index_once
 {_BATCH.replace("THEN", "await memory.user('ann').search('number7', arms='keyword')")}
 """
 CLOSED: Final = _IMPORTS + _BATCH.replace("THEN", "pass")

@@ -388,7 +388,7 @@ async def _ask(
     chat: Chat, turn: Turn, earlier: Sequence[Message], names: Names
 ) -> tuple[Literal["remember", "forget", "recall", "none"], str, str]:
     """Let a model classify the request, its person and its content."""
-    from aforesaid.models.prompts.prompt import RouteReply  # noqa: PLC0415 - brings pydantic
+    from aforesaid.models.prompts.shapes import RouteReply  # noqa: PLC0415 - brings pydantic
 
     scope = turn.user.scope
     prompt = load_prompt("route")

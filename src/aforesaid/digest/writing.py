@@ -232,7 +232,7 @@ class Writer:
         return Written(text, reply.model, prompt.version)
 
     async def _day(self, scope: Scope, talk: DayTalk, characters: int) -> dict[str, Written]:
-        from aforesaid.models.prompts.prompt import DaySummaries  # noqa: PLC0415 - brings pydantic
+        from aforesaid.models.prompts.shapes import DaySummaries  # noqa: PLC0415 - brings pydantic
 
         prompt = load_prompt("day")
         labels = {person.user: str(number) for number, person in enumerate(talk.people, 1)}
@@ -257,7 +257,7 @@ class Writer:
     async def _history(
         self, scope: Scope, previous: Summary | None, messages: Sequence[Message], characters: int, today: date
     ) -> Written:
-        from aforesaid.models.prompts.prompt import History  # noqa: PLC0415 - brings pydantic
+        from aforesaid.models.prompts.shapes import History  # noqa: PLC0415 - brings pydantic
 
         prompt = load_prompt("history")
         said = prompt.render(

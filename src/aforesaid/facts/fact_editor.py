@@ -276,7 +276,7 @@ class FactEditor:
         """Return the text of facts with a new fact merged in, by a model or else by rules."""
         chat = self._chat
         if chat is not None and chat.has("merge"):
-            from aforesaid.models.prompts.prompt import RememberReply as Written  # noqa: PLC0415 - brings pydantic
+            from aforesaid.models.prompts.shapes import RememberReply as Written  # noqa: PLC0415 - brings pydantic
 
             prompt = load_prompt("remember")
             rendered = prompt.render(name=person.name, facts=facts, fact=words)
@@ -299,7 +299,7 @@ class FactEditor:
         """
         chat = self._chat
         if facts and chat is not None and chat.has("merge"):
-            from aforesaid.models.prompts.prompt import ForgetReply as Written  # noqa: PLC0415
+            from aforesaid.models.prompts.shapes import ForgetReply as Written  # noqa: PLC0415
 
             prompt = load_prompt("forget")
             rendered = prompt.render(name=person.name, facts=facts, fact=words)

@@ -41,7 +41,7 @@ from aforesaid.text.words import UNSPACED_LANGUAGES, fold, words_of
 
 if TYPE_CHECKING:
     from aforesaid.models.chat import Chat
-    from aforesaid.models.prompts.prompt import Note
+    from aforesaid.models.prompts.shapes import Note
     from aforesaid.store import Store
 
 
@@ -278,7 +278,7 @@ async def ask_model(
     from there where the model's cannot be used. Raises ModelError if the model does not answer, and ModelGarbled if its
     second answer is no use either.
     """
-    from aforesaid.models.prompts.prompt import Extraction, ExtractionWithKnown  # noqa: PLC0415 - brings pydantic
+    from aforesaid.models.prompts.shapes import Extraction, ExtractionWithKnown  # noqa: PLC0415 - brings pydantic
 
     prompt = load_prompt("extract")
     read = in_time_order([*just_before(given.around, batch), *batch])
