@@ -99,9 +99,14 @@ UNREACHABLE = (
     "nothing to change was given", "at lies in the future", "at must be later", "until must be later than now",
     "the confidence must", "is set for a whole space", "there is no setting", "is written by Aforesaid itself",
     "is True or False", "of this thread", "this thread has", "a source of the memory is not",
-    "use auto or one of",
+    "use auto or one of", "cannot have active=", "nothing was overwritten", "there is no file", "is a folder",
+    "cannot be used: ", "check that the folder exists", "this version knows", "does not fit the number",
+    "its hash does not match", "needs exactly one archive", "needs the version that it replaces",
+    "value must be a text, a number", "have changed since; read", "was stored since; read", "erased since",
+    "by another process first", "extract again", "has walked past", "was edited or taken back since",
+    "A key is needed", "The key is unknown", "Too many wrong keys", "exceeds its rate limit",
 )  # fmt: skip
-"""Parts of errors in those modules that programs can cause, and forms cannot."""
+"""Parts of errors in those modules that programs, other processes and damaged exports can cause, and forms cannot."""
 
 
 def sentence(node: ast.AST) -> str:
