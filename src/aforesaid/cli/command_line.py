@@ -184,5 +184,7 @@ def main() -> None:
             stream.reconfigure(errors="backslashreplace")
     named = sys.argv[1] if len(sys.argv) > 1 else ""
     completing = "_AFORESAID_COMPLETE" in os.environ
-    run = command_line([named]) if named in COMMANDS and not completing else whole()
+    # The version needs no command.
+    few = [named] if named in COMMANDS else [] if sys.argv[1:] == ["--version"] else COMMANDS
+    run = whole() if completing else command_line(few)
     run()

@@ -19,12 +19,11 @@ from rich import box
 from rich.table import Column, Table
 from rich.text import Text
 
-import aforesaid
 from aforesaid.cli.options import (
     AsJson,
     Space,
-    Store,
-    announce_new_folder,
+    Stored,
+    command,
     complain,
     console,
     harmless,
@@ -33,6 +32,7 @@ from aforesaid.cli.options import (
     must_exist,
     print_json,
     say,
+    show,
     store_path,
 )
 from aforesaid.cli.serve import needs_server
@@ -101,10 +101,7 @@ def config(
     found = find_file(file, os.environ)
     place = found or usual_place(os.environ)
     if path:
-        if as_json:
-            print_json({"path": str(place), "exists": found is not None})
-        else:
-            say(harmless(str(place)))
+        show({"path": str(place), "exists": found is not None}, [harmless(str(place))], as_json=as_json)
         return
     settings = load_settings(file)
     if check:
@@ -323,12 +320,14 @@ async def _speech(settings: Settings, choice: Choice, operation: SpeechOperation
         await speech.close()
 
 
+@command
 def settings(
     name: Annotated[
         str | None, typer.Argument(help="The setting to change. Default: print all.", show_default=False)
     ] = None,
     value: Annotated[str | None, typer.Argument(help="Its new value.", show_default=False)] = None,
-    store: Store = None,
+    *,
+    place: Stored,
     user: Annotated[
         str | None,
         typer.Option(
@@ -339,36 +338,29 @@ def settings(
     reset: Annotated[
         bool, typer.Option("--reset", help="Remove the stored value, so that the profile's applies.")
     ] = False,
-    as_json: AsJson = False,
 ) -> None:
     """Print or change settings that take effect immediately, for a space or for one user.
 
     Example:
         aforesaid settings short_term_memory_limit 5 --user ann
     """
-    if name is None:
-        must_exist(store)
-    else:
-        announce_new_folder(store)
+    opened = place.read if name is None else place.write
     if name is not None and value is None and not reset:
         raise InvalidInput(f"a value for {name} is missing; pass one, or --reset")
     if reset and (name is None or value is not None):
         raise InvalidInput("--reset takes a setting's name and no value")
-    with aforesaid.open(store, embedder="none") as memory:
-        place = None if user is None else memory.user(user, space=space)
+    with opened(embedder="none") as memory:
+        person = None if user is None else memory.user(user, space=space)
         if name is not None:
             new = None if value is None else _parsed(name, value)
-            if place is None:
+            if person is None:
                 memory.set(name, new, space=space)
             else:
-                place.set(name, new)
-        found = memory.settings(space) if place is None else place.settings()
+                person.set(name, new)
+        found = memory.settings(space) if person is None else person.settings()
     if value is not None and name is not None and name not in RUNTIME_SETTINGS:
         complain(f"{name} is stored, but Aforesaid has no setting of this name: only your own code reads it")
-    if as_json:
-        print_json(found)
-    else:
-        _show_settings(found)
+    place.show(found, [_settings_table(found)])
 
 
 def _parsed(name: str, value: str) -> SettingValue:
@@ -382,10 +374,8 @@ def _parsed(name: str, value: str) -> SettingValue:
     return value
 
 
-def _show_settings(found: dict[str, SettingValue]) -> None:
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    for column in ("setting", "value", "what it does"):
-        table.add_column(column)
+def _settings_table(found: dict[str, SettingValue]) -> Table:
+    table = Table("setting", "value", "what it does", box=None, padding=(0, 2, 0, 0))
     for name, setting in RUNTIME_SETTINGS.items():
         stored = found.get(name)
         shown = Text("from the profile", style="dim") if stored is None else Text(harmless(json.dumps(stored)))
@@ -393,7 +383,7 @@ def _show_settings(found: dict[str, SettingValue]) -> None:
     for name, stored in found.items():
         if name not in RUNTIME_SETTINGS:
             table.add_row(Text(harmless(name)), Text(harmless(json.dumps(stored))), Text("your own", style="dim"))
-    say(table)
+    return table
 
 
 _TIMES: Final = ("until", "last_used")
@@ -402,8 +392,10 @@ commands = typer.Typer(help="Create, list and revoke a server's API keys.", no_a
 
 
 @commands.command("add")
+@command
 def add_key(
     name: Annotated[str, typer.Argument(help="The key's name, as the audit log shows it.")],
+    *,
     role: Annotated[
         str, typer.Option("--role", help="What the key may do: reader (read), app (read and write) or admin.")
     ] = "app",
@@ -429,8 +421,7 @@ def add_key(
             "--days", min=1, max=36_500, help="Days until the key expires. Default: never. Example: --days 90"
         ),
     ] = None,
-    store: Store = None,
-    as_json: AsJson = False,
+    place: Stored,
 ) -> None:
     """Create a key and print it. It is shown only once: its file has a hash. Running servers accept it immediately.
 
@@ -446,65 +437,56 @@ def add_key(
     if people == "one":
         user, space = user or name, space or DEFAULT_SPACE
     expires = None if days is None else datetime.now(UTC) + timedelta(days=days)
-    keys, path = _keys(store)
+    keys, path = _keys(place.store)
     same_name = [each.id for each in keys.all() if each.name == name]
     key, token = keys.add(name, role, space=space, user=user, expires_at=expires)
     inform(f"added the key {key.id} to {path}")
     if same_name:
         inform(f"there are other keys named {name} ({', '.join(same_name)}); to revoke one: aforesaid key remove ID")
-    if (missing := _missing_store(store)) is not None:
+    if (missing := store_path(place.store)) is not None and not missing.exists():
         inform(f"there is no store at {missing} yet; check --store and AFORESAID_STORE")
-    if as_json:
-        print_json({"id": key.id, "token": str.__str__(token)})
-    else:
-        say(str.__str__(token))
+    place.show({"id": key.id, "token": str.__str__(token)}, [str.__str__(token)])
 
 
 @commands.command("list")
-def list_keys(store: Store = None, as_json: AsJson = False) -> None:
+@command
+def list_keys(place: Stored) -> None:
     """List the keys, without their secrets, and when each was last used. A running server writes that once a minute.
 
     Example:
         aforesaid key list
     """
-    keys, path = _keys(store)
+    keys, path = _keys(place.store)
     if not path.exists():
-        must_exist(store, "check --store and AFORESAID_STORE")
+        must_exist(place.store, "check --store and AFORESAID_STORE")
     # When each key was last used, by its id.
     from aforesaid.server.auth import KeyUse  # noqa: PLC0415 - an extra
 
     used = {key: at.isoformat(timespec="seconds") for key, at in KeyUse(path).all().items()}
     found = [_shown(key) | {"last_used": used.get(key.id)} for key in keys.all()]
-    if as_json:
-        print_json(found)
-        return
     titles = ("id", "name", "role", "space", "user", "until", "last used")
     table = Table(*(Column(title, overflow="fold") for title in titles))
     for key in found:
         times = {name: local_time(datetime.fromisoformat(at)) for name in _TIMES if (at := key[name])}
         table.add_row(*(Text(harmless(value or "-")) for value in (key | times).values()))
-    console().print(table)
+    place.show(found, [table])
 
 
 @commands.command("remove")
+@command
 def remove_key(
-    key: Annotated[str, typer.Argument(help="The key's id, from `aforesaid key list`.")],
-    store: Store = None,
-    as_json: AsJson = False,
+    key: Annotated[str, typer.Argument(help="The key's id, from `aforesaid key list`.")], place: Stored
 ) -> None:
     """Revoke a key. Running servers reject it immediately.
 
     Example:
         aforesaid key remove 1f2e3d4c
     """
-    keys, path = _keys(store)
+    keys, path = _keys(place.store)
     if not path.exists():
         raise NotFound(f"there are no keys in {path}; check --store")
     removed = keys.remove(key)
-    if as_json:
-        print_json(_shown(removed))
-    else:
-        say(f"revoked the key {harmless(removed.name)}")
+    place.show(_shown(removed), [f"revoked the key {harmless(removed.name)}"])
 
 
 def note_keys_left_behind(sources: Sequence[str | None], target: str | None) -> None:
@@ -564,17 +546,5 @@ def _keys(store: str | None) -> tuple[Keys, Path]:
     return Keys(path), path
 
 
-def _missing_store(store: str | None) -> Path | None:
-    path = store_path(store)
-    return None if path is None or path.exists() else path
-
-
 def _shown(key: Key) -> dict[str, str | None]:
-    return {
-        "id": key.id,
-        "name": key.name,
-        "role": key.role,
-        "space": key.space,
-        "user": key.user,
-        "until": key.expires_at,
-    }
+    return {name: getattr(key, name) for name in ("id", "name", "role", "space", "user")} | {"until": key.expires_at}

@@ -8,40 +8,30 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.bar import Bar
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
-import aforesaid
 from aforesaid.cli.options import (
-    ME,
-    AsJson,
-    Chat,
+    Person,
+    PersonInSession,
     Profile,
-    Session,
-    Space,
-    Store,
-    Thread,
-    UserOption,
+    command,
     harmless,
     local_time,
     moment,
-    must_exist,
     note_pending_work,
-    print_json,
-    say,
 )
 from aforesaid.context import Context
 from aforesaid.domain.context_receipt import ContextReceipt, SentItem, SentSection
-from aforesaid.domain.scope import DEFAULT_SPACE
 
 if TYPE_CHECKING:
     from aforesaid import SyncUserMemory
 
 
+@command
 def context(
     text: Annotated[str, typer.Argument(help="The message to answer.")],
-    store: Store = None,
-    user: UserOption = ME,
+    *,
     budget: Annotated[
         int | None,
         typer.Option("--budget", "-b", help="Maximum tokens. Default: the profile's budget. Example: -b 2000"),
@@ -58,48 +48,37 @@ def context(
     explain: Annotated[
         bool, typer.Option("--explain", help="Print which items are in the context, which are not, and why.")
     ] = False,
-    space: Space = DEFAULT_SPACE,
-    thread: Thread = None,
-    chat: Chat = None,
-    session: Session = None,
+    place: PersonInSession,
     at: Annotated[
         str | None, typer.Option("--at", help="The time of the question. Default: now. Example: 2026-03-01T09:30")
     ] = None,
-    as_json: AsJson = False,
 ) -> None:
     """Print the context that a model would receive to answer a message. No chat model is called.
 
     Example:
         aforesaid context "Where do I live?" --user ann --budget 2000 --explain
     """
-    must_exist(store)
-    with aforesaid.open(store, profile=profile) as memory:
+    with place.read(profile=profile) as memory:
         note_pending_work(memory)
-        handle = memory.user(user, space=space, thread=thread, chat=chat, session=session)
-        made = handle.context(text, budget, system=system, at=moment(at), model=model, tools=False)
-    if as_json:
-        print_json({"messages": made.messages, "tokens": made.tokens, "budget": made.budget, "sections": made.sections})
-    elif explain:
-        say(budget_table(made))
-        say(harmless(made.explain()))
+        user = place.of(memory)
+        made = user.context(text, budget, system=system, at=moment(at), model=model, tools=False)
+    lines: list[str | Text | Table] = []
+    if explain:
+        lines += [budget_table(made), harmless(made.explain())]
     elif as_text:
-        say(harmless(made.text))
+        lines.append(harmless(made.text))
     else:
         for message in made.messages:
             name = f" {message['name']}" if "name" in message else ""
-            say(Text(f"[{message['role']}{harmless(name)}]", style="cyan"))
-            say(harmless(message["content"]))
-        say(Text(f"{made.tokens:,} of {made.budget:,} tokens", style="dim"))
+            lines += [Text(f"[{message['role']}{harmless(name)}]", style="cyan"), harmless(message["content"])]
+        lines.append(Text(f"{made.tokens:,} of {made.budget:,} tokens", style="dim"))
+    shown = {"messages": made.messages, "tokens": made.tokens, "budget": made.budget, "sections": made.sections}
+    place.show(shown, lines)
 
 
 def budget_table(made: Context) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    table.add_column("section")
-    table.add_column("tokens", justify="right")
-    table.add_column("of", justify="right")
-    table.add_column("in", justify="right")
-    table.add_column("out", justify="right")
-    table.add_column("")
+    numbers = [Column(title, justify="right") for title in ("tokens", "of", "in", "out")]
+    table = Table("section", *numbers, "", box=None, padding=(0, 2, 0, 0))
     for report in made.sections:
         bar = Bar(size=max(made.budget, 1), begin=0, end=report.tokens, width=30)
         table.add_row(
@@ -113,63 +92,48 @@ def budget_table(made: Context) -> Table:
 _LONGEST = 90
 
 
+@command
 def receipts(
-    store: Store = None,
-    user: UserOption = ME,
+    *,
     since: Annotated[
         str | None,
         typer.Option("--since", help="Only receipts of this time or later. Default: all. Example: 2026-03-01"),
     ] = None,
     limit: Annotated[int, typer.Option("--limit", "-n", help="Maximum number of receipts. Example: -n 20")] = 50,
-    space: Space = DEFAULT_SPACE,
-    as_json: AsJson = False,
+    place: Person,
 ) -> None:
     """List what was sent to models to answer a user, newest first.
 
     Example:
         aforesaid receipts --user ann --since 2026-03-01
     """
-    must_exist(store)
-    with aforesaid.open(store) as memory:
-        handle = memory.user(user, space=space)
-        found = handle.receipts(limit, since=moment(since))
-        replies = {} if as_json else _replies(handle, found)
-    if as_json:
-        print_json(found)
-        return
-    if not found:
-        say(f"there are no receipts for {harmless(user)}")
-    for each in found:
-        say(
-            Text(f"{local_time(each.at)}  ", style="dim"),
-            Text(each.id, style="cyan"),
-            f"  {harmless(_line(each, replies))}",
-        )
+    with place.read() as memory:
+        user = place.of(memory)
+        found = user.receipts(limit, since=moment(since))
+        replies = {} if place.as_json else _replies(user, found)
+    lines = [
+        Text.assemble((f"{local_time(each.at)}  ", "dim"), (each.id, "cyan"), f"  {harmless(_line(each, replies))}")
+        for each in found
+    ]
+    place.show(found, lines or [f"there are no receipts for {harmless(place.user)}"])
 
 
+@command
 def receipt(
     number: Annotated[str, typer.Argument(metavar="ID", help="The id of the receipt, as in X-Aforesaid-Receipt.")],
-    store: Store = None,
-    user: UserOption = ME,
-    space: Space = DEFAULT_SPACE,
-    as_json: AsJson = False,
+    place: Person,
 ) -> None:
     """Print what was sent to a model for one reply, section by section, with what its messages and memories say now.
 
     Example:
         aforesaid receipt 01a1e5412e10fb13d6fe30c94648df8b --user ann
     """
-    must_exist(store)
-    with aforesaid.open(store) as memory:
-        handle = memory.user(user, space=space)
-        found = handle.receipt(number)
-        sources = handle.receipt_sources(found)
-        replies = {} if as_json else _replies(handle, [found])
+    with place.read() as memory:
+        user = place.of(memory)
+        found = user.receipt(number)
+        sources = user.receipt_sources(found)
+        replies = {} if place.as_json else _replies(user, [found])
     texts = {key: source.text for key, source in sources.items()}
-    if as_json:
-        print_json({"receipt": found, "texts": {f"{kind} {each}": text for (kind, each), text in texts.items()}})
-        return
-    say(f"{local_time(found.at)}  {harmless(_line(found, replies))}")
     table = Table(box=None, padding=(0, 2, 0, 0))
     for title in ("section", "what", "tokens", "", "text"):
         table.add_column(title, justify="right" if title == "tokens" else "left")
@@ -182,7 +146,9 @@ def receipt(
             name = sources[kind, identity].id if identity is not None and (kind, identity) in sources else identity
             what = kind if name is None else f"{kind} {name}"
             table.add_row("", Text(harmless(what)), f"{tokens:,}", "", Text(shown))
-    say(table)
+    shown_texts = {f"{kind} {each}": text for (kind, each), text in texts.items()}
+    head = f"{local_time(found.at)}  {harmless(_line(found, replies))}"
+    place.show({"receipt": found, "texts": shown_texts}, [head, table])
 
 
 def _replies(handle: SyncUserMemory, receipts: Sequence[ContextReceipt]) -> dict[int, str]:

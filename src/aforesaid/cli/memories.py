@@ -10,24 +10,19 @@ from typing import Annotated, cast
 import typer
 from rich.text import Text
 
-import aforesaid
 from aforesaid.cli.options import (
-    ME,
-    AsJson,
+    Person,
     Space,
-    Store,
-    UserOption,
-    announce_new_folder,
+    Stored,
+    command,
     harmless,
     local_time,
     moment,
     must_exist,
     note_pending_work,
-    print_json,
-    say,
 )
 from aforesaid.domain.checks import Category, CategoryOrKind, Kind, MemoryState, to_zone
-from aforesaid.domain.memory import Event, MemoryRecord
+from aforesaid.domain.memory import MemoryRecord
 from aforesaid.domain.scope import DEFAULT_SPACE
 from aforesaid.errors import InvalidInput
 from aforesaid.facts import calendar
@@ -45,75 +40,60 @@ Name = Annotated[
 ]
 
 
+@command
 def remember(
     fact: Annotated[str, typer.Argument(help='The fact. Example: "prefers tea"')],
-    store: Store = None,
-    user: UserOption = ME,
-    space: Space = DEFAULT_SPACE,
+    place: Person,
+    *,
     by: Annotated[str | None, typer.Option("--by", help="Who states it. Default: the user. Example: --by bob")] = None,
     name: Name = None,
-    as_json: AsJson = False,
 ) -> None:
     """Store a fact about a user. A newer fact replaces one that it contradicts.
 
     Example:
         aforesaid remember "prefers tea over coffee" --user ann
     """
-    announce_new_folder(store)
-    with aforesaid.open(store, embedder="none") as memory:
-        result = memory.user(user, space=space).remember(fact, by=by, name=name)
-    if as_json:
-        print_json(result)
-    elif result.outcome == "quarantined":
+    with place.write(embedder="none") as memory:
+        result = place.of(memory).remember(fact, by=by, name=name)
+    done = "remembered" if result.outcome == "stored" else "already known"
+    if result.outcome == "quarantined":
         number = "" if result.memory is None else f" {result.memory.id}"
-        say(f"quarantined as memory{number} until somebody approves it: {result.reason}")
-    else:
-        say("remembered" if result.outcome == "stored" else "already known")
+        done = f"quarantined as memory{number} until somebody approves it: {result.reason}"
+    place.show(result, [done])
 
 
+@command
 def forget(
     fact: Annotated[str, typer.Argument(help='The fact to forget. Example: "likes pizza"')],
-    store: Store = None,
-    user: UserOption = ME,
-    space: Space = DEFAULT_SPACE,
+    place: Person,
     name: Name = None,
-    as_json: AsJson = False,
 ) -> None:
     """Forget a fact about a user, and print whether it was known.
 
     Example:
         aforesaid forget "likes pizza" --user ann
     """
-    must_exist(store)
-    with aforesaid.open(store, embedder="none") as memory:
-        forgotten = memory.user(user, space=space).forget(fact, name=name)
-    if as_json:
-        print_json(forgotten)
-    else:
-        say("forgotten" if forgotten.found else "nothing like that was known")
+    with place.read(embedder="none") as memory:
+        forgotten = place.of(memory).forget(fact, name=name)
+    place.show(forgotten, ["forgotten" if forgotten.found else "nothing like that was known"])
 
 
-def portrait(
-    store: Store = None, user: UserOption = ME, space: Space = DEFAULT_SPACE, name: Name = None, as_json: AsJson = False
-) -> None:
+@command
+def portrait(place: Person, *, name: Name = None) -> None:
     """Print what is known about a user, as one text.
 
     Example:
         aforesaid portrait --user ann
     """
-    must_exist(store)
-    with aforesaid.open(store) as memory:
+    with place.read() as memory:
         note_pending_work(memory)
-        text = memory.user(user, space=space).portrait(name=name)
-    if as_json:
-        print_json({"portrait": text})
-    else:
-        say(harmless(text) if text else f"nothing is known about {harmless(user)}")
+        text = place.of(memory).portrait(name=name)
+    place.show({"portrait": text}, [harmless(text or f"nothing is known about {place.user}")])
 
 
+@command
 def memories(
-    store: Store = None,
-    user: UserOption = ME,
+    *,
     category: Annotated[
         str | None,
         typer.Option(
@@ -150,8 +130,7 @@ def memories(
     end: Annotated[int | None, typer.Option("--end", help="Record that a memory is no longer true.")] = None,
     reactivate: Annotated[int | None, typer.Option("--reactivate", help="Reactivate a memory.")] = None,
     undo: Annotated[int | None, typer.Option("--undo", help="Undo a memory's last change.")] = None,
-    space: Space = DEFAULT_SPACE,
-    as_json: AsJson = False,
+    place: Person,
 ) -> None:
     """Print memories, most important first; or approve, reject, deactivate, end, reactivate or undo one.
 
@@ -160,9 +139,8 @@ def memories(
         aforesaid memories --user ann --approve 7
         aforesaid memories --user ann --end 8 --at 2026-03-01
     """
-    must_exist(store)
-    with aforesaid.open(store) as memory:
-        person = memory.user(user, space=space, actor="command line")
+    with place.read() as memory:
+        person = place.of(memory, actor="command line")
         changes = (
             (approve, person.approve),
             (reject, person.reject),
@@ -171,31 +149,25 @@ def memories(
             (reactivate, person.reactivate),
             (undo, person.undo),
         )
-        changed = [change(number) for number, change in changes if number is not None]
-        if not changed:
+        shown = [change(number) for number, change in changes if number is not None]
+        if not shown:
             note_pending_work(memory)
             every = state == "all"
-            found = person.memories(
+            shown = person.memories(
                 cast("Category | None", category),
                 active=None if every else True,
                 state=None if every else cast("MemoryState | None", state),
                 at=moment(at),
                 kind=cast("Kind | None", kind),
             )
-    shown = changed or found
-    if as_json:
-        print_json(shown)
-    elif not shown:
-        say("no memories found")
-    for each in () if as_json else shown:
-        say(memory_line(each))
+    place.show(shown, [memory_line(each) for each in shown] or ["no memories found"])
 
 
+@command
 def note(
     category: Annotated[str, typer.Argument(help=_CATEGORY)],
     text: Annotated[str, typer.Argument(help="The text.")],
-    store: Store = None,
-    user: UserOption = ME,
+    *,
     importance: Annotated[int, typer.Option("--importance", "-i", help="Importance, 1 to 10.")] = 5,
     priority: Annotated[int, typer.Option("--priority", help="Priority, 1 to 5.")] = 3,
     tags: Annotated[list[str] | None, typer.Option("--tag", help="A tag; repeatable. Example: --tag health")] = None,
@@ -214,17 +186,15 @@ def note(
         str | None,
         typer.Option("--about", help="Whom it is about, by id or name. Default: the user. Example: --about Tom"),
     ] = None,
-    space: Space = DEFAULT_SPACE,
-    as_json: AsJson = False,
+    place: Person,
 ) -> None:
     """Store a memory.
 
     Example:
         aforesaid note schedule "Dentist on Monday at 9am" --importance 8 --user ann
     """
-    announce_new_folder(store)
-    with aforesaid.open(store, embedder="none") as memory:
-        written = memory.user(user, space=space, actor="command line").note(
+    with place.write(embedder="none") as memory:
+        written = place.of(memory, actor="command line").note(
             cast("CategoryOrKind", category),
             text,
             importance=importance,
@@ -234,16 +204,16 @@ def note(
             expires=moment(expires),
             about=about,
         )
-    if as_json:
-        print_json(written)
-    else:
-        say(memory_line(written))
-        if written.remind_at is not None:
-            say(Text(f"       reminds at {local_time(written.remind_at)} (this machine's time zone)", style="dim"))
+    lines = [memory_line(written)]
+    if written.remind_at is not None:
+        lines.append(Text(f"       reminds at {local_time(written.remind_at)} (this machine's time zone)", style="dim"))
+    place.show(written, lines)
 
 
+@command
 def reminders(
-    store: Store = None,
+    place: Stored,
+    *,
     user: Annotated[
         str | None,
         typer.Option(
@@ -256,7 +226,6 @@ def reminders(
         bool, typer.Option("--ical", help="Print schedules and reminders as iCalendar; needs --user.")
     ] = False,
     space: Space = DEFAULT_SPACE,
-    as_json: AsJson = False,
 ) -> None:
     """Print undelivered reminders, soonest first; or everything with a time, as iCalendar.
 
@@ -264,11 +233,11 @@ def reminders(
         aforesaid reminders --user ann
         aforesaid reminders --user ann --ical > ann.ics
     """
-    must_exist(store)
+    must_exist(place.store)
     if ical and user is None:
         raise InvalidInput("--ical needs a user: pass --user")
     zone: tzinfo | None = None
-    with aforesaid.open(store) as memory:
+    with place.read() as memory:
         note_pending_work(memory)
         if user is None:
             found = memory.reminders()
@@ -281,14 +250,13 @@ def reminders(
             found = [each for each in found if memory.user(each.user, space=each.space).delivered(each.id)]
     if zone is not None:
         sys.stdout.write(calendar(sorted(found, key=lambda each: each.id), zone))
-    elif as_json:
-        print_json(found)
-    elif not found:
-        say("no reminders")
-    for each in () if as_json or ical else found:
+        return
+    lines = []
+    for each in found:
         whose = "" if user is not None else f"{harmless(each.user)}: "
         when = "no time" if each.remind_at is None else local_time(each.remind_at)
-        say(Text(f"{when:<16}  ", style="dim"), f"{whose}{harmless(each.text)}")
+        lines.append(Text.assemble((f"{when:<16}  ", "dim"), f"{whose}{harmless(each.text)}"))
+    place.show(found, lines or ["no reminders"])
 
 
 def memory_line(memory: MemoryRecord) -> Text:
@@ -307,21 +275,20 @@ _KNOWN = 5
 """Memories printed for each person, unless one person is asked for."""
 
 
+@command
 def timeline(
     query: Annotated[
         str | None,
         typer.Argument(help='A topic or a question. Default: everything. Example: "what happened in May?"'),
     ] = None,
-    store: Store = None,
-    user: UserOption = ME,
+    *,
     about: Annotated[
         str | None, typer.Option("--about", help="Only what mentions this person, by id or name. Example: --about Tom")
     ] = None,
     since: Annotated[str | None, typer.Option("--since", help="Only from this time on. Example: 2026-05-01")] = None,
     until: Annotated[str | None, typer.Option("--until", help="Only before this time. Example: 2026-06-01")] = None,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="Maximum number of events.")] = 100,
-    space: Space = DEFAULT_SPACE,
-    as_json: AsJson = False,
+    place: Person,
 ) -> None:
     """Print what happened and what is to come, in the order in which it happened.
 
@@ -329,36 +296,28 @@ def timeline(
         aforesaid timeline --user ann --since 2026-05-01
         aforesaid timeline "how did the kitchen project go?" --user ann
     """
-    must_exist(store)
-    with aforesaid.open(store) as memory:
+    with place.read() as memory:
         note_pending_work(memory)
-        person = memory.user(user, space=space)
+        person = place.of(memory)
         found = person.timeline(moment(since), moment(until), about=about, query=query, limit=limit)
         zone = person.time_zone()
-    if as_json:
-        print_json(found)
-        return
-    if not found:
-        say("no dated events found")
+    lines = []
     for each in found:
-        say(Text(f"{_written(each.happened, zone):<16}  ", style="dim"), harmless(each.text))
+        when = ""
+        if each.happened is not None:
+            start = to_zone(each.happened.start, zone)
+            when = f"{start:%Y-%m-%d %H:%M}" if each.happened.timed else f"{start:%Y-%m-%d}"
+        lines.append(Text.assemble((f"{when:<16}  ", "dim"), harmless(each.text)))
+    place.show(found, lines or ["no dated events found"])
 
 
-def _written(happened: Event | None, zone: tzinfo) -> str:
-    if happened is None:
-        return ""
-    start = to_zone(happened.start, zone)
-    return f"{start:%Y-%m-%d %H:%M}" if happened.timed else f"{start:%Y-%m-%d}"
-
-
+@command
 def people(
     name: Annotated[
         str | None, typer.Argument(help="Only people called so: by name, id or relation. Example: Sinéad")
     ] = None,
-    store: Store = None,
-    user: UserOption = ME,
-    space: Space = DEFAULT_SPACE,
-    as_json: AsJson = False,
+    *,
+    place: Person,
 ) -> None:
     """Print the people around a user, and what is known about each.
 
@@ -366,18 +325,14 @@ def people(
         aforesaid people --user ann
         aforesaid people "my sister" --user ann
     """
-    must_exist(store)
-    with aforesaid.open(store) as memory:
+    with place.read() as memory:
         note_pending_work(memory)
-        found = memory.user(user, space=space).people(name)
-    if as_json:
-        print_json(found)
-        return
-    if not found:
-        say("nobody found")
+        found = place.of(memory).people(name)
+    lines = []
     for person in found:
         relation = f" ({person.relation})" if person.relation not in (None, person.name) else ""
         seen = f"  first mentioned {person.first_mentioned:%Y-%m-%d}, last {person.last_mentioned:%Y-%m-%d}"
-        say(Text.assemble(f"{harmless(person.name)}{relation}", (seen, "dim")))
-        for memory_ in person.memories if name is not None else person.memories[:_KNOWN]:
-            say(f"    {harmless(memory_.text)}")
+        known = person.memories if name is not None else person.memories[:_KNOWN]
+        lines.append(Text.assemble(f"{harmless(person.name)}{relation}", (seen, "dim")))
+        lines += [Text(f"    {harmless(each.text)}") for each in known]
+    place.show(found, lines or ["nobody found"])

@@ -12,26 +12,19 @@ from pathlib import Path
 from typing import Annotated, Any, BinaryIO, cast
 
 import typer
+from rich.table import Table
 from rich.text import Text
 
 import aforesaid
 from aforesaid.cli.options import (
-    ME,
-    AsJson,
-    ByAuthor,
-    Chat,
-    OfRole,
-    Session,
-    Since,
-    Space,
+    Filters,
+    Person,
+    PersonInChat,
+    PersonInSession,
     Store,
-    Thread,
-    Until,
-    UserOption,
     Within,
-    WithMetadata,
-    announce_new_folder,
     by_id,
+    command,
     complain,
     explained,
     harmless,
@@ -43,32 +36,25 @@ from aforesaid.cli.options import (
     must_exist,
     note_pending_work,
     plain,
-    print_json,
-    progress_bar,
-    say,
     unknown_user,
 )
 from aforesaid.domain.checks import HitKind, Role, counted, file_path
 from aforesaid.domain.checks import Within as WithinWord
 from aforesaid.domain.details import Part
-from aforesaid.domain.scope import DEFAULT_SPACE
 from aforesaid.errors import InvalidInput, StoreError
 from aforesaid.recall import DEFAULT_KINDS, Arms
 
 _STDIN = "-"
 
 
+@command
 def add(
+    *,
     text: Annotated[
         str, typer.Argument(help="The text; - reads it from standard input. Default: none, if a file is attached.")
     ] = "",
-    store: Store = None,
-    user: UserOption = ME,
     role: Annotated[str, typer.Option("--role", "-r", help="Who speaks: user, assistant, system or tool.")] = "user",
-    space: Space = DEFAULT_SPACE,
-    thread: Thread = None,
-    chat: Chat = None,
-    session: Session = None,
+    place: PersonInSession,
     at: Annotated[
         str | None, typer.Option("--at", help="When it was said. Default: now. Example: 2026-03-01T09:30")
     ] = None,
@@ -110,7 +96,6 @@ def add(
             help="Store a file with it; repeatable. Default: none. Example: --attach cat.png",
         ),
     ] = None,
-    as_json: AsJson = False,
 ) -> None:
     """Store a message.
 
@@ -118,11 +103,9 @@ def add(
 
         aforesaid add "I moved to Berlin last week." --user ann
     """
-    announce_new_folder(store)
     said = _read_standard_input() if text == _STDIN else text
-    with aforesaid.open(store) as memory:
-        handle = memory.user(user, space=space, thread=thread, chat=chat, session=session)
-        receipt = handle.add(
+    with place.write() as memory:
+        receipt = place.of(memory).add(
             cast("Role", role),
             said,
             at=moment(at),
@@ -141,11 +124,11 @@ def add(
         raise StoreError("the message could not be stored and is lost with this process; run: aforesaid status")
     for notice in receipt.notices:
         complain(notice)
-    if as_json:
-        print_json({"message": message, "durable": receipt.durable, "duplicate": receipt.duplicate})
-        return
     done = "already stored as" if receipt.duplicate else "stored as" if receipt.durable else "kept in memory only as"
-    say(f"{done} {harmless(message.id)} in {harmless(message.thread)}, session {harmless(message.session)}")
+    place.show(
+        {"message": message, "durable": receipt.durable, "duplicate": receipt.duplicate},
+        [f"{done} {harmless(message.id)} in {harmless(message.thread)}, session {harmless(message.session)}"],
+    )
 
 
 def attachment(
@@ -175,9 +158,9 @@ def attachment(
         raise InvalidInput(f"the file {output} could not be written: {error.strerror}") from None
 
 
+@command
 def history(
-    store: Store = None,
-    user: UserOption = ME,
+    *,
     limit: Annotated[
         int, typer.Option("--limit", "-n", help="Maximum number of messages, newest first chosen. Example: -n 20")
     ] = 50,
@@ -188,17 +171,9 @@ def history(
     archived: Annotated[
         bool, typer.Option(help="Include archived messages, which a summary replaces in contexts.")
     ] = True,
-    space: Space = DEFAULT_SPACE,
-    thread: Thread = None,
-    chat: Chat = None,
-    session: Session = None,
+    place: PersonInSession,
     within: Within = "user",
-    role: OfRole = None,
-    author: ByAuthor = None,
-    since: Since = None,
-    until: Until = None,
-    metadata: WithMetadata = None,
-    as_json: AsJson = False,
+    filters: Filters,
 ) -> None:
     """Print messages with their ids, oldest first.
 
@@ -206,40 +181,27 @@ def history(
 
         aforesaid history --user ann --limit 20
     """
-    must_exist(store)
-    with aforesaid.open(store) as memory:
-        handle = memory.user(user, space=space, thread=thread, chat=chat, session=session)
+    with place.read() as memory:
         read = partial(
-            handle.history,
+            place.of(memory).history,
             limit,
             archived=archived,
             within=cast("WithinWord", within),
-            role=cast("Role | None", role),
-            author=author,
-            since=moment(since),
-            until=moment(until),
-            metadata=json_object(metadata, "--metadata"),
+            **filters.arguments(),
         )
         messages = read() if before is None else by_id(lambda known: read(before=known), before)
-        unknown = None if messages or as_json else unknown_user(memory, user, space)
-    if as_json:
-        print_json(messages)
-    elif not messages:
-        say(harmless(unknown or f"there are no messages for {user}"))
+        unknown = None if messages or place.as_json else unknown_user(memory, place.user, place.space)
     width = max((len(harmless(message.id)) for message in messages), default=0)
-    for message in () if as_json else messages:
-        say(message_line(message, id_width=width))
+    lines = [message_line(message, id_width=width) for message in messages]
+    place.show(messages, lines or [harmless(unknown or f"there are no messages for {place.user}")])
 
 
+@command
 def search(
     query: Annotated[str, typer.Argument(help="The question or words to search for. There is no query syntax.")],
-    store: Store = None,
-    user: UserOption = ME,
+    *,
     limit: Annotated[int, typer.Option("--limit", "-n", help="Maximum number of hits. Example: -n 5")] = 10,
-    space: Space = DEFAULT_SPACE,
-    thread: Thread = None,
-    chat: Chat = None,
-    session: Session = None,
+    place: PersonInSession,
     within: Within = "user",
     at: Annotated[
         str | None,
@@ -266,13 +228,8 @@ def search(
             "has all words of the query is printed with any score.",
         ),
     ] = None,
-    role: OfRole = None,
-    author: ByAuthor = None,
-    since: Since = None,
-    until: Until = None,
-    metadata: WithMetadata = None,
+    filters: Filters,
     explain: Annotated[bool, typer.Option("--explain", help="Print why each hit was found.")] = False,
-    as_json: AsJson = False,
 ) -> None:
     """Search messages, summaries and memories by words and meaning, best match first.
 
@@ -282,11 +239,9 @@ def search(
     Example:
         aforesaid search "berlin flat" --user ann
     """
-    must_exist(store)
-    with aforesaid.open(store, embedder="none" if arms == "keyword" else None) as memory:
+    with place.read(embedder="none" if arms == "keyword" else None) as memory:
         note_pending_work(memory)
-        handle = memory.user(user, space=space, thread=thread, chat=chat, session=session)
-        hits = handle.search(
+        hits = place.of(memory).search(
             query,
             limit,
             within=cast("WithinWord", within),
@@ -295,25 +250,18 @@ def search(
             kinds=cast("list[HitKind]", kinds) or DEFAULT_KINDS,
             around=around,
             min_score=min_score,
-            role=cast("Role | None", role),
-            author=author,
-            since=moment(since),
-            until=moment(until),
-            metadata=json_object(metadata, "--metadata"),
+            **filters.arguments(),
         )
-        unknown = None if hits or as_json else unknown_user(memory, user, space)
-    if as_json:
-        print_json(hits)
-    elif not hits:
-        cut = arms == "all" and min_score is None
-        nothing = "nothing found; --min-score 0 shows weak matches too" if cut else "nothing found"
-        say(harmless(unknown or nothing))
-    for hit in () if as_json else hits:
-        say(Text(f"{hit.score:6.2f}  ", style="yellow"), hit_line(hit, with_id=True))
-        for message in hit.around:
-            say("        ", message_line(message, id_width=1))
+        unknown = None if hits or place.as_json else unknown_user(memory, place.user, place.space)
+    cut = arms == "all" and min_score is None
+    nothing = "nothing found; --min-score 0 shows weak matches too" if cut else "nothing found"
+    lines: list[Text | Table] = [] if hits else [Text(harmless(unknown or nothing))]
+    for hit in hits:
+        lines.append(Text.assemble((f"{hit.score:6.2f}  ", "yellow"), hit_line(hit, with_id=True)))
+        lines += [Text.assemble("        ", message_line(message, id_width=1)) for message in hit.around]
         if explain:
-            say(explained(hit))
+            lines.append(explained(hit))
+    place.show(hits, lines)
 
 
 def _read_standard_input() -> str:
@@ -329,14 +277,12 @@ MessageId = Annotated[
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation. Default: ask.")]
 
 
+@command
 def edit(
     message: MessageId,
+    *,
     text: Annotated[str | None, typer.Argument(help="The new text. Default: the old one.")] = None,
-    store: Store = None,
-    user: UserOption = ME,
-    space: Space = DEFAULT_SPACE,
-    thread: Thread = None,
-    chat: Chat = None,
+    place: PersonInChat,
     metadata: Annotated[
         str | None,
         typer.Option(
@@ -345,61 +291,46 @@ def edit(
             help="""The new metadata. Default: the old one. Example: --metadata '{"topic": "home"}'""",
         ),
     ] = None,
-    as_json: AsJson = False,
 ) -> None:
     """Store a new version of a message; the old one is kept in the log.
 
     Example:
         aforesaid edit 12 "I moved to Hamburg." --user ann
     """
-    must_exist(store)
     if text is None and metadata is None:
+        must_exist(place.store)
         raise InvalidInput("nothing to change; pass a text or --metadata")
-    with aforesaid.open(store) as memory:
-        handle = memory.user(user, space=space, thread=thread, chat=chat)
+    with place.read() as memory:
         changed = json_object(metadata, "--metadata")
-        receipt = by_id(lambda known: handle.edit(known, text, metadata=changed), message)
-    if as_json:
-        print_json(receipt.message)
-    else:
-        say(f"stored as {harmless(receipt.message.id)}: ", message_line(receipt.message))
+        receipt = by_id(lambda known: place.of(memory).edit(known, text, metadata=changed), message)
+    stored = f"stored as {harmless(receipt.message.id)}: "
+    place.show(receipt.message, [Text.assemble(stored, message_line(receipt.message))])
 
 
+@command
 def take_back(
     message: MessageId,
-    store: Store = None,
-    user: UserOption = ME,
-    space: Space = DEFAULT_SPACE,
-    thread: Thread = None,
-    chat: Chat = None,
-    as_json: AsJson = False,
+    place: PersonInChat,
 ) -> None:
     """Take a message back: it is not found, shown or used any more. Its versions stay in the log.
 
     Example:
         aforesaid take-back 12 --user ann
     """
-    must_exist(store)
-    with aforesaid.open(store) as memory:
-        receipt = by_id(memory.user(user, space=space, thread=thread, chat=chat).take_back, message)
-    if as_json:
-        print_json({"taken_back": message, "before": receipt.duplicate})
-    else:
-        say(f"{harmless(message)} {'was taken back before' if receipt.duplicate else 'is taken back'}")
+    with place.read() as memory:
+        receipt = by_id(place.of(memory).take_back, message)
+    done = f"{harmless(message)} {'was taken back before' if receipt.duplicate else 'is taken back'}"
+    place.show({"taken_back": message, "before": receipt.duplicate}, [done])
 
 
+@command
 def erase(
     messages: Annotated[
         list[str],
         typer.Argument(metavar="ID...", help="The ids of the messages, as `aforesaid history` shows them. Example: 12"),
     ],
-    store: Store = None,
-    user: UserOption = ME,
-    space: Space = DEFAULT_SPACE,
-    thread: Thread = None,
-    chat: Chat = None,
+    place: PersonInChat,
     yes: Yes = False,
-    as_json: AsJson = False,
 ) -> None:
     """Erase messages and all that was made from them, so that no byte of them is left in the store.
 
@@ -407,44 +338,35 @@ def erase(
 
         aforesaid erase 12 13 --user ann
     """
-    must_exist(store)
+    must_exist(place.store)
     _confirm(f"erase {counted(len(messages), 'message')} for good?", yes=yes)
-    with aforesaid.open(store) as memory:
-        handle = memory.user(user, space=space, thread=thread, chat=chat)
-        done = handle.erase([by_id(lambda known: handle.message(known, versions=True), each).id for each in messages])
-    if as_json:
-        print_json(done)
-    else:
-        say(f"erased {done.counts}")
+    with place.read() as memory:
+        user = place.of(memory)
+        done = user.erase([by_id(lambda known: user.message(known, versions=True), each).id for each in messages])
+    place.show(done, [f"erased {done.counts}"])
 
 
+@command
 def clear(
-    store: Store = None,
-    user: UserOption = ME,
-    space: Space = DEFAULT_SPACE,
-    thread: Thread = None,
-    chat: Chat = None,
+    place: PersonInChat,
+    *,
     erase_them: Annotated[
         bool, typer.Option("--erase", help="Erase the messages for good. Default: take them back.")
     ] = False,
     yes: Yes = False,
-    as_json: AsJson = False,
 ) -> None:
     """Take back, or erase, all messages that a user has in a thread.
 
     Example:
         aforesaid clear --user ann --thread general
     """
-    must_exist(store)
-    with aforesaid.open(store) as memory:
-        handle = memory.user(user, space=space, thread=thread, chat=chat)
-        where = harmless(handle.scope.thread)
-        _confirm(f"{'erase' if erase_them else 'take back'} all messages of {harmless(user)} in {where}?", yes=yes)
-        count = handle.clear(erase=erase_them)
-    if as_json:
-        print_json({"count": count})
-    else:
-        say(f"{'erased' if erase_them else 'took back'} {counted(count, 'message')} in {where}")
+    with place.read() as memory:
+        user = place.of(memory)
+        where, whose = harmless(user.scope.thread), harmless(place.user)
+        _confirm(f"{'erase' if erase_them else 'take back'} all messages of {whose} in {where}?", yes=yes)
+        count = user.clear(erase=erase_them)
+    done = f"{'erased' if erase_them else 'took back'} {counted(count, 'message')} in {where}"
+    place.show({"count": count}, [done])
 
 
 def _confirm(question: str, *, yes: bool) -> None:
@@ -452,15 +374,10 @@ def _confirm(question: str, *, yes: bool) -> None:
         raise typer.Exit(1)
 
 
+@command
 def add_many(
     file: Annotated[str, typer.Argument(help="A file of JSON lines, one message each; - reads standard input.")],
-    store: Store = None,
-    user: UserOption = ME,
-    space: Space = DEFAULT_SPACE,
-    thread: Thread = None,
-    chat: Chat = None,
-    session: Session = None,
-    as_json: AsJson = False,
+    place: PersonInSession,
 ) -> None:
     """Store many messages at once: all of them, or none.
 
@@ -469,92 +386,66 @@ def add_many(
 
         aforesaid add-many messages.jsonl --user ann
     """
-    announce_new_folder(store)
-    with aforesaid.open(store) as memory, progress_bar("storing", hidden=as_json) as progress:
-        handle = memory.user(user, space=space, thread=thread, chat=chat, session=session)
-        receipt = handle.add_many(_lines(file), progress=progress)
+    with place.write() as memory, place.progress("storing") as progress:
+        receipt = place.of(memory).add_many(_lines(file), progress=progress)
     if receipt.notices and not receipt.durable:
         raise StoreError("the messages could not be stored and are lost with this process; run: aforesaid status")
     for notice in receipt.notices:
         complain(notice)
-    if as_json:
-        ids = [message.id for message in receipt.messages]
-        done = {"ids": ids, "durable": receipt.durable, "stored": receipt.stored, "duplicates": receipt.duplicates}
-        print_json(done)
-        return
+    ids = [message.id for message in receipt.messages]
+    done = {"ids": ids, "durable": receipt.durable, "stored": receipt.stored, "duplicates": receipt.duplicates}
     known = f"; {receipt.duplicates:,} were stored before" if receipt.duplicates else ""
-    say(f"stored {counted(receipt.stored, 'message')}{known}")
+    place.show(done, [f"stored {counted(receipt.stored, 'message')}{known}"])
 
 
+@command
 def threads(
-    store: Store = None,
-    user: UserOption = ME,
+    *,
     limit: Annotated[int, typer.Option("--limit", "-n", help="Maximum number of threads. Example: -n 20")] = 50,
     before: Annotated[
         str | None,
         typer.Option("--before", help="The id of the last thread of the page before. Default: the first page."),
     ] = None,
-    space: Space = DEFAULT_SPACE,
-    as_json: AsJson = False,
+    place: Person,
 ) -> None:
     """List the threads that a user has messages in, the one with the newest message first.
 
     Example:
         aforesaid threads --user ann
     """
-    must_exist(store)
-    with aforesaid.open(store) as memory:
-        found = memory.user(user, space=space).threads(limit, before=before)
-    if as_json:
-        print_json([{**plain(each), "chat": each.chat} for each in found])
-    elif not found:
-        say(f"there are no messages for {harmless(user)}")
-    for each in () if as_json else found:
-        say(
-            Text(f"{local_time(each.last_at)}  ", style="dim"),
-            Text(harmless(each.id if each.chat is None else f"chat {each.chat}"), style="cyan"),
+    with place.read() as memory:
+        found = place.of(memory).threads(limit, before=before)
+    lines = [
+        Text.assemble(
+            (f"{local_time(each.last_at)}  ", "dim"),
+            (harmless(each.id if each.chat is None else f"chat {each.chat}"), "cyan"),
             f"  {counted(each.messages, 'message')}: {harmless(each.last_text)}",
         )
+        for each in found
+    ]
+    values = [{**plain(each), "chat": each.chat} for each in found]
+    place.show(values, lines or [f"there are no messages for {harmless(place.user)}"])
 
 
+@command
 def count(
-    store: Store = None,
-    user: UserOption = ME,
-    space: Space = DEFAULT_SPACE,
-    thread: Thread = None,
-    chat: Chat = None,
-    session: Session = None,
+    place: PersonInSession,
+    *,
     within: Within = "user",
     archived: Annotated[
         bool, typer.Option(help="Include archived messages, which a summary replaces in contexts.")
     ] = True,
-    role: OfRole = None,
-    author: ByAuthor = None,
-    since: Since = None,
-    until: Until = None,
-    metadata: WithMetadata = None,
-    as_json: AsJson = False,
+    filters: Filters,
 ) -> None:
     """Print the number of messages.
 
     Example:
         aforesaid count --user ann --role user --since 2026-03-01
     """
-    must_exist(store)
-    with aforesaid.open(store) as memory:
-        found = memory.user(user, space=space, thread=thread, chat=chat, session=session).count(
-            within=cast("WithinWord", within),
-            archived=archived,
-            role=cast("Role | None", role),
-            author=author,
-            since=moment(since),
-            until=moment(until),
-            metadata=json_object(metadata, "--metadata"),
-        )
-    if as_json:
-        print_json({"count": found})
-    else:
-        say(str(found))
+    with place.read() as memory:
+        read = place.of(memory).count
+        found = read(within=cast("WithinWord", within), archived=archived, **filters.arguments())
+    place.show({"count": found}, [str(found)])
 
 
 def _lines(file: str) -> Iterator[dict[str, Any]]:

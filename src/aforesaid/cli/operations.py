@@ -24,25 +24,19 @@ from rich.tree import Tree
 import aforesaid
 from aforesaid.cli.config import note_keys_left_behind
 from aforesaid.cli.options import (
-    ME,
-    AsJson,
-    Chat,
     LogLevel,
+    PersonInChat,
+    PersonInSession,
     Profile,
-    Session,
     Space,
     Store,
-    Thread,
-    UserOption,
+    Stored,
     announce_new_folder,
+    command,
     complain,
-    console,
     harmless,
     inform,
     local_time,
-    must_exist,
-    print_json,
-    progress_bar,
     say,
     write_log,
 )
@@ -70,27 +64,21 @@ _SINGULAR: Final[Mapping[str, str]] = {
 """The kinds of retention rules, as nouns."""
 
 
+@command
 def users(
-    store: Store = None,
+    place: Stored,
+    *,
     space: Annotated[
         str | None, typer.Option("--space", help="Only this space. Default: all spaces. Example: --space default")
     ] = None,
-    as_json: AsJson = False,
 ) -> None:
     """List the users of a store.
 
     Example:
         aforesaid users --space default
     """
-    must_exist(store)
-    with aforesaid.open(store) as memory:
+    with place.read() as memory:
         found = memory.users(space)
-    if as_json:
-        print_json(found)
-        return
-    if not found:
-        say('there are no users yet; try: aforesaid add "hello" --user ann')
-        return
     # Ids are folded, never cut: people copy them.
     ids = [Column("space", overflow="fold"), Column("user", overflow="fold")]
     counts = [Column("messages", justify="right"), Column("archived", justify="right")]
@@ -99,15 +87,16 @@ def users(
         last = local_time(user.last_activity) if user.last_activity else "-"
         who = map(harmless, (user.space, user.id, user.name or ""))
         table.add_row(*who, f"{user.messages:,}", f"{user.archived:,}", last)
-    console().print(table)
+    place.show(found, [table if found else 'there are no users yet; try: aforesaid add "hello" --user ann'])
 
 
+@command
 def cleanup(
-    store: Store = None,
+    place: Stored,
+    *,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print what would be archived or deleted, without doing it.")
     ] = False,
-    as_json: AsJson = False,
 ) -> None:
     """Archive and delete what the retention rules say is old enough. Running programs do this once a day.
 
@@ -115,23 +104,16 @@ def cleanup(
 
         aforesaid cleanup --dry-run
     """
-    must_exist(store)
-    with aforesaid.open(store) as memory, progress_bar("cleaning up", hidden=as_json) as progress:
+    with place.read() as memory, place.progress("cleaning up") as progress:
         report = memory.cleanup(progress, dry_run=dry_run)
-    if as_json:
-        print_json(report)
-    elif not report.rules and report.error is None:
-        say("there are no retention rules, so everything is kept; see [retention] in the configuration")
-    else:
-        for rule in report.rules:
-            done = {"archive": "archived", "purge": "deleted"}[rule.action]
-            verb = f"would be {done}" if dry_run else done
-            say(
-                Text.assemble(
-                    f"{counted(rule.count, _SINGULAR[rule.kind]):>18} {verb}",
-                    (f"   older than {local_time(rule.before)}", "dim"),
-                )
-            )
+    lines = []
+    for rule in report.rules:
+        done = {"archive": "archived", "purge": "deleted"}[rule.action]
+        what = f"{counted(rule.count, _SINGULAR[rule.kind]):>18} {'would be ' if dry_run else ''}{done}"
+        lines.append(Text.assemble(what, (f"   older than {local_time(rule.before)}", "dim")))
+    if not report.rules and report.error is None:
+        lines = [Text("there are no retention rules, so everything is kept; see [retention] in the configuration")]
+    place.show(report, lines)
     if {rule.action for rule in report.rules if rule.kind == "messages"} == {"purge"}:
         inform(
             "messages are deleted only after they were archived; to archive them, set retention.messages.archive_days"
@@ -141,13 +123,14 @@ def cleanup(
         raise typer.Exit(1)
 
 
+@command
 def verify(
-    store: Store = None,
+    place: Stored,
+    *,
     repairing: Annotated[
         bool,
         typer.Option("--repair", help="Copy intact data to a new store; the damaged one is renamed and kept."),
     ] = False,
-    as_json: AsJson = False,
 ) -> None:
     """Verify the whole store: pages, references, index, hashes, counts and archives.
 
@@ -157,68 +140,59 @@ def verify(
         aforesaid verify --store memory.db
     """
     if repairing:
-        _repair(store, as_json=as_json)
+        _repair(place)
         return
-    must_exist(store)
-    with aforesaid.open(store) as memory, progress_bar("verifying", hidden=as_json) as progress:
+    with place.read() as memory, place.progress("verifying") as progress:
         report = memory.verify(progress)
-    if as_json:
-        print_json({"ok": report.ok, "checks": report.checks})
-    else:
-        for check in report.checks:
-            mark = Text("ok     ", style="green") if check.ok else Text("WRONG  ", style="bold red")
-            detail = "" if check.ok else f"  {harmless(check.detail)}"
-            say(mark, Text.assemble(f"{check.name:<12}", (f"{check.seconds:8.2f} s", "dim"), detail))
+    lines = []
+    for check in report.checks:
+        mark = ("ok     ", "green") if check.ok else ("WRONG  ", "bold red")
+        detail = "" if check.ok else f"  {harmless(check.detail)}"
+        lines.append(Text.assemble(mark, f"{check.name:<12}", (f"{check.seconds:8.2f} s", "dim"), detail))
+    place.show({"ok": report.ok, "checks": report.checks}, lines)
     if not report.ok:
         raise typer.Exit(1)
 
 
-def _repair(store: str | None, *, as_json: bool) -> None:
-    with progress_bar("repairing", hidden=as_json) as progress:
-        done = asyncio.run(repair(load_settings().store if store is None else store, progress))
-    if as_json:
-        print_json(done)
-        return
-    if not done.needed:
-        say("nothing is damaged; nothing was changed")
-        return
-    say(f"recovered: {list_counts({kind: count for kind, count in done.recovered.items() if count})}")
-    for line in done.lost:
-        say(Text(f"not recovered: {harmless(line)}", style="red"))
-    if not done.lost:
-        say("everything was recovered")
-    say(f"the damaged store is now {done.set_aside}")
+def _repair(place: Stored) -> None:
+    with place.progress("repairing") as progress:
+        done = asyncio.run(repair(place.location, progress))
+    lines: list[str | Text] = ["nothing is damaged; nothing was changed"]
+    if done.needed:
+        lost: list[str | Text] = [Text(f"not recovered: {harmless(line)}", style="red") for line in done.lost]
+        lines = [
+            f"recovered: {list_counts({kind: count for kind, count in done.recovered.items() if count})}",
+            *(lost or ["everything was recovered"]),
+            f"the damaged store is now {done.set_aside}",
+        ]
+    place.show(done, lines)
 
 
-def backup(
-    target: Annotated[Path, typer.Argument(help="The new file. It must not exist.")],
-    store: Store = None,
-    as_json: AsJson = False,
-) -> None:
+@command
+def backup(target: Annotated[Path, typer.Argument(help="The new file. It must not exist.")], place: Stored) -> None:
     """Back up the store to a new file and verify the copy. An SQLite store can be in use; one in files cannot.
 
     Example:
         aforesaid backup backups/2026-03-01.db
     """
-    must_exist(store)
-    with aforesaid.open(store) as memory, progress_bar("copying", hidden=as_json) as progress:
+    with place.read() as memory, place.progress("copying") as progress:
         memory.backup(target, progress)
         stats = memory.stats()
-    if as_json:
-        print_json({"backup": str(target.absolute()), "bytes": target.stat().st_size, "messages": stats.messages})
-    else:
-        say(f"backed up to {target} ({target.stat().st_size / 1_000_000:,.1f} MB), verified")
-    note_keys_left_behind([store], str(target))
+    size = target.stat().st_size
+    done = {"backup": str(target.absolute()), "bytes": size, "messages": stats.messages}
+    place.show(done, [f"backed up to {target} ({size / 1_000_000:,.1f} MB), verified"])
+    note_keys_left_behind([place.store], str(target))
 
 
+@command
 def restore(
     source: Annotated[Path, typer.Argument(help="A file made by `aforesaid backup`.")],
-    store: Store = None,
+    place: Stored,
+    *,
     replace: Annotated[
         bool,
         typer.Option("--replace", help="Replace an existing store, which is renamed and kept."),
     ] = False,
-    as_json: AsJson = False,
 ) -> None:
     """Restore a backup and verify it. Stop every other process that uses the store first.
 
@@ -226,23 +200,23 @@ def restore(
 
         aforesaid restore backups/2026-03-01.db --replace
     """
-    announce_new_folder(store)
-    where = load_settings().store if store is None else store
-    aside = restore_store(source, where, replace=replace)
-    target = locate(where).path
-    with aforesaid.open(store, embedder="none") as memory, progress_bar("verifying", hidden=as_json) as progress:
+    announce_new_folder(place.store)
+    aside = restore_store(source, place.location, replace=replace)
+    target = locate(place.location).path
+    with place.read(embedder="none") as memory, place.progress("verifying") as progress:
         report = memory.verify(progress)
-    wrong = [check for check in report.checks if not check.ok]
-    if as_json:
-        print_json({"store": str(target), "set_aside": None if aside is None else str(aside), "verified": report.ok})
-    else:
-        say(f"restored {target} from {source}, verified" if report.ok else f"restored {target} from {source}")
-        if aside is not None:
-            say(f"the previous store is now {aside}")
-    for check in () if as_json else wrong:
-        say(Text("WRONG  ", style="bold red"), harmless(f"{check.name}: {check.detail}"))
-    note_keys_left_behind([str(source), None], where)
-    if wrong:
+    lines = [Text(f"restored {target} from {source}{', verified' if report.ok else ''}")]
+    if aside is not None:
+        lines.append(Text(f"the previous store is now {aside}"))
+    lines += [
+        Text.assemble(("WRONG  ", "bold red"), harmless(f"{check.name}: {check.detail}"))
+        for check in report.checks
+        if not check.ok
+    ]
+    done = {"store": str(target), "set_aside": None if aside is None else str(aside), "verified": report.ok}
+    place.show(done, lines)
+    note_keys_left_behind([str(source), None], place.location)
+    if not report.ok:
         raise typer.Exit(1)
 
 
@@ -262,8 +236,10 @@ _KILO: Final = 1_000.0
 _UNITS: Final = ("bytes", "kB", "MB", "GB", "TB")
 
 
+@command
 def status(
-    store: Store = None,
+    place: Stored,
+    *,
     user: Annotated[
         str | None,
         typer.Option(
@@ -271,7 +247,6 @@ def status(
         ),
     ] = None,
     space: Space = DEFAULT_SPACE,
-    as_json: AsJson = False,
 ) -> None:
     """Print totals, health and alerts.
 
@@ -279,25 +254,22 @@ def status(
 
         aforesaid status --user ann
     """
-    must_exist(store)
-    with _without_health_log(), aforesaid.open(store) as memory:
+    with _without_health_log(), place.read() as memory:
         stats = memory.stats()
-        health = _with_bots(memory.health(), store) if user is None else memory.user(user, space=space).health()
-    if as_json:
-        print_json({"health": health} if user is not None else {"stats": stats, "health": health})
-    else:
-        page = _page(stats, health) if user is None else [_parts(health.components)]
-        whose = "the memory" if user is None else f"the memory of {harmless(user)}"
-        console().print(Group(_head(whose, health), *page))
+        health = _with_bots(memory.health(), place) if user is None else memory.user(user, space=space).health()
+    page = _page(stats, health) if user is None else [_parts(health.components)]
+    whose = "the memory" if user is None else f"the memory of {harmless(user)}"
+    shown = {"health": health} if user is not None else {"stats": stats, "health": health}
+    place.show(shown, [Group(_head(whose, health), *page)])
     if health.status == "failing" or health.alerts:
         raise typer.Exit(1)
 
 
-def _with_bots(health: Health, store: str | None) -> Health:
+def _with_bots(health: Health, place: Stored) -> Health:
     """Add the bots that other processes run on this store."""
     from aforesaid.bots.running import bots_of  # noqa: PLC0415 - brings what bots need
 
-    bots = bots_of(load_settings().store if store is None else store, datetime.now(UTC))
+    bots = bots_of(place.location, datetime.now(UTC))
     failing = any(bot.status == "failing" for bot in bots)
     return replace(health, status="failing" if failing else health.status, components=(*health.components, *bots))
 
@@ -428,87 +400,61 @@ def _ago(at: datetime | None) -> str:
     return "just now" if seconds >= 0 else local_time(at)
 
 
-def summarize(
-    store: Store = None,
-    user: UserOption = ME,
-    space: Space = DEFAULT_SPACE,
-    thread: Thread = None,
-    chat: Chat = None,
-    session: Session = None,
-    as_json: AsJson = False,
-) -> None:
+@command
+def summarize(place: PersonInSession) -> None:
     """Summarise now, even if there is little to summarise.
 
     Example:
         aforesaid summarize --user ann
     """
-    must_exist(store)
-    with aforesaid.open(store) as memory:
-        made = memory.user(user, space=space, thread=thread, chat=chat, session=session).summarize()
-    if as_json:
-        print_json(made)
-    elif not made:
-        say(f"there is nothing to summarise for {harmless(user)}")
-    for summary in () if as_json else made:
-        say(summary_line(summary))
+    with place.read() as memory:
+        made = place.of(memory).summarize()
+    nothing = f"there is nothing to summarise for {harmless(place.user)}"
+    place.show(made, [summary_line(summary) for summary in made] or [nothing])
 
 
+@command
 def summaries(
-    store: Store = None,
-    user: UserOption = ME,
+    *,
     every: Annotated[bool, typer.Option("--all", help="Include summaries that newer ones replaced or cover.")] = False,
     kind: Annotated[
         str | None, typer.Option("--kind", help="Only this kind: tree, rolling, day, week or history. Default: all.")
     ] = None,
     tree: Annotated[bool, typer.Option("--tree", help="Show each summary's sources, down to the messages.")] = False,
-    space: Space = DEFAULT_SPACE,
-    thread: Thread = None,
-    chat: Chat = None,
-    as_json: AsJson = False,
+    place: PersonInChat,
 ) -> None:
     """Print a user's summaries, highest level first; with --tree also their sources.
 
     Example:
         aforesaid summaries --user ann --tree
     """
-    must_exist(store)
-    with aforesaid.open(store) as memory:
-        handle = memory.user(user, space=space, thread=thread, chat=chat)
-        found = handle.summaries(active=None if every else True, kind=cast("SummaryKind | None", kind))
-        if as_json:
-            print_json(found)
-            return
-        if not found:
-            say(f"there are no summaries for {harmless(user)} yet")
-        known = {summary.id: summary for summary in handle.summaries(active=None)} if tree else {}
-        for summary in found:
-            if not tree:
-                say(summary_line(summary))
-                continue
-            branch = Tree(summary_line(summary))
-            _grow(branch, summary, known)
-            console().print(branch)
+    with place.read() as memory:
+        user = place.of(memory)
+        found = user.summaries(active=None if every else True, kind=cast("SummaryKind | None", kind))
+        known = {summary.id: summary for summary in user.summaries(active=None)} if tree else {}
+    branches = [Tree(summary_line(summary)) for summary in found]
+    for branch, summary in zip(branches if tree else (), found, strict=False):
+        _grow(branch, summary, known)
+    nothing = f"there are no summaries for {harmless(place.user)} yet"
+    place.show(found, (branches if tree else [summary_line(summary) for summary in found]) or [nothing])
 
 
-def upkeep(store: Store = None, as_json: AsJson = False) -> None:
+@command
+def upkeep(place: Stored) -> None:
     """Do all pending background work now: embed, summarise, extract memories. Running programs do this by themselves.
 
     Exits with 1 if a step failed; the next run tries it again. Example:
 
         aforesaid upkeep
     """
-    must_exist(store)
-    with aforesaid.open(store) as memory, progress_bar("upkeep", hidden=as_json) as progress:
+    with place.read() as memory, place.progress("upkeep") as progress:
         report = memory.upkeep(progress)
-    if as_json:
-        print_json(report)
-    else:
-        say(
-            f"{counted(report.embedded, 'text')} embedded, {counted(report.summarised, 'summary')} made, "
-            f"{counted(report.remembered, 'memory')} extracted"
-        )
-        if report.error is not None:
-            say(Text(f"could not finish: {harmless(report.error)}", style="red"))
+    done = (
+        f"{counted(report.embedded, 'text')} embedded, {counted(report.summarised, 'summary')} made, "
+        f"{counted(report.remembered, 'memory')} extracted"
+    )
+    failure = [] if report.error is None else [Text(f"could not finish: {harmless(report.error)}", style="red")]
+    place.show(report, [done, *failure])
     if report.error is not None:
         raise typer.Exit(1)
 

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import logging
 import sys
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import fields, is_dataclass
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass, fields, is_dataclass
 from datetime import date, datetime, timedelta
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar, get_type_hints
 
 import typer
 from rich.console import Console, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
+from typer.models import ArgumentInfo
 
+import aforesaid
 from aforesaid.domain.hit import Hit
 from aforesaid.domain.message import Message
 from aforesaid.domain.report import User
@@ -29,7 +33,7 @@ from aforesaid.store import Progress as ProgressCall
 from aforesaid.store import locate
 
 if TYPE_CHECKING:
-    from aforesaid import SyncMemory
+    from aforesaid import SyncMemory, SyncUserMemory
 
 
 _ALLOWED_CONTROLS: Final = "\n\t"
@@ -47,7 +51,7 @@ def console(*, stderr: bool = False) -> Console:
     return _Console(stderr=stderr, highlight=False, markup=False, emoji=False, soft_wrap=True)
 
 
-def say(*parts: str | Text | Table) -> None:
+def say(*parts: RenderableType) -> None:
     """Print a line to standard output."""
     console().print(*parts, sep="")
 
@@ -119,6 +123,15 @@ def explained(hit: Hit) -> Table:
     if hit.similarity is not None:
         table.add_row("similarity", f"{hit.similarity:.2f}")
     return table
+
+
+def show(value: object, lines: Iterable[RenderableType], *, as_json: bool) -> None:
+    """Print a value as JSON, or what it says in lines."""
+    if as_json:
+        print_json(value)
+    else:
+        for line in lines:
+            say(line)
 
 
 def print_json(value: object) -> None:
@@ -239,6 +252,118 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text
 ME = "me"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stored:
+    """Options of a command that prints something of a store."""
+
+    store: Store = None
+    as_json: AsJson = False
+
+    @property
+    def location(self) -> str | None:
+        return load_settings().store if self.store is None else self.store
+
+    def read(self, **options: Any) -> SyncMemory:  # noqa: ANN401 - as `aforesaid.open` takes them
+        """Open a store that exists."""
+        must_exist(self.store)
+        return aforesaid.open(self.store, **options)
+
+    def write(self, **options: Any) -> SyncMemory:  # noqa: ANN401 - as `aforesaid.open` takes them
+        """Open a store, and create it if it does not exist."""
+        announce_new_folder(self.store)
+        return aforesaid.open(self.store, **options)
+
+    def progress(self, label: str) -> AbstractContextManager[ProgressCall]:
+        return progress_bar(label, hidden=self.as_json)
+
+    def show(self, value: object, lines: Iterable[RenderableType]) -> None:
+        show(value, lines, as_json=self.as_json)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Person(Stored):
+    """Options of a command about one user."""
+
+    user: UserOption = ME
+    space: Space = DEFAULT_SPACE
+
+    def of(self, memory: SyncMemory, **options: Any) -> SyncUserMemory:  # noqa: ANN401 - as `memory.user` takes them
+        """Return the user of a memory, in the thread, chat and session that the command has options for."""
+        place = {name: getattr(self, name) for name in ("thread", "chat", "session") if hasattr(self, name)}
+        return memory.user(self.user, space=self.space, **place, **options)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PersonInChat(Person):
+    """Options of a command about a user in a thread or a chat."""
+
+    thread: Thread = None
+    chat: Chat = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PersonInSession(PersonInChat):
+    """Options of a command about a user in a session."""
+
+    session: Session = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filters:
+    """Options that select messages."""
+
+    role: OfRole = None
+    author: ByAuthor = None
+    since: Since = None
+    until: Until = None
+    metadata: WithMetadata = None
+
+    def arguments(self) -> dict[str, Any]:
+        """Return the filters as methods of a user take them. Raises InvalidInput for what is no time or no JSON."""
+        return {
+            "role": self.role,
+            "author": self.author,
+            "since": moment(self.since),
+            "until": moment(self.until),
+            "metadata": json_object(self.metadata, "--metadata"),
+        }
+
+
+def command(function: Callable[..., None]) -> Callable[..., None]:
+    """Replace each parameter that is one of the classes above by its options.
+
+    The help lists arguments, --store and --user first, --json last, and the others as the signature does.
+    """
+    own: list[inspect.Parameter] = []
+    groups: dict[str, type[Stored | Filters]] = {}
+    for parameter in inspect.signature(function, eval_str=True).parameters.values():
+        if not isinstance(kind := parameter.annotation, type) or not issubclass(kind, Stored | Filters):
+            own.append(parameter)
+            continue
+        groups[parameter.name] = kind
+        options = get_type_hints(kind, include_extras=True)
+        own += [
+            parameter.replace(name=each.name, annotation=options[each.name], default=each.default)
+            for each in fields(kind)
+        ]
+
+    @wraps(function)
+    def run(**given: Any) -> None:  # noqa: ANN401 - as typer parses them
+        for name, kind in groups.items():
+            given[name] = kind(**{each.name: given.pop(each.name) for each in fields(kind)})
+        function(**given)
+
+    def rank(parameter: inspect.Parameter) -> int:
+        if isinstance(parameter.annotation.__metadata__[0], ArgumentInfo):
+            return 0
+        return {"store": 1, "user": 2, "as_json": 4}.get(parameter.name, 3)
+
+    parameters = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in sorted(own, key=rank)]
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {}  # typer reads the signature, where names are resolved already
+    return run
+
+
 def must_exist(store: str | None, advice: str = "check --store and AFORESAID_STORE, or add a message first") -> None:
     """Refuse to read a store that does not exist: opening it would create it, and the name is probably mistyped."""
     path = store_path(store)
@@ -263,7 +388,7 @@ def announce_new_folder(store: str | None) -> None:
 
 def store_path(store: str | None) -> Path | None:
     """Return the file or folder of a store; None when it has none (PostgreSQL, :memory:)."""
-    path = locate(load_settings().store if store is None else store).path
+    path = locate(Stored(store=store).location).path
     return None if path is None else path.expanduser()
 
 

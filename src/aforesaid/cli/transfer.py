@@ -6,6 +6,7 @@ import asyncio
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, cast
 
@@ -18,8 +19,9 @@ from aforesaid.cli.config import note_keys_left_behind, note_keys_of
 from aforesaid.cli.options import (
     AsJson,
     Space,
-    Store,
+    Stored,
     announce_new_folder,
+    command,
     console,
     data_of,
     harmless,
@@ -50,12 +52,14 @@ _NOT_COUNTED = frozenset({"session", "user"})
 """Kinds of rows that a store creates with their messages, so an import does not count how many are new."""
 
 
+@command
 def export(
     target: Annotated[
         str,
         typer.Argument(help="The new file; .md writes a copy to read, .gz compresses it, - writes to standard output."),
     ],
-    store: Store = None,
+    place: Stored,
+    *,
     user: Annotated[
         str | None,
         typer.Option("--user", "-u", help="Export the data of this user only. Default: everything. Example: -u ann"),
@@ -83,7 +87,6 @@ def export(
             help="Copy the bytes of attachments to a folder beside the file. Default: they are copied.",
         ),
     ] = True,
-    as_json: AsJson = False,
 ) -> None:
     """Export everything, or one user's data, to a file, and attachments to a folder beside it.
 
@@ -95,12 +98,11 @@ def export(
 
         aforesaid export ann.md --user ann
     """
-    must_exist(store)
+    must_exist(place.store)
     if space is not None and user is None:
         raise InvalidInput("--space needs --user: without a user, all spaces are exported")
     where = DEFAULT_SPACE if space is None else space
-    to_stream = target == _STREAM
-    with aforesaid.open(store, embedder="none") as memory, progress_bar("exporting", hidden=as_json) as progress:
+    with place.read(embedder="none") as memory, place.progress("exporting") as progress:
         if user is not None:
             must_know(memory, user, where)
         done = memory.export(
@@ -112,28 +114,26 @@ def export(
             attachments=attachments,
             progress=progress,
         )
-    if to_stream:
+    to_stream = target == _STREAM
+    if not to_stream:
+        files = f" and {counted(done.attachments, 'attachment')}" if done.attachments else ""
+        shown = {
+            "export": str(Path(target).absolute()),
+            "rows": done.rows,
+            "bytes": done.bytes,
+            "attachments": done.attachments,
+            "missing_attachments": done.missing_attachments,
+        }
+        place.show(shown, [f"wrote {harmless(target)}: {list_counts(done.rows)}{files}"])
+    if to_stream or not place.as_json:
         _name_missing("could not be exported", done.missing_attachments)
-        return
-    if as_json:
-        print_json(
-            {
-                "export": str(Path(target).absolute()),
-                "rows": done.rows,
-                "bytes": done.bytes,
-                "attachments": done.attachments,
-                "missing_attachments": done.missing_attachments,
-            }
-        )
-        return
-    files = f" and {counted(done.attachments, 'attachment')}" if done.attachments else ""
-    say(f"wrote {harmless(target)}: {list_counts(done.rows)}{files}")
-    _name_missing("could not be exported", done.missing_attachments)
 
 
+@command
 def load(
     source: Annotated[str, typer.Argument(help="A file, folder or zip archive; - reads standard input.")],
-    store: Store = None,
+    place: Stored,
+    *,
     format_: Annotated[
         str,
         typer.Option(
@@ -159,7 +159,6 @@ def load(
         ),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be imported without storing it.")] = False,
-    as_json: AsJson = False,
 ) -> None:
     """Import an Aforesaid export, or another application's. Importing a file twice stores everything once.
 
@@ -167,13 +166,12 @@ def load(
 
         aforesaid import ~/Downloads/conversations.zip --dry-run
     """
-    given = [f"--store {shlex.quote(str(store))}"] if store is not None else []
-    if dry_run and (path := store_path(store)) is not None and not path.exists():
-        store = MEMORY  # a dry run creates no store
-    announce_new_folder(store)
-    with aforesaid.open(store, embedder="none") as memory, progress_bar("importing", hidden=as_json) as progress:
+    given = [f"--store {shlex.quote(place.store)}"] if place.store is not None else []
+    if dry_run and (path := store_path(place.store)) is not None and not path.exists():
+        place = replace(place, store=MEMORY)  # a dry run creates no store
+    with place.write(embedder="none") as memory, place.progress("importing") as progress:
         loaded = memory.load(source, format_, user=user, space=space, zone=zone, dry_run=dry_run, progress=progress)
-    if as_json:
+    if place.as_json:
         print_json(loaded)
     else:
         _show(loaded)
@@ -183,9 +181,11 @@ def load(
         raise typer.Exit(1)
 
 
+@command
 def purge(
     user: Annotated[str, typer.Argument(help="The id of the user to delete.")],
-    store: Store = None,
+    place: Stored,
+    *,
     space: Annotated[
         str | None,
         typer.Option("--space", help=f"The space of the user. Default: {DEFAULT_SPACE}. Example: --space my-guild"),
@@ -194,7 +194,6 @@ def purge(
         bool, typer.Option("--every-space", help="Delete the user in all spaces. Default: in one space.")
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
-    as_json: AsJson = False,
 ) -> None:
     """Delete a user permanently: messages, summaries, memories, facts and index entries, from every byte of the store.
 
@@ -203,11 +202,11 @@ def purge(
 
         aforesaid purge ann --every-space
     """
-    must_exist(store)
+    must_exist(place.store)
     if every_space and space is not None:
         raise InvalidInput("pass either --space or --every-space")
     here = DEFAULT_SPACE if space is None else space
-    with aforesaid.open(store, embedder="none") as memory:
+    with place.read(embedder="none") as memory:
         found = data_of(memory, user)
         wanted = _spaces_to_purge(memory, user, here, found, every_space=every_space)
         if not yes:
@@ -223,9 +222,9 @@ def purge(
             if typed != user:
                 raise InvalidInput("nothing was deleted: the typed id does not match")
         done = {each: memory.purge(user, space=each, actor="command line") for each in wanted}
-    note_keys_of(user, None if every_space else wanted, store)
+    note_keys_of(user, None if every_space else wanted, place.store)
     others = [each for each in found if each not in done]
-    if as_json:
+    if place.as_json:
         of_one = {} if every_space else {"space": here, "purged": done[wanted[0]]}
         print_json({"user": user, **of_one, "purged_by_space": done, "other_spaces": others})
         return
