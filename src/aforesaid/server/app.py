@@ -70,15 +70,12 @@ def describe(app: FastAPI) -> None:
 
 
 class RequestSpans:
-    """Makes the spans. The header `traceparent` of a request names the span above."""
-
     def __init__(self, app: ASGIApp, state: AppState, templates: RouteTemplates) -> None:
         self._app = app
         self._state = state
         self._templates = templates
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request inside a span."""
         tracing = self._state.memory.metrics.tracing if scope["type"] == "http" else None
         if tracing is None:
             await self._app(scope, receive, send)
@@ -142,7 +139,6 @@ async def _warm_up(memory: Memory) -> None:
 
 
 def _serve_agents(app: FastAPI, memory: Memory, serving: Serving) -> None:
-    """Add MCP if the extra `mcp` is installed."""
     app.state.agents = None
     try:
         from aforesaid.server.mcp.build import McpEndpoint  # noqa: PLC0415
@@ -294,8 +290,6 @@ async def serve(memory: Memory, options: ServerOptions, ready: Callable[[str], N
 
 
 class _Server(uvicorn.Server):
-    """A server that says when it is ready and when it stops, and returns when it has stopped."""
-
     def __init__(self, config: uvicorn.Config, here: AppState, ready: Callable[[], None]) -> None:
         super().__init__(config)
         self._here = here

@@ -123,8 +123,6 @@ _CHOSEN: Final = frozenset({"checkbox", "radio"})
 
 
 class _Edit(NamedTuple):
-    """A part of a page that is replaced; start and end are positions in its text."""
-
     start: int
     end: int
     text: str
@@ -319,13 +317,10 @@ async def form_again(request: Request, status: int, detail: str, wrong: Mapping[
 
 
 class Page(NamedTuple):
-    """The address of a page of this server."""
-
     path: str
     query: str
 
     def __str__(self) -> str:
-        """Return the address without the server."""
         return f"{self.path}?{self.query}" if self.query else self.path
 
 

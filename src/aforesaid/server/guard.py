@@ -34,7 +34,6 @@ class Access:
         self._templates = templates
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, and say what became of it."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -71,7 +70,6 @@ class Bodies:
         self._seconds = seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, or refuse it: before its body is read where its length is declared."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -125,8 +123,6 @@ _ALWAYS: Final = {
 
 
 class SecurityHeaders:
-    """Adds them."""
-
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
@@ -189,7 +185,6 @@ class Hosts:
         """Origins of other servers' pages that may call the API."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, or refuse it."""
         if scope["type"] != "http" or scope["path"] in UNGUARDED:
             await self._app(scope, receive, send)
             return

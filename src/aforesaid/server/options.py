@@ -17,8 +17,6 @@ _EVERYWHERE: Final = ("0.0.0.0", "::", "")  # noqa: S104 - compared with, never 
 
 @dataclass(frozen=True, slots=True)
 class ServerOptions:
-    """What a server needs to know beside the memory that it serves."""
-
     serving: Serving = field(default_factory=Serving)
     auth: bool = True
     keys: Path | None = None

@@ -106,8 +106,6 @@ _SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0,
 
 
 class HttpMetrics:
-    """Counts of requests."""
-
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
         self._requests = Counter(
@@ -130,5 +128,4 @@ class HttpMetrics:
 
 
 async def exposition(memory: Memory, http: HttpMetrics) -> bytes:
-    """Return everything that is counted, in Prometheus' text form."""
     return generate_latest(http.registry) + generate_latest(await registry_of(memory))

@@ -36,7 +36,6 @@ async def sign_in_by_form(
     token: Annotated[str, Form()] = "",
     next: Annotated[str, Form()] = "/",  # noqa: A002 - the name that is usual for it
 ) -> Response:
-    """Sign in with what was typed."""
     return await _enter(request, here, token.strip(), next)
 
 

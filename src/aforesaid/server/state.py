@@ -38,8 +38,6 @@ _SECONDS: Final = 3600.0
 
 @dataclass(slots=True)
 class PendingImport:
-    """An uploaded file, and how far its import has got."""
-
     token: str
     folder: Path
     file: Path
@@ -58,22 +56,17 @@ class PendingImport:
     began: float = field(default_factory=monotonic)
 
     def progress(self, phase: str, done: int, total: int) -> None:
-        """Note how far the import has got."""
         self.phase, self.done, self.total = phase, done, total
 
     @property
     def finished(self) -> bool:
-        """Whether the import ended, well or not."""
         return self.report is not None or self.failure is not None
 
     def remove(self) -> None:
-        """Delete the uploaded file."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
 class PendingImports:
-    """The uploads of a server, by token. They are gone when the server stops."""
-
     def __init__(self) -> None:
         self._known: dict[str, PendingImport] = {}
 
@@ -103,7 +96,6 @@ class PendingImports:
         pending.remove()
 
     def close(self) -> None:
-        """Delete the files of all uploads."""
         for each in list(self._known.values()):
             self.drop(each)
 
@@ -269,7 +261,6 @@ class AppState:
     _finishing: set[asyncio.Task[None]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        """Prepare the proxy and the streams of events."""
         self.feed = ChangeFeed(self.memory)
         self.key_use = KeyUse(self.options.keys)
         self.upstream = Upstream(self.options.settings, self.memory)

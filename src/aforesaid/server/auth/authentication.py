@@ -75,7 +75,6 @@ class Authentication:
         self._state = state
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on with its credential, or refuse it."""
         if scope["type"] != "http" or scope["path"] in _OPEN or scope["path"].startswith(_OPEN_BELOW):
             await self._app(scope, receive, send)
             return
@@ -190,7 +189,6 @@ _bearer: Final = HTTPBearer(auto_error=False, description="A key that `aforesaid
 
 
 def state_of(request: Request) -> AppState:
-    """Return the state of the application that answers a request."""
     found: AppState = request.app.state.served
     return found
 

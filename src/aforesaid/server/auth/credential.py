@@ -26,8 +26,6 @@ LINK: Final = "link"
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """The credential of a request. All access decisions are made here."""
-
     id: str
     """`key:…` or `link`: its id in the audit log and in rate limits."""
     name: str

@@ -56,7 +56,6 @@ class Key:
 
     @property
     def credential(self) -> Credential:
-        """The credential of requests with this key."""
         return Credential(f"key:{self.id}", self.name, self.role, self.space, self.user)
 
 
@@ -70,7 +69,6 @@ class Keys:
         self._seen: tuple[int, int, int] | None = None
 
     def all(self) -> tuple[Key, ...]:
-        """Return all keys, oldest first."""
         self._refresh()
         return self._keys
 
@@ -180,7 +178,6 @@ class Keys:
 
 
 def hash_of(token: str) -> str:
-    """Return the hash of a token, which is stored instead of the token."""
     return hashlib.sha256(token.encode(errors="surrogatepass")).hexdigest()
 
 
@@ -282,7 +279,6 @@ class KeyUse:
         self._changed = False
 
     def mark(self, key_id: str) -> None:
-        """Record that a key is used now."""
         self._times[key_id] = datetime.now(UTC)
         self._changed = True
 
@@ -292,7 +288,6 @@ class KeyUse:
         return self._changed and (datetime.now(UTC) - self._written).total_seconds() >= _WRITE_SECONDS
 
     def all(self) -> dict[str, datetime]:
-        """Return the last use of every key that was used, by its id."""
         self._merge()
         return dict(self._times)
 
@@ -340,8 +335,6 @@ class _Session:
 
 
 class Sessions:
-    """Browser sessions by the hash of their cookie."""
-
     def __init__(self, keys: Keys, clock: Callable[[], float] = time.monotonic) -> None:
         self._keys = keys
         self._clock = clock

@@ -59,8 +59,6 @@ PLURALS: Final[Mapping[str, tuple[int, Callable[[int], int]]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """A language of the panel."""
-
     code: str
     """A tag such as `de` or `pt-BR`, as in the `lang` attribute of a page."""
     name: str

@@ -26,7 +26,6 @@ def current() -> Language:
 
 @contextmanager
 def using(language: Language) -> Iterator[None]:
-    """Use a language inside the block."""
     token = _current.set(language)
     try:
         yield
@@ -78,8 +77,6 @@ _MOST_PREFERENCES: Final = 20
 
 
 class OfferedLanguages:
-    """English, the catalogues of the package, and those of a folder."""
-
     def __init__(self, default: str | None = None, folder: str | None = None) -> None:
         """Read the catalogues. A file of the folder replaces one of the package with the same name.
 
@@ -137,8 +134,6 @@ _NO_PAGES: Final = ("/api", "/v1", "/mcp", "/static")
 
 
 class Languages:
-    """Sets the language that pages are written in."""
-
     def __init__(self, app: ASGIApp, offered: OfferedLanguages) -> None:
         self._app = app
         self._offered = offered

@@ -253,7 +253,6 @@ class McpEndpoint:
 
     @asynccontextmanager
     async def run(self) -> AsyncIterator[None]:
-        """Serve requests until the context ends."""
         async with create_task_group() as self._tasks:
             yield
             self._tasks.cancel_scope.cancel()
@@ -277,7 +276,6 @@ class McpEndpoint:
             await sleep_forever()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Check the request, and pass it on."""
         request = Request(scope, receive)
         await identify(request)
         if request.method != "POST":

@@ -51,7 +51,6 @@ class SearchHit(Item):
 
     @classmethod
     def of(cls, hit: Hit) -> Self:
-        """Show a hit in short."""
         return cls(kind=hit.kind, id=hit.id, text=hit.text, at=hit.at, score=round(hit.score, 3))
 
 
@@ -80,7 +79,6 @@ class MemoryItem(Item):
 
     @classmethod
     def of(cls, memory: MemoryRecord) -> Self:
-        """Show a memory in short."""
         event = None if memory.event is None else memory.event.start
         return cls(
             id=memory.id,
@@ -126,8 +124,6 @@ class ForgetResult(BaseModel):
 
 
 class MemoryTools(AgentAccess):
-    """Search, and single memories."""
-
     async def get_context(
         self,
         ctx: Context[Any, Any],
@@ -323,7 +319,6 @@ class Reminder(Item):
 
     @classmethod
     def of(cls, memory: MemoryRecord, zone: tzinfo) -> Self:
-        """Show a reminder in a time zone."""
         if memory.remind_at is None:
             return cls(id=memory.id, text=memory.text, when=None, day=None, due=False)
         at = to_zone(memory.remind_at, zone)
@@ -339,8 +334,6 @@ class ReminderList(BaseModel):
 
 
 class ReminderTools(AgentAccess):
-    """Reminders."""
-
     async def list_reminders(
         self,
         ctx: Context[Any, Any],

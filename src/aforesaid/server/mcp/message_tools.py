@@ -185,7 +185,6 @@ class MessageItem(Item):
 
     @classmethod
     def of(cls, message: Message) -> Self:
-        """Show a message in short."""
         return cls(
             id=message.id,
             role=message.role,
@@ -229,8 +228,6 @@ class ThreadList(BaseModel):
 
 
 class MessageTools(AgentAccess):
-    """What an agent can do with messages."""
-
     async def get_messages(
         self,
         ctx: Context[Any, Any],

@@ -36,7 +36,6 @@ class TimelineEvent(Item):
 
     @classmethod
     def of(cls, memory: MemoryRecord) -> Self:
-        """Show a dated memory in short."""
         happened = memory.happened
         return cls(memory=memory.id, when=memory.said_at if happened is None else happened.start, content=memory.text)
 
@@ -61,7 +60,6 @@ class PersonItem(Item):
 
     @classmethod
     def of(cls, person: KnownPerson) -> Self:
-        """Show a person in short."""
         return cls(
             name=person.name,
             relation=person.relation,
@@ -90,7 +88,6 @@ class Statement(Item):
 
     @classmethod
     def of(cls, memory: MemoryRecord) -> Self:
-        """Show a memory about a person."""
         happened = memory.happened
         when = None if happened is None else happened.start
         return cls(memory=memory.id, content=memory.text, when=when, said_at=memory.said_at)
@@ -117,8 +114,6 @@ class PortraitText(BaseModel):
 
 
 class PeopleTools(AgentAccess):
-    """The user, the people around them, and what happened."""
-
     async def portrait(self, ctx: Context[Any, Any], cursor: CursorArgument = None, user: User = None) -> PortraitText:
         """Get what is known about the user themselves, in one text: facts, and what the last days were about.
 

@@ -65,8 +65,6 @@ OF_EVERY_USER: Final = (PORTRAIT, SUMMARIES, TIMELINE)
 
 
 class Resources(AgentAccess):
-    """What an agent can be shown."""
-
     def specs(self) -> Iterator[tuple[ResourceSpec, Callable[..., Awaitable[str]]]]:
         """Yield every kind of resource, with what reads one."""
         yield PORTRAIT, self.portrait
@@ -156,7 +154,6 @@ class Resources(AgentAccess):
 
 
 def _listed(spec: ResourceSpec, title: str, **values: str) -> Listed:
-    """Return one resource of a kind, for a list."""
     uri = spec.uri.format(**{name: quote(value, safe="") for name, value in values.items()})
     name = "/".join((spec.name, *values.values()))
     return Listed(uri=uri, name=name, title=title, description=spec.description, mime_type="text/plain")
@@ -178,8 +175,6 @@ PromptUser = Annotated[str | None, Field(description="The user. Not needed if th
 
 
 class Prompts(AgentAccess):
-    """Prompts with what is remembered."""
-
     async def with_memory(
         self,
         ctx: Context[Any, Any],

@@ -41,8 +41,6 @@ _INSTALLATION: Final = re.compile(r'user_[0-9a-f]{16,}_account_|\{\s*"')
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The person behind a chat request, and the chat as far as the request names it."""
-
     memory: Memory
     credential: Credential
     user: str
@@ -55,7 +53,6 @@ class Caller:
     provider_has_history: bool = False
     """Whether the request names a chat that the provider stores, and so need not repeat its messages."""
     name: str | None = None
-    """The display name of the person."""
     _people: dict[str | None, UserMemory] = field(default_factory=dict, repr=False, compare=False)
     """The person's memory by thread. One request asks for the same one many times."""
 

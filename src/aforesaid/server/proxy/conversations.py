@@ -51,8 +51,6 @@ matches by chance."""
 
 
 class Turn(NamedTuple):
-    """Something that a person or the assistant said."""
-
     role: Role
     text: str
 
@@ -67,11 +65,8 @@ class Alignment:
     """Which turns of a request are in the log."""
 
     known: tuple[Message, ...]
-    """The stored messages of the known turns, oldest first."""
     first: int
-    """The place of the first known turn in the request."""
     end: int
-    """The place after the last known turn in the request."""
 
 
 NOTHING_KNOWN: Final = Alignment((), 0, 0)
@@ -211,7 +206,6 @@ def is_link(message: Message) -> bool:
 
 
 def parent_of(link: Message) -> str:
-    """Return the place in the hash chain that a stored turn follows."""
     return link.id.split(":")[1]
 
 
@@ -226,7 +220,6 @@ def base_id(link: Message) -> str:
 
 
 def hashed(before: str, words: str) -> str:
-    """Return the hash of a text and of what comes before it."""
     return blake2b(f"{before}\0{words}".encode(), digest_size=_HASH_BYTES).hexdigest()
 
 
@@ -255,8 +248,6 @@ after this silence; later it begins a new chat."""
 
 
 class NewTurn(NamedTuple):
-    """A turn to be stored."""
-
     turn: Turn
     id: str
     replaces: str | None = None
@@ -265,8 +256,6 @@ class NewTurn(NamedTuple):
 
 
 class Place(NamedTuple):
-    """A place in a conversation, after the turn with this hash."""
-
     thread: str
     node: str
 
@@ -276,7 +265,6 @@ class Conversation:
     """Where a request belongs, and what of it is new."""
 
     thread: str
-    """The thread to store in."""
     node: str
     """The hash of all turns: the answer is stored after it."""
     new: tuple[NewTurn, ...] = ()

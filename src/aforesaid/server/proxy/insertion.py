@@ -50,11 +50,8 @@ class MemoryText(NamedTuple):
     """What is remembered, as two texts. Either may be empty."""
 
     stable: str
-    """For the system prompt."""
     for_question: str
-    """To be placed before the question."""
     tokens: int
-    """Of both together."""
     front: Front = ()
     """The items of the stable text."""
     items: tuple[Item, ...] = ()
@@ -138,7 +135,6 @@ def insert_in_question(messages: Sequence[object], memory: MemoryText, part: str
 
 
 def above_question(messages: Sequence[object], text: str, part: str = TEXT_PART) -> list[object]:
-    """Return the messages with a text above the question, in the question's own message."""
     changed = list(messages)
     for place in reversed(range(len(changed))):
         message = changed[place]
@@ -149,7 +145,6 @@ def above_question(messages: Sequence[object], text: str, part: str = TEXT_PART)
 
 
 def has_system(messages: Sequence[object]) -> bool:
-    """Return whether there is a system prompt among the messages."""
     return any(_role(each) in _SYSTEM_ROLES for each in messages)
 
 
@@ -184,7 +179,6 @@ def empty(section: SectionName) -> str:
 
 
 def _blocks(items: Iterable[Item], user: str) -> str:
-    """Return the sections of some items, the stable ones first."""
     sections: dict[SectionName, list[Item]] = {}
     for item in items:
         sections.setdefault(item.section, []).append(item)

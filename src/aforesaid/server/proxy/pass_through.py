@@ -111,8 +111,6 @@ _MODELS: Final = "/models"
 
 
 class PassThrough(NamedTuple):
-    """A route that is passed on."""
-
     method: str
     route: str
     endpoint: Endpoint

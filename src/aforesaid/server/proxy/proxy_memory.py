@@ -46,7 +46,6 @@ from aforesaid.store import questions
 from aforesaid.telemetry import OWN, PROXY_RECALL, PROXY_SEARCH, PROXY_STORE, kind_of
 
 Person: TypeAlias = tuple[str, str]
-"""A space and a user."""
 
 
 class StoreOrder:
@@ -100,8 +99,6 @@ _SEARCH: Final = "snippets"
 
 
 class RecallSteps:
-    """Builds the contexts of proxy requests."""
-
     def __init__(self, memory: Memory, most_tokens: int) -> None:
         self._memory = memory
         self._most_tokens = most_tokens
@@ -153,9 +150,7 @@ class RequestReceipt:
     request_tokens: int
     """Tokens of what the client itself sent."""
     budget: int = 0
-    """Tokens that the memory was allowed to add."""
     text: MemoryText = NO_TEXT
-    """What was added from the memory."""
     limited: str | None = None
     """Why something may be missing; None if all sources were searched."""
     created: int = field(default_factory=now)
@@ -168,7 +163,6 @@ class RequestReceipt:
         self.id = new_receipt_id(self.created)
 
     def restart_clock(self) -> None:
-        """Note that the request goes to the provider now."""
         self._began = perf_counter()
 
     def note(self, what: str) -> None:
@@ -176,7 +170,6 @@ class RequestReceipt:
         self.milliseconds.setdefault(what, round((perf_counter() - self._began) * 1_000))
 
     def sent_without_memory(self) -> None:
-        """Note that the provider got the request as the client sent it."""
         self.text = NO_TEXT
 
     def receipt(
@@ -254,13 +247,11 @@ class MemoryOutcome:
     previous: str | None = None
     """The id of the reply that the request goes on from, if the provider has the history."""
     tools: Sequence[ToolStep] = ()
-    """The tools that were used since the last question."""
     failures: dict[str, str] = field(default_factory=dict)
     """What failed, by operation."""
     limited: str | None = None
     """Why the text may miss something; None if all sources were searched."""
     text: MemoryText | None = None
-    """What to add to the request."""
     receipt: RequestReceipt | None = None
     """What is noted for the receipt; None if none is stored."""
     conversation: Conversation | None = None
@@ -292,8 +283,6 @@ class MemoryOutcome:
 
 
 class _Written(NamedTuple):
-    """What was written for a request."""
-
     text: MemoryText
     question: str
     at: float

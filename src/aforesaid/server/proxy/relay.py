@@ -31,8 +31,6 @@ _AT_ONCE: Final = 1024 * 1024
 
 @dataclass(slots=True)
 class Exchange:
-    """One request that is passed on."""
-
     here: AppState
     request: Request
     provider: Provider
@@ -42,23 +40,19 @@ class Exchange:
     reads: Callable[[str], Reply] | None = None
     """Makes a reader of the reply, by its content type."""
     model: str | None = None
-    """The model that the request names."""
     span: ModelSpan | None = None
     """The span of the call to the provider, if tracing is on."""
 
     @property
     def outcome(self) -> MemoryOutcome | None:
-        """What the memory did, where it did something."""
         return self.memory if isinstance(self.memory, MemoryOutcome) else None
 
     @property
     def receipt(self) -> RequestReceipt | None:
-        """What is noted for the receipt, where one is stored."""
         return None if self.outcome is None else self.outcome.receipt
 
     @property
     def operation(self) -> str:
-        """What is asked of the provider."""
         return "embed" if "embed" in self.endpoint.path else "proxy"
 
     def end_span(self, failure: str | None = None, reply: Reply | None = None) -> None:

@@ -83,7 +83,6 @@ _LINES: Final = "application/x-ndjson"
 
 
 def is_stream(content_type: str) -> bool:
-    """Return whether a reply of this type comes word by word."""
     return content_type.startswith((_EVENTS, _LINES))
 
 
@@ -96,15 +95,12 @@ class Reply:
 
     def __init__(self, content_type: str) -> None:
         self.streams = is_stream(content_type)
-        """Whether it comes word by word."""
         self.id: str | None = None
         """The id by which a later request can go on from this reply."""
         self.calls: list[ToolStep] = []
         """The tools that it calls, in protocols where a later request need not repeat them."""
         self.input_tokens: int | None = None
-        """The tokens of the request, as the provider counted them."""
         self.output_tokens: int | None = None
-        """The tokens of the reply, as the provider counted them."""
         self.ended = False
         """Whether a stream has said that it is complete."""
         self._finished = False
@@ -141,7 +137,6 @@ class Reply:
 
     @property
     def partial(self) -> bool:
-        """Whether it is a stream that was broken off."""
         return self.streams and not self.ended and not self._finished
 
     def _read_data(self, value: bytes) -> None:
@@ -154,7 +149,6 @@ class Reply:
         raise NotImplementedError
 
     def _read_whole(self, answer: object) -> None:
-        """Read a reply that came at once."""
         raise NotImplementedError
 
     def _read_usage(self, usage: object, asked: tuple[str, ...], said: str) -> None:

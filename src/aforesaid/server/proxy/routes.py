@@ -53,7 +53,6 @@ _APP_TASK: Final = NoMemory("a task of the app, such as a title")
 
 
 async def chat(protocol: Protocol, request: Request) -> Response:
-    """Answer a chat of any protocol, with memory."""
     here, who = state_of(request), await admitted(request, "app")
     raw = await request.body()
     body = read_object(raw)
@@ -155,4 +154,3 @@ def _texts(messages: Sequence[object], role: str) -> list[str]:
 
 
 CHATS: Final = tuple(map(_chat_route, PROTOCOLS))
-"""The routes with memory."""

@@ -66,7 +66,6 @@ class ProviderCalls:
     name: str
     address: str
     failures: int = 0
-    """Failed requests since the last answer."""
     error: str | None = None
     """How the last of them failed; None if it has answered since."""
     reached: bool = False
@@ -248,11 +247,9 @@ class Upstream:
         return max(PATIENCE_SECONDS, 0.0 if counted is None else 2 * counted.within(_USUAL))
 
     def broke_off(self, provider: Provider, error: ClientError) -> None:
-        """Record that an answer ended early."""
         self.calls_of(provider).failed(redact(f"broke off: {type(error).__name__} {error}"), reached=False)
 
     def calls_of(self, provider: Provider) -> ProviderCalls:
-        """Return what a provider did with its requests."""
         if provider.name not in self._calls:
             self._calls[provider.name] = ProviderCalls(provider.name, plain_address(provider.base_url))
         return self._calls[provider.name]
@@ -275,7 +272,6 @@ class Upstream:
         return Component("upstream", "failing" if issues else "active", max(answers, default=None), issues, facts)
 
     async def close(self) -> None:
-        """Let go of all connections."""
         if self._client is not None:
             await self._client.close()
 

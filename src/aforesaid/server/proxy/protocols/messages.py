@@ -59,7 +59,6 @@ class Messages(Protocol):
         return _with_context(dict(body), joined(memory.stable, memory.for_question))
 
     def reply(self, body: Body, content_type: str) -> Reply:
-        """Return a reader of messages and of their events."""
         return MessageReply(content_type, _prefill(body))
 
 

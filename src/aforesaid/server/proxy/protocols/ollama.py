@@ -24,8 +24,6 @@ _IMAGE: Final = "[image]"
 
 
 class _Ollama(Protocol):
-    """What both have in common."""
-
     user_fields = ()
     reply_token_fields = ("options.num_predict",)
     window_field = "options.num_ctx"
@@ -43,16 +41,13 @@ class OllamaChat(_Ollama):
         return [_message(each) for each in messages] if isinstance(messages, list) and messages else NO_MESSAGES
 
     def insert(self, body: Body, memory: MemoryText) -> dict[str, Any]:
-        """Add to the system prompt and put a system message before the question, if the client sends a prompt."""
         messages = body["messages"]
         return {**body, "messages": (insert if has_system(messages) else insert_in_question)(messages, memory)}
 
     def insert_in_question(self, body: Body, memory: MemoryText) -> dict[str, Any]:
-        """Put what is chosen for the question above it; all of it, if the client sends no system prompt."""
         return {**body, "messages": insert_in_question(body["messages"], memory)}
 
     def reply(self, body: Body, content_type: str) -> Reply:
-        """Return a reader of chat replies."""
         del body
         return ChatReply(content_type)
 
@@ -78,7 +73,6 @@ class OllamaGenerate(_Ollama):
         return _context_id(body.get("context"))
 
     def insert(self, body: Body, memory: MemoryText) -> dict[str, Any]:
-        """Add to the system prompt, if the client sends one; everything else goes above the prompt."""
         if not body.get("system"):
             return {**body, "prompt": joined(memory.stable, memory.for_question, body["prompt"])}
         system = joined(body["system"], memory.stable)
@@ -89,7 +83,6 @@ class OllamaGenerate(_Ollama):
         return self.insert(body, memory)
 
     def reply(self, body: Body, content_type: str) -> Reply:
-        """Return a reader of completions."""
         del body
         return GenerateReply(content_type)
 
@@ -109,16 +102,12 @@ class _OllamaReply(Reply):
 
 
 class ChatReply(_OllamaReply):
-    """Replies of `/api/chat`."""
-
     def _piece(self, answer: Mapping[str, Any]) -> object:
         message = answer.get("message")
         return message.get("content") if isinstance(message, Mapping) else None
 
 
 class GenerateReply(_OllamaReply):
-    """Replies of `/api/generate`."""
-
     def _piece(self, answer: Mapping[str, Any]) -> object:
         return answer.get("response")
 

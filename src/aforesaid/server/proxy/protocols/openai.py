@@ -14,7 +14,6 @@ from aforesaid.server.proxy.proxy_memory import TokenLimits
 from aforesaid.server.proxy.reply import Reply, call_of
 
 Body: TypeAlias = Mapping[str, Any]
-"""The JSON object of a request."""
 
 BEARER: Final = "authorization"
 X_API_KEY: Final = "x-api-key"
@@ -33,10 +32,7 @@ class Endpoint(NamedTuple):
 
 
 class Protocol(ABC):
-    """One wire format."""
-
     route: ClassVar[str]
-    """The path on this server."""
     endpoint: ClassVar[Endpoint]
     user_fields: ClassVar[tuple[str, ...]] = USER_FIELDS
     """Fields of the request that name the user. A dot leads into an object."""
@@ -50,7 +46,6 @@ class Protocol(ABC):
     """What a provider's error says when a request is longer than the model's context window."""
 
     def limits(self, body: Body) -> TokenLimits:
-        """Return the limits that a request sets."""
         values = (value_at(body, field) for field in self.reply_token_fields)
         reply = next((value for value in values if isinstance(value, int) and value >= 0), None)
         window = None if self.window_field is None else value_at(body, self.window_field)
@@ -92,11 +87,9 @@ class ChatCompletions(Protocol):
         return messages if isinstance(messages, list) else NO_MESSAGES
 
     def insert(self, body: Body, memory: MemoryText) -> dict[str, Any]:
-        """Add to the system prompt, and put a system message before the question."""
         return {**body, "messages": insert(body["messages"], memory)}
 
     def insert_in_question(self, body: Body, memory: MemoryText) -> dict[str, Any]:
-        """Put what is chosen for the question above it; all of it, if the client sends no system prompt."""
         return {**body, "messages": insert_in_question(body["messages"], memory)}
 
     def reply(self, body: Body, content_type: str) -> Reply:
@@ -105,8 +98,6 @@ class ChatCompletions(Protocol):
 
 
 class ChoicesReply(Reply):
-    """Choices with messages, or with their deltas."""
-
     def _read_event(self, event: object) -> None:
         self._read_choices(event, "delta")
 
@@ -148,7 +139,6 @@ class Completions(Protocol):
         return [{"role": "user", "content": prompt}]
 
     def insert(self, body: Body, memory: MemoryText) -> dict[str, Any]:
-        """Put what is remembered above the prompt."""
         return {**body, "prompt": joined(memory.stable, memory.for_question, _prompt(body))}
 
     def insert_in_question(self, body: Body, memory: MemoryText) -> dict[str, Any]:
@@ -156,14 +146,11 @@ class Completions(Protocol):
         return self.insert(body, memory)
 
     def reply(self, body: Body, content_type: str) -> Reply:
-        """Return a reader of choices."""
         del body
         return TextReply(content_type)
 
 
 class TextReply(ChoicesReply):
-    """Choices with a text."""
-
     def _text_in(self, choice: dict[str, Any], name: str) -> object:
         del name
         return choice.get("text")
@@ -199,7 +186,6 @@ class Responses(Protocol):
         return [*first, *(message for item in _items(given) if (message := _message(item)) is not None)]
 
     def previous(self, body: Body) -> str | None:
-        """Return `previous_response_id`."""
         found = body.get("previous_response_id")
         return found if isinstance(found, str) and found else None
 
@@ -222,7 +208,6 @@ class Responses(Protocol):
         return _instructed(changed, memory.stable) if prompt else changed
 
     def reply(self, body: Body, content_type: str) -> Reply:
-        """Return a reader of responses and of their events."""
         del body
         return ResponseReply(content_type)
 
@@ -231,7 +216,6 @@ class ResponseReply(Reply):
     """A response, or the events of one. Its output can have several messages, which are one turn."""
 
     def texts(self) -> list[str]:
-        """Return all messages of the output as one text."""
         said = joined(*super().texts())
         return [said] if said else []
 
@@ -276,7 +260,6 @@ class ResponseReply(Reply):
 
 
 def _instructed(body: Body, *added: str) -> dict[str, Any]:
-    """Return a request with texts after its instructions."""
     text = joined(body.get("instructions"), *added)
     return {**body, "instructions": text} if text else dict(body)
 
