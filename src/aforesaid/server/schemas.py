@@ -13,7 +13,7 @@ from aforesaid.domain.checks import Category, HitKind, Kind, MemoryState, Role, 
 from aforesaid.domain.details import PartType
 from aforesaid.domain.hit import Hit
 from aforesaid.domain.memory import MemoryRecord
-from aforesaid.domain.receipt import BatchReceipt, Receipt
+from aforesaid.domain.receipt import BatchReceipt
 from aforesaid.domain.scope import Session
 from aforesaid.memory import Memory
 
@@ -22,6 +22,13 @@ class Shape(BaseModel):
     """Made from a value of the domain, field by field."""
 
     model_config = ConfigDict(from_attributes=True)
+
+    @classmethod
+    def taken_from(cls, value: object, **given: object) -> Self:
+        """Return the shape with what is given, and for its other fields the attributes of the value."""
+        return cls.model_validate(
+            {name: getattr(value, name) for name in cls.model_fields if name not in given} | given
+        )
 
 
 class Band(Shape):
@@ -78,24 +85,9 @@ class MemoryShape(Shape):
     @classmethod
     def of(cls, memory: MemoryRecord, name: str | None) -> Self:
         """Show a memory under the names of the documented table, with the display name of its user."""
-        return cls(
-            user_name=memory.user,
-            name=name,
-            content=memory.text,
-            extracted_at=memory.created_at,
-            band=Band.model_validate(memory.band),
-            event=None if memory.event is None else Happening.model_validate(memory.event),
-            tags=list(memory.tags),
-            sources=list(memory.sources),
-            **{name: getattr(memory, name) for name in _SAME},
+        return cls.taken_from(
+            memory, user_name=memory.user, name=name, content=memory.text, extracted_at=memory.created_at
         )
-
-
-_SAME = (
-    "id", "category", "importance", "active", "state", "reason", "priority", "speaker", "trust", "remind_at",
-    "expires_at", "valid_from", "valid_to", "superseded_by", "extractor", "times", "revision", "kind", "about",
-    "said_at", "language", "confidence",
-)  # fmt: skip
 
 
 async def shown(memory: Memory, record: MemoryRecord) -> MemoryShape:
@@ -201,22 +193,13 @@ class MessagePage(BaseModel):
     next: str | None = Field(description="The cursor of the page before these; null when there is none.")
 
 
-class ReceiptShape(BaseModel):
+class ReceiptShape(Shape):
     """The acknowledgement of a message."""
 
     message: MessageShape
     durable: bool = Field(description="Whether it survives a power cut.")
     duplicate: bool = Field(description="Whether it had been stored before.")
     notices: list[str] = Field(description="Notices for the user.")
-
-    @classmethod
-    def of(cls, receipt: Receipt) -> Self:
-        return cls(
-            message=MessageShape.model_validate(receipt.message),
-            durable=receipt.durable,
-            duplicate=receipt.duplicate,
-            notices=list(receipt.notices),
-        )
 
 
 class ErasedShape(Shape):
@@ -234,7 +217,7 @@ class MessageCount(BaseModel):
     count: int
 
 
-class BatchShape(BaseModel):
+class BatchShape(Shape):
     """The acknowledgement of a batch of messages."""
 
     ids: list[str] = Field(description="The ids of the messages, in their order.")
@@ -245,14 +228,7 @@ class BatchShape(BaseModel):
 
     @classmethod
     def of(cls, receipt: BatchReceipt) -> Self:
-        """Show the receipt of a batch, with ids instead of messages."""
-        return cls(
-            ids=[message.id for message in receipt.messages],
-            durable=receipt.durable,
-            stored=receipt.stored,
-            duplicates=receipt.duplicates,
-            notices=list(receipt.notices),
-        )
+        return cls.taken_from(receipt, ids=[message.id for message in receipt.messages])
 
 
 class ThreadShape(Shape):
@@ -282,8 +258,7 @@ class SessionShape(Shape):
     @classmethod
     def of(cls, session: Session, name: str | None) -> Self:
         """Show a session as it is now, with the display name of the user who opened it."""
-        plain = {field: getattr(session, field) for field in cls.model_fields if field not in {"state", "name"}}
-        return cls(state=session.state(), name=name, **plain)
+        return cls.taken_from(session, state=session.state(), name=name)
 
 
 class SummaryShape(Shape):
@@ -320,7 +295,7 @@ class PartShape(BaseModel):
     value: float
 
 
-class HitShape(BaseModel):
+class HitShape(Shape):
     """Something that was found."""
 
     kind: HitKind
@@ -338,21 +313,8 @@ class HitShape(BaseModel):
 
     @classmethod
     def of(cls, hit: Hit) -> Self:
-        """Show a hit, and why it was found."""
-        return cls(
-            kind=hit.kind,
-            id=hit.id,
-            text=hit.text,
-            score=hit.score,
-            at=hit.at,
-            sources=list(hit.sources),
-            terms=list(hit.terms),
-            similarity=hit.similarity,
-            parts=[PartShape(name=name, value=value) for name, value in hit.parts],
-            explanation=hit.explain(),
-            message=None if hit.message is None else MessageShape.model_validate(hit.message),
-            around=[MessageShape.model_validate(message) for message in hit.around],
-        )
+        parts = [PartShape(name=name, value=value) for name, value in hit.parts]
+        return cls.taken_from(hit, parts=parts, explanation=hit.explain())
 
 
 class SectionShape(Shape):
@@ -372,7 +334,7 @@ class ChatMessageShape(BaseModel):
     content: str
 
 
-class ContextShape(BaseModel):
+class ContextShape(Shape):
     """What goes to a model now."""
 
     messages: list[ChatMessageShape] = Field(description="For any OpenAI-style chat API.")
@@ -386,13 +348,4 @@ class ContextShape(BaseModel):
 
     @classmethod
     def of(cls, context: Context) -> Self:
-        return cls(
-            messages=[ChatMessageShape.model_validate(message) for message in context.messages],
-            text=context.text,
-            tokens=context.tokens,
-            budget=context.budget,
-            counter=context.counter,
-            sections=[SectionShape.model_validate(section) for section in context.sections],
-            explanation=context.explain(),
-            receipt=context.receipt,
-        )
+        return cls.taken_from(context, explanation=context.explain())

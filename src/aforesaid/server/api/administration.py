@@ -102,7 +102,7 @@ class NewKey(Body):
     expires_at: Moment | None = None
 
 
-class KeyShape(BaseModel):
+class KeyShape(Shape):
     """A key without its secret."""
 
     id: str
@@ -127,7 +127,7 @@ async def list_keys(who: Admin, here: StateDep) -> list[KeyShape]:
     require_all_spaces(who)
     await here.memory.record_access("keys.read", "keys", actor=who.actor, space=DEFAULT_SPACE)
     used = await asyncio.to_thread(here.key_use.all)
-    return [_shown(key, used.get(key.id)) for key in here.keys.all()]
+    return [KeyShape.taken_from(key, last_used=used.get(key.id)) for key in here.keys.all()]
 
 
 @keys_router.post("/keys", status_code=201, summary="Make a key")
@@ -139,7 +139,7 @@ async def make_key(who: Admin, here: StateDep, new: NewKey) -> MadeKey:
         here.keys.add, new.name, new.role, space=new.space, user=new.user, expires_at=new.expires_at
     )
     await _record(here, who, "key.add", key)
-    return MadeKey(token=str.__str__(token), **_shown(key, None).model_dump())
+    return MadeKey.taken_from(key, token=str.__str__(token), last_used=None)
 
 
 @keys_router.delete("/keys/{key_id}", summary="Take a key away")
@@ -151,26 +151,14 @@ async def remove_key(
     removed = await asyncio.to_thread(here.keys.remove, key_id)
     here.feed.check_credentials()
     await _record(here, who, "key.remove", removed)
-    return _shown(removed, (await asyncio.to_thread(here.key_use.all)).get(removed.id))
+    used = await asyncio.to_thread(here.key_use.all)
+    return KeyShape.taken_from(removed, last_used=used.get(removed.id))
 
 
 async def _record(here: AppState, who: Credential, action: str, key: Key) -> None:
     """Add a row about a key to the audit log of its space; for a key for all spaces, of the default one."""
     subject = f"key {key.id} ({key.role}, {key.name})"
     await here.memory.record_access(action, subject, actor=who.actor, space=key.space or DEFAULT_SPACE)
-
-
-def _shown(key: Key, last_used: datetime | None) -> KeyShape:
-    return KeyShape(
-        id=key.id,
-        name=key.name,
-        role=key.role,
-        space=key.space,
-        user=key.user,
-        created_at=datetime.fromisoformat(key.created_at),
-        expires_at=None if key.expires_at is None else datetime.fromisoformat(key.expires_at),
-        last_used=last_used,
-    )
 
 
 settings_router = APIRouter(tags=["settings"])
@@ -264,7 +252,7 @@ class SpaceStats(BaseModel):
     totals: Totals | None = Field(description="Over all spaces; only for keys that are for all of them.")
 
 
-class ComponentShape(BaseModel):
+class ComponentShape(Shape):
     """The health of a component."""
 
     name: str
@@ -311,7 +299,7 @@ class OperationShape(Shape):
     cache_hits: int
 
 
-class HealthShape(BaseModel):
+class HealthShape(Shape):
     """The health of all components."""
 
     status: ComponentStatus
@@ -340,25 +328,8 @@ async def health(who: Overseer, memory: MemoryDep) -> HealthShape:
     """Return the health of each component, with its issues. Needs a key for all spaces."""
     del who
     found = await memory.health()
-    return HealthShape(
-        status=found.status,
-        components=[
-            ComponentShape(
-                name=part.name,
-                status=part.status,
-                last_update=part.last_update,
-                issues=list(part.issues),
-                facts=dict(part.facts),
-                message_count=part.message_count,
-                waiting=part.waiting,
-                health_check=part.health_check,
-            )
-            for part in found.components
-        ],
-        alerts=[AlertShape.model_validate(alert) for alert in found.alerts],
-        storage=None if found.storage is None else StorageShape.model_validate(found.storage),
-        operations=[OperationShape.model_validate(each) for each in found.operations],
-    )
+    components = [ComponentShape.taken_from(part, facts=dict(part.facts)) for part in found.components]
+    return HealthShape.taken_from(found, components=components)
 
 
 users_router = APIRouter(tags=["users"])
@@ -372,19 +343,14 @@ async def list_users(
     where = None if space is None and who.space is None else who.space_of(space)
     found = [user for user in await memory.users(where, actor=who.actor) if who.user in (None, user.id)]
     found.sort(key=attrgetter("space", "id"))
-    after = _place(cursor)
+    after = None
+    if (text := text_of(cursor)) is not None:
+        # The space and the id of the last user of the page before. Neither can contain a line break.
+        last_space, separator, last_user = text.partition("\n")
+        if not separator:
+            raise unknown_cursor()
+        after = last_space, last_user
     start = 0 if after is None else bisect_right([(user.space, user.id) for user in found], after)
     page = found[start : start + limit]
     more = cursor_of(f"{page[-1].space}\n{page[-1].id}") if start + limit < len(found) else None
     return UserPage(users=[UserShape.model_validate(user) for user in page], next=more)
-
-
-def _place(cursor: str | None) -> tuple[str, str] | None:
-    """Return the space and the id of the last user of the page before. Neither can contain a line break."""
-    text = text_of(cursor)
-    if text is None:
-        return None
-    space, separator, user = text.partition("\n")
-    if not separator:
-        raise unknown_cursor()
-    return space, user

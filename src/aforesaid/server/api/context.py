@@ -29,7 +29,7 @@ from aforesaid.server.api.params import (
     unknown_cursor,
 )
 from aforesaid.server.auth.authentication import MemoryDep, Reader
-from aforesaid.server.schemas import ContextShape, HitShape
+from aforesaid.server.schemas import ContextShape, HitShape, Shape
 
 router = APIRouter(tags=["context"])
 
@@ -100,7 +100,7 @@ class SentSectionShape(BaseModel):
     items: list[SentItemShape]
 
 
-class ContextReceiptShape(BaseModel):
+class ContextReceiptShape(Shape):
     """What was sent to a model to get one reply."""
 
     id: str
@@ -123,27 +123,11 @@ class ContextReceiptShape(BaseModel):
     @classmethod
     def of(cls, receipt: ContextReceipt, sources: Mapping[tuple[SentKind, int], SentSource] | None = None) -> Self:
         """Show a receipt, with the texts of its items if their `sources` are given."""
-        return cls(
-            id=receipt.id,
-            user=receipt.user,
-            thread=receipt.thread,
-            at=receipt.at,
-            caller=receipt.caller,
-            profile=receipt.profile,
-            model=receipt.model,
-            budget=receipt.budget,
-            tokens=receipt.tokens,
-            input_tokens=receipt.input_tokens,
-            output_tokens=receipt.output_tokens,
-            milliseconds=dict(receipt.milliseconds),
-            limited=receipt.limited,
-            reply=receipt.reply,
-            knew=receipt.knew,
-            sections=[
-                SentSectionShape(name=name, tokens=tokens, items=[_item(each, sources) for each in items])
-                for name, tokens, items in receipt.sections
-            ],
-        )
+        sections = [
+            SentSectionShape(name=name, tokens=tokens, items=[_item(each, sources) for each in items])
+            for name, tokens, items in receipt.sections
+        ]
+        return cls.taken_from(receipt, milliseconds=dict(receipt.milliseconds), sections=sections)
 
 
 class ReceiptPage(BaseModel):
@@ -235,6 +219,6 @@ async def search(
         around=around,
         similarity=similarity,
         min_score=min_score,
-        **where.arguments(),
+        **where,
     )
     return SearchResults(hits=[HitShape.of(hit) for hit in hits])

@@ -115,7 +115,7 @@ async def list_messages(
         archived=archived,
         within=within,
         versions=versions,
-        **where.arguments(),
+        **where,
     )
     more = cursor_of(found[0].seq) if len(found) == limit else None
     return MessagePage(messages=[MessageShape.model_validate(each) for each in found], next=more)
@@ -146,7 +146,7 @@ async def add_message(
     receipt = await person.add(**given)
     if receipt.duplicate:
         response.status_code = 200
-    return ReceiptShape.of(receipt)
+    return ReceiptShape.model_validate(receipt)
 
 
 @router.get("/messages/count", summary="Count messages")
@@ -157,7 +157,7 @@ async def count_messages(
     archived: Annotated[bool, Query(description="Include archived messages, which a summary covers.")] = True,
 ) -> MessageCount:
     """Return the number of messages, of each only the newest version."""
-    return MessageCount(count=await person.count(within=within, archived=archived, **where.arguments()))
+    return MessageCount(count=await person.count(within=within, archived=archived, **where))
 
 
 @router.post("/messages/batch", status_code=201, summary="Store many messages")
@@ -185,13 +185,13 @@ async def edit_message(who: App, memory: MemoryDep, new: EditedMessage, space: S
         by_hash = any(part.is_hash_alone for part in new.parts)
         known = {part.hash for part in (await person.message(new.id)).parts} if by_hash else ()
         given["parts"] = [part.argument(known) for part in new.parts]
-    return ReceiptShape.of(await person.edit(new.id, **given))
+    return ReceiptShape.model_validate(await person.edit(new.id, **given))
 
 
 @router.post("/messages/take-back", summary="Take a message back")
 async def take_back_message(who: App, memory: MemoryDep, named: NamedMessage, space: SpaceQuery = None) -> ReceiptShape:
     """Remove a message from history, search, contexts, memories and summaries. Its versions stay in the log."""
-    return ReceiptShape.of(await named.person(who, memory, space).take_back(named.id))
+    return ReceiptShape.model_validate(await named.person(who, memory, space).take_back(named.id))
 
 
 @router.post("/messages/erase", summary="Erase messages")

@@ -8,9 +8,9 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, TypeVar, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeVar, get_args, get_origin
 
 from fastapi import Depends, Header, HTTPException, Path, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -429,15 +429,8 @@ class DetailsBody(Body):
 
     def details(self) -> dict[str, Any]:
         """Return the details that are set, as arguments of `add`."""
-        found = {
-            "parts": [part.argument() for part in self.parts],
-            "tool_calls": [call.model_dump() for call in self.tool_calls],
-            "tool_call_id": self.tool_call_id,
-            "metadata": self.metadata,
-            "reply_to": self.reply_to,
-            "kind": self.kind,
-            "language": self.language,
-        }
+        found = self.model_dump(include=DetailsBody.model_fields.keys() - {"parts"})
+        found["parts"] = [part.argument() for part in self.parts]
         return {name: value for name, value in found.items() if value}
 
 
@@ -474,20 +467,6 @@ class MessageBody(DetailsBody):
         return {**plain, **self.details()}
 
 
-class Filter(NamedTuple):
-    """Conditions on messages, as the query string has them."""
-
-    role: Role | None
-    author: str | None
-    since: datetime | None
-    until: datetime | None
-    metadata: dict[str, Any] | None
-
-    def arguments(self) -> dict[str, Any]:
-        """Return the arguments of `history`, `search` and `count`."""
-        return self._asdict()
-
-
 def _filter(
     role: Annotated[Role | None, Query(description="Only messages of this role.")] = None,
     author: Annotated[Identifier | None, Query(description="Only messages that this id wrote.")] = None,
@@ -501,19 +480,15 @@ def _filter(
             examples=['{"topic": "home"}'],
         ),
     ] = None,
-) -> Filter:
-    return Filter(role, author, since, until, None if metadata is None else metadata_of(metadata))
+) -> dict[str, Any]:
+    found = None
+    if metadata is not None:
+        with suppress(ValueError, RecursionError):
+            found = json.loads(metadata)
+        if not isinstance(found, dict):
+            raise InvalidInput('metadata must be a JSON object, such as {"topic": "home"}', "metadata")
+    return {"role": role, "author": author, "since": since, "until": until, "metadata": found}
 
 
-MessageFilter = Annotated[Filter, Depends(_filter)]
-
-
-def metadata_of(text: str) -> dict[str, Any]:
-    """Read a JSON object. Raises InvalidInput."""
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
-        raise InvalidInput('metadata must be a JSON object, such as {"topic": "home"}', "metadata")
-    return found
+MessageFilter = Annotated[dict[str, Any], Depends(_filter)]
+"""Arguments of `history`, `search` and `count`: conditions on messages, as the query string has them."""

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from datetime import date, datetime
-from typing import Annotated, Self
+from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, Field
 
-from aforesaid.domain.memory import MemoryRecord
 from aforesaid.domain.scope import direct_thread
 from aforesaid.domain.summary import SummaryKind
-from aforesaid.facts.people import KnownPerson
 from aforesaid.server.api.params import (
     Body,
     IdempotencyKey,
@@ -28,7 +26,7 @@ from aforesaid.server.api.params import (
     named,
 )
 from aforesaid.server.auth.authentication import App, MemoryDep
-from aforesaid.server.schemas import Happening, MemoryShape, MessageShape, SummaryShape, all_shown
+from aforesaid.server.schemas import Happening, MemoryShape, MessageShape, Shape, SummaryShape, all_shown
 
 router = APIRouter(tags=["summaries"])
 
@@ -131,7 +129,7 @@ class Timeline(BaseModel):
     events: list[TimelineEntry]
 
 
-class KnownPersonShape(BaseModel):
+class KnownPersonShape(Shape):
     """A person around a user."""
 
     name: str = Field(
@@ -142,17 +140,6 @@ class KnownPersonShape(BaseModel):
     first_mentioned: datetime
     last_mentioned: datetime
     memories: list[MemoryShape] = Field(description="What is known: active memories, those about the person first.")
-
-    @classmethod
-    def of(cls, person: KnownPerson, memories: list[MemoryShape]) -> Self:
-        return cls(
-            name=person.name,
-            id=person.id,
-            relation=person.relation,
-            first_mentioned=person.first_mentioned,
-            last_mentioned=person.last_mentioned,
-            memories=memories,
-        )
 
 
 class KnownPeople(BaseModel):
@@ -176,9 +163,11 @@ async def read_timeline(
     """Return dated memories in the order in which things happened: the first from `since` on, or else the last ones."""
     found = await person.timeline(since, until, about=about, query=q or None, limit=limit)
     shapes = await all_shown(memory, found)
-    return Timeline(
-        events=[TimelineEntry(at=_when(each), memory=shape) for each, shape in zip(found, shapes, strict=True)]
-    )
+    events = [
+        TimelineEntry(at=Happening.model_validate(each.happened), memory=shape)
+        for each, shape in zip(found, shapes, strict=True)
+    ]
+    return Timeline(events=events)
 
 
 @timeline_router.get("/people", summary="Read who is around a user")
@@ -192,8 +181,5 @@ async def read_people(
 ) -> KnownPeople:
     """Return the people whom the memories of a user mention, and what is known about each."""
     found = (await person.people(name or None))[:limit]
-    return KnownPeople(people=[KnownPersonShape.of(each, await all_shown(memory, each.memories)) for each in found])
-
-
-def _when(memory: MemoryRecord) -> Happening:
-    return Happening.model_validate(memory.happened)
+    people = [KnownPersonShape.taken_from(each, memories=await all_shown(memory, each.memories)) for each in found]
+    return KnownPeople(people=people)

@@ -9,7 +9,7 @@ from pathlib import Path as FilePath
 from typing import Annotated, Final
 
 from fastapi import APIRouter, Path, Query, Request
-from pydantic import BaseModel, Field
+from pydantic import Field
 from starlette.responses import StreamingResponse
 
 from aforesaid.domain.scope import Scope
@@ -28,14 +28,14 @@ router = APIRouter(tags=["moving"])
 _LINES: Final = "application/x-ndjson"
 
 
-class ProblemShape(BaseModel):
+class ProblemShape(Shape):
     """An entry of a file that could not be imported."""
 
     where: str
     why: str
 
 
-class ImportedUserShape(BaseModel):
+class ImportedUserShape(Shape):
     """A user whose memory an import added to."""
 
     id: str
@@ -44,7 +44,7 @@ class ImportedUserShape(BaseModel):
     memories: int
 
 
-class LoadedShape(BaseModel):
+class LoadedShape(Shape):
     """The result of an import."""
 
     format: str
@@ -148,21 +148,7 @@ async def load(
         where = who.space_of(space)
         done = await load_upload(memory, file, format, user=user, space=where, dry_run=dry_run, actor=who.actor)
     examples = [ProblemShape(where=str(each.where), why=str(each.why)) for each in done.examples]
-    return LoadedShape(
-        format=done.format,
-        found=done.found,
-        new=done.new,
-        skipped=done.skipped,
-        problems=done.problems,
-        examples=examples,
-        dry_run=done.dry_run,
-        users=[
-            ImportedUserShape(id=user.id, name=user.name, messages=user.messages, memories=user.memories)
-            for user in done.users
-        ],
-        user_count=done.user_count,
-        missing_attachments=list(done.missing_attachments),
-    )
+    return LoadedShape.taken_from(done, examples=examples)
 
 
 @router.delete("/users/{user}", summary="Erase somebody")
