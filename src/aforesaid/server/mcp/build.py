@@ -39,7 +39,7 @@ from aforesaid.server.auth.authentication import CREDENTIAL, identify
 from aforesaid.server.mcp.memory_tools import MemoryTools, ReminderTools
 from aforesaid.server.mcp.message_tools import CALLER, USUAL_TOKENS, AnswerLimit, CredentialOf, MessageTools
 from aforesaid.server.mcp.people_tools import PeopleTools
-from aforesaid.server.mcp.resources import Prompts, Resources
+from aforesaid.server.mcp.resources import MESSAGE, PORTRAIT, SUMMARIES, THREAD, TIMELINE, Prompts, Resources
 from aforesaid.server.mcp.server import SESSION_HEADER, AgentServer, is_own_session, new_session, session_of
 
 _CANCELLED: Final = -32_800
@@ -182,31 +182,8 @@ def build(memory: Memory, credential_of: CredentialOf, tokens: int = USUAL_TOKEN
             subscriptions=False,
             middleware=[Callers(credential_of), Cancellations(), Lists(resources)],
         )
-    _add_tools(server, MemoryTools(*given), PeopleTools(*given), ReminderTools(*given), MessageTools(*given))
-    for spec, read in resources.specs():
-        add = server.resource(
-            spec.uri,
-            name=spec.name,
-            title=spec.title,
-            description=spec.description,
-            mime_type="text/plain",
-            security=_NOT_FILES,
-        )
-        add(read)
-    server.completion()(resources.complete)  # type: ignore[no-untyped-call]
-    prompts = Prompts(*given)
-    for prompt, title in (
-        (prompts.with_memory, "Answer with memory"),
-        (prompts.about_person, "Tell me about a person"),
-        (prompts.coming_up, "What is coming up"),
-    ):
-        server.prompt(name=prompt.__name__, title=title, description=prompt.__doc__)(prompt)
-    return server
-
-
-def _add_tools(
-    server: AgentServer, memories: MemoryTools, people: PeopleTools, reminders: ReminderTools, messages: MessageTools
-) -> None:
+    memories, people = MemoryTools(*given), PeopleTools(*given)
+    reminders, messages = ReminderTools(*given), MessageTools(*given)
     for tool, title, hints in (
         (memories.get_context, "Get context", _READS),
         (memories.search_memories, "Search", _READS),
@@ -235,6 +212,24 @@ def _add_tools(
         (messages.clear_thread, "Clear a thread", _PUTS_AWAY),
     ):
         server.add_tool(tool, title=title, annotations=hints, structured_output=True)
+    for spec, read in (
+        (PORTRAIT, resources.portrait),
+        (SUMMARIES, resources.summaries),
+        (TIMELINE, resources.timeline),
+        (THREAD, resources.thread),
+        (MESSAGE, resources.message),
+    ):
+        add = server.resource(**spec._asdict(), mime_type="text/plain", security=_NOT_FILES)
+        add(read)
+    server.completion()(resources.complete)  # type: ignore[no-untyped-call]
+    prompts = Prompts(*given)
+    for prompt, title in (
+        (prompts.with_memory, "Answer with memory"),
+        (prompts.about_person, "Tell me about a person"),
+        (prompts.coming_up, "What is coming up"),
+    ):
+        server.prompt(name=prompt.__name__, title=title, description=prompt.__doc__)(prompt)
+    return server
 
 
 class McpEndpoint:
@@ -256,12 +251,6 @@ class McpEndpoint:
         async with create_task_group() as self._tasks:
             yield
             self._tasks.cancel_scope.cancel()
-
-    async def _started(self) -> StreamableHTTPSessionManager:
-        async with self._starting:
-            if self._manager is None:
-                self._manager = await self._tasks.start(self._serve)
-            return self._manager
 
     async def _serve(self, *, task_status: TaskStatus[StreamableHTTPSessionManager]) -> None:
         server = build(self._memory, _credential_of, self._tokens)
@@ -286,14 +275,26 @@ class McpEndpoint:
             await _refusal(404, "There is no such session; initialize a new one.")(scope, receive, send)
             return
         body = await request.body()
-        if _is_initialize(body):
-            send = _with_session(send, new_session(request))
-        manager = await self._started()
-        await manager.handle_request(scope, _replayed(body, receive), send)
+        first: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+        async def receive_again() -> Message:
+            return first.pop() if first else await receive()
+
+        session = new_session(request) if _is_initialize(body) else None
+
+        async def send_session(message: Message) -> None:
+            answered = message["type"] == "http.response.start" and message["status"] == 200  # noqa: PLR2004
+            if session is not None and answered:
+                MutableHeaders(scope=message)[SESSION_HEADER] = session
+            await send(message)
+
+        async with self._starting:
+            if self._manager is None:
+                self._manager = await self._tasks.start(self._serve)
+        await self._manager.handle_request(scope, receive_again, send_session)
 
 
 def _is_initialize(body: bytes) -> bool:
-    """Return whether a request begins a session."""
     if b'"initialize"' not in body:
         return False
     try:
@@ -301,27 +302,6 @@ def _is_initialize(body: bytes) -> bool:
     except (ValueError, RecursionError):
         return False  # the library answers it
     return isinstance(sent, dict) and sent.get("method") == "initialize"
-
-
-def _replayed(body: bytes, receive: Receive) -> Receive:
-    """Return a function that hands out a body that was read already, and then what comes after it."""
-    first: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
-
-    async def again() -> Message:
-        return first.pop() if first else await receive()
-
-    return again
-
-
-def _with_session(send: Send, session: str) -> Send:
-    """Return a function that sends an answer with a session id, if it is no error."""
-
-    async def sent(message: Message) -> None:
-        if message["type"] == "http.response.start" and message["status"] == 200:  # noqa: PLR2004
-            MutableHeaders(scope=message)[SESSION_HEADER] = session
-        await send(message)
-
-    return sent
 
 
 def _refusal(status: int, words: str, **headers: str) -> JSONResponse:

@@ -51,7 +51,7 @@ class SearchHit(Item):
 
     @classmethod
     def of(cls, hit: Hit) -> Self:
-        return cls(kind=hit.kind, id=hit.id, text=hit.text, at=hit.at, score=round(hit.score, 3))
+        return cls.taken_from(hit, cut=None, score=round(hit.score, 3))
 
 
 class SearchResult(BaseModel):
@@ -80,18 +80,7 @@ class MemoryItem(Item):
     @classmethod
     def of(cls, memory: MemoryRecord) -> Self:
         event = None if memory.event is None else memory.event.start
-        return cls(
-            id=memory.id,
-            content=memory.text,
-            category=memory.category,
-            kind=memory.kind,
-            about=memory.about,
-            importance=memory.importance,
-            state=memory.state,
-            tags=list(memory.tags),
-            when=memory.remind_at or event,
-            created_at=memory.created_at,
-        )
+        return cls.taken_from(memory, cut=None, content=memory.text, when=memory.remind_at or event)
 
 
 class MemoryList(BaseModel):

@@ -11,14 +11,12 @@ from mcp.server.mcpserver import Context
 from pydantic import AwareDatetime, BaseModel, Field
 
 from aforesaid.domain.checks import Role
-from aforesaid.domain.message import Message
-from aforesaid.domain.thread import Thread as ThreadRecord
 from aforesaid.errors import InvalidInput, NotFound
 from aforesaid.memory import Memory, UserMemory
 from aforesaid.models.tokens import TokenCounter, counter_for
 from aforesaid.server.api.params import MessageBody, cursor_of, number_of, text_of
 from aforesaid.server.auth import Credential
-from aforesaid.server.schemas import BatchShape, ErasedShape, MessageCount
+from aforesaid.server.schemas import BatchShape, ErasedShape, MessageCount, Shape
 
 USUAL_TOKENS: Final = 4_000
 """Maximum tokens of an answer unless `server.mcp_tokens` is set."""
@@ -36,7 +34,7 @@ ItemT = TypeVar("ItemT", bound="Item")
 T = TypeVar("T")
 
 
-class Item(BaseModel):
+class Item(Shape):
     """One entry of a list."""
 
     LONG: ClassVar[str] = "text"
@@ -65,11 +63,6 @@ class AnswerLimit:
     def __init__(self, tokens: int = USUAL_TOKENS) -> None:
         self.tokens: Final = tokens
         """Maximum tokens of an answer (`server.mcp_tokens`)."""
-
-    @property
-    def halved(self) -> AnswerLimit:
-        """The limit of one half of an answer that has two lists."""
-        return AnswerLimit(self.tokens // 2)
 
     def fit(self, items: Iterable[ItemT]) -> list[ItemT]:
         """Return the first items that fit, at least one."""
@@ -183,18 +176,6 @@ class MessageItem(Item):
     thread: str
     metadata: dict[str, Any]
 
-    @classmethod
-    def of(cls, message: Message) -> Self:
-        return cls(
-            id=message.id,
-            role=message.role,
-            author=message.author,
-            text=message.text,
-            at=message.at,
-            thread=message.thread,
-            metadata=dict(message.metadata),
-        )
-
 
 class MessageList(BaseModel):
     """Messages, oldest first. The next page has earlier ones."""
@@ -214,10 +195,6 @@ class ThreadItem(Item):
     first_at: datetime
     last_at: datetime
     last_text: str = Field(description="The beginning of the newest message.")
-
-    @classmethod
-    def of(cls, thread: ThreadRecord) -> Self:
-        return cls(**{name: getattr(thread, name) for name in cls.model_fields if name != "cut"})
 
 
 class ThreadList(BaseModel):
@@ -257,7 +234,7 @@ class MessageTools(AgentAccess):
             until=until,
             metadata=metadata,
         )
-        page = self._limit.fit(MessageItem.of(each) for each in reversed(found))
+        page = self._limit.fit(map(MessageItem.model_validate, reversed(found)))
         page.reverse()
         more = page and (len(page) < len(found) or len(found) == limit)
         first = found[len(found) - len(page)].seq if more else None
@@ -287,7 +264,7 @@ class MessageTools(AgentAccess):
     ) -> ThreadList:
         """List the conversations (threads) that a user has messages in, the one with the newest message first."""
         found = await self._person(ctx, user).threads(limit, before=text_of(cursor))
-        page = self._limit.fit(map(ThreadItem.of, found))
+        page = self._limit.fit(map(ThreadItem.model_validate, found))
         more = page and (len(page) < len(found) or len(found) == limit)
         return ThreadList(threads=page, next=cursor_of(page[-1].id) if more else None)
 
@@ -313,7 +290,7 @@ class MessageTools(AgentAccess):
     ) -> MessageItem:
         """Correct a message that was stored. What is not given stays as it is; what it was before is kept."""
         receipt = await self._person(ctx, user).edit(id, text, metadata=metadata)
-        return MessageItem.of(receipt.message)
+        return MessageItem.model_validate(receipt.message)
 
     async def take_back_message(
         self,
@@ -323,7 +300,7 @@ class MessageTools(AgentAccess):
     ) -> MessageItem:
         """Take a message back, because somebody asked for it: it is not found, shown or used any more."""
         receipt = await self._person(ctx, user).take_back(id)
-        return MessageItem.of(receipt.message)
+        return MessageItem.model_validate(receipt.message)
 
     async def erase_messages(
         self,

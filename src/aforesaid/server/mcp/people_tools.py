@@ -13,7 +13,7 @@ from aforesaid.domain.memory import MemoryRecord
 from aforesaid.facts.people import KnownPerson
 from aforesaid.front.handle import MOST_AT_ONCE
 from aforesaid.server.mcp.memory_tools import SearchHit
-from aforesaid.server.mcp.message_tools import AgentAccess, CursorArgument, Item, Limit, NextCursor, User
+from aforesaid.server.mcp.message_tools import AgentAccess, AnswerLimit, CursorArgument, Item, Limit, NextCursor, User
 
 _EVENTS: Final = 50
 _PEOPLE: Final = 20
@@ -60,13 +60,8 @@ class PersonItem(Item):
 
     @classmethod
     def of(cls, person: KnownPerson) -> Self:
-        return cls(
-            name=person.name,
-            relation=person.relation,
-            first_mentioned=person.first_mentioned,
-            last_mentioned=person.last_mentioned,
-            known=[shorten(memory.text, _STATEMENT, placeholder=" …") for memory in person.memories[:_KNOWN]],
-        )
+        known = [shorten(memory.text, _STATEMENT, placeholder=" …") for memory in person.memories[:_KNOWN]]
+        return cls.taken_from(person, cut=None, known=known)
 
 
 class PeopleList(BaseModel):
@@ -147,7 +142,7 @@ class PeopleTools(AgentAccess):
             )
         person, *others = people
         said = await asked.search(person.name, _SAID, kinds=("message",)) if cursor is None else []
-        half = self._limit.halved
+        half = AnswerLimit(self._limit.tokens // 2)
         statements, after = half.page(person.memories, cursor, Statement.of)
         return RecalledPerson(
             found=True,

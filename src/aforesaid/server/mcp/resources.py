@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Any, Final, NamedTuple, TypeVar
 from urllib.parse import quote
@@ -22,7 +22,6 @@ from mcp_types import (
 from mcp_types import Resource as Listed
 from pydantic import Field
 
-from aforesaid.domain.message import Message
 from aforesaid.errors import AforesaidError, NotFound
 from aforesaid.front.handle import MOST_AT_ONCE
 from aforesaid.memory import UserMemory
@@ -65,37 +64,25 @@ OF_EVERY_USER: Final = (PORTRAIT, SUMMARIES, TIMELINE)
 
 
 class Resources(AgentAccess):
-    def specs(self) -> Iterator[tuple[ResourceSpec, Callable[..., Awaitable[str]]]]:
-        """Yield every kind of resource, with what reads one."""
-        yield PORTRAIT, self.portrait
-        yield SUMMARIES, self.summaries
-        yield TIMELINE, self.timeline
-        yield THREAD, self.thread
-        yield MESSAGE, self.message
-
     async def portrait(self, user: str, ctx: Context[Any, Any]) -> str:
-        """Return what is known about a user, in one text."""
         text = await self._read(ctx, user, None, lambda person: person.portrait())
         return text or f"Nothing is known about {user}."
 
     async def summaries(self, user: str, ctx: Context[Any, Any]) -> str:
-        """Return a user's summaries, highest level first."""
         found = await self._read(ctx, user, None, lambda person: person.summaries())
         return "\n\n".join(f"{each.period} (level {each.level})\n{each.text}" for each in found) or "No summaries yet."
 
     async def timeline(self, user: str, ctx: Context[Any, Any]) -> str:
-        """Return what happened in a user's life, a line for each event."""
         found = await self._read(ctx, user, None, lambda person: person.timeline(limit=MOST_AT_ONCE))
         dated = ((each.happened, each.text) for each in found)
         lines = [f"{when.start:%Y-%m-%d %H:%M}  {text}" for when, text in dated if when is not None]
         return "\n".join(lines) or "No dated events yet."
 
     async def thread(self, user: str, thread: str, ctx: Context[Any, Any]) -> str:
-        """Return the newest messages of a thread, oldest first."""
         found = await self._read(ctx, user, thread, lambda person: person.history(_MESSAGES, within="thread"))
         if not found:
             raise ResourceNotFoundError(f"there are no messages in the thread {thread!r}")
-        return "\n".join(map(_line, found))
+        return "\n".join(f"[{each.at:%Y-%m-%d %H:%M}] {each.name or each.author}: {each.text}" for each in found)
 
     async def message(self, user: str, id: str, ctx: Context[Any, Any]) -> str:  # noqa: A002 - the template's name
         return (await self._read(ctx, user, None, lambda person: person.message(id))).text
@@ -119,7 +106,10 @@ class Resources(AgentAccess):
         who, begun = CALLER.get(), argument.value
         given = {} if context is None else context.arguments or {}
         if argument.name == "user":
-            return _completion(await self._users(who), begun)
+            if who.user is not None:
+                return _completion([who.user], begun)
+            users = await self._memory.users(who.space_of(None), actor=who.actor)
+            return _completion(sorted(each.id for each in users), begun)
         user = who.user or given.get("user")
         if user is None or argument.name not in {"thread", "name"}:
             return None
@@ -130,12 +120,6 @@ class Resources(AgentAccess):
         if argument.name == "thread":
             return _completion([each.id for each in await person.threads(MOST_AT_ONCE)], begun)
         return _completion([each.name for each in await person.people()], begun)
-
-    async def _users(self, who: Credential) -> list[str]:
-        if who.user is not None:
-            return [who.user]
-        found = await self._memory.users(who.space_of(None), actor=who.actor)
-        return sorted(user.id for user in found)
 
     async def _read(
         self,
@@ -157,10 +141,6 @@ def _listed(spec: ResourceSpec, title: str, **values: str) -> Listed:
     uri = spec.uri.format(**{name: quote(value, safe="") for name, value in values.items()})
     name = "/".join((spec.name, *values.values()))
     return Listed(uri=uri, name=name, title=title, description=spec.description, mime_type="text/plain")
-
-
-def _line(message: Message) -> str:
-    return f"[{message.at:%Y-%m-%d %H:%M}] {message.name or message.author}: {message.text}"
 
 
 def _completion(values: Sequence[str], begun: str) -> Completion:

@@ -122,7 +122,6 @@ class Chat:
         return (versions or found)[-1]
 
     def address(self, **parts: str | int | None) -> str:
-        """Return the address of a page of this conversation."""
         return self.person.address("/person/conversation", thread=self.thread or None, **parts)
 
 
@@ -189,7 +188,6 @@ async def conversation(
 
 @router.get("/person/sessions")
 async def sessions(person: Person) -> Response:
-    """Show the sessions, newest first."""
     found = await person.memory.sessions(_SESSIONS)
     most = max((each.messages for each in found), default=0)
     return await person.page("person/sessions.html", tab="sessions", sessions=found[::-1], most=most)
@@ -197,7 +195,6 @@ async def sessions(person: Person) -> Response:
 
 @router.get("/person/session")
 async def session(person: Person, session: str) -> Response:
-    """Show what was said in a session."""
     there = person.view.who.person(person.view.memory, person.user, space=person.view.space, session=session)
     return await _listed(person, await there.history(_PAGE * 10, within="session"))
 

@@ -58,7 +58,6 @@ _PIECE: Final = 256 * 1024
 
 @router.get("/data")
 async def data(view: Looking, who: Admin) -> Response:
-    """Show what can be done with all of it."""
     del who
     return await _page(view)
 
@@ -165,7 +164,6 @@ async def _load(view: View, pending: PendingImport, *, dry_run: bool) -> Loaded:
 async def purge(
     view: Looking, who: Admin, user: Annotated[str, Form()], confirm: Annotated[str, Form()] = ""
 ) -> Response:
-    """Erase a person for good, once their name or id was typed twice."""
     del who
     return await erase_person(view, view.person(await view.find(user)).scope.user, confirm, "confirm")
 
@@ -205,12 +203,10 @@ ROLE_WORDS: Final = {
     "app": N_("can store messages and correct memories: for apps, bots and the proxy"),
     "admin": N_("can also change settings and keys, export, erase and read the audit log"),
 }
-"""What each role may do."""
 
 
 @router.get("/keys")
 async def keys(view: Looking, who: Admin, here: StateDep) -> Response:
-    """Show all keys, the newest first."""
     require_all_spaces(who)
     await here.memory.record_access("keys.read", "keys", actor=who.viewer, space=DEFAULT_SPACE)
     return await _keys_page(view, here)
@@ -314,7 +310,6 @@ class Source(NamedTuple):
 
 @router.get("/settings")
 async def of_space(view: Looking, who: Admin) -> Response:
-    """Show what is set for a space."""
     _whole(who)
     stored = await view.memory.settings(view.space, actor=who.viewer)
     usual = _defaults(view.memory.profile, stored)
@@ -324,7 +319,6 @@ async def of_space(view: Looking, who: Admin) -> Response:
 
 @router.post("/settings")
 async def change_space(request: Request, view: Looking, who: Admin) -> Response:
-    """Change what is set for a space."""
     _whole(who)
     given = await _given(request, of_space=True)
     stored = await view.memory.settings(view.space)
@@ -338,7 +332,6 @@ async def change_space(request: Request, view: Looking, who: Admin) -> Response:
 
 @router.get("/person/settings")
 async def of_person(person: Person, who: Admin) -> Response:
-    """Show what is set for a person."""
     del who
     above = await person.view.memory.settings(person.view.space)
     stored = await person.memory.settings()
@@ -354,7 +347,6 @@ async def of_person(person: Person, who: Admin) -> Response:
 
 @router.post("/person/settings")
 async def change_person(request: Request, person: Person, who: Admin) -> Response:
-    """Change what is set for a person."""
     del who
     given = await _given(request, of_space=False)
     stored = await person.memory.settings()

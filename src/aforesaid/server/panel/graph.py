@@ -64,7 +64,6 @@ class Graph(NamedTuple):
 
 @router.get("/graph")
 async def of_space(view: Looking) -> Response:
-    """Show whom and what the memories of a space are about."""
     own = view.who.user_of(None)
     # The newest active memories of a space.
     memories: list[MemoryRecord] = []
@@ -83,7 +82,6 @@ async def of_space(view: Looking) -> Response:
 
 @router.get("/person/graph")
 async def of_person(person: Person) -> Response:
-    """Show which people and topics are in a person's memories."""
     memories = await person.memory.memories()
     await person.view.look_up(memory.about for memory in memories if memory.about)
     people = [memory.about for memory in memories]

@@ -58,7 +58,6 @@ class ShownAlert(NamedTuple):
 
 @router.get("/health")
 async def health(view: Looking, who: Overseer, here: StateDep) -> Response:
-    """Show how each component is doing."""
     del who
     memory = view.memory
     found = await memory.health()
@@ -98,7 +97,6 @@ async def acknowledge(
 
 @router.post("/health/upkeep")
 async def upkeep(view: Looking, who: Overseer, admin: Admin) -> Response:
-    """Do now all that is due."""
     del who, admin
     report = await view.memory.upkeep()
     said = translate(
@@ -114,7 +112,6 @@ async def upkeep(view: Looking, who: Overseer, admin: Admin) -> Response:
 
 @router.post("/health/verify")
 async def verify(view: Looking, who: Overseer, admin: Admin) -> Response:
-    """Check everything that is stored."""
     del who, admin
     return view.page("verified.html", verification=await view.memory.verify())
 
@@ -315,7 +312,6 @@ async def audit(view: Looking, who: Admin, user: str = "", action: str = "", by:
 
 @router.get("/person/audit")
 async def of_person(person: Person, who: Admin) -> Response:
-    """Show the newest entries about a person."""
     del who
     entries = list(reversed(await person.memory.audit(_ROWS)))
     await person.view.look_up(entry.actor for entry in entries)

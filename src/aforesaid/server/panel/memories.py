@@ -86,8 +86,6 @@ class Filters:
 
 
 class Group(NamedTuple):
-    """The memories of one kind or category."""
-
     name: str
     title: str
     memories: list[MemoryRecord]
@@ -129,7 +127,6 @@ _SOURCES: Final = 5
 
 @router.get("/memories")
 async def everybody(view: Looking, filters: Filtered, user: str = "", before: int | None = None) -> Response:
-    """Show the memories of everybody in the space, newest first."""
     whose = view.who.user_of(await view.find(user) or None)
     found, further = await _looked_for(view, filters, whose, before)
     await view.look_up(memory.speaker for memory in found)
@@ -172,7 +169,6 @@ async def add(
     tags: Annotated[str, Form()] = "",
     when: Annotated[str, Form()] = "",
 ) -> Response:
-    """Write a memory down."""
     person = view.person(await view.find(user))
     memory = await person.note(
         cast("CategoryOrKind", category),
@@ -311,31 +307,26 @@ async def delete(chosen: Chosen, number: int) -> Response:
 
 @router.post("/memories/{number}/end")
 async def end(chosen: Chosen, number: int) -> Response:
-    """Record that a memory is no longer true."""
     return chosen.done(translate("No longer true"), await chosen.person.end_memory(number))
 
 
 @router.post("/memories/{number}/undo")
 async def undo(chosen: Chosen, number: int) -> Response:
-    """Take the last change of a memory back."""
     return chosen.done(translate("Undone"), await chosen.person.undo(number))
 
 
 @router.post("/memories/{number}/restore")
 async def restore(chosen: Chosen, number: int) -> Response:
-    """Restore a memory that was deactivated, superseded or expired."""
     return chosen.done(translate("Restored"), await chosen.person.reactivate(number))
 
 
 @router.post("/memories/{number}/approve")
 async def approve(chosen: Chosen, number: int) -> Response:
-    """Believe a memory that waits."""
     return chosen.done(translate("Approved"), await chosen.person.approve(number))
 
 
 @router.post("/memories/{number}/reject")
 async def reject(chosen: Chosen, number: int) -> Response:
-    """Do not believe a memory that waits."""
     return chosen.done(translate("Rejected"), await chosen.person.reject(number))
 
 
@@ -349,7 +340,6 @@ async def delivered(chosen: Chosen, number: int) -> Response:
 
 @router.get("/memories/{number}")
 async def one(view: Looking, number: int, *, edit: bool = False) -> Response:
-    """Show one memory: as it is, or as a form to correct it."""
     memory, person = await one_memory(view, number)
     when, zone = await _when(person, memory), view.zones[memory.user]
     if view.partly:

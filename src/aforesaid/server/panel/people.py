@@ -44,7 +44,6 @@ _MOST_COMPARED: Final = 4_000
 
 @router.get("/people")
 async def everybody(view: Looking, text: str = "", skip: int = 0) -> Response:
-    """Show who is remembered, last active first."""
     wanted, start = text.strip(), max(skip, 0)
     found = await view.page_of_people(_PAGE + 1, start, wanted)
     totals = await view.totals()
@@ -62,14 +61,12 @@ async def everybody(view: Looking, text: str = "", skip: int = 0) -> Response:
 
 @router.get("/spaces")
 async def spaces(view: Looking, who: Overseer) -> Response:
-    """Show the spaces, last active first."""
     await view.memory.record_access("users.read", "users", actor=who.viewer)
     return view.page("spaces.html", spaces=await view.spaces())
 
 
 @router.get("/person")
 async def person(person: Person) -> Response:
-    """Show what is known about somebody, at a glance."""
     memory = person.memory
     now = datetime.now(UTC)
     recent = [each for each in await memory.history(_RECENT * 3) if each.role != "tool" and each.text][-_RECENT:]
@@ -95,7 +92,6 @@ async def portrait(person: Person) -> Response:
 
 @router.post("/person/remember")
 async def remember(person: Person, who: App, fact: Annotated[str, Form()]) -> Response:
-    """Keep a fact in mind."""
     told = await person.memory.remember(forms.text(fact).strip(), by=None)
     said = {
         "stored": translate("Remembered."),
@@ -108,7 +104,6 @@ async def remember(person: Person, who: App, fact: Annotated[str, Form()]) -> Re
 
 @router.post("/person/forget")
 async def forget(person: Person, who: App, fact: Annotated[str, Form()]) -> Response:
-    """Forget a fact."""
     del who
     forgotten = await person.memory.forget(forms.text(fact).strip())
     said = translate("Forgotten.") if forgotten else translate("Nothing like that was known.")
@@ -117,7 +112,6 @@ async def forget(person: Person, who: App, fact: Annotated[str, Form()]) -> Resp
 
 @router.get("/person/people")
 async def around(person: Person) -> Response:
-    """Show the people around a person, and what is known about each."""
     found = await person.memory.people()
     await person.view.look_up(memory.speaker for known in found for memory in known.memories)
     await person.view.look_up_zones([person.user])
@@ -157,8 +151,6 @@ _THREADS: Final = 500
 
 
 class StoredCounts(NamedTuple):
-    """How much is stored about a person."""
-
     messages: int
     summaries: int
     memories: int
@@ -168,14 +160,12 @@ class StoredCounts(NamedTuple):
 
 @router.get("/person/data")
 async def data(person: Person, who: Admin) -> Response:
-    """Show what can be done with all that is known about somebody."""
     del who
     return await person.page("person/data.html", tab="data", stored=await _count_stored(person))
 
 
 @router.get("/person/export")
 async def export(person: Person, who: Admin) -> Response:
-    """Send all that is stored about a person as one file."""
     folder = await asyncio.to_thread(tempfile.mkdtemp, prefix="aforesaid-export-")
     path = Path(folder) / "person.jsonl.gz"
     try:
@@ -228,7 +218,6 @@ class Planned(NamedTuple):
 
 @router.get("/person/reminders")
 async def reminders(person: Person) -> Response:
-    """Show what a person is to be reminded of, and what is scheduled."""
     zone = await person.memory.time_zone()
     waiting = await person.memory.reminders()
     schedule = [memory for memory in await person.memory.schedule() if memory.remind_at is None]
@@ -262,7 +251,6 @@ async def set_reminder(
 
 @router.post("/person/reminders/{number}/move")
 async def move(person: Person, who: App, number: int, at: Annotated[str, Form()]) -> Response:
-    """Move a reminder to another time."""
     del who
     memory = await _explained(person.memory.edit_memory(number, when=_when(at, "", "at")), "at")
     return _done(person, translate("Moved: {text}", text=memory.text))
@@ -323,7 +311,6 @@ def _done(person: PersonView, said: str, *, undo: Sequence[MemoryRecord] = ()) -
 
 @router.get("/person/summaries")
 async def tree(person: Person) -> Response:
-    """Show the summaries that stand for what was said."""
     found = await person.memory.summaries()
     below = {source for summary in found if summary.kind != "tree" for source in summary.sources}
     return await person.page(
@@ -348,13 +335,11 @@ async def below(person: Person, number: int) -> Response:
 
 @router.get("/person/summaries/{number}/edit")
 async def edit(person: Person, number: int) -> Response:
-    """Show a form to correct a summary."""
     return person.part("part/edit_summary.html", summary=_named(await person.memory.summaries(active=None), number))
 
 
 @router.get("/person/summaries/{number}/text")
 async def text(person: Person, number: int) -> Response:
-    """Show the text of a summary."""
     return person.part("part/summary_text.html", summary=_named(await person.memory.summaries(active=None), number))
 
 
@@ -375,7 +360,6 @@ async def roll_back(person: Person, who: App, number: int) -> Response:
 
 @router.post("/person/summarise")
 async def summarise(person: Person, who: App) -> Response:
-    """Summarise now."""
     del who
     made = await person.memory.summarize()
     said = (
@@ -421,15 +405,12 @@ class Happening(NamedTuple):
 
 
 class Month(NamedTuple):
-    """The events of a month."""
-
     first: date
     events: list[Happening]
 
 
 @router.get("/person/timeline")
 async def timeline(person: Person, text: str = "") -> Response:
-    """Show what happened in a person's life and what is to come, in order."""
     zone = await person.memory.time_zone()
     found = await person.memory.timeline(query=text.strip() or None, limit=_MOST)
     await person.view.look_up(memory.speaker for memory in found)

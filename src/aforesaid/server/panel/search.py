@@ -241,7 +241,6 @@ async def receipts_by_reply(person: PersonView, messages: Sequence[Message]) -> 
 
 @router.get("/person/receipts")
 async def receipts(person: Person, before: str = "") -> Response:
-    """Show what was sent to models to answer a person, newest first."""
     found = await person.memory.receipts(_PAGE, before=before or None)
     more = found[-1].id if len(found) == _PAGE else None
     return await person.page("person/receipts.html", tab="receipts", receipts=found, more=more)
@@ -308,7 +307,6 @@ _turns: Final[TTLCache[str, PlaygroundTurn]] = TTLCache(_MOST_TURNS, _TURN_SECON
 async def playground(
     view: Looking, who: App, user: str = "", thread: str = "", text: str = "", mode: str = "both"
 ) -> Response:
-    """Show the form."""
     del who
     people = await view.offered()
     whose = await view.find(user) or (people[0].id if people else "")

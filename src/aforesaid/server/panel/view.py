@@ -65,7 +65,6 @@ class View:
         return {"space": self.space} if self.chosen else {}
 
     def address(self, path: str, **parts: Parts) -> str:
-        """Return the address of a page in the same space."""
         own = self.parameters
         given = {name: value for name, value in parts.items() if value is not None and value != ""}
         query = urlencode(own | given)
@@ -248,12 +247,10 @@ class PersonView:
     memory: UserMemory
 
     async def page(self, template: str, *, tab: str, **values: Any) -> Response:  # noqa: ANN401
-        """Answer with a page about the person."""
         status = await self.memory.status()
         return self.view.page(template, person=self, tab=tab, status_now=status, **values)
 
     def part(self, template: str, **values: Any) -> Response:  # noqa: ANN401
-        """Answer with a part of a page about the person."""
         return self.view.page(template, person=self, **values)
 
     @property
@@ -262,7 +259,6 @@ class PersonView:
         return self.view.names.get(self.user, self.user)
 
     def address(self, path: str, **parts: Parts) -> str:
-        """Return the address of a page about the person."""
         return self.view.address(path, user=self.user, **parts)
 
 
@@ -433,7 +429,6 @@ _SHORT: Final = 1.0
 
 
 def thousands(value: int) -> str:
-    """Write a number with separators between thousands."""
     return current().number(value)
 
 
@@ -452,7 +447,6 @@ def share(value: float) -> str:
 
 
 def size(value: float) -> str:
-    """Write a number of bytes."""
     if value < 1000:  # noqa: PLR2004
         return plural("{count} byte", "{count} bytes", round(value))
     for unit in ("kB", "MB", "GB"):
@@ -463,7 +457,6 @@ def size(value: float) -> str:
 
 
 def duration(seconds: float | None) -> str:
-    """Write how long something took."""
     if seconds is None or math.isinf(seconds):
         return translate("over a minute")
     text = f"{seconds * 1000:.3g} ms" if seconds < _SHORT else f"{seconds:.3g} s"
