@@ -89,16 +89,15 @@ async def test_an_empty_file_says_so(tmp_path: Path, content: str, format_: str)
 
 
 async def test_messages_that_do_not_fit_in_memory_are_sorted_all_the_same() -> None:
-    from aforesaid.portability.import_items import ImportedMessage  # noqa: PLC0415
-    from aforesaid.portability.reader_helpers import TimeOrder  # noqa: PLC0415
+    from aforesaid.portability.input_files import TimeSort  # noqa: PLC0415
 
     start = datetime(2026, 3, 1, tzinfo=UTC)
-    order = TimeOrder(run_messages=7)
+    order = TimeSort(run_messages=7)
     places = [(number * 37) % 100 for number in range(100)]
     for number in places:
         at = None if number == 50 else start + timedelta(seconds=number // 2)
-        order.add(ImportedMessage("", "t", "user", str(number), at, str(number)))
-    found = [int(message.text) for message in order]
+        order.add(at, (number,), characters=2)
+    found = [number for (number,) in order]
     order.close()
     expected = sorted(
         (number for number in places if number != 50), key=lambda number: (number // 2, places.index(number))

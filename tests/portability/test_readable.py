@@ -14,9 +14,8 @@ from markdown_it import MarkdownIt
 
 import aforesaid
 from aforesaid.errors import InvalidInput, StoreFull
-from aforesaid.portability import exporting, reader_helpers
-from aforesaid.portability.exporting import export, export_readable
-from aforesaid.portability.reader_helpers import NamedFiles, safe_file_name
+from aforesaid.portability import exporting, input_files
+from aforesaid.portability.exporting import NamedFiles, export, export_readable, safe_file_name
 from aforesaid.store import Store
 from aforesaid.store.attachments import Attachments
 from filling import ANN, fill_with_everything
@@ -70,7 +69,7 @@ async def test_it_has_nothing_of_other_users_and_other_spaces(store: Store, tmp_
 async def test_messages_are_in_the_order_of_time_and_in_the_zone_of_the_user(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reader_helpers.TimeSort.__init__, "__defaults__", (3,))  # runs go to a file
+    monkeypatch.setattr(input_files.TimeSort.__init__, "__defaults__", (3,))  # runs go to a file
     async with aforesaid.connect(tmp_path / "memory.db", embedder="none") as memory:
         ann = memory.user("ann")
         await ann.set("time_zone", "Asia/Tokyo")
@@ -169,7 +168,7 @@ def test_it_is_of_one_user_and_has_no_vectors(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "fails", ["aforesaid.portability.reader_helpers._put", "aforesaid.portability.exporting.lines"]
+    "fails", ["aforesaid.portability.exporting._put", "aforesaid.portability.exporting.lines"]
 )
 async def test_one_that_fails_leaves_nothing_behind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: str

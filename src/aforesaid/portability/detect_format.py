@@ -7,42 +7,35 @@ from contextlib import suppress
 from typing import Any, Final
 
 from aforesaid.errors import InvalidInput, quoted
-from aforesaid.portability.formats import (
-    aforesaid,
-    chatgpt,
-    claude,
-    discord,
-    facebook,
-    gemini,
-    langchain,
-    letta,
-    mem0,
-    openai,
-    signal,
-    slack,
-    telegram,
-    whatsapp,
-)
-from aforesaid.portability.import_items import Reader
+from aforesaid.portability.formats import facebook, gemini, langchain, signal, slack, whatsapp
+from aforesaid.portability.formats.aforesaid import Aforesaid
+from aforesaid.portability.formats.base import Format
+from aforesaid.portability.formats.chatgpt import ChatGPT
+from aforesaid.portability.formats.claude import Claude
+from aforesaid.portability.formats.discord import Discord
+from aforesaid.portability.formats.letta import Letta
+from aforesaid.portability.formats.mem0 import Mem0
+from aforesaid.portability.formats.openai import OpenAI
+from aforesaid.portability.formats.telegram import Telegram
 from aforesaid.portability.input_files import Source
 from aforesaid.portability.json_stream import JsonStream
 
-READERS: Final[dict[str, Reader]] = {
-    "aforesaid": aforesaid.read,
-    "chatgpt": chatgpt.read,
-    "claude": claude.read,
-    "gemini": gemini.read,
-    "telegram": telegram.read,
-    "discord": discord.read,
-    "whatsapp": whatsapp.read,
-    "slack": slack.read,
-    "signal": signal.read,
-    "facebook": facebook.read,
-    "instagram": facebook.read,
-    "openai": openai.read,
-    "langchain": langchain.read,
-    "mem0": mem0.read,
-    "letta": letta.read,
+READERS: Final[dict[str, type[Format]]] = {
+    "aforesaid": Aforesaid,
+    "chatgpt": ChatGPT,
+    "claude": Claude,
+    "gemini": gemini.Gemini,
+    "telegram": Telegram,
+    "discord": Discord,
+    "whatsapp": whatsapp.WhatsApp,
+    "slack": slack.Slack,
+    "signal": signal.Signal,
+    "facebook": facebook.Facebook,
+    "instagram": facebook.Facebook,
+    "openai": OpenAI,
+    "langchain": langchain.LangChain,
+    "mem0": Mem0,
+    "letta": Letta,
 }
 """The readers of all import formats, by name."""
 
@@ -98,7 +91,7 @@ _IN_ARCHIVES: Final = (
 _ENDINGS: Final = (".json", ".jsonl", ".txt", ".md", ".af", ".html", ".db", ".sqlite", ".sqlite3")
 
 
-def choose(source: Source, wanted: str = "auto") -> tuple[str, Reader]:
+def choose(source: Source, wanted: str = "auto") -> tuple[str, type[Format]]:
     """Return the name and reader of the requested format, or of the detected one. Raises InvalidInput."""
     if not source.names or (len(source.names) == 1 and not source.head(source.names[0]).strip()):
         raise InvalidInput(f"{source.path} is empty: there is nothing to import")
@@ -113,7 +106,6 @@ def choose(source: Source, wanted: str = "auto") -> tuple[str, Reader]:
 
 
 def _of_names(source: Source) -> str | None:
-    """Detect a format from the names of files."""
     if source.named(".af"):
         return "letta"
     if len(source.names) == 1 and "/" not in source.names[0]:
@@ -130,34 +122,32 @@ def _of_names(source: Source) -> str | None:
 
 def _of_contents(source: Source) -> str | None:
     """Detect a format from the beginnings of the first few files."""
-    texts = [name for name in source.names if name.lower().endswith(_ENDINGS)]
-    talks = [name for name in texts if name.rpartition("/")[2].startswith("conversations")]
-    for name in (talks or texts or source.names)[:5]:
+    texts = source.named(*_ENDINGS)
+    for name in (source.named(*_ENDINGS, start="conversations") or texts or source.names)[:5]:
         head = source.head(name)
+        if head.startswith(langchain.SQLITE):
+            return "langchain"
+        text = head.decode("utf-8", errors="ignore")
         # The lines of signal-export look like those of WhatsApp in some countries.
-        is_signal = name.endswith(".md") and signal.looks_like(head.decode("utf-8", errors="ignore"))
-        found = "signal" if is_signal else _of_head(head)
+        is_signal = name.endswith(".md") and signal.looks_like(text)
+        found = "signal" if is_signal else _of_text(text.lstrip())
         if found is not None:
             return found
     return None
 
 
-def _of_head(head: bytes) -> str | None:
-    """Detect a format from the beginning of a file."""
-    if head.startswith(langchain.SQLITE):
-        return "langchain"
-    text = head.decode("utf-8", errors="ignore").lstrip()
+def _of_text(text: str) -> str | None:
     if text.startswith("<") and "outer-cell" in text:
         return "gemini"
     first = _first_object(text)
     if first.get("type") == "message" and "role" in first:
         return "openai"  # an item of the Responses API
-    message = first.get("messages")
     for wanted, format_ in _OF_OBJECTS:
         if wanted <= first.keys():
             return format_
-    for wanted, format_ in _OF_MESSAGES:
-        if isinstance(message, dict) and wanted <= message.keys():
+    message = first.get("messages")
+    for wanted, format_ in _OF_MESSAGES if isinstance(message, dict) else ():
+        if wanted <= message.keys():
             return format_
     if "messages" in first:
         return "openai"
@@ -169,13 +159,10 @@ def _first_object(text: str) -> dict[str, Any]:
 
     Of its messages, only the first is there. Other values that are no texts are None.
     """
-    if text.startswith("["):
-        text = text[1:].lstrip()
+    text = text.removeprefix("[").lstrip()
     found: dict[str, Any] = {}
-    if not text.startswith("{"):
-        return found
     stream = JsonStream(io.BytesIO(text.encode(errors="ignore")))
-    with suppress(InvalidInput):  # the data is only the beginning of the file
+    with suppress(InvalidInput):  # the data is only the beginning of the file, or no object
         for key in stream.members():
             found[key] = None
             if key == "messages":

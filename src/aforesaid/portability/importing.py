@@ -25,8 +25,7 @@ from aforesaid.errors import AforesaidError
 from aforesaid.portability.detect_format import choose
 from aforesaid.portability.exporting import AttachmentCopy, attachments_named_by
 from aforesaid.portability.import_items import ImportedMessage, ImportedRow, Item, Problem, ReadOptions, Skipped
-from aforesaid.portability.input_files import Source
-from aforesaid.portability.reader_helpers import TimeOrder, storable_pieces
+from aforesaid.portability.input_files import Source, TimeSort
 from aforesaid.portability.row_codec import somebody
 from aforesaid.portability.row_importer import NAMES, RowImporter
 from aforesaid.store import Progress, Store, questions
@@ -108,9 +107,9 @@ class ImportReport:
         if name is not None:
             self._names[user] = name
 
-    def row(self, kind: str, row: Row) -> None:
+    def row(self, row: Row) -> None:
         """Count a row of a dump."""
-        self.found[kind] += 1
+        self.found[NAMES[type(row)]] += 1
         if isinstance(row, Message):
             self._messages[row.user] += 1
             self._said(row.at)
@@ -196,10 +195,11 @@ class Loader:
         self._give_way = give_way
         self._attachments = attachments
         self._options = options
-        self._rows = RowImporter(store, self._refused)
         self._report = ImportReport()
+        self._rows = RowImporter(store, lambda _, where, error: self._report.problem(Problem(where, str(error))))
         # Of this import alone: what is kept for all would hold the names of people who were erased since.
         self._scope_of = lru_cache(_SCOPES)(somebody)
+        self._memories = 0
         self._last_at: dict[str, datetime] = {}
         """The time of the last message read of each thread that has one."""
         self._last_person: dict[str, str] = {}
@@ -215,11 +215,11 @@ class Loader:
         exported = Attachments(folder_of(path))
         if self._attachments is not None and await asyncio.to_thread(lambda: any(exported.names())):
             self._attachments.refuse()
-        messages = TimeOrder()
+        messages = TimeSort()
         try:
             name, reader = await asyncio.to_thread(choose, source, self._options.format)
             reading = replace(self._options.reading, user=self._options.user or "me", space=self._options.space)
-            await self._read(reader(source, reading), messages, source, name, progress)
+            await self._read(iter(reader(source, reading)), messages, source, name, progress)
             await self._rows.finish()
             await self._store_all(messages, progress)
         finally:
@@ -236,7 +236,7 @@ class Loader:
         return replace(loaded, attachments=copied, missing_attachments=missing)
 
     async def _read(
-        self, items: Iterator[Item], messages: TimeOrder, source: Source, name: str, progress: Progress | None
+        self, items: Iterator[Item], messages: TimeSort, source: Source, name: str, progress: Progress | None
     ) -> None:
         """Read all items, the next page while rows of a dump are stored. Messages are collected in `messages`."""
         ahead = asyncio.ensure_future(asyncio.to_thread(self._next_page, items, messages))
@@ -245,15 +245,18 @@ class Loader:
                 ahead = asyncio.ensure_future(asyncio.to_thread(self._next_page, items, messages))
                 await self._take(page, is_dump=name == "aforesaid")
                 if progress is not None:
-                    found = messages.total + self._report.found["message"]
-                    progress("reading messages", found, _estimated_total(found, source))
+                    found = total = messages.total + self._report.found["message"]
+                    if 0 < source.done < source.size:
+                        # Extrapolated from the share of the bytes that was read.
+                        total = max(found, round(found * source.size / source.done))
+                    progress("reading messages", found, total)
         finally:
             # The file must stay open until the reading thread ends; its errors no longer matter.
             await asyncio.wait([ahead])
             if not ahead.cancelled():
                 ahead.exception()
 
-    def _next_page(self, items: Iterator[Item], messages: TimeOrder) -> list[Item] | None:
+    def _next_page(self, items: Iterator[Item], messages: TimeSort) -> list[Item] | None:
         """Read a page, collect its messages, and return the other items; None at the end of the file."""
         page = list(islice(items, BATCH))
         if not page:
@@ -261,7 +264,8 @@ class Loader:
         others: list[Item] = []
         for item in self._timed(page):
             if isinstance(item, ImportedMessage):
-                messages.add(item)
+                characters = len(item.text) + sum(len(part.text or "") for part in item.parts)
+                messages.add(item.at, tuple(item), characters)
             else:
                 others.append(item)
         return others
@@ -270,7 +274,15 @@ class Loader:
         for item in page:
             match item:
                 case ImportedRow(where, row):
-                    await self._take_row(where, row if is_dump else self._for_user(row))
+                    if isinstance(row, MemoryRow) and not is_dump:
+                        # A memory of another program is for the user who was asked for, or for the one that it names.
+                        # Its id there is no number.
+                        self._memories += 1
+                        user = self._options.ids.spelled(self._options.user or row.memory.user)
+                        row = MemoryRow(replace(row.memory, id=self._memories, user=user, speaker=user))
+                    self._report.row(row)
+                    if not self._options.dry_run:
+                        await self._rows.take([row], where)
                 case Problem():
                     self._report.problem(item)
                 case Skipped(what):
@@ -278,10 +290,10 @@ class Loader:
                 case ImportedMessage():
                     raise TypeError("messages are collected, not stored page by page")
 
-    async def _store_all(self, messages: TimeOrder, progress: Progress | None) -> None:
-        items = iter(messages)
+    async def _store_all(self, messages: TimeSort, progress: Progress | None) -> None:
+        items = map(ImportedMessage._make, messages)
         done = 0
-        while page := await asyncio.to_thread(_next_messages, items):
+        while page := await asyncio.to_thread(lambda: list(islice(items, BATCH))):
             done += len(page)
             pieces = chain.from_iterable(storable_pieces(item, self._options.message_bytes) for item in page)
             changes = [(item, change) for item in pieces if (change := self._change(item)) is not None]
@@ -301,7 +313,11 @@ class Loader:
                 self._report.new["message"] += 1
             elif isinstance(result, Repeated) and result.message.text != change.draft.text:
                 if item.metadata.get("edited") and await self._is_shown(result.message, change):
-                    edits.append(_new_version(change, result.message))
+                    # A new version, once for each text.
+                    text = blake2b(change.draft.text.encode(errors="surrogatepass"), digest_size=6).hexdigest()
+                    number = f"{result.message.id[:240]}~{text}"
+                    new = change.draft._replace(id=number, replaces=result.message.seq)
+                    edits.append(change._replace(draft=new))
                 else:
                     self._report.skipped["messages whose id is stored with another text"] += 1
         if edits:
@@ -364,6 +380,10 @@ class Loader:
         spelled = options.ids.spelled
         owner = spelled(self._owner(item))
         said_by = spelled(item.author)
+        details: dict[str, Any] = {}
+        if any(item[_FIRST_DETAIL:]):
+            # Most messages have nothing beside their text, which costs nothing then.
+            details = {name: value for name in _DETAILS if (value := getattr(item, name))}
         try:
             scope = self._scope_of(owner, options.space, spelled(item.thread))
             new = draft(
@@ -375,7 +395,7 @@ class Loader:
                 author=None if said_by == owner else said_by,
                 name=item.name,
                 limit=options.message_bytes,
-                **_details(item),
+                **details,
             )
         except AforesaidError as error:
             self._report.problem(Problem(item.where, str(error)))
@@ -383,39 +403,50 @@ class Loader:
         self._report.message(owner, item.name if said_by == owner else None, item.at or moment(new.at))
         return AddMessage(new, options.silence)
 
-    def _for_user(self, row: Row) -> Row:
-        """Return a memory of another program for the user who was asked for, or for the one that it names."""
-        if not isinstance(row, MemoryRow):
-            return row
-        user = self._options.ids.spelled(self._options.user or row.memory.user)
-        return row._replace(memory=replace(row.memory, user=user, speaker=user))
 
-    async def _take_row(self, where: str, row: Row) -> None:
-        self._report.row(NAMES[type(row)], row)
-        if not self._options.dry_run:
-            await self._rows.take([row], where)
-
-    def _refused(self, _: Row, where: str, error: AforesaidError) -> None:
-        self._report.problem(Problem(where, str(error)))
+_MOST_BYTES: Final = 6
+"""Maximum bytes of a character in details: JSON writes a control character as `\\u0000`."""
+_RESERVED: Final = 4_096
+"""Bytes of details left for names, addresses, kinds and metadata."""
+_CUT: Final = " […]"
 
 
-def _details(item: ImportedMessage) -> dict[str, Any]:
-    """Return what a message has beside its text; nothing for most messages, which costs nothing then."""
-    if not any(item[_FIRST_DETAIL:]):
-        return {}
-    return {name: value for name in _DETAILS if (value := getattr(item, name))}
+def storable_pieces(item: ImportedMessage, limit: int) -> Iterator[ImportedMessage]:
+    """Yield a message, in several pieces if its text has more than `limit` bytes.
+
+    The text of attachments and the arguments of tool calls are cut where all of them together are too long.
+    """
+    long = [part.text for part in item.parts if part.text] + [call.arguments for call in item.tool_calls]
+    room = max(limit - _RESERVED, limit // 2)
+    if sum(map(len, long)) * _MOST_BYTES > room:
+        share = room // len(long) // 2
+
+        def cut(text: str) -> str:
+            return text if len(text.encode(errors="surrogatepass")) <= share else _beginning(text, share) + _CUT
+
+        parts = tuple(replace(part, text=cut(part.text)) if part.text else part for part in item.parts)
+        calls = tuple(replace(call, arguments=cut(call.arguments)) for call in item.tool_calls)
+        item = item._replace(parts=parts, tool_calls=calls)
+    texts = split_text(item.text, limit)
+    yield item if len(texts) == 1 else item._replace(text=texts[0])
+    for number, text in enumerate(texts[1:], 2):
+        plain = ImportedMessage(item.where, item.thread, item.role, text, item.at, f"{item.id[:240]}~{number}")
+        yield plain._replace(author=item.author, name=item.name, owner=item.owner)
 
 
-def _new_version(change: AddMessage, stored: Message) -> AddMessage:
-    """Return the change that stores the edited text of a message as its new version, once for each text."""
-    text = blake2b(change.draft.text.encode(errors="surrogatepass"), digest_size=6).hexdigest()
-    return change._replace(draft=change.draft._replace(id=f"{stored.id[:240]}~{text}", replaces=stored.seq))
+def split_text(text: str, limit: int) -> list[str]:
+    """Return a text in pieces of at most `limit` bytes, which end at the end of a line or a word where they can."""
+    if len(text) * 4 <= limit:
+        return [text]
+    pieces: list[str] = []
+    while len(text.encode(errors="surrogatepass")) > limit:
+        end = len(_beginning(text, limit))
+        place = next((found for mark in "\n ." if (found := text.rfind(mark, end // 2, end)) > 0), end - 1) + 1
+        pieces.append(text[:place])
+        text = text[place:]
+    return [*pieces, text] if text.strip() or not pieces else pieces
 
 
-def _estimated_total(found: int, source: Source) -> int:
-    """Return the number of messages in the file, extrapolated from the share of its bytes that was read."""
-    return found if not 0 < source.done < source.size else max(found, round(found * source.size / source.done))
-
-
-def _next_messages(items: Iterator[ImportedMessage]) -> list[ImportedMessage]:
-    return list(islice(items, BATCH))
+def _beginning(text: str, limit: int) -> str:
+    """Return as many characters from the beginning of a text as have at most `limit` bytes."""
+    return text.encode(errors="surrogatepass")[:limit].decode(errors="ignore")

@@ -1,11 +1,13 @@
-"""Files to import: opened, unpacked, and their format detected."""
+"""Files that are imported and exported: opened, unpacked, written, and their messages sorted by time."""
 
 from __future__ import annotations
 
 import codecs
 import gzip
+import heapq
 import io
 import os
+import pickle
 import shutil
 import sys
 import tempfile
@@ -13,8 +15,10 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
-from typing import IO, BinaryIO, Final, cast
+from typing import IO, Any, BinaryIO, Final, cast
 
 from aforesaid.errors import InvalidInput, StoreUnavailable
 from aforesaid.store.contract import FILE_RULES, rule_for
@@ -110,7 +114,7 @@ class Source:
         self.done = 0
         """Number of bytes read so far."""
         self._archive: zipfile.ZipFile | None = None
-        self._head: tuple[bytes, BinaryIO] | None = None
+        self._stdin: _Counted | None = None
         self._copy: IO[bytes] | None = None
         """What standard input held, once it was read to the end."""
         if path == STREAM:
@@ -127,7 +131,10 @@ class Source:
                 self.names = sorted(each.filename for each in self._archive.infolist() if not each.is_dir())
                 self.size = sum(each.file_size for each in self._archive.infolist())
             else:
-                _refuse_truncated_archive(path)
+                with path.open("rb") as stream:
+                    if stream.read(len(_ZIP)) == _ZIP:
+                        why = "its end is missing. Download or copy it again"
+                        raise InvalidInput(f"{path} is a truncated archive: {why}")
                 self.names, self.size = [path.name], path.stat().st_size
 
     def close(self) -> None:
@@ -136,9 +143,11 @@ class Source:
             if each is not None:
                 each.close()
 
-    def named(self, *endings: str) -> list[str]:
-        """Return the files whose names end with this suffix, in any folder."""
-        return [name for name in self.names if name.lower().endswith(endings)]
+    def named(self, *endings: str, start: str = "") -> list[str]:
+        """Return the files whose names begin and end like this, in any folder."""
+        return [
+            name for name in self.names if name.lower().endswith(endings) and name.rpartition("/")[2].startswith(start)
+        ]
 
     def called(self, *names: str) -> list[str]:
         """Return the files with one of these names, in any folder."""
@@ -147,14 +156,20 @@ class Source:
     @contextmanager
     def open(self, name: str) -> Iterator[IO[bytes]]:
         """Open one of the files. Text in UTF-16 is read as UTF-8, and a byte order mark is left out."""
-        if self.path == STREAM:
-            with reading(self.path) as stream:
-                yield cast("IO[bytes]", _as_utf8(_Counted(self, self._rest(stream))))
+        if self._copy is not None:
+            self._copy.seek(0)
+            yield _as_utf8(_Counted(self, self._copy))
+        elif self.path == STREAM:
+            yield _as_utf8(self._standard_input())
         elif self._archive is not None:
-            yield from self._member(self._archive, name)
+            try:
+                with self._archive.open(name) as member:
+                    yield _as_utf8(_Counted(self, member))
+            except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError) as error:
+                raise InvalidInput(f"{name} in {self.path} cannot be unpacked: {error}") from None
         else:
             with reading(self._on_disk(name)) as stream:
-                yield cast("IO[bytes]", _as_utf8(_Counted(self, stream)))
+                yield _as_utf8(_Counted(self, stream))
 
     @contextmanager
     def scan(self, name: str) -> Iterator[IO[bytes]]:
@@ -162,12 +177,11 @@ class Source:
 
         Standard input can be read once only. It is copied to a temporary file first.
         """
+        before = self.done
         if self.path == STREAM and self._copy is None:
             copy = tempfile.TemporaryFile(prefix="aforesaid-import-")  # noqa: SIM115 - closed by `close`
-            with reading(self.path) as stream:
-                shutil.copyfileobj(self._rest(stream), copy)
+            shutil.copyfileobj(self._standard_input(), copy)
             self._copy = copy
-        before = self.done
         with self.open(name) as stream:
             yield stream
         self.done = before
@@ -188,84 +202,43 @@ class Source:
     def head(self, name: str) -> bytes:
         """Return the beginning of a file; a later `open` still reads it from the start."""
         if self.path == STREAM and self._copy is None:
-            with reading(self.path) as stream:
-                if self._head is None:
-                    self._head = stream.read(SNIFFED), stream
-                return _as_utf8(_Counted(self, io.BytesIO(self._head[0]))).read()
+            return _as_utf8(_Counted(self, io.BytesIO(self._standard_input().start))).read()
         with self.scan(name) as stream:
             return stream.read(SNIFFED)
+
+    def _standard_input(self) -> _Counted:
+        self._stdin = self._stdin or _Counted(self, sys.stdin.buffer)
+        return self._stdin
 
     def _on_disk(self, name: str) -> Path:
         path = self.path.expanduser()
         return path / name if path.is_dir() else path
 
-    def _rest(self, stream: BinaryIO) -> BinaryIO:
-        if self._copy is not None:
-            self._copy.seek(0)
-            return cast("BinaryIO", self._copy)
-        if self._head is None:
-            return stream
-        start, self._head = self._head[0], None
-        return cast("BinaryIO", io.BufferedReader(_Joined(start, stream)))
-
-    def _member(self, archive: zipfile.ZipFile, name: str) -> Iterator[IO[bytes]]:
-        try:
-            with archive.open(name) as stream:
-                yield cast("IO[bytes]", _as_utf8(_Counted(self, cast("BinaryIO", stream))))
-        except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError) as error:
-            raise InvalidInput(f"{name} in {self.path} cannot be unpacked: {error}") from None
-
-
-class _Joined(io.RawIOBase):
-    """A stream that continues after data that was read ahead."""
-
-    def __init__(self, start: bytes, rest: BinaryIO) -> None:
-        super().__init__()
-        self._start = io.BytesIO(start)
-        self._rest = rest
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]
-        block = self._start.read(len(buffer)) or self._rest.read(len(buffer))
-        buffer[: len(block)] = block
-        return len(block)
-
 
 class _Counted:
-    """A stream that reports its progress, and fails above the size limit."""
+    """A stream whose start can be seen before it is read. It reports its progress, and fails above the size limit."""
 
-    def __init__(self, source: Source, stream: BinaryIO) -> None:
+    def __init__(self, source: Source, stream: IO[bytes]) -> None:
+        self.start = stream.read(SNIFFED)
+        self._ahead = io.BytesIO(self.start)
         self._source = source
         self._stream = stream
         self._read = 0
-        self._start = stream.read(4)
 
-    @property
-    def start(self) -> bytes:
-        """The first four bytes, which are still to be read."""
-        return self._start
-
-    def drop_mark(self, size: int) -> None:
-        """Leave out the byte order mark, which has `size` bytes."""
-        self._start = self._start[size:]
+    def drop(self, size: int) -> None:
+        self._ahead.seek(size)
 
     def read(self, size: int = -1) -> bytes:
-        if self._start:
-            start, self._start = self._start, b""
-            rest = self._stream.read(max(size - len(start), 0) if size >= 0 else size)
-            return self._count(start + rest)
-        return self._count(self._stream.read(size))
+        block = self._ahead.read(size)
+        if size < 0 or len(block) < size:
+            block += self._stream.read(size - len(block) if size >= 0 else size)
+        return self._count(block)
 
     def readline(self, limit: int = -1) -> bytes:
-        if self._start:
-            start, self._start = self._start, b""
-            if (end := start.find(b"\n") + 1) > 0:
-                self._start = start[end:]
-                return self._count(start[:end])
-            return self._count(start + self._stream.readline(limit - len(start) if limit >= 0 else limit))
-        return self._count(self._stream.readline(limit))
+        line = self._ahead.readline(limit)
+        if len(line) != limit and not line.endswith(b"\n"):
+            line += self._stream.readline(limit - len(line) if limit >= 0 else limit)
+        return self._count(line)
 
     def _count(self, block: bytes) -> bytes:
         self._source.done += len(block)
@@ -302,24 +275,15 @@ class _Utf16(io.RawIOBase):
 _MARKS: Final = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 
 
-def _as_utf8(stream: _Counted) -> _Counted | io.BufferedReader:
+def _as_utf8(stream: _Counted) -> IO[bytes]:
     """Return a stream of UTF-8. UTF-16 is recognised by its mark, or by the zero bytes of its first two letters."""
-    start = stream.start
-    for mark, encoding in _MARKS:
-        if start.startswith(mark):
-            stream.drop_mark(len(mark))
-            return stream if encoding == "utf-8" else io.BufferedReader(_Utf16(stream, encoding))
-    zeros = [place for place, byte in enumerate(start) if byte == 0]
-    if zeros in ([1, 3], [0, 2]):
-        return io.BufferedReader(_Utf16(stream, "utf-16-le" if zeros[0] else "utf-16-be"))
-    return stream
-
-
-def _refuse_truncated_archive(path: Path) -> None:
-    """Raise InvalidInput for a file that begins as a zip archive and does not end as one."""
-    with path.open("rb") as stream:
-        if stream.read(len(_ZIP)) == _ZIP:
-            raise InvalidInput(f"{path} is a truncated archive: its end is missing. Download or copy it again")
+    zeros = [place for place, byte in enumerate(stream.start[:4]) if byte == 0]
+    encoding = {(1, 3): "utf-16-le", (0, 2): "utf-16-be"}.get(tuple(zeros), "utf-8")
+    for mark, marked in _MARKS:
+        if stream.start.startswith(mark):
+            stream.drop(len(mark))
+            encoding = marked
+    return cast("IO[bytes]", stream if encoding == "utf-8" else io.BufferedReader(_Utf16(stream, encoding)))
 
 
 def _opened(path: Path) -> zipfile.ZipFile:
@@ -343,3 +307,70 @@ def _opened(path: Path) -> zipfile.ZipFile:
         if member.flag_bits & 1:
             raise InvalidInput(f"{member.filename} in {path} is encrypted; unpack it first")
     return archive
+
+
+RUN_MESSAGES: Final = 50_000
+"""Maximum messages of a run, which is sorted in memory: about 50 MB of chat messages."""
+RUN_CHARACTERS: Final = 32_000_000
+"""Maximum characters of text in a run, for very long messages."""
+BLOCK: Final = 100
+"""Messages read back at a time from each run while they are merged."""
+
+_LAST: Final = datetime.max.replace(tzinfo=UTC)
+_Placed = tuple[datetime, int, tuple[Any, ...]]
+"""A message after its sort key: its time and its position. No two have the same position, so messages themselves are
+never compared. It is a plain tuple, because named ones take three times as long to write."""
+
+
+class TimeSort:
+    """Collects tuples and returns them by time; of the same time, in the order in which they came.
+
+    Tuples without a time come last. Up to `run_messages` are sorted in memory.
+    """
+
+    def __init__(self, run_messages: int = RUN_MESSAGES) -> None:
+        self.total = 0
+        """Number of tuples collected."""
+        self._run_messages = run_messages
+        self._run: list[_Placed] = []
+        self._characters = 0
+        self._file: IO[bytes] | None = None
+        self._runs: list[list[int]] = []
+        """The positions of the blocks of each run in the file."""
+
+    def add(self, at: datetime | None, fields: tuple[Any, ...], characters: int) -> None:
+        """Collect a tuple with its time and the length of its texts."""
+        self.total += 1
+        self._run.append((at or _LAST, self.total, fields))
+        self._characters += characters
+        if len(self._run) >= self._run_messages or self._characters >= RUN_CHARACTERS:
+            self._write_run()
+
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+        """Yield the collected tuples in order, once."""
+        self._run.sort()
+        for _, _, fields in heapq.merge(*map(self._read_run, self._runs), self._run):
+            yield fields
+
+    def close(self) -> None:
+        """Delete the temporary file."""
+        if self._file is not None:
+            self._file.close()
+
+    def _write_run(self) -> None:
+        if self._file is None:
+            self._file = tempfile.TemporaryFile(prefix="aforesaid-sort-")  # noqa: SIM115 - closed by `close`
+        self._run.sort()
+        entries = iter(self._run)
+        blocks: list[int] = []
+        while block := list(islice(entries, BLOCK)):
+            blocks.append(self._file.tell())
+            pickle.dump(block, self._file, pickle.HIGHEST_PROTOCOL)
+        self._runs.append(blocks)
+        self._run = []
+        self._characters = 0
+
+    def _read_run(self, blocks: list[int]) -> Iterator[_Placed]:
+        for position in blocks if self._file is not None else ():
+            self._file.seek(position)
+            yield from pickle.load(self._file)  # noqa: S301 - written above, to a file without a name

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, fields
 from datetime import date, datetime, timedelta
-from typing import Any, Final, TypeVar, cast, get_args
+from typing import Any, Final, cast, get_args
 
-from aforesaid.domain import checks
 from aforesaid.domain.checks import Role, storable
 from aforesaid.domain.context_receipt import ContextReceipt, read_receipt, receipt_details
 from aforesaid.domain.details import canonical_details
@@ -45,123 +44,8 @@ from aforesaid.domain.transfer import (
     draft_of,
 )
 from aforesaid.errors import InvalidInput, quoted
+from aforesaid.portability.json_stream import Fields
 from aforesaid.portability.row_importer import NAMES
-
-T = TypeVar("T")
-
-
-class Fields:
-    """The fields of one JSON object."""
-
-    def __init__(self, values: object, what: str = "the entry") -> None:
-        """Wrap an object. Raises InvalidInput if it is none."""
-        if not isinstance(values, dict):
-            raise InvalidInput(f"{what} must be an object, not {_kind(values)}")
-        self._values: Mapping[str, Any] = values
-
-    def has(self, name: str) -> bool:
-        """Return whether a field is there and is not null."""
-        return self._values.get(name) is not None
-
-    def raw(self, name: str) -> Any:  # noqa: ANN401 - whatever JSON holds
-        """Return a field as it is; None where it is missing."""
-        return self._values.get(name)
-
-    def raw_all(self) -> Mapping[str, Any]:
-        """Return all fields as they are."""
-        return self._values
-
-    def real(self, name: str) -> float:
-        """Return a number."""
-        return checks.number(self.needed(name), name)
-
-    def needed(self, name: str) -> Any:  # noqa: ANN401
-        """Return a field that must be there."""
-        if name not in self._values:
-            raise InvalidInput(f"{name} is missing")
-        return self._values[name]
-
-    def text(self, name: str) -> str:
-        """Return a string that every store can hold."""
-        return checks.storable(self.needed(name), name)
-
-    def optional_text(self, name: str) -> str | None:
-        """Return a text, or None."""
-        return self.text(name) if self.has(name) else None
-
-    def name(self, name: str) -> str:
-        """Return an id of a user, a thread, a space."""
-        return checks.identifier(self.needed(name), name)
-
-    def number(self, name: str, least: int = 0) -> int:
-        """Return a whole number."""
-        return checks.at_least(self.needed(name), least, name)
-
-    def optional_number(self, name: str, least: int = 0) -> int | None:
-        """Return a whole number, or None."""
-        return self.number(name, least) if self.has(name) else None
-
-    def flag(self, name: str) -> bool:
-        """Return true or false."""
-        value = self.needed(name)
-        if not isinstance(value, bool):
-            raise InvalidInput(f"{name} must be true or false, not {_kind(value)}")
-        return value
-
-    def moment(self, name: str) -> datetime:
-        """Return a time in ISO 8601 format with a time zone."""
-        return as_moment(self.needed(name), name)
-
-    def optional_moment(self, name: str) -> datetime | None:
-        """Return a time, or None."""
-        return self.moment(name) if self.has(name) else None
-
-    def day(self, name: str) -> date:
-        """Return a date in ISO 8601 format."""
-        try:
-            return date.fromisoformat(self.text(name))
-        except ValueError:
-            raise InvalidInput(f"{name} is not a day: {quoted(self.raw(name))}") from None
-
-    def word(self, name: str, known: Sequence[T]) -> T:
-        """Return one of the allowed values."""
-        value = self.needed(name)
-        for word in known:
-            if value == word:
-                return word
-        raise InvalidInput(f"{name} is {quoted(value)}; it must be one of {', '.join(map(str, known))}")
-
-    def numbers(self, name: str) -> tuple[int, ...]:
-        """Return a list of whole numbers."""
-        return tuple(checks.at_least(each, 1, name) for each in self.items(name))
-
-    def texts(self, name: str) -> tuple[str, ...]:
-        """Return a list of texts."""
-        return tuple(checks.storable(each, name) for each in self.items(name))
-
-    def items(self, name: str) -> list[Any]:
-        """Return a list; an empty one where it is missing."""
-        value = self.raw(name)
-        if value is None:
-            return []
-        if not isinstance(value, list):
-            raise InvalidInput(f"{name} must be a list, not {_kind(value)}")
-        return value
-
-    def blob(self, name: str) -> bytes:
-        """Return bytes written as hexadecimal digits."""
-        try:
-            return bytes.fromhex(self.text(name))
-        except ValueError:
-            raise InvalidInput(f"{name} must be hexadecimal digits") from None
-
-    def seconds(self, name: str) -> timedelta:
-        """Return a duration in seconds."""
-        number = checks.number(self.needed(name), name)
-        try:
-            return timedelta(seconds=number)
-        except OverflowError:
-            raise InvalidInput(f"{name} is too long: {number}") from None
 
 
 def somebody(user: str, space: str, thread: str) -> Scope:
@@ -169,22 +53,6 @@ def somebody(user: str, space: str, thread: str) -> Scope:
     if user == EVERYBODY:
         raise InvalidInput(f"{EVERYBODY!r} cannot be a user id: it means all users of a space")
     return Scope.of(user, space, thread)
-
-
-def as_moment(value: object, name: str) -> datetime:
-    """Return a time in ISO 8601 format with a time zone. Raises InvalidInput."""
-    if not isinstance(value, str):
-        raise InvalidInput(f"{name} must be a time in ISO form, not {_kind(value)}")
-    try:
-        moment = datetime.fromisoformat(value)
-    except ValueError:
-        raise InvalidInput(f"{name} is not a time in ISO form: {quoted(value[:40])}") from None
-    return checks.moment(checks.microseconds(moment, name))
-
-
-def _kind(value: object) -> str:
-    names = {dict: "an object", list: "a list", str: "a text", bool: "true or false", type(None): "null"}
-    return names.get(type(value), "a number")
 
 
 _REACHES: Final[tuple[Reach, ...]] = get_args(Reach)
@@ -271,14 +139,14 @@ def _message(found: Fields) -> Message:
         session=found.name("session"),
         role=found.word("role", _ROLES),
         author=found.name("author"),
-        name=found.optional_text("name"),
+        name=found.text("name") if found.has("name") else None,
         text=text,
         at=found.moment("at"),
         stored_at=found.moment("stored_at"),
         active=found.flag("active"),
-        chunk=found.optional_number("chunk", 1),
+        chunk=found.number("chunk", 1) if found.has("chunk") else None,
         hash=found.blob("hash"),
-        replaces=found.optional_number("replaces", 1),
+        replaces=found.number("replaces", 1) if found.has("replaces") else None,
         replaced=found.has("replaced") and found.flag("replaced"),
         details=details,
     )
@@ -317,7 +185,7 @@ def _summary(found: Fields) -> SummaryRow:
         first=found.number("first"),
         last=found.number("last"),
         messages=found.number("messages"),
-        model=found.optional_text("model"),
+        model=found.text("model") if found.has("model") else None,
         prompt=found.text("prompt"),
         created_at=found.moment("created_at"),
         active=found.flag("active"),
@@ -328,12 +196,12 @@ def _summary(found: Fields) -> SummaryRow:
         fresh=found.number("fresh"),
         day=found.day("day") if found.has("day") else None,
         version=found.number("version", 1),
-        replaces=found.optional_number("replaces", 1),
+        replaces=found.number("replaces", 1) if found.has("replaces") else None,
         replaced=found.flag("replaced"),
-        edited_by=found.optional_text("edited_by"),
-        details=Fields(details, "details").raw_all() if details is not None else None,
+        edited_by=found.text("edited_by") if found.has("edited_by") else None,
+        details=Fields(details, "details").values if details is not None else None,
         quality=_quality(found),
-        rows=found.optional_number("rows"),
+        rows=found.number("rows") if found.has("rows") else None,
     )
     if summary.reach == "chunks" and summary.level == 1 and len(summary.chunks) != 1:
         raise InvalidInput("a summary of messages needs exactly one archive")
@@ -370,7 +238,11 @@ def _one_memory(found: Fields) -> MemoryRecord:
     text = found.text("text")
     if not text:
         raise InvalidInput("text is empty")
-    category, tags, subject = found.word("category", CATEGORIES), found.texts("tags"), found.optional_text("subject")
+    category, tags, subject = (
+        found.word("category", CATEGORIES),
+        found.texts("tags"),
+        found.text("subject") if found.has("subject") else None,
+    )
     memory = MemoryRecord(
         id=found.number("id", 1),
         space=found.name("space"),
@@ -387,12 +259,12 @@ def _one_memory(found: Fields) -> MemoryRecord:
         speaker=found.name("speaker"),
         subject=subject,
         event=event,
-        remind_at=found.optional_moment("remind_at"),
-        delivered_at=found.optional_moment("delivered_at"),
-        expires_at=found.optional_moment("expires_at"),
+        remind_at=found.moment("remind_at") if found.has("remind_at") else None,
+        delivered_at=found.moment("delivered_at") if found.has("delivered_at") else None,
+        expires_at=found.moment("expires_at") if found.has("expires_at") else None,
         valid_from=found.moment("valid_from"),
-        valid_to=found.optional_moment("valid_to"),
-        superseded_by=found.optional_number("superseded_by", 1),
+        valid_to=found.moment("valid_to") if found.has("valid_to") else None,
+        superseded_by=found.number("superseded_by", 1) if found.has("superseded_by") else None,
         extractor=found.text("extractor"),
         trust=found.word("trust", TRUSTS),
         reason=found.text("reason"),
@@ -452,7 +324,7 @@ def _audit(found: Fields) -> AuditEntry:
 def _receipt(found: Fields) -> ContextReceipt:
     reply = None if found.raw("reply") is None else found.number("reply", 1)
     names = (found.text("id"), found.name("space"), found.name("user"), found.moment("at"))
-    return read_receipt(*names, reply, found.raw_all())
+    return read_receipt(*names, reply, found.values)
 
 
 def _vector(found: Fields) -> VectorOf:

@@ -6,49 +6,47 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from hashlib import blake2b
-from typing import IO, Final
 
 from aforesaid.errors import InvalidInput
 from aforesaid.portability.exporting import VERSION
-from aforesaid.portability.import_items import ImportedRow, Item, Problem, ReadOptions
-from aforesaid.portability.input_files import Source
+from aforesaid.portability.formats.base import Format
+from aforesaid.portability.import_items import ImportedRow, Item, Problem
 from aforesaid.portability.json_stream import numbered_lines, parsed
 from aforesaid.portability.row_codec import decode
 from aforesaid.portability.row_importer import NAMES
 
-_END: Final = "end"
 
+class Aforesaid(Format):
+    app = "aforesaid"
 
-def read(source: Source, _: ReadOptions) -> Iterator[Item]:
-    """Yield the rows of an export, and problems with their position."""
-    with source.open(source.names[0]) as stream:
-        yield from _rows(stream)
+    def files(self) -> list[str]:
+        return self.source.names[:1]
 
-
-def _rows(stream: IO[bytes]) -> Iterator[Item]:
-    found: Counter[str] = Counter()
-    total = blake2b(digest_size=16)
-    ended = False
-    for number, line in numbered_lines(stream):
-        where = f"line {number}"
-        try:
-            entry = parsed(line)
-            if number == 1:
-                _check_header(entry)
-            elif isinstance(entry, dict) and entry.get("kind") == _END:
-                ended = True
-                yield from _check_end(entry, found, total.hexdigest(), where)
-            else:
-                row = decode(entry)
-                found[NAMES[type(row)]] += 1
-                yield ImportedRow(where, row)
-        except InvalidInput as error:
-            if number == 1:
-                raise
-            yield Problem(where, str(error))
-        total.update(line or b"")
-    if not ended:
-        yield Problem("the end", "the file is cut off: its last line is missing")
+    def items(self, name: str) -> Iterator[Item]:
+        found: Counter[str] = Counter()
+        total = blake2b(digest_size=16)
+        ended = False
+        with self.source.open(name) as stream:
+            for number, line in numbered_lines(stream):
+                where = f"line {number}"
+                try:
+                    entry = parsed(line)
+                    if number == 1:
+                        _check_header(entry)
+                    elif isinstance(entry, dict) and entry.get("kind") == "end":
+                        ended = True
+                        _check_end(entry, dict(found), total.hexdigest())
+                    else:
+                        row = decode(entry)
+                        found[NAMES[type(row)]] += 1
+                        yield ImportedRow(where, row)
+                except InvalidInput as error:
+                    if number == 1:
+                        raise
+                    yield Problem(where, str(error))
+                total.update(line or b"")
+        if not ended:
+            yield Problem("the end", "the file is cut off: its last line is missing")
 
 
 def _check_header(entry: object) -> None:
@@ -63,10 +61,9 @@ def _check_header(entry: object) -> None:
         )
 
 
-def _check_end(entry: dict[str, object], found: Counter[str], total: str, where: str) -> Iterator[Item]:
-    if entry.get("rows") != dict(found):
-        yield Problem(
-            where, f"{json.dumps(entry.get('rows'))} rows were written, but {json.dumps(dict(found))} were read"
-        )
-    elif entry.get("sum") != total:
-        yield Problem(where, "the checksum does not match: the file was changed after the export")
+def _check_end(entry: dict[str, object], found: dict[str, int], total: str) -> None:
+    rows = entry.get("rows")
+    if rows != found:
+        raise InvalidInput(f"{json.dumps(rows)} rows were written, but {json.dumps(found)} were read")
+    if entry.get("sum") != total:
+        raise InvalidInput("the checksum does not match: the file was changed after the export")

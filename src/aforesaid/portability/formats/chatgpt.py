@@ -14,28 +14,23 @@ from typing import Any, Final
 from aforesaid.domain.checks import Role
 from aforesaid.domain.details import Part, ToolCall
 from aforesaid.errors import InvalidInput
-from aforesaid.portability.import_items import HIDDEN, NO_WORDS, REPLACED, ImportedMessage, Item, Problem, ReadOptions
-from aforesaid.portability.input_files import Source
-from aforesaid.portability.json_stream import JsonStream
-from aforesaid.portability.reader_helpers import (
+from aforesaid.portability.formats.base import (
+    Format,
     attachment,
-    each,
     filled,
     from_seconds,
     lines,
-    mapping_of,
-    name_of,
-    objects,
-    objects_of,
     shown_branch,
-    until_damaged,
     with_address,
 )
-from aforesaid.portability.row_codec import Fields
+from aforesaid.portability.import_items import HIDDEN, NO_WORDS, REPLACED, ImportedMessage, Item, Problem, ReadOptions
+from aforesaid.portability.input_files import Source
+from aforesaid.portability.json_stream import Fields
 
 _ROLES: Final[dict[str, Role]] = {"user": "user", "assistant": "assistant", "tool": "tool"}
 _INSTRUCTIONS: Final = "user_editable_context"
-_REASONING: Final = ("thoughts", "reasoning_recap", "model_editable_context", "system_error")
+_UNSEEN: Final = ("thoughts", "reasoning_recap", "model_editable_context", "system_error")
+_SPOKEN: Final = "audio_transcription"
 _WEB: Final = ("tether_browsing_display", "tether_quote", "sonic_webpage")
 """Contents of web pages that the model read."""
 _CODE: Final = re.compile("\ue200([^\ue200\ue201]*)\ue201")
@@ -45,25 +40,19 @@ _OLD_SOURCE: Final = re.compile(r"\s?【[^【】]{1,80}†[^【】]{0,80}】")
 _FENCED: Final = re.compile(r"```(.*?)```", re.DOTALL)
 
 
-def read(source: Source, _: ReadOptions) -> Iterator[Item]:
-    """Yield the messages of all conversations."""
-    files = [name for name in source.named(".json") if name.rpartition("/")[2].startswith("conversations")]
-    reader = _Reader(source)
-    for name in files or source.names[:1]:
-        with source.open(name) as stream:
-            entries = objects(JsonStream(stream), "conversation")
-            yield from until_damaged(each(entries, reader.conversation))
-
-
-class _Reader:
+class ChatGPT(Format):
     """Reads conversations, and remembers the custom instructions, which are repeated in each of them."""
 
-    def __init__(self, source: Source) -> None:
+    app = "chatgpt"
+    start = "conversations"
+    record_name = "conversation"
+
+    def __init__(self, source: Source, reading: ReadOptions) -> None:
+        super().__init__(source, reading)
         self._files = sorted((name.rpartition("/")[2], name) for name in source.names)
         self._instructions: set[str] = set()
 
-    def conversation(self, found: Fields, where: str) -> Iterator[Item]:
-        """Yield the messages of one conversation."""
+    def record(self, found: Fields, where: str) -> Iterator[Item]:
         mapping = found.needed("mapping")
         if not isinstance(mapping, dict):
             raise InvalidInput("mapping must be an object")
@@ -78,27 +67,31 @@ class _Reader:
                 yield from self._message(Fields(nodes[name]["message"], "the message"), place, thread, found)
             except InvalidInput as error:
                 yield Problem(place, str(error))
-        for _ in range(sum(1 for name in nodes.keys() - set(shown) if nodes[name].get("message"))):
-            yield REPLACED
+        for name in nodes.keys() - set(shown):
+            if nodes[name].get("message"):
+                yield REPLACED
 
     def _message(self, found: Fields, where: str, thread: str, conversation: Fields) -> Iterator[Item]:
         content = Fields(found.raw("content") or {}, "the content")
-        if content.raw("content_type") == _INSTRUCTIONS:
+        content_type = content.raw("content_type")
+        if content_type == _INSTRUCTIONS:
             yield from self._custom_instructions(found, content, where, conversation)
             return
-        metadata = Fields(mapping_of(found, "metadata"))
-        role = _ROLES.get(str(mapping_of(found, "author").get("role")))
-        if (
-            role is None
-            or content.raw("content_type") in (*_REASONING, *_WEB)
-            or metadata.raw("is_visually_hidden_from_conversation") is True
-        ):
+        metadata = found.inner("metadata")
+        role = _ROLES.get(str(found.inner("author").raw("role")))
+        is_hidden = metadata.raw("is_visually_hidden_from_conversation") is True
+        if role is None or is_hidden or content_type in (*_UNSEEN, *_WEB):
             yield HIDDEN
             return
         text, parts, calls = self._content(found, content, metadata)
         if not text and not parts and not calls:
             yield NO_WORDS
             return
+        kind = parts[0].type if parts and not text else None
+        if any(isinstance(piece, dict) and piece.get("content_type") == _SPOKEN for piece in content.items("parts")):
+            kind = "voice"
+        elif content_type == "execution_output":
+            kind = "output"
         yield ImportedMessage(
             where,
             thread,
@@ -107,8 +100,8 @@ class _Reader:
             from_seconds(found.raw("create_time"), "create_time") if found.has("create_time") else None,
             found.text("id"),
             parts=parts,
-            kind=_kind(content, parts, text),
-            metadata=filled(title=name_of(conversation, "title")),
+            kind=kind,
+            metadata=filled(title=conversation.words("title")),
             tool_calls=calls,
         )
 
@@ -117,20 +110,25 @@ class _Reader:
     ) -> tuple[str, tuple[Part, ...], tuple[ToolCall, ...]]:
         """Return the text of a message, its pictures, recordings and files, and the tool that it calls."""
         pieces = content.items("parts") or [content.raw("text")]
-        said = lines(*(_words(piece) for piece in pieces))
-        recipient = name_of(found, "recipient")
+        texts = [piece.get("text") if isinstance(piece, dict) else piece for piece in pieces]
+        said = lines(*(text for text in texts if isinstance(text, str)))
+        recipient = found.words("recipient")
         if recipient not in (None, "all") and said:
             return "", (), (ToolCall(found.text("id"), str(recipient), said),)
-        given = {name_of(file, "id"): name_of(file, "name") for file in objects_of(metadata, "attachments")}
-        media = [self._media(piece, given) for piece in pieces if isinstance(piece, dict) and "asset_pointer" in piece]
+        given = metadata.objects("attachments")
+        names = {file.words("id"): file.words("name") for file in given}
+        media = [self._media(piece, names) for piece in pieces if isinstance(piece, dict) and "asset_pointer" in piece]
         files = [
-            attachment(file.raw("name"), name_of(file, "mime_type", "mimeType"), size=file.raw("size"))
-            for file in objects_of(metadata, "attachments")
-            if not (name_of(file, "mime_type", "mimeType") or "").startswith("image/")
+            attachment(file.raw("name"), file.words("mime_type", "mimeType"), size=file.raw("size"))
+            for file in given
+            if not (file.words("mime_type", "mimeType") or "").startswith("image/")
         ]
-        if media and mapping_of(found, "author").get("role") == "tool":
+        if media and found.inner("author").raw("role") == "tool":
             said = ""  # instructions about the picture, for the model
-        return _without_codes(said, metadata).strip(), (*media, *files), ()
+        # Sources and names stand instead of the app's codes.
+        known = {str(reference.raw("matched_text")): reference for reference in metadata.objects("content_references")}
+        text = _CODE.sub(lambda match: _reference(match, known.get(match[0])), said)
+        return _OLD_SOURCE.sub("", _STRAY.sub("", text)).strip(), (*media, *files), ()
 
     def _media(self, piece: dict[str, Any], given: Mapping[str | None, str | None]) -> Part:
         """Return a picture or recording. Its file has the id at the end of the pointer, where it is in the archive.
@@ -140,22 +138,18 @@ class _Reader:
         pointer = str(piece["asset_pointer"])
         number = pointer.rpartition("/")[2]
         place = bisect_left(self._files, (number, ""))
-        name = self._files[place][1] if number and place < len(self._files) else None
-        if name is not None and not self._files[place][0].startswith(number):
-            name = None
-        name = name or given.get(number)
+        is_there = number and place < len(self._files) and self._files[place][0].startswith(number)
+        name = self._files[place][1] if is_there else given.get(number)
         usual = "audio/wav" if "audio" in str(piece.get("content_type")) else "image/png"
         media_type = None if name is not None and "." in name else usual
-        made = piece.get("metadata")
-        made = made if isinstance(made, dict) else {}
-        prompt = made["dalle"].get("prompt") if isinstance(made.get("dalle"), dict) else None
+        prompt = Fields(piece).inner("metadata").inner("dalle").raw("prompt")
         return attachment(name, media_type, url=pointer, size=piece.get("size_bytes"), text=prompt)
 
     def _custom_instructions(self, found: Fields, content: Fields, where: str, conversation: Fields) -> Iterator[Item]:
         """Yield what the user told the model about themselves, once for each wording."""
-        given = Fields(mapping_of(found, "metadata").get("user_context_message_data") or {})
-        about_user = name_of(given, "about_user_message") or _fenced(name_of(content, "user_profile"))
-        about_model = name_of(given, "about_model_message") or _fenced(name_of(content, "user_instructions"))
+        given = Fields(found.inner("metadata").raw("user_context_message_data") or {})
+        about_user = given.words("about_user_message") or _fenced(content.words("user_profile"))
+        about_model = given.words("about_model_message") or _fenced(content.words("user_instructions"))
         for title, text in (("About me", about_user), ("How to respond", about_model)):
             if text is None or text in self._instructions:
                 yield HIDDEN
@@ -174,26 +168,6 @@ class _Reader:
             )
 
 
-def _words(piece: object) -> str:
-    if isinstance(piece, str):
-        return piece
-    if isinstance(piece, dict):
-        text = piece.get("text")
-        return text if isinstance(text, str) else ""
-    return ""
-
-
-def _kind(content: Fields, parts: tuple[Part, ...], text: str) -> str | None:
-    if any(
-        isinstance(piece, dict) and piece.get("content_type") == "audio_transcription"
-        for piece in content.items("parts")
-    ):
-        return "voice"
-    if content.raw("content_type") == "execution_output":
-        return "output"
-    return parts[0].type if parts and not text else None
-
-
 def _fenced(text: str | None) -> str | None:
     """Return the user's own words: the text between the code fences that the app put around them."""
     if text is None:
@@ -202,25 +176,16 @@ def _fenced(text: str | None) -> str | None:
     return "\n".join(inside) or text
 
 
-def _without_codes(text: str, metadata: Fields) -> str:
-    """Return a text in which sources and names stand instead of the app's codes."""
-    known = {str(reference.raw("matched_text")): reference for reference in objects_of(metadata, "content_references")}
-    text = _CODE.sub(lambda match: _reference(match, known.get(match[0])), text)
-    return _OLD_SOURCE.sub("", _STRAY.sub("", text))
-
-
 def _reference(match: re.Match[str], known: Fields | None) -> str:
     if known is not None:
-        sources = [item for item in objects_of(known, "items") if name_of(item, "url")]
+        sources = [item for item in known.objects("items") if item.words("url")]
         if sources:
-            links = (with_address(name_of(item, "title") or "", item.raw("url")).strip() for item in sources)
+            links = (with_address(item.words("title") or "", item.raw("url")).strip() for item in sources)
             return f" ({', '.join(links)})"
-        shown = name_of(known, "alt", "name", "title")
+        shown = known.words("alt", "name", "title")
         if shown is not None:
             return shown
     kind, _, rest = match[1].partition("\ue202")
-    if kind == "entity":
-        # The code has a list: the type, the name, and more about it.
-        names = re.findall(r'"((?:[^"\\]|\\.)*)"', rest)
-        return names[1] if len(names) > 1 else ""
-    return ""
+    # The code of an entity has a list: the type, the name, and more about it.
+    names = re.findall(r'"((?:[^"\\]|\\.)*)"', rest) if kind == "entity" else []
+    return names[1] if len(names) > 1 else ""

@@ -8,29 +8,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import suppress
-from functools import partial
 from itertools import groupby
-from typing import Any, Final
+from typing import IO, Any, Final
 
 from aforesaid.domain.details import Part
 from aforesaid.errors import InvalidInput
-from aforesaid.portability.import_items import DELETED, NO_WORDS, NOTICE, ImportedMessage, Item, Problem, ReadOptions
-from aforesaid.portability.input_files import Source
-from aforesaid.portability.json_stream import JsonStream
-from aforesaid.portability.reader_helpers import (
-    Ids,
-    attachment,
-    each,
-    filled,
-    from_milliseconds,
-    lines,
-    mapping_of,
-    objects,
-    objects_of,
-    reaction_counts,
-    until_damaged,
-)
-from aforesaid.portability.row_codec import Fields
+from aforesaid.portability.formats.base import Entry, Format, Ids, attachment, filled, from_milliseconds, lines, objects
+from aforesaid.portability.import_items import DELETED, NO_WORDS, NOTICE, ImportedMessage, Item
+from aforesaid.portability.json_stream import Fields, JsonStream
 
 FILE: Final = re.compile(r"(?:^|/)message_\d+\.json$")
 _MEDIA: Final = (
@@ -39,6 +24,7 @@ _MEDIA: Final = (
     ("audio_files", "audio/mp4", "voice"),
     ("gifs", "image/gif", "animation"),
     ("files", None, "file"),
+    ("media", None, "media"),
 )
 _NOTICES: Final = re.compile(
     r"^(?:reacted .{1,12} to your message|liked a message|.{1,80} (?:"
@@ -50,105 +36,79 @@ _NOTICES: Final = re.compile(
 """What the apps write in the name of a person, in English."""
 
 
-def read(source: Source, _: ReadOptions) -> Iterator[Item]:
-    """Yield the messages of all chats."""
-    chats = [name for name in source.names if FILE.search(name)]
-    others = [name for name in source.named(".json") if name not in chats] if not chats else []
-    for name in chats or others or source.names[:1]:
-        with source.scan(name) as stream:
-            head = _head(JsonStream(stream))
-        where = f"{name}, message" if len(source.names) > 1 else "message"
-        with source.open(name) as stream:
-            yield from until_damaged(_messages(JsonStream(stream), where, _thread(head, name)))
+class Facebook(Format):
+    app = "facebook"
+    _thread = ""
+
+    def files(self) -> list[str]:
+        chats = [name for name in self.source.names if FILE.search(name)]
+        return chats or super().files()
+
+    def items(self, name: str) -> Iterator[Item]:
+        # The fields of a chat stand after its messages.
+        head: dict[str, Any] = {}
+        with self.source.scan(name) as stream, suppress(InvalidInput):  # reported when the messages are read
+            chat = JsonStream(stream)
+            for key in chat.members():
+                if key in ("title", "thread_path", "threadName"):
+                    head[key] = chat.value()
+        path = head.get("thread_path")
+        title = repaired(head.get("threadName") or head.get("title")) or "chat"
+        app = "instagram" if "instagram" in name.casefold() else "facebook"
+        self._thread = f"{app}:{path.rpartition('/')[2] if isinstance(path, str) and path else title}"[:255]
+        self.ids = Ids("facebook")
+        yield from super().items(name)
+
+    def entries(self, stream: IO[bytes], name: str) -> Iterator[Entry]:
+        where = f"{name}, message" if len(self.source.names) > 1 else "message"
+        chat = JsonStream(stream)
+        for key in chat.members():
+            if key == "messages":
+                # The newest message is the first: of messages with the same time, too.
+                for _, same_time in groupby(objects(chat, where), _stamp):
+                    yield from list(same_time)[::-1]
+
+    def record(self, found: Fields, where: str) -> Item:
+        sender = repaired(found.raw("sender_name") or found.raw("senderName")) or "unknown"
+        text = repaired(found.raw("content") or found.raw("text")).strip()
+        if found.raw("is_unsent") is True or found.raw("isUnsent") is True:
+            return DELETED
+        if found.has("call_duration") or found.raw("type") in ("Call", "Subscribe", "Unsubscribe", "call"):
+            return NOTICE
+        files = [(file, media_type, kind) for field, media_type, kind in _MEDIA for file in found.objects(field)]
+        if found.inner("sticker").values:
+            files.append((found.inner("sticker"), "image/png", "sticker"))
+        parts: list[Part] = []
+        for file, media_type, _ in files:
+            path = repaired(file.raw("uri"))
+            name = path.rpartition("/")[2]
+            parts.append(attachment(name, attachment(name).media_type or media_type, url=path))
+        share = found.inner("share")
+        text = lines(
+            "" if _NOTICES.match(text) else text,
+            *(words for key in ("share_text", "link") if (words := repaired(share.raw(key))) not in text),
+        )
+        if not text and not parts:
+            return NOTICE if found.has("content") else NO_WORDS
+        stamp = found.raw("timestamp_ms") if found.has("timestamp_ms") else found.raw("timestamp")
+        at = from_milliseconds(stamp, "timestamp_ms")
+        return ImportedMessage(
+            where,
+            self._thread,
+            "user",
+            text,
+            at,
+            self.ids.of(at, self._thread, sender, text, *(part.url for part in parts)),
+            sender,
+            sender,
+            parts=tuple(parts),
+            kind=files[0][2] if files and not text else None,
+            metadata=filled(reactions=((repaired(given.raw("reaction")), 1) for given in found.objects("reactions"))),
+        )
 
 
-def _head(stream: JsonStream) -> dict[str, Any]:
-    """Return the fields of a chat, which stand after its messages."""
-    head: dict[str, Any] = {}
-    with suppress(InvalidInput):  # a damaged file is reported when its messages are read
-        for key in stream.members():
-            if key in ("title", "thread_path", "threadName"):
-                head[key] = stream.value()
-    return head
-
-
-def _messages(stream: JsonStream, where: str, thread: str) -> Iterator[Item]:
-    read_message = partial(_message, thread, Ids("facebook"))
-    for key in stream.members():
-        if key == "messages":
-            # The newest message is the first: of messages with the same time, too.
-            for _, same_time in groupby(objects(stream, where), _stamp):
-                yield from each(list(same_time)[::-1], read_message)
-
-
-def _stamp(entry: tuple[str, Fields | Problem]) -> object:
-    found = entry[1]
-    return None if isinstance(found, Problem) else found.raw("timestamp_ms")
-
-
-def _thread(head: dict[str, Any], name: str) -> str:
-    path = head.get("thread_path")
-    app = "instagram" if "instagram" in name.casefold() else "facebook"
-    if isinstance(path, str) and path:
-        return f"{app}:{path.rpartition('/')[2]}"[:255]
-    return f"{app}:{repaired(head.get('threadName') or head.get('title')) or 'chat'}"[:255]
-
-
-def _message(thread: str, ids: Ids, found: Fields, where: str) -> Item:
-    sender = repaired(found.raw("sender_name") or found.raw("senderName")) or "unknown"
-    text = repaired(found.raw("content") or found.raw("text")).strip()
-    if found.raw("is_unsent") is True or found.raw("isUnsent") is True:
-        return DELETED
-    if found.has("call_duration") or found.raw("type") in ("Call", "Subscribe", "Unsubscribe", "call"):
-        return NOTICE
-    parts, kind = _parts(found)
-    share = Fields(mapping_of(found, "share"))
-    text = lines(
-        "" if _NOTICES.match(text) else text,
-        *(words for key in ("share_text", "link") if (words := repaired(share.raw(key))) not in text),
-    )
-    if not text and not parts:
-        return NOTICE if found.has("content") else NO_WORDS
-    stamp = found.raw("timestamp_ms") if found.has("timestamp_ms") else found.raw("timestamp")
-    at = from_milliseconds(stamp, "timestamp_ms")
-    reactions = [(repaired(given.raw("reaction")), 1) for given in objects_of(found, "reactions")]
-    return ImportedMessage(
-        where,
-        thread,
-        "user",
-        text,
-        at,
-        ids.of(at, thread, sender, text, *(part.url for part in parts)),
-        sender,
-        sender,
-        parts=parts,
-        kind=kind if not text else None,
-        metadata=filled(reactions=reaction_counts(reactions)),
-    )
-
-
-def _parts(found: Fields) -> tuple[tuple[Part, ...], str | None]:
-    parts: list[Part] = []
-    first: str | None = None
-    for field, media_type, kind in _MEDIA:
-        for file in objects_of(found, field):
-            parts.append(_file(file, media_type))
-            first = first or kind
-    for file in objects_of(found, "media"):
-        parts.append(_file(file, None))
-        first = first or "media"
-    sticker = mapping_of(found, "sticker")
-    if sticker:
-        parts.append(_file(Fields(sticker), "image/png"))
-        first = first or "sticker"
-    return tuple(parts), first
-
-
-def _file(file: Fields, media_type: str | None) -> Part:
-    path = repaired(file.raw("uri")) or None
-    name = path.rpartition("/")[2] if path else None
-    known = attachment(name).media_type
-    return attachment(name, known or media_type, url=path)
+def _stamp(entry: Entry) -> object:
+    return entry[1].get("timestamp_ms") if isinstance(entry[1], dict) else None
 
 
 def repaired(value: object) -> str:

@@ -10,30 +10,15 @@ import codecs
 import re
 from collections.abc import Iterator
 from datetime import datetime
-from functools import partial
 from html.parser import HTMLParser
 from typing import IO, Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from aforesaid.domain.details import Part
 from aforesaid.errors import InvalidInput, quoted
-from aforesaid.portability.import_items import NO_WORDS, ImportedMessage, Item, Problem, ReadOptions, Skipped
-from aforesaid.portability.input_files import Source
-from aforesaid.portability.json_stream import JsonStream
-from aforesaid.portability.reader_helpers import (
-    Ids,
-    TextParser,
-    any_moment,
-    attachment,
-    each,
-    html_text,
-    in_zone,
-    name_of,
-    objects,
-    objects_of,
-    until_damaged,
-)
-from aforesaid.portability.row_codec import Fields
+from aforesaid.portability.formats.base import Entry, Format, TextParser, attachment, html_text, in_zone
+from aforesaid.portability.import_items import NO_WORDS, ImportedMessage, Item, Skipped
+from aforesaid.portability.json_stream import Fields
 
 _PRODUCTS: Final = re.compile(r"gemini|bard", re.IGNORECASE)
 _PROMPTED: Final = re.compile(
@@ -52,21 +37,10 @@ _DATE_WORDS: Final = re.compile(
     rf"|^(?P<day2>\d{{1,2}})\.? (?P<month2>[A-Z][a-z]{{2,8}})\.? (?P<year2>\d{{4}}),? (?P<time2>{_CLOCK})"
     r"(?: (?P<zone2>\S+))?$"
 )
-_NUMBERED: Final = re.compile(r"^(\d{1,2})[./](\d{1,2})[./](\d{4}),? (\d{1,2}:\d{2}:\d{2})(?: (\S+))?$")
+_NUMBERED: Final = re.compile(
+    rf"^(?P<day>\d{{1,2}})[./](?P<month>\d{{1,2}})[./](?P<year>\d{{4}}),? (?P<time>{_CLOCK})(?: (?P<zone>\S+))?$"
+)
 _MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-
-
-def read(source: Source, reading: ReadOptions) -> Iterator[Item]:
-    """Yield the questions and answers."""
-    ids = Ids("gemini")
-    names = [name for name in source.named(".json") if is_activity(name)]
-    pages = [name for name in source.named(".html") if is_activity(name)]
-    for name in names or ([] if pages else [name for name in source.names[:1] if not name.endswith(".html")]):
-        with source.open(name) as stream:
-            yield from until_damaged(each(objects(JsonStream(stream), "entry"), partial(_entry, ids, reading)))
-    for name in [] if names else (pages or [name for name in source.names[:1] if name.endswith(".html")]):
-        with source.open(name) as stream:
-            yield from until_damaged(_page(stream, ids, reading))
 
 
 def is_activity(name: str) -> bool:
@@ -75,104 +49,102 @@ def is_activity(name: str) -> bool:
     return file.replace(" ", "").casefold().startswith("myactivity") and (not folder or bool(_PRODUCTS.search(folder)))
 
 
-def _entry(ids: Ids, reading: ReadOptions, found: Fields, where: str) -> Iterator[Item]:
-    header = f"{found.raw('header')} {found.raw('products')}"
-    title = name_of(found, "title") or ""
-    answer = "\n".join(
-        filter(None, (html_text(name_of(each, "html") or "") for each in objects_of(found, "safeHtmlItem")))
-    )
-    question = _PROMPTED.sub("", title)
-    if not _PRODUCTS.search(header) or (question == title and not answer):
-        yield _OTHER
-        return
-    at = any_moment(found.needed("time"), "time", reading.zone)
-    links = [str(each.raw("url")) for each in objects_of(found, "details")] + [str(found.raw("titleUrl"))]
-    talk = next((match[1] for link in links if (match := _CONVERSATION.search(link))), "activity")
-    files = [file.get("name") if isinstance(file, dict) else file for file in found.items("attachedFiles")]
-    parts = tuple(attachment(file) for file in files if isinstance(file, str) and file)
-    yield from _exchange(ids, where, f"gemini:{talk}", at, question, answer, parts)
+class Gemini(Format):
+    app = "gemini"
 
+    def files(self) -> list[str]:
+        names = [name for name in self.source.named(".json") if is_activity(name)]
+        pages = [name for name in self.source.named(".html") if is_activity(name)]
+        return names or pages or self.source.names[:1]
 
-def _exchange(
-    ids: Ids, where: str, thread: str, at: datetime | None, question: str, answer: str, parts: tuple[Part, ...] = ()
-) -> Iterator[Item]:
-    """Yield a question and its answer, which have one time: the answer follows as the later of two equal times."""
-    number = ids.of(at, thread, question)
-    if question.strip() or parts:
-        yield ImportedMessage(where, thread, "user", question.strip(), at, number, parts=parts)
-    if answer:
-        yield ImportedMessage(where, thread, "assistant", answer, at, f"{number}-answer", reply_to=number)
-    if not question.strip() and not parts and not answer:
-        yield NO_WORDS
-
-
-def _page(stream: IO[bytes], ids: Ids, reading: ReadOptions) -> Iterator[Item]:
-    """Read the page, which is the default format of Takeout."""
-    page = _ActivityPage()
-    decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
-    number = 0
-    while block := stream.read(64 * 1024):
-        page.feed(decoder.decode(block))
-        cells, page.cells = page.cells, []
-        for product, text in cells:
-            number += 1
-            where = f"entry {number}"
-            if not _PRODUCTS.search(product):
-                yield _OTHER
-                continue
-            try:
-                yield from _cell(text, where, ids, reading)
-            except InvalidInput as error:
-                yield Problem(where, str(error))
-
-
-def _cell(text: str, where: str, ids: Ids, reading: ReadOptions) -> Iterator[Item]:
-    """Yield what an entry of the page says: the question, the time on a line of its own, the answer."""
-    rows = text.split("\n")
-    for place, row in enumerate(rows):
-        at = _page_time(row, reading)
-        if at is not None:
-            asked, answer = "\n".join(rows[:place]).strip(), "\n".join(rows[place + 1 :]).strip()
-            question = _PROMPTED.sub("", asked)
-            if question == asked and not answer:
-                yield _OTHER
-            else:
-                yield from _exchange(ids, where, "gemini:activity", at, question, answer)
+    def entries(self, stream: IO[bytes], name: str) -> Iterator[Entry]:
+        if not name.lower().endswith(".html"):
+            yield from super().entries(stream, name)
             return
-    raise InvalidInput(
-        f"no time was found in {quoted(text[:60])}; choose JSON in Takeout, which is the same in every language"
-    )
+        page = _ActivityPage()
+        decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+        number = 0
+        while block := stream.read(64 * 1024):
+            page.feed(decoder.decode(block))
+            cells, page.cells = page.cells, []
+            for product, text in cells:
+                number += 1
+                yield f"entry {number}", {"header": product, "page": text}
 
+    def record(self, found: Fields, where: str) -> Iterator[Item]:
+        if not _PRODUCTS.search(f"{found.raw('header')} {found.raw('products')}"):
+            yield _OTHER
+            return
+        page = found.words("page")
+        if page is not None:
+            yield from self._cell(page, where)
+            return
+        title = found.words("title") or ""
+        answer = "\n".join(
+            filter(None, (html_text(each.words("html") or "") for each in found.objects("safeHtmlItem")))
+        )
+        question = _PROMPTED.sub("", title)
+        if question == title and not answer:
+            yield _OTHER
+            return
+        at = self.moment(found.needed("time"), "time")
+        links = [str(each.raw("url")) for each in found.objects("details")] + [str(found.raw("titleUrl"))]
+        talk = next((match[1] for link in links if (match := _CONVERSATION.search(link))), "activity")
+        files = [file.get("name") if isinstance(file, dict) else file for file in found.items("attachedFiles")]
+        parts = tuple(attachment(file) for file in files if isinstance(file, str) and file)
+        yield from self._exchange(where, f"gemini:{talk}", at, question, answer, parts)
 
-def _page_time(row: str, reading: ReadOptions) -> datetime | None:
-    row = row.replace("\u202f", " ").replace("\xa0", " ")
-    found = _DATE_WORDS.match(row)
-    if found is not None:
-        month = (found["month"] or found["month2"])[:3].casefold()
-        if month not in _MONTHS:
+    def _cell(self, text: str, where: str) -> Iterator[Item]:
+        """Yield what an entry of a page says: the question, the time on a line of its own, the answer."""
+        rows = text.split("\n")
+        for place, row in enumerate(rows):
+            at = self._page_time(row)
+            if at is not None:
+                asked, answer = "\n".join(rows[:place]).strip(), "\n".join(rows[place + 1 :]).strip()
+                question = _PROMPTED.sub("", asked)
+                if question == asked and not answer:
+                    yield _OTHER
+                else:
+                    yield from self._exchange(where, "gemini:activity", at, question, answer)
+                return
+        raise InvalidInput(
+            f"no time was found in {quoted(text[:60])}; choose JSON in Takeout, which is the same in every language"
+        )
+
+    def _exchange(
+        self, where: str, thread: str, at: datetime | None, question: str, answer: str, parts: tuple[Part, ...] = ()
+    ) -> Iterator[Item]:
+        """Yield a question and its answer, which have one time: the answer follows as the later of two equal times."""
+        number = self.ids.of(at, thread, question)
+        if question.strip() or parts:
+            yield ImportedMessage(where, thread, "user", question.strip(), at, number, parts=parts)
+        if answer:
+            yield ImportedMessage(where, thread, "assistant", answer, at, f"{number}-answer", reply_to=number)
+        if not question.strip() and not parts and not answer:
+            yield NO_WORDS
+
+    def _page_time(self, row: str) -> datetime | None:
+        row = row.replace("\u202f", " ").replace("\xa0", " ")
+        found = _DATE_WORDS.match(row) or _NUMBERED.match(row)
+        if found is None:
             return None
-        day, year = int(found["day"] or found["day2"]), int(found["year"] or found["year2"])
-        clock, half, zone = found["time"] or found["time2"], found["half"], found["zone"] or found["zone2"]
-        return _at(year, _MONTHS.index(month) + 1, day, clock, half, zone, reading)
-    numbers = _NUMBERED.match(row)
-    if numbers is None:
-        return None
-    return _at(int(numbers[3]), int(numbers[2]), int(numbers[1]), numbers[4], None, numbers[5], reading)
-
-
-def _at(
-    year: int, month: int, day: int, clock: str, half: str | None, zone: str | None, reading: ReadOptions
-) -> datetime:
-    hour, minute, second = map(int, clock.split(":"))
-    if half is not None:
-        hour = hour % 12 + (12 if half == "PM" else 0)
-    try:
-        at = datetime(year, month, day, hour, minute, second)  # noqa: DTZ001 - a wall clock
-        return in_zone(at, reading.zone or (None if zone is None else ZoneInfo(zone)), "the time")
-    except (ZoneInfoNotFoundError, ValueError) as error:
-        if isinstance(error, ZoneInfoNotFoundError):
+        parts = {name.rstrip("2"): value for name, value in found.groupdict().items() if value is not None}
+        month = parts["month"][:3].casefold()
+        if not month.isdigit() and month not in _MONTHS:
+            return None
+        hour, minute, second = map(int, parts["time"].split(":"))
+        if "half" in parts:
+            hour = hour % 12 + (12 if parts["half"] == "PM" else 0)
+        number = int(month) if month.isdigit() else _MONTHS.index(month) + 1
+        year, day = int(parts["year"]), int(parts["day"])
+        try:
+            at = datetime(year, number, day, hour, minute, second)  # noqa: DTZ001 - a wall clock
+            zone = self.reading.zone or (ZoneInfo(parts["zone"]) if "zone" in parts else None)
+            return in_zone(at, zone, "the time")
+        except ZoneInfoNotFoundError:
             return in_zone(at, None, "the time")
-        raise InvalidInput(f"the time does not exist: {error}") from None
+        except ValueError as error:
+            raise InvalidInput(f"the time does not exist: {error}") from None
 
 
 class _ActivityPage(HTMLParser):
@@ -190,7 +162,6 @@ class _ActivityPage(HTMLParser):
         self._start = 0
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Begin an entry or one of its cells."""
         kind = dict(attrs).get("class") or ""
         if tag == "div":
             if "outer-cell" in kind:
@@ -203,7 +174,6 @@ class _ActivityPage(HTMLParser):
             self._inner.handle_starttag(tag, attrs)
 
     def handle_endtag(self, tag: str) -> None:
-        """End an entry or one of its cells."""
         if tag == "div":
             if self._inner is not None and self._depth == self._start:
                 text, self._inner = self._inner.take(), None
@@ -219,6 +189,5 @@ class _ActivityPage(HTMLParser):
             self._inner.handle_endtag(tag)
 
     def handle_data(self, data: str) -> None:
-        """Collect text."""
         if self._inner is not None:
             self._inner.handle_data(data)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from datetime import datetime, tzinfo
 from pathlib import PurePosixPath
 from typing import IO, Final, Literal, NamedTuple, TypeAlias, get_args
 
 from aforesaid.domain.details import Part
 from aforesaid.errors import InvalidInput
+from aforesaid.portability.formats.base import Format, Ids, attachment, filled, in_zone, text_lines
 from aforesaid.portability.import_items import (
     DELETED,
     MISSING_MEDIA,
@@ -20,14 +20,8 @@ from aforesaid.portability.import_items import (
     ImportedMessage,
     Item,
     Problem,
-    ReadOptions,
     Skipped,
 )
-from aforesaid.portability.input_files import Source
-from aforesaid.portability.json_stream import numbered_lines
-from aforesaid.portability.reader_helpers import Ids, attachment, filled, in_zone
-
-__all__ = ["looks_like", "read"]
 
 
 class _Phrases(NamedTuple):
@@ -249,25 +243,15 @@ _LANGUAGES: Final = {
 LANGUAGES: Final = tuple(_LANGUAGES)
 
 
-def _any(phrases: Iterable[str]) -> str:
-    return "|".join(phrases)
-
-
-_OMITTED: Final = _any(each.omitted for each in _LANGUAGES.values())
-_CALL: Final = _any(each.call for each in _LANGUAGES.values())
+_OMITTED, _DELETED, _EDITED, _ATTACHED, _CALL = map("|".join, zip(*_LANGUAGES.values(), strict=True))
 
 OMITTED: Final = re.compile(rf"<(?:{_OMITTED})>|(?:{_OMITTED})|null")
 """A whole line that names media without having it. `null` is a message that can be viewed once."""
 OMITTED_FILE: Final = re.compile(rf"(?P<file>[^\n]+?\.\w{{1,5}}) • .{{0,60}}?(?:{_OMITTED})", re.DOTALL | re.IGNORECASE)
 """Such as `report.pdf • 3 pages document omitted`."""
-DELETED_NOTICE: Final = re.compile(rf"(?:{_any(each.deleted for each in _LANGUAGES.values())})[.。]?")
-EDITED: Final = re.compile(
-    rf"\s*[\u200e\u200f]?<(?:{_any(each.edited for each in _LANGUAGES.values())})[.。]?>\s*$", re.IGNORECASE
-)
-ATTACHED: Final = re.compile(
-    rf"^[\u200e\u200f]*(?P<file>[^\n]+?\.\w{{1,5}}) \((?:{_any(each.attached for each in _LANGUAGES.values())})\)",
-    re.IGNORECASE,
-)
+DELETED_NOTICE: Final = re.compile(rf"(?:{_DELETED})[.。]?")
+EDITED: Final = re.compile(rf"\s*[\u200e\u200f]?<(?:{_EDITED})[.。]?>\s*$", re.IGNORECASE)
+ATTACHED: Final = re.compile(rf"^[\u200e\u200f]*(?P<file>[^\n]+?\.\w{{1,5}}) \((?:{_ATTACHED})\)", re.IGNORECASE)
 """Android's form: `IMG-20260301-WA0001.jpg (file attached)`; a caption follows on the next line."""
 CALL: Final = re.compile(rf"(?:{_CALL})(?:[.,،].{{0,60}})?", re.DOTALL)
 ENCRYPTED: Final = re.compile(
@@ -320,12 +304,6 @@ _ALWAYS: Final = 5
 _QUOTES: Final = re.compile(r"[\"“”„«»「」]")
 
 
-def chat_lines(stream: IO[bytes]) -> Iterator[tuple[int, str]]:
-    """Yield the lines of a chat with their numbers. A line that is too long is empty."""
-    for number, line in numbered_lines(stream):
-        yield number, "" if line is None else line.decode(errors="surrogateescape").rstrip("\r\n")
-
-
 def parsed_line(line: str) -> tuple[re.Match[str], str] | None:
     """Return the time of a line and what follows it; None for a line that continues a message."""
     visible = line.lstrip(_INVISIBLE)
@@ -364,7 +342,7 @@ def _in_order(match: re.Match[str], order: DateOrder) -> tuple[int, int, int]:
 class ChatScan:
     """What only a whole chat tells: the order of day and month, and which names have a colon in them."""
 
-    def __init__(self, title: str) -> None:
+    def __init__(self, stream: IO[bytes], title: str) -> None:
         """Scan a chat whose file is named after `title`."""
         self._title = _letters(title)
         self._impossible: Counter[DateOrder] = Counter()
@@ -373,10 +351,7 @@ class ChatScan:
         self._us_style = False
         self._names: Counter[str] = Counter()
         self._longer: Counter[str] = Counter()
-
-    def read(self, stream: IO[bytes]) -> None:
-        """Read the chat."""
-        for _, line in chat_lines(stream):
+        for _, line in text_lines(stream):
             found = parsed_line(line)
             if found is not None:
                 self._see_date(found[0])
@@ -473,15 +448,7 @@ _NAMELESS: Final = ("", "-", "chat", "file", "uploaded", "whatsapp", "export")
 """Names of files that say nothing about the chat."""
 
 
-@dataclass(slots=True)
-class _Line:
-    where: str
-    at: datetime
-    rest: str
-
-
-@dataclass(frozen=True, slots=True)
-class _Content:
+class _Content(NamedTuple):
     """What somebody sent."""
 
     text: str
@@ -490,89 +457,89 @@ class _Content:
     edited: bool = False
 
 
-def read(source: Source, reading: ReadOptions) -> Iterator[Item]:
-    """Yield the messages of every chat."""
-    for name in source.named(".txt") or source.names[:1]:
-        title = _title(source, name)
-        scan = ChatScan(title)
-        with source.scan(name) as stream:
-            scan.read(stream)
-        thread = title or (", ".join(scan.people) if len(scan.people) == _PAIR else "chat")
-        with source.open(name) as stream:
-            yield from _items(chat_lines(stream), scan, f"whatsapp:{thread}"[:255], reading)
+class WhatsApp(Format):
+    app = "whatsapp"
+    endings = (".txt",)
 
-
-def _title(source: Source, name: str) -> str:
-    """Return the name of the chat, which the file or the archive has; an empty string if the name says nothing."""
-    stems = [_stem(PurePosixPath(name).name), _stem(source.path.name)]
-    for stem in stems:
-        found = CHAT_FILE.match(stem)
-        if found is not None:
-            return (found["name"] or found["first"]).strip()
-    return next((stem for stem in stems if stem.casefold() not in _NAMELESS), "")
-
-
-def _stem(name: str) -> str:
-    """Return the name of a file without its ending, and without the number that browsers add to a second copy."""
-    bare = name.removesuffix(".txt").removesuffix(".zip").replace("_", " ")
-    return re.sub(r"\s*\(\d+\)$", "", bare).strip()
-
-
-def _items(lines: Iterator[tuple[int, str]], scan: ChatScan, thread: str, reading: ReadOptions) -> Iterator[Item]:
-    ids, order, current = Ids("whatsapp"), scan.order, None
-    is_first = True
-    for number, line in lines:
-        found = parsed_line(line)
-        if found is None:
+    def items(self, name: str) -> Iterator[Item]:
+        title = self._title(name)
+        with self.source.scan(name) as stream:
+            scan = ChatScan(stream, title)
+        people, order = scan.people, scan.order
+        thread = f"whatsapp:{title or (', '.join(people) if len(people) == _PAIR else 'chat')}"[:255]
+        self.ids = Ids("whatsapp")
+        current: tuple[str, datetime] | None = None
+        """The position and time of the message whose lines are read."""
+        rest = ""
+        is_first = True
+        with self.source.open(name) as stream:
+            for number, line in text_lines(stream):
+                found = parsed_line(line)
+                if found is None:
+                    if current is not None:
+                        rest += f"\n{line}"
+                    elif line.strip():
+                        yield Problem(f"line {number}", "it belongs to no message")
+                    continue
+                if current is not None:
+                    yield self._item(*current, thread, scan.split(rest))
+                current, rest = None, found[1]
+                # Older iPhones write this notice in the name of the group, without a mark.
+                if is_first and ENCRYPTED.search(rest):
+                    yield NOTICE
+                else:
+                    try:
+                        current = f"line {number}", moment(found[0], order, self.reading.zone)
+                    except (ValueError, InvalidInput) as error:
+                        yield Problem(f"line {number}", f"its time cannot be read: {error}")
+                is_first = False
             if current is not None:
-                current.rest += f"\n{line}"
-            elif line.strip():
-                yield Problem(f"line {number}", "it belongs to no message")
-            continue
-        if current is not None:
-            yield _item(current, scan, thread, ids)
-        current = None
-        if is_first and ENCRYPTED.search(found[1]):
-            # Older iPhones write this notice in the name of the group, without a mark.
-            yield NOTICE
-            is_first = False
-            continue
-        is_first = False
-        try:
-            current = _Line(f"line {number}", moment(found[0], order, reading.zone), found[1])
-        except (ValueError, InvalidInput) as error:
-            yield Problem(f"line {number}", f"its time cannot be read: {error}")
-    if current is not None:
-        yield _item(current, scan, thread, ids)
+                yield self._item(*current, thread, scan.split(rest))
 
+    def _title(self, name: str) -> str:
+        """Return the name of the chat, which the file or the archive has; an empty string if the name says nothing."""
+        # Browsers add a number to the name of a second copy.
+        bare = [PurePosixPath(name).name, self.source.path.name]
+        bare = [each.removesuffix(".txt").removesuffix(".zip").replace("_", " ") for each in bare]
+        stems = [re.sub(r"\s*\(\d+\)$", "", each).strip() for each in bare]
+        for stem in stems:
+            found = CHAT_FILE.match(stem)
+            if found is not None:
+                return (found["name"] or found["first"]).strip()
+        return next((stem for stem in stems if stem.casefold() not in _NAMELESS), "")
 
-def _item(line: _Line, scan: ChatScan, thread: str, ids: Ids) -> Item:
-    found = scan.split(line.rest)
-    if found is None:
-        return NOTICE
-    name, text = found
-    content = _content(text)
-    if isinstance(content, Skipped):
-        return content
-    number = ids.of(line.at, name, content.text or (content.parts[0].name if content.parts else None))
-    return ImportedMessage(
-        line.where,
-        thread,
-        "user",
-        content.text,
-        line.at,
-        number,
-        name,
-        name,
-        parts=content.parts,
-        kind=content.kind,
-        metadata=filled(edited=content.edited or None),
-    )
+    def _item(self, where: str, at: datetime, thread: str, said: tuple[str, str] | None) -> Item:
+        if said is None:
+            return NOTICE
+        name, text = said
+        content = _content(text)
+        if isinstance(content, Skipped):
+            return content
+        number = self.ids.of(at, name, content.text or (content.parts[0].name if content.parts else None))
+        return ImportedMessage(
+            where,
+            thread,
+            "user",
+            content.text,
+            at,
+            number,
+            name,
+            name,
+            parts=content.parts,
+            kind=content.kind,
+            metadata=filled(edited=content.edited or None),
+        )
 
 
 def _content(text: str) -> _Content | Skipped:
     """Return what a person sent, or why it is left out."""
-    whole, edited = _without_edit_mark(text.strip())
+    text = text.strip()
+    whole = EDITED.sub("", text)
+    if whole == text and not _ATTACHED_IN_BRACKETS.search(text):
+        last = _MARKED_IN_BRACKETS.search(text)
+        if last is not None and last.start() > 0:
+            whole = text[: last.start()]
+    edited = whole != text
     first, _, rest = whole.partition("\n")
     bare = _plain(whole).casefold()
     if not bare:
@@ -582,38 +549,29 @@ def _content(text: str) -> _Content | Skipped:
     if CALL.fullmatch(bare):
         return NOTICE
     if OMITTED.fullmatch(_plain(first).casefold()):
-        return _omitted(_plain(rest), edited=edited)
+        # What follows a picture or file that is not in the export: its caption, or the name of a document.
+        caption = _plain(rest)
+        if re.fullmatch(r"[^\n]+\.\w{2,5}", caption) and attachment(caption).media_type is not None:
+            return _Content("", (attachment(caption),), "file")
+        return _Content(caption, edited=edited) if caption else MISSING_MEDIA
     attached = _attached(whole, edited=edited)
     if attached is not None:
         return attached
-    document = OMITTED_FILE.fullmatch(_plain(whole))
+    plain = _plain(whole)
+    document = OMITTED_FILE.fullmatch(plain)
     if document is not None:
         return _Content("", (attachment(document["file"]),), "file")
     if whole[0] in MARKS:
-        return _marked(whole)
+        # Polls and places begin with a mark, as notices do.
+        if len(_OPTION.findall(whole)) >= _FEWEST_OPTIONS and "\n" in whole:
+            return _Content(plain, kind="poll")
+        has_place = "https://maps.google.com/" in plain or "https://foursquare.com/" in plain
+        return _Content(plain, kind="location") if has_place else NOTICE
     caption, mark, tail = whole.rpartition("\u200e")
     if mark and OMITTED.fullmatch(_plain(tail).casefold()):
         return _Content(_plain(caption), edited=edited)
     kind = "location" if re.match(r"\S+: https://maps\.google\.com/\?q=", whole) else None
-    return _Content(_plain(whole), kind=kind, edited=edited)
-
-
-def _without_edit_mark(text: str) -> tuple[str, bool]:
-    shorter = EDITED.sub("", text)
-    if shorter == text and not _ATTACHED_IN_BRACKETS.search(text):
-        last = _MARKED_IN_BRACKETS.search(text)
-        if last is not None and last.start() > 0:
-            shorter = text[: last.start()]
-    return shorter, shorter != text
-
-
-def _omitted(rest: str, *, edited: bool) -> _Content | Skipped:
-    """Return what follows a picture or file that is not in the export: its caption, or the name of a document."""
-    if not rest:
-        return MISSING_MEDIA
-    if "\n" not in rest and re.fullmatch(r"[^\n]+\.\w{2,5}", rest) and attachment(rest).media_type is not None:
-        return _Content("", (attachment(rest),), "file")
-    return _Content(rest, edited=edited)
+    return _Content(plain, kind=kind, edited=edited)
 
 
 def _attached(text: str, *, edited: bool) -> _Content | None:
@@ -631,16 +589,6 @@ def _attached(text: str, *, edited: bool) -> _Content | None:
     words = re.split(r"[-.]", file.upper())[:2]
     kind = next((kind for word, kind in _KINDS if word in words), "contact" if file.endswith(".vcf") else "file")
     return _Content(caption, (attachment(file),), kind, edited)
-
-
-def _marked(text: str) -> _Content | Skipped:
-    """Return a poll or a place, which begin with a mark as notices do."""
-    if len(_OPTION.findall(text)) >= _FEWEST_OPTIONS and "\n" in text:
-        return _Content(_plain(text), kind="poll")
-    plain = _plain(text)
-    if "https://maps.google.com/" in plain or "https://foursquare.com/" in plain:
-        return _Content(plain, kind="location")
-    return NOTICE
 
 
 def _plain(text: str) -> str:
