@@ -7,15 +7,12 @@ from contextlib import suppress
 from typing import Any, Final
 
 from aforesaid.errors import InvalidInput, quoted
-from aforesaid.portability.formats import facebook, gemini, langchain, signal, slack, whatsapp
+from aforesaid.portability.formats import facebook, frameworks, gemini, signal, slack, whatsapp
 from aforesaid.portability.formats.aforesaid import Aforesaid
 from aforesaid.portability.formats.base import Format
 from aforesaid.portability.formats.chatgpt import ChatGPT
 from aforesaid.portability.formats.claude import Claude
 from aforesaid.portability.formats.discord import Discord
-from aforesaid.portability.formats.letta import Letta
-from aforesaid.portability.formats.mem0 import Mem0
-from aforesaid.portability.formats.openai import OpenAI
 from aforesaid.portability.formats.telegram import Telegram
 from aforesaid.portability.input_files import Source
 from aforesaid.portability.json_stream import JsonStream
@@ -32,10 +29,10 @@ READERS: Final[dict[str, type[Format]]] = {
     "signal": signal.Signal,
     "facebook": facebook.Facebook,
     "instagram": facebook.Facebook,
-    "openai": OpenAI,
-    "langchain": langchain.LangChain,
-    "mem0": Mem0,
-    "letta": Letta,
+    "openai": frameworks.OpenAI,
+    "langchain": frameworks.LangChain,
+    "mem0": frameworks.Mem0,
+    "letta": frameworks.Letta,
 }
 """The readers of all import formats, by name."""
 
@@ -125,7 +122,7 @@ def _of_contents(source: Source) -> str | None:
     texts = source.named(*_ENDINGS)
     for name in (source.named(*_ENDINGS, start="conversations") or texts or source.names)[:5]:
         head = source.head(name)
-        if head.startswith(langchain.SQLITE):
+        if head.startswith(frameworks.SQLITE):
             return "langchain"
         text = head.decode("utf-8", errors="ignore")
         # The lines of signal-export look like those of WhatsApp in some countries.

@@ -25,7 +25,7 @@ from urllib.parse import quote
 from aforesaid.background import to_the_end
 from aforesaid.domain.checks import Kind, counted, moment, now, to_zone
 from aforesaid.domain.details import Part, text_of_parts
-from aforesaid.domain.memory import Event, Facts, MemoryRecord
+from aforesaid.domain.memory import Facts
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Scope, chat_name, direct_thread
 from aforesaid.domain.transfer import (
@@ -56,10 +56,9 @@ def attachments_named_by(rows: Iterable[Row]) -> Iterator[str]:
 
 
 class AttachmentCopy:
-    """Copies the bytes of attachments from one store to another, one by one."""
+    """Copies the bytes of attachments to a store, one by one, from the first of other stores that has them."""
 
     def __init__(self, sources: Sequence[Attachments], target: Attachments) -> None:
-        """Copy from the first of the sources that has them."""
         self._sources = sources
         self._target = target
 
@@ -84,7 +83,6 @@ class AttachmentCopy:
         return new, tuple(lost)
 
     def missing(self, hashes: Iterable[str]) -> tuple[str, ...]:
-        """Return the hashes of those that no source has."""
         return tuple(name for name in sorted(hashes) if self._source(name) is None)
 
     def _source(self, name: str) -> Attachments | None:
@@ -123,7 +121,6 @@ class NamedFiles:
 
     @property
     def written(self) -> int:
-        """Number of files."""
         return sum(name is not None for name in self._names.values())
 
     @property
@@ -135,27 +132,25 @@ class NamedFiles:
         """Write the bytes of a part; return the name of the file, or None if its bytes are not there."""
         if part.hash is None or self._source is None:
             return None
-        if part.hash not in self._names:
-            self._names[part.hash] = await self._write(part, part.hash, self._source)
-        return self._names[part.hash]
-
-    async def _write(self, part: Part, name: str, source: Attachments) -> str | None:
+        if part.hash in self._names:
+            return self._names[part.hash]
+        self._names[part.hash] = None
         if self._folder is None:
             return None
         try:
-            data = await source.read(name)
+            data = await self._source.read(part.hash)
         except (NotFound, StoreDamaged):
             return None
-        chosen = self._choose(part)
+        name = self._choose(part)
         if self._unfinished is None:
             with telling(self._folder):
                 self._folder.parent.mkdir(parents=True, exist_ok=True)
                 self._unfinished = self._open.enter_context(unfinished(self._folder, folder=True))
-        await asyncio.to_thread(_put, self._unfinished / chosen, data)
-        return chosen
+        await asyncio.to_thread(_put, self._unfinished / name, data)
+        self._names[part.hash] = name
+        return name
 
     def finish(self) -> None:
-        """Give the folder its name."""
         if self._unfinished is not None and self._folder is not None:
             with telling(self._folder):
                 self._unfinished.rename(self._folder)
@@ -240,7 +235,6 @@ class RowsOfUser:
         self._messages: set[int] | None = set() if vectors else None
 
     def __call__(self, row: Row) -> bool:
-        """Return whether a row belongs to the user."""
         match row:
             case VectorOf():
                 return row.space == self._whose[0] and row.seq in (self._messages or ())
@@ -271,12 +265,10 @@ class LineWriter:
         """Hashes of the attachments that messages name."""
 
     def begin(self, *, vectors: bool) -> None:
-        """Write the header line."""
         made_at = moment(now()).isoformat()
         self._lines([{"aforesaid": "export", "version": VERSION, "made_at": made_at, "vectors": vectors}])
 
     def write(self, page: Sequence[Row]) -> None:
-        """Write rows."""
         self._lines([encode(row) for row in page])
         self.rows.update(NAMES[type(row)] for row in page)
         self.attachments.update(attachments_named_by(page))
@@ -309,6 +301,10 @@ async def export(
     """
     chosen = None if scope is None else RowsOfUser(scope, vectors=vectors)
     total = (await store.read(questions.Totals())).messages
+    folder = folder_of(path)
+    is_new = not folder.exists()
+    copied, is_copying = 0, False
+    missing: tuple[str, ...] = ()
     stack = ExitStack()
     try:
         lines = LineWriter(await to_the_end(stack.enter_context, writing(path)))
@@ -319,29 +315,19 @@ async def export(
                 done = lines.rows["message"]
                 progress("messages", done, max(total, done))
         lines.end()
-        copied, missing = await _copy_attachments(attachments, path, lines.attachments)
+        if attachments is not None and path == STREAM:
+            missing = tuple(sorted(lines.attachments))
+        elif attachments is not None:
+            is_copying = True
+            _, missing = await AttachmentCopy([attachments], Attachments(folder)).copy(lines.attachments)
+            copied = len(lines.attachments) - len(missing)
     except BaseException:
+        if is_copying and is_new:
+            await to_the_end(shutil.rmtree, folder, ignore_errors=True)
         stack.__exit__(*sys.exc_info())
         raise
     await to_the_end(stack.close)
     return Exported(path, dict(lines.rows), lines.bytes, copied, missing)
-
-
-async def _copy_attachments(source: Attachments | None, path: Path, hashes: set[str]) -> tuple[int, tuple[str, ...]]:
-    """Copy attachments to the folder beside a file; return how many, and the hashes of those that were not copied."""
-    if source is None:
-        return 0, ()
-    if path == STREAM:
-        return 0, tuple(sorted(hashes))
-    folder = folder_of(path)
-    is_new = not folder.exists()
-    try:
-        _, missing = await AttachmentCopy([source], Attachments(folder)).copy(hashes)
-    except BaseException:
-        if is_new:
-            await to_the_end(shutil.rmtree, folder, ignore_errors=True)
-        raise
-    return len(hashes) - len(missing), missing
 
 
 _INLINE: Final = re.compile(
@@ -371,9 +357,15 @@ def inline(text: str) -> str:
 
 def lines(text: str, indent: str) -> str:
     """Return a text of any number of lines, each after the first with an indent, each with its line break."""
-    shown = [_line(line) for line in text.splitlines()]
-    while shown and not shown[-1]:
-        shown.pop()
+    shown: list[str] = []
+    for line in text.rstrip().splitlines():
+        words = line.strip()
+        width = len(line.expandtabs(4)) - len(line.expandtabs(4).lstrip())
+        escaped = f"\\{_escaped(words)}" if words[:1] in _BLOCK_START else _escaped(words)
+        if found := _NUMBER.match(words):
+            escaped = f"{found[1]}\\{escaped[found.end() :]}"
+        # Spaces at the start of a line would make it code, which shows backslashes.
+        shown.append(f"{_NO_BREAK_SPACE * width}{escaped}" if words else "")
     joined = ""
     for number, line in enumerate(shown):
         if number:
@@ -381,16 +373,6 @@ def lines(text: str, indent: str) -> str:
             joined += f"{_LINE_BREAK if line and shown[number - 1] else chr(10)}{indent if line else ''}"
         joined += line
     return joined
-
-
-def _line(line: str) -> str:
-    text = line.strip()
-    width = len(line.expandtabs(4)) - len(line.expandtabs(4).lstrip())
-    escaped = f"\\{_escaped(text)}" if text[:1] in _BLOCK_START else _escaped(text)
-    if found := _NUMBER.match(text):
-        escaped = f"{found[1]}\\{escaped[found.end() :]}"
-    # Spaces at the start of a line would make it code, which shows backslashes.
-    return f"{_NO_BREAK_SPACE * width}{escaped}" if text else ""
 
 
 def _escaped(text: str) -> str:
@@ -439,56 +421,37 @@ async def export_readable(
     """
     files = NamedFiles(attachments, None if path == STREAM else folder_of(path))
     collected = _Collected(scope, zone)
+    total = (await store.read(questions.Totals())).messages
+    stack = ExitStack()
     try:
-        size = await _write(collected, store, path, files, progress)
+        out = await to_the_end(stack.enter_context, writing(path))
+        async for page in store.dump():
+            await to_the_end(collected.add, page)
+            if progress is not None:
+                done = collected.rows["message"]
+                progress("reading messages", done, max(total, done))
+        await to_the_end(collected.write_head, out)
+        messages = collected.messages()
+        done = 0
+        while part := await to_the_end(lambda: list(islice(messages, _PAGE))):
+            attached = [
+                [await _attached(each, files, folder_of(path).name) for each in message.parts if each.type != "text"]
+                for message in part
+            ]
+            await to_the_end(collected.write_messages, out, part, attached)
+            done += len(part)
+            if progress is not None:
+                progress("messages", done, collected.rows["message"])
+        await to_the_end(files.finish)
+        await to_the_end(stack.close)
     except BaseException:
+        stack.__exit__(*sys.exc_info())
         await to_the_end(files.discard)
         raise
     finally:
         collected.close()
     rows = {kind: count for kind, count in collected.rows.items() if kind in _WRITTEN}
-    return Exported(path, rows, size, files.written, files.missing)
-
-
-async def _write(collected: _Collected, store: Store, path: Path, files: NamedFiles, progress: Progress | None) -> int:
-    """Write the file, and the folder beside it; return the size of the file before compression."""
-    stack = ExitStack()
-    try:
-        out = _Output(await to_the_end(stack.enter_context, writing(path)))
-        await _collect(collected, store, progress)
-        await to_the_end(collected.write_head, out)
-        await _write_messages(collected, out, files, folder_of(path).name, progress)
-        await to_the_end(files.finish)
-    except BaseException:
-        stack.__exit__(*sys.exc_info())
-        raise
-    await to_the_end(stack.close)
-    return out.bytes
-
-
-async def _collect(collected: _Collected, store: Store, progress: Progress | None) -> None:
-    total = (await store.read(questions.Totals())).messages
-    async for page in store.dump():
-        await to_the_end(collected.add, page)
-        if progress is not None:
-            done = collected.rows["message"]
-            progress("reading messages", done, max(total, done))
-
-
-async def _write_messages(
-    collected: _Collected, out: _Output, files: NamedFiles, folder: str, progress: Progress | None
-) -> None:
-    """Write messages by day, and their attachments to files."""
-    messages = collected.messages()
-    done = 0
-    while page := await to_the_end(lambda: list(islice(messages, _PAGE))):
-        links = [
-            [await _attached(part, files, folder) for part in message.parts if part.type != "text"] for message in page
-        ]
-        await to_the_end(collected.write_messages, out, page, links)
-        done += len(page)
-        if progress is not None:
-            progress("messages", done, collected.rows["message"])
+    return Exported(path, rows, collected.bytes, files.written, files.missing)
 
 
 async def _attached(part: Part, files: NamedFiles, folder: str) -> str:
@@ -502,28 +465,14 @@ async def _attached(part: Part, files: NamedFiles, folder: str) -> str:
     return f"attached: {called}{f' ({where})' if where else ''}{caption}"
 
 
-class _Output:
-    """Writes text and counts its bytes."""
-
-    def __init__(self, stream: IO[bytes]) -> None:
-        self._stream = stream
-        self.bytes = 0
-
-    def write(self, text: str) -> None:
-        self.bytes += self._stream.write(text.encode())
-
-    def copy(self, section: IO[bytes]) -> None:
-        self.bytes += section.tell()
-        section.seek(0)
-        shutil.copyfileobj(section, self._stream)
-
-
 class _Collected:
     """The rows of a user as Markdown: messages sorted by time, all others by section."""
 
     def __init__(self, scope: Scope, zone: tzinfo) -> None:
         self.rows: Counter[str] = Counter()
         """Number of rows by kind."""
+        self.bytes = 0
+        """Number of bytes written."""
         self._scope = scope
         self._is_theirs = RowsOfUser(scope)
         self._zone = zone
@@ -551,51 +500,51 @@ class _Collected:
                 case MemoryRow():
                     self._add_memory(row)
                 case SummaryRow(summary=summary):
-                    days = f"{self.day(summary.began_at)} to {self.day(summary.ended_at)}"
+                    days = f"{self._day(summary.began_at)} to {self._day(summary.ended_at)}"
                     self._put(_SUMMARIES, summary.text, days, "" if summary.active else "replaced")
                 case Facts():
                     self._facts = row
                 case ForgottenRow():
                     self._put(_FORGOTTEN, row.words)
                 case SettingRow(setting=setting):
-                    self._put(_SETTINGS, f"{setting.key}: {setting.value}", f"since {self.day(setting.updated_at)}")
+                    self._put(_SETTINGS, f"{setting.key}: {setting.value}", f"since {self._day(setting.updated_at)}")
                 case _:
                     pass  # rows without text: they are counted
 
-    def write_head(self, out: _Output) -> None:
+    def write_head(self, out: IO[bytes]) -> None:
         """Write all that comes before the messages."""
         user, space = inline(self._scope.user), inline(self._scope.space)
-        out.write(f"# What is stored about {user}\n\n")
-        out.write(f"User {user} in the space {space}, {self._minute(self._now)}. Times are in {self._zone}.\n")
+        text = f"# What is stored about {user}\n\n"
+        text += f"User {user} in the space {space}, {self._minute(self._now)}. Times are in {self._zone}.\n"
         others = {kind: count for kind, count in self.rows.items() if kind not in _WRITTEN}
         if others:
-            out.write(f"\nThe export as JSON Lines also has: {list_counts(others)}.\n")
-        out.write("\n## What is known\n")
+            text += f"\nThe export as JSON Lines also has: {list_counts(others)}.\n"
+        text += "\n## What is known\n"
         if self._facts is not None:
-            out.write(f"\n{lines(self._facts.text, '')} *(since {self.day(self._facts.updated_at)})*\n")
-        known = [each for each in _KNOWN if each in self._sections]
-        for section in known:
-            out.write(f"\n### {section}\n\n")
-            out.copy(self._sections[section])
-        if not known and self._facts is None:
-            out.write("\nNothing.\n")
-        for section in (_SUMMARIES, _SETTINGS):
+            text += f"\n{lines(self._facts.text, '')} *(since {self._day(self._facts.updated_at)})*\n"
+        if self._facts is None and not self._sections.keys() & set(_KNOWN):
+            text += "\nNothing.\n"
+        self.bytes += out.write(text.encode())
+        for section in (*_KNOWN, _SUMMARIES, _SETTINGS):
             if section in self._sections:
-                out.write(f"\n## {section}\n\n")
-                out.copy(self._sections[section])
-        out.write(f"\n## Messages\n\n{counted(self.rows['message'], 'message')}.\n")
+                heading = f"\n{'###' if section in _KNOWN else '##'} {section}\n\n"
+                self.bytes += out.write(heading.encode()) + self._sections[section].tell()
+                self._sections[section].seek(0)
+                shutil.copyfileobj(self._sections[section], out)
+        self.bytes += out.write(f"\n## Messages\n\n{counted(self.rows['message'], 'message')}.\n".encode())
 
     def messages(self) -> Iterator[Message]:
         """Return the messages by time."""
         return (message for (message,) in self._sorted)
 
-    def write_messages(self, out: _Output, page: Sequence[Message], attached: Sequence[Sequence[str]]) -> None:
+    def write_messages(self, out: IO[bytes], page: Sequence[Message], attached: Sequence[Sequence[str]]) -> None:
         """Write messages below the headings of their days, each with lines that name its attachments."""
         for message, links in zip(page, attached, strict=True):
-            if (day := self.day(message.at)) != self._written_day:
+            text = self._entry(message, links)
+            if (day := self._day(message.at)) != self._written_day:
                 self._written_day = day
-                out.write(f"\n### {day}\n\n")
-            out.write(self._entry(message, links))
+                text = f"\n### {day}\n\n{text}"
+            self.bytes += out.write(text.encode())
 
     def _entry(self, message: Message, attached: Sequence[str]) -> str:
         """Return a message as an item of a list."""
@@ -617,36 +566,39 @@ class _Collected:
         shown = [lines(text, _INDENT) for text in texts if text]
         return f"- {who}: {_BREAK.join([*shown, *attached])}\n"
 
-    def day(self, at: datetime) -> str:
-        """Return the day of a time."""
+    def _day(self, at: datetime) -> str:
         return f"{to_zone(at, self._zone):%Y-%m-%d}"
 
     def _minute(self, at: datetime) -> str:
         return f"{to_zone(at, self._zone):%Y-%m-%d %H:%M}"
 
     def _add_memory(self, row: MemoryRow) -> None:
-        memory = row.memory
+        memory, event = row.memory, row.memory.event
         in_use = memory.active and not memory.over_at(self._now)
+        unused = "waits for approval"
+        if memory.state != "quarantined":
+            unused = "expired" if memory.state == "active" else memory.state
+            unused = f"{unused}: {memory.reason}" if memory.reason else unused
+        when = ""
+        if event is not None and event.timed:
+            when = f"on {self._minute(event.start)}"
+        elif event is not None:
+            first, last = self._day(event.start), self._day(event.end - timedelta(microseconds=1))
+            when = f"on {first}" if last <= first else f"from {first} to {last}"
         earlier = dict.fromkeys(version.before.text for version in row.versions)
         self._put(
             _KINDS[memory.kind] if in_use else _NOT_IN_USE,
             memory.text,
-            "" if in_use else f"{memory.kind}, {_why_unused(memory)}",
-            "" if memory.event is None else self._span(memory.event),
-            f"since {self.day(memory.valid_from)}",
-            "" if memory.valid_to is None else f"until {self.day(memory.valid_to)}",
-            "" if memory.expires_at is None else f"expires on {self.day(memory.expires_at)}",
+            "" if in_use else f"{memory.kind}, {unused}",
+            when,
+            f"since {self._day(memory.valid_from)}",
+            "" if memory.valid_to is None else f"until {self._day(memory.valid_to)}",
+            "" if memory.expires_at is None else f"expires on {self._day(memory.expires_at)}",
             "" if memory.remind_at is None else f"reminder for {self._minute(memory.remind_at)}",
             "" if memory.about is None else f"about {memory.about}",
             "" if memory.speaker == memory.user else f"said by {memory.speaker}",
             *(f"earlier: {text}" for text in earlier if text != memory.text),
         )
-
-    def _span(self, event: Event) -> str:
-        if event.timed:
-            return f"on {self._minute(event.start)}"
-        first, last = self.day(event.start), self.day(event.end - timedelta(microseconds=1))
-        return f"on {first}" if last <= first else f"from {first} to {last}"
 
     def _put(self, section: str, text: str, *notes: str) -> None:
         """Add an item to a section, with notes behind its text."""
@@ -655,10 +607,3 @@ class _Collected:
             self._sections[section] = cast("IO[bytes]", spooled)
         noted = "; ".join(inline(note) for note in notes if note)
         self._sections[section].write(f"- {lines(text, _INDENT)}{f' *({noted})*' if noted else ''}\n".encode())
-
-
-def _why_unused(memory: MemoryRecord) -> str:
-    if memory.state == "quarantined":
-        return "waits for approval"
-    state = "expired" if memory.state == "active" else memory.state
-    return f"{state}: {memory.reason}" if memory.reason else state

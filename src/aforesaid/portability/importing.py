@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import lru_cache
@@ -82,74 +82,6 @@ class Loaded:
         return self.problems == 0
 
 
-@dataclass(slots=True)
-class ImportReport:
-    """Counts the entries of an import."""
-
-    found: Counter[str] = field(default_factory=Counter)
-    new: Counter[str] = field(default_factory=Counter)
-    skipped: Counter[str] = field(default_factory=Counter)
-    attachments: set[str] = field(default_factory=set)
-    """Hashes of the attachments that messages of a dump name."""
-    _messages: Counter[str] = field(default_factory=Counter)
-    _memories: Counter[str] = field(default_factory=Counter)
-    _names: dict[str, str] = field(default_factory=dict)
-    _first_at: datetime | None = None
-    _last_at: datetime | None = None
-    _problems: int = 0
-    _examples: list[Problem] = field(default_factory=list)
-
-    def message(self, user: str, name: str | None, at: datetime) -> None:
-        """Count a message of a user, who has this name in the file, that was said at this time."""
-        self.found["message"] += 1
-        self._messages[user] += 1
-        self._said(at)
-        if name is not None:
-            self._names[user] = name
-
-    def row(self, row: Row) -> None:
-        """Count a row of a dump."""
-        self.found[NAMES[type(row)]] += 1
-        if isinstance(row, Message):
-            self._messages[row.user] += 1
-            self._said(row.at)
-            self.attachments.update(attachments_named_by([row]))
-            if row.author == row.user and row.name is not None:
-                self._names[row.user] = row.name
-        elif isinstance(row, MemoryRow):
-            self._memories[row.memory.user] += 1
-
-    def _said(self, at: datetime) -> None:
-        self._first_at = at if self._first_at is None else min(self._first_at, at)
-        self._last_at = at if self._last_at is None else max(self._last_at, at)
-
-    def problem(self, problem: Problem) -> None:
-        """Count an entry that cannot be imported, and keep it as an example if there are few so far."""
-        self._problems += 1
-        if len(self._examples) < SHOWN:
-            self._examples.append(problem)
-
-    def loaded(self, format_name: str, *, dry_run: bool) -> Loaded:
-        """Return the result."""
-        users = sorted({*self._messages, *self._memories}, key=lambda user: (-self._messages[user], user))
-        return Loaded(
-            format_name,
-            dict(self.found),
-            {kind: count for kind, count in self.new.items() if count},
-            dict(self.skipped),
-            self._problems,
-            tuple(self._examples),
-            dry_run,
-            tuple(
-                ImportedUser(user, self._names.get(user), self._messages[user], self._memories[user])
-                for user in users[:SHOWN]
-            ),
-            len(users),
-            self._first_at,
-            self._last_at,
-        )
-
-
 BATCH: Final = 1_000
 """Entries read and stored at a time."""
 _VERSIONS: Final = 1_000
@@ -195,15 +127,25 @@ class Loader:
         self._give_way = give_way
         self._attachments = attachments
         self._options = options
-        self._report = ImportReport()
-        self._rows = RowImporter(store, lambda _, where, error: self._report.problem(Problem(where, str(error))))
+        self._rows = RowImporter(store, lambda _, where, error: self._problem(Problem(where, str(error))))
         # Of this import alone: what is kept for all would hold the names of people who were erased since.
         self._scope_of = lru_cache(_SCOPES)(somebody)
-        self._memories = 0
         self._last_at: dict[str, datetime] = {}
         """The time of the last message read of each thread that has one."""
         self._last_person: dict[str, str] = {}
         """The author of the last message stored of each thread: a bot's message belongs to this person."""
+        self._found: Counter[str] = Counter()
+        self._new: Counter[str] = Counter()
+        self._skipped: Counter[str] = Counter()
+        self._problems = 0
+        self._examples: list[Problem] = []
+        self._hashes: set[str] = set()
+        """Hashes of the attachments that messages of a dump name."""
+        self._messages: Counter[str] = Counter()
+        self._memories: Counter[str] = Counter()
+        self._names: dict[str, str] = {}
+        self._span: tuple[datetime, datetime] | None = None
+        """The times of the oldest and the newest message."""
 
     async def load(self, path: Path, progress: Progress | None = None) -> Loaded:
         """Import the whole file: read it, then store its messages in the order of their times.
@@ -211,29 +153,49 @@ class Loader:
         `progress` counts messages: first those read, whose total is estimated from the bytes read so far, then those
         stored.
         """
+        options = self._options
         source = await asyncio.to_thread(Source, path)
         exported = Attachments(folder_of(path))
         if self._attachments is not None and await asyncio.to_thread(lambda: any(exported.names())):
             self._attachments.refuse()
         messages = TimeSort()
         try:
-            name, reader = await asyncio.to_thread(choose, source, self._options.format)
-            reading = replace(self._options.reading, user=self._options.user or "me", space=self._options.space)
+            name, reader = await asyncio.to_thread(choose, source, options.format)
+            reading = replace(options.reading, user=options.user or "me", space=options.space)
             await self._read(iter(reader(source, reading)), messages, source, name, progress)
             await self._rows.finish()
             await self._store_all(messages, progress)
         finally:
             source.close()
             messages.close()
-        self._report.new.update(self._rows.fresh)
-        loaded = self._report.loaded(name, dry_run=self._options.dry_run)
-        if self._attachments is None or not self._report.attachments:
-            return loaded
-        copying = AttachmentCopy([self._attachments, exported], self._attachments)
-        if self._options.dry_run:
-            return replace(loaded, missing_attachments=copying.missing(self._report.attachments))
-        copied, missing = await copying.copy(self._report.attachments)
-        return replace(loaded, attachments=copied, missing_attachments=missing)
+        copied = 0
+        missing: tuple[str, ...] = ()
+        if self._attachments is not None and self._hashes:
+            copying = AttachmentCopy([self._attachments, exported], self._attachments)
+            if options.dry_run:
+                missing = copying.missing(self._hashes)
+            else:
+                copied, missing = await copying.copy(self._hashes)
+        self._new.update(self._rows.fresh)
+        users = sorted({*self._messages, *self._memories}, key=lambda user: (-self._messages[user], user))
+        return Loaded(
+            format=name,
+            found=dict(self._found),
+            new=dict(+self._new),
+            skipped=dict(self._skipped),
+            problems=self._problems,
+            examples=tuple(self._examples),
+            dry_run=options.dry_run,
+            users=tuple(
+                ImportedUser(user, self._names.get(user), self._messages[user], self._memories[user])
+                for user in users[:SHOWN]
+            ),
+            user_count=len(users),
+            first_at=self._span[0] if self._span else None,
+            last_at=self._span[1] if self._span else None,
+            attachments=copied,
+            missing_attachments=missing,
+        )
 
     async def _read(
         self, items: Iterator[Item], messages: TimeSort, source: Source, name: str, progress: Progress | None
@@ -243,9 +205,16 @@ class Loader:
         try:
             while (page := await ahead) is not None:
                 ahead = asyncio.ensure_future(asyncio.to_thread(self._next_page, items, messages))
-                await self._take(page, is_dump=name == "aforesaid")
+                for item in page:
+                    match item:
+                        case ImportedRow(where, row):
+                            await self._take(row, where, is_dump=name == "aforesaid")
+                        case Problem():
+                            self._problem(item)
+                        case Skipped(what):
+                            self._skipped[what] += 1
                 if progress is not None:
-                    found = total = messages.total + self._report.found["message"]
+                    found = total = messages.total + self._found["message"]
                     if 0 < source.done < source.size:
                         # Extrapolated from the share of the bytes that was read.
                         total = max(found, round(found * source.size / source.done))
@@ -257,40 +226,65 @@ class Loader:
                 ahead.exception()
 
     def _next_page(self, items: Iterator[Item], messages: TimeSort) -> list[Item] | None:
-        """Read a page, collect its messages, and return the other items; None at the end of the file."""
+        """Read a page, collect its messages, and return the other items; None at the end of the file.
+
+        Messages without a time get that of the next one in their thread, or of the one before. Otherwise they would
+        come last, as if they were said now.
+        """
         page = list(islice(items, BATCH))
         if not page:
             return None
-        others: list[Item] = []
-        for item in self._timed(page):
+        following: dict[str, datetime] = {}
+        for place in range(len(page) - 1, -1, -1):
+            item = page[place]
             if isinstance(item, ImportedMessage):
-                characters = len(item.text) + sum(len(part.text or "") for part in item.parts)
-                messages.add(item.at, tuple(item), characters)
-            else:
+                if item.at is not None:
+                    following[item.thread] = item.at
+                else:
+                    page[place] = item._replace(at=following.get(item.thread))
+        others: list[Item] = []
+        for item in page:
+            if not isinstance(item, ImportedMessage):
                 others.append(item)
+                continue
+            at = item.at or self._last_at.get(item.thread)
+            if at is not None:
+                self._last_at[item.thread] = at
+            characters = len(item.text) + sum(len(part.text or "") for part in item.parts)
+            messages.add(at, tuple(item if item.at is at else item._replace(at=at)), characters)
         return others
 
-    async def _take(self, page: Sequence[Item], *, is_dump: bool) -> None:
-        for item in page:
-            match item:
-                case ImportedRow(where, row):
-                    if isinstance(row, MemoryRow) and not is_dump:
-                        # A memory of another program is for the user who was asked for, or for the one that it names.
-                        # Its id there is no number.
-                        self._memories += 1
-                        user = self._options.ids.spelled(self._options.user or row.memory.user)
-                        row = MemoryRow(replace(row.memory, id=self._memories, user=user, speaker=user))
-                    self._report.row(row)
-                    if not self._options.dry_run:
-                        await self._rows.take([row], where)
-                case Problem():
-                    self._report.problem(item)
-                case Skipped(what):
-                    self._report.skipped[what] += 1
-                case ImportedMessage():
-                    raise TypeError("messages are collected, not stored page by page")
+    async def _take(self, row: Row, where: str, *, is_dump: bool) -> None:
+        """Count a row, and store it."""
+        self._found[NAMES[type(row)]] += 1
+        if isinstance(row, Message):
+            self._count(row.user, row.name if row.author == row.user else None, row.at)
+            self._hashes.update(attachments_named_by([row]))
+        elif isinstance(row, MemoryRow):
+            if not is_dump:
+                # A memory of another program is for the user who was asked for, or for the one that it names. Its id
+                # there is no number.
+                user = self._options.ids.spelled(self._options.user or row.memory.user)
+                row = MemoryRow(replace(row.memory, id=self._found["memory"], user=user, speaker=user))
+            self._memories[row.memory.user] += 1
+        if not self._options.dry_run:
+            await self._rows.take([row], where)
+
+    def _count(self, user: str, name: str | None, at: datetime) -> None:
+        """Count a message of a user, who has this name in the file, that was said at this time."""
+        self._messages[user] += 1
+        first, last = self._span or (at, at)
+        self._span = min(first, at), max(last, at)
+        if name is not None:
+            self._names[user] = name
+
+    def _problem(self, problem: Problem) -> None:
+        self._problems += 1
+        if len(self._examples) < SHOWN:
+            self._examples.append(problem)
 
     async def _store_all(self, messages: TimeSort, progress: Progress | None) -> None:
+        """Store messages. One that is stored with another text becomes a new version, if its author edited it."""
         items = map(ImportedMessage._make, messages)
         done = 0
         while page := await asyncio.to_thread(lambda: list(islice(items, BATCH))):
@@ -300,29 +294,21 @@ class Loader:
             if changes and not self._options.dry_run:
                 if self._give_way is not None:
                     await self._give_way()
-                await self._apply(changes)
+                receipt = await self._store.apply([change for _, change in changes])
+                edits: list[AddMessage] = []
+                for (item, change), result in zip(changes, receipt.results, strict=True):
+                    if isinstance(result, Stored):
+                        self._new["message"] += 1
+                    elif isinstance(result, Repeated) and result.message.text != change.draft.text:
+                        if item.metadata.get("edited") and await self._is_shown(result.message, change):
+                            edits.append(_new_version(change, result.message))
+                        else:
+                            self._skipped["messages whose id is stored with another text"] += 1
+                if edits:
+                    receipt = await self._store.apply(edits)
+                    self._new["edited message"] += sum(isinstance(result, Stored) for result in receipt.results)
             if progress is not None:
                 progress("messages", done, messages.total)
-
-    async def _apply(self, changes: Sequence[tuple[ImportedMessage, AddMessage]]) -> None:
-        """Store messages. One that is stored with another text becomes a new version, if its author edited it."""
-        receipt = await self._store.apply([change for _, change in changes])
-        edits: list[AddMessage] = []
-        for (item, change), result in zip(changes, receipt.results, strict=True):
-            if isinstance(result, Stored):
-                self._report.new["message"] += 1
-            elif isinstance(result, Repeated) and result.message.text != change.draft.text:
-                if item.metadata.get("edited") and await self._is_shown(result.message, change):
-                    # A new version, once for each text.
-                    text = blake2b(change.draft.text.encode(errors="surrogatepass"), digest_size=6).hexdigest()
-                    number = f"{result.message.id[:240]}~{text}"
-                    new = change.draft._replace(id=number, replaces=result.message.seq)
-                    edits.append(change._replace(draft=new))
-                else:
-                    self._report.skipped["messages whose id is stored with another text"] += 1
-        if edits:
-            receipt = await self._store.apply(edits)
-            self._report.new["edited message"] += sum(isinstance(result, Stored) for result in receipt.results)
 
     async def _is_shown(self, stored: Message, change: AddMessage) -> bool:
         """Return whether a message can get a new version: it has the same owner and role, and was not taken back."""
@@ -340,26 +326,6 @@ class Loader:
                 if not message.replaced:
                     return True
         return False
-
-    def _timed(self, page: Sequence[Item]) -> list[Item]:
-        """Give messages without a time the time of the next one in their thread, or of the one before.
-
-        Otherwise they would come last, as if they were said now.
-        """
-        following: dict[str, datetime] = {}
-        items = list(page)
-        for place in range(len(items) - 1, -1, -1):
-            item = items[place]
-            if isinstance(item, ImportedMessage) and item.at is not None:
-                following[item.thread] = item.at
-            elif isinstance(item, ImportedMessage):
-                items[place] = item._replace(at=following.get(item.thread))
-        for place, item in enumerate(items):
-            if isinstance(item, ImportedMessage) and item.at is not None:
-                self._last_at[item.thread] = item.at
-            elif isinstance(item, ImportedMessage):
-                items[place] = item._replace(at=self._last_at.get(item.thread))
-        return items
 
     def _owner(self, item: ImportedMessage) -> str:
         """Return the user whose memory a message becomes."""
@@ -398,10 +364,17 @@ class Loader:
                 **details,
             )
         except AforesaidError as error:
-            self._report.problem(Problem(item.where, str(error)))
+            self._problem(Problem(item.where, str(error)))
             return None
-        self._report.message(owner, item.name if said_by == owner else None, item.at or moment(new.at))
+        self._found["message"] += 1
+        self._count(owner, item.name if said_by == owner else None, item.at or moment(new.at))
         return AddMessage(new, options.silence)
+
+
+def _new_version(change: AddMessage, stored: Message) -> AddMessage:
+    """Return the change that stores the edited text of a message as its new version, once for each text."""
+    text = blake2b(change.draft.text.encode(errors="surrogatepass"), digest_size=6).hexdigest()
+    return change._replace(draft=change.draft._replace(id=f"{stored.id[:240]}~{text}", replaces=stored.seq))
 
 
 _MOST_BYTES: Final = 6
@@ -416,8 +389,10 @@ def storable_pieces(item: ImportedMessage, limit: int) -> Iterator[ImportedMessa
 
     The text of attachments and the arguments of tool calls are cut where all of them together are too long.
     """
-    long = [part.text for part in item.parts if part.text] + [call.arguments for call in item.tool_calls]
     room = max(limit - _RESERVED, limit // 2)
+    long: list[str] = []
+    if item.parts or item.tool_calls:
+        long = [part.text for part in item.parts if part.text] + [call.arguments for call in item.tool_calls]
     if sum(map(len, long)) * _MOST_BYTES > room:
         share = room // len(long) // 2
 

@@ -168,11 +168,11 @@ class JsonStream:
         is_scalar = self._buffer[at] not in '"[{'
         while True:
             match = (_AFTER_SCALAR if is_scalar else _INSIDE if inside else _OUTSIDE).search(self._buffer, at)
-            if match is None:
-                at = len(self._buffer)
-                if at - self._place > largest:
+            if match is None or (match[0] == "\\" and match.end() == len(self._buffer)):
+                at = len(self._buffer) if match is None else match.start()
+                if not fits or at - self._place > largest:
                     self._passed += at
-                    self._buffer, self._place, at, fits = "", 0, 0, False
+                    self._buffer, self._place, at, fits = self._buffer[at:], 0, 0, False
                 if self._more():
                     continue
                 if not is_scalar:
@@ -182,8 +182,6 @@ class JsonStream:
             else:
                 at = match.end()
                 if match[0] == "\\":
-                    if at == len(self._buffer):
-                        self._more()
                     at += 1
                     continue
                 if match[0] == '"':
