@@ -167,9 +167,7 @@ def test_it_is_of_one_user_and_has_no_vectors(tmp_path: Path) -> None:
     assert "## What is known\n\nNothing.\n" in (tmp_path / "ann.md").read_text("utf-8")
 
 
-@pytest.mark.parametrize(
-    "fails", ["aforesaid.portability.exporting._put", "aforesaid.portability.exporting.lines"]
-)
+@pytest.mark.parametrize("fails", ["aforesaid.portability.exporting._put", "aforesaid.portability.exporting.lines"])
 async def test_one_that_fails_leaves_nothing_behind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: str
 ) -> None:

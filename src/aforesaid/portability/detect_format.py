@@ -7,13 +7,12 @@ from contextlib import suppress
 from typing import Any, Final
 
 from aforesaid.errors import InvalidInput, quoted
-from aforesaid.portability.formats import facebook, frameworks, gemini, signal, slack, whatsapp
+from aforesaid.portability.formats import signal, whatsapp
 from aforesaid.portability.formats.aforesaid import Aforesaid
+from aforesaid.portability.formats.assistants import ChatGPT, Claude, Gemini, is_gemini_activity
 from aforesaid.portability.formats.base import Format
-from aforesaid.portability.formats.chatgpt import ChatGPT
-from aforesaid.portability.formats.claude import Claude
-from aforesaid.portability.formats.discord import Discord
-from aforesaid.portability.formats.telegram import Telegram
+from aforesaid.portability.formats.frameworks import SQLITE, LangChain, Letta, Mem0, OpenAI
+from aforesaid.portability.formats.messengers import FACEBOOK_FILE, SLACK_DAY, Discord, Facebook, Slack, Telegram
 from aforesaid.portability.input_files import Source
 from aforesaid.portability.json_stream import JsonStream
 
@@ -21,18 +20,18 @@ READERS: Final[dict[str, type[Format]]] = {
     "aforesaid": Aforesaid,
     "chatgpt": ChatGPT,
     "claude": Claude,
-    "gemini": gemini.Gemini,
+    "gemini": Gemini,
     "telegram": Telegram,
     "discord": Discord,
     "whatsapp": whatsapp.WhatsApp,
-    "slack": slack.Slack,
+    "slack": Slack,
     "signal": signal.Signal,
-    "facebook": facebook.Facebook,
-    "instagram": facebook.Facebook,
-    "openai": frameworks.OpenAI,
-    "langchain": frameworks.LangChain,
-    "mem0": frameworks.Mem0,
-    "letta": frameworks.Letta,
+    "facebook": Facebook,
+    "instagram": Facebook,
+    "openai": OpenAI,
+    "langchain": LangChain,
+    "mem0": Mem0,
+    "letta": Letta,
 }
 """The readers of all import formats, by name."""
 
@@ -107,22 +106,21 @@ def _of_names(source: Source) -> str | None:
         return "letta"
     if len(source.names) == 1 and "/" not in source.names[0]:
         return None
-    if any(slack.DAY.search(name) for name in source.names) and source.called("users.json", "channels.json"):
+    if any(SLACK_DAY.search(name) for name in source.names) and source.called("users.json", "channels.json"):
         return "slack"
-    if any(gemini.is_activity(name) and "/" in name for name in source.names):
+    if any(is_gemini_activity(name) and "/" in name for name in source.names):
         return "gemini"
-    messages = [name for name in source.names if facebook.FILE.search(name)]
+    messages = [name for name in source.names if FACEBOOK_FILE.search(name)]
     if messages:
         return "instagram" if any("instagram" in name.casefold() for name in messages) else "facebook"
     return next((format_ for name, format_ in _IN_ARCHIVES if source.called(name)), None)
 
 
 def _of_contents(source: Source) -> str | None:
-    """Detect a format from the beginnings of the first few files."""
     texts = source.named(*_ENDINGS)
     for name in (source.named(*_ENDINGS, start="conversations") or texts or source.names)[:5]:
         head = source.head(name)
-        if head.startswith(frameworks.SQLITE):
+        if head.startswith(SQLITE):
             return "langchain"
         text = head.decode("utf-8", errors="ignore")
         # The lines of signal-export look like those of WhatsApp in some countries.
@@ -143,8 +141,8 @@ def _of_text(text: str) -> str | None:
         if wanted <= first.keys():
             return format_
     message = first.get("messages")
-    for wanted, format_ in _OF_MESSAGES if isinstance(message, dict) else ():
-        if wanted <= message.keys():
+    for wanted, format_ in _OF_MESSAGES:
+        if isinstance(message, dict) and wanted <= message.keys():
             return format_
     if "messages" in first:
         return "openai"

@@ -125,7 +125,6 @@ class NamedFiles:
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """Hashes of the attachments that could not be copied."""
         return tuple(sorted(hash_ for hash_, name in self._names.items() if name is None))
 
     async def add(self, part: Part) -> str | None:
@@ -158,7 +157,6 @@ class NamedFiles:
             self._open.close()
 
     def discard(self) -> None:
-        """Remove all that was written, after a failure."""
         self._open.close()
         if self._finished and self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
@@ -322,9 +320,11 @@ async def export(
             _, missing = await AttachmentCopy([attachments], Attachments(folder)).copy(lines.attachments)
             copied = len(lines.attachments) - len(missing)
     except BaseException:
-        if is_copying and is_new:
-            await to_the_end(shutil.rmtree, folder, ignore_errors=True)
-        stack.__exit__(*sys.exc_info())
+        try:
+            stack.__exit__(*sys.exc_info())
+        finally:
+            if is_copying and is_new:
+                await to_the_end(shutil.rmtree, folder, ignore_errors=True)
         raise
     await to_the_end(stack.close)
     return Exported(path, dict(lines.rows), lines.bytes, copied, missing)
@@ -351,7 +351,6 @@ _LINE_BREAK: Final = "  \n"
 
 
 def inline(text: str) -> str:
-    """Return a text as one line, to be used within a line."""
     return _escaped(" ".join(text.split()))
 
 
@@ -445,8 +444,10 @@ async def export_readable(
         await to_the_end(files.finish)
         await to_the_end(stack.close)
     except BaseException:
-        stack.__exit__(*sys.exc_info())
-        await to_the_end(files.discard)
+        try:
+            stack.__exit__(*sys.exc_info())
+        finally:
+            await to_the_end(files.discard)
         raise
     finally:
         collected.close()
@@ -485,7 +486,6 @@ class _Collected:
         self._sections: dict[str, IO[bytes]] = {}
 
     def close(self) -> None:
-        """Delete the temporary files."""
         self._sorted.close()
         for section in self._sections.values():
             section.close()
@@ -512,7 +512,6 @@ class _Collected:
                     pass  # rows without text: they are counted
 
     def write_head(self, out: IO[bytes]) -> None:
-        """Write all that comes before the messages."""
         user, space = inline(self._scope.user), inline(self._scope.space)
         text = f"# What is stored about {user}\n\n"
         text += f"User {user} in the space {space}, {self._minute(self._now)}. Times are in {self._zone}.\n"
@@ -534,7 +533,6 @@ class _Collected:
         self.bytes += out.write(f"\n## Messages\n\n{counted(self.rows['message'], 'message')}.\n".encode())
 
     def messages(self) -> Iterator[Message]:
-        """Return the messages by time."""
         return (message for (message,) in self._sorted)
 
     def write_messages(self, out: IO[bytes], page: Sequence[Message], attached: Sequence[Sequence[str]]) -> None:
@@ -547,7 +545,6 @@ class _Collected:
             self.bytes += out.write(text.encode())
 
     def _entry(self, message: Message, attached: Sequence[str]) -> str:
-        """Return a message as an item of a list."""
         at = to_zone(message.at, self._zone)
         who = f"{at:%H:%M} **{inline(message.name or message.author)}**"
         if message.thread != direct_thread(message.user):
@@ -601,7 +598,6 @@ class _Collected:
         )
 
     def _put(self, section: str, text: str, *notes: str) -> None:
-        """Add an item to a section, with notes behind its text."""
         if section not in self._sections:
             spooled = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115 - closed by `close`
             self._sections[section] = cast("IO[bytes]", spooled)

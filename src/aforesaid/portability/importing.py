@@ -255,7 +255,6 @@ class Loader:
         return others
 
     async def _take(self, row: Row, where: str, *, is_dump: bool) -> None:
-        """Count a row, and store it."""
         self._found[NAMES[type(row)]] += 1
         if isinstance(row, Message):
             self._count(row.user, row.name if row.author == row.user else None, row.at)
@@ -328,7 +327,6 @@ class Loader:
         return False
 
     def _owner(self, item: ImportedMessage) -> str:
-        """Return the user whose memory a message becomes."""
         if self._options.user is not None:
             return self._options.user
         if item.owner is not None:

@@ -138,19 +138,16 @@ class Source:
                 self.names, self.size = [path.name], path.stat().st_size
 
     def close(self) -> None:
-        """Close the archive and delete the copy of standard input."""
         for each in (self._archive, self._copy):
             if each is not None:
                 each.close()
 
     def named(self, *endings: str, start: str = "") -> list[str]:
-        """Return the files whose names begin and end like this, in any folder."""
         return [
             name for name in self.names if name.lower().endswith(endings) and name.rpartition("/")[2].startswith(start)
         ]
 
     def called(self, *names: str) -> list[str]:
-        """Return the files with one of these names, in any folder."""
         return [path for path in self.names if path.rpartition("/")[2].lower() in names]
 
     @contextmanager
@@ -278,7 +275,7 @@ _MARKS: Final = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"),
 def _as_utf8(stream: _Counted) -> IO[bytes]:
     """Return a stream of UTF-8. UTF-16 is recognised by its mark, or by the zero bytes of its first two letters."""
     zeros = [place for place, byte in enumerate(stream.start[:4]) if byte == 0]
-    encoding = {(1, 3): "utf-16-le", (0, 2): "utf-16-be"}.get(tuple(zeros), "utf-8")
+    encoding = "utf-16-le" if zeros == [1, 3] else "utf-16-be" if zeros == [0, 2] else "utf-8"
     for mark, marked in _MARKS:
         if stream.start.startswith(mark):
             stream.drop(len(mark))
@@ -339,7 +336,6 @@ class TimeSort:
         """The positions of the blocks of each run in the file."""
 
     def add(self, at: datetime | None, fields: tuple[Any, ...], characters: int) -> None:
-        """Collect a tuple with its time and the length of its texts."""
         self.total += 1
         self._run.append((at or _LAST, self.total, fields))
         self._characters += characters
@@ -349,11 +345,12 @@ class TimeSort:
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
         """Yield the collected tuples in order, once."""
         self._run.sort()
-        for _, _, fields in heapq.merge(*map(self._read_run, self._runs), self._run):
+        file = self._file
+        runs = [_read_run(file, blocks) for blocks in self._runs] if file is not None else []
+        for _, _, fields in heapq.merge(*runs, self._run):
             yield fields
 
     def close(self) -> None:
-        """Delete the temporary file."""
         if self._file is not None:
             self._file.close()
 
@@ -370,7 +367,8 @@ class TimeSort:
         self._run = []
         self._characters = 0
 
-    def _read_run(self, blocks: list[int]) -> Iterator[_Placed]:
-        for position in blocks if self._file is not None else ():
-            self._file.seek(position)
-            yield from pickle.load(self._file)  # noqa: S301 - written above, to a file without a name
+
+def _read_run(file: IO[bytes], blocks: list[int]) -> Iterator[_Placed]:
+    for position in blocks:
+        file.seek(position)
+        yield from pickle.load(file)  # noqa: S301 - written above, to a file without a name

@@ -85,7 +85,6 @@ class JsonStream:
 
     @property
     def position(self) -> int:
-        """Number of characters read."""
         return self._passed + self._place
 
     def peek(self) -> str:
@@ -155,7 +154,6 @@ class JsonStream:
         return parsed(text)
 
     def skip(self) -> None:
-        """Skip a value without building it."""
         self._expect_value()
         self._text(0)
 
@@ -261,7 +259,6 @@ class Fields:
         return Fields(value if isinstance(value, dict) else {})
 
     def objects(self, name: str) -> list[Fields]:
-        """Return the objects of a list; other values in it are left out."""
         return [Fields(value) for value in self.items(name) if isinstance(value, dict)]
 
     def items(self, name: str) -> list[Any]:
@@ -303,7 +300,6 @@ class Fields:
             raise InvalidInput(f"{name} is not a day: {quoted(self.raw(name))}") from None
 
     def word(self, name: str, known: Sequence[T]) -> T:
-        """Return one of the allowed values."""
         value = self.needed(name)
         for word in known:
             if value == word:

@@ -211,7 +211,6 @@ def _remove(paths: Iterable[Path]) -> None:
 
 
 async def _check(location: str | os.PathLike[str] | None, progress: Progress | None) -> Verification | None:
-    """Return the verification of a store; None if it cannot be opened."""
     try:
         store = await open_store(location)
     except (StoreBusy, StoreClosed, StoreTooNew):

@@ -6,16 +6,16 @@ import json
 from collections.abc import Callable
 from dataclasses import asdict, fields
 from datetime import date, datetime, timedelta
-from typing import Any, Final, cast, get_args
+from functools import cache, partial
+from types import UnionType
+from typing import Any, Final, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
-from aforesaid.domain.checks import Role, storable
+from aforesaid.domain.checks import storable
 from aforesaid.domain.context_receipt import ContextReceipt, read_receipt, receipt_details
 from aforesaid.domain.details import canonical_details
 from aforesaid.domain.memory import (
     CATEGORIES,
     KINDS,
-    STATES,
-    TRUSTS,
     Event,
     Facts,
     MemoryRecord,
@@ -29,7 +29,7 @@ from aforesaid.domain.message import Message, message_id, sequence_number
 from aforesaid.domain.report import AuditEntry, Setting
 from aforesaid.domain.scope import Scope, Session
 from aforesaid.domain.setting import EVERYBODY
-from aforesaid.domain.summary import Quality, Reach, Summary, summary_text
+from aforesaid.domain.summary import Quality, Summary, summary_text
 from aforesaid.domain.transfer import (
     DayRow,
     ForgottenRow,
@@ -47,16 +47,14 @@ from aforesaid.errors import InvalidInput, quoted
 from aforesaid.portability.json_stream import Fields
 from aforesaid.portability.row_importer import NAMES
 
+T = TypeVar("T")
+
 
 def somebody(user: str, space: str, thread: str) -> Scope:
     """Return the scope of an imported message. Raises InvalidInput for a reserved user id."""
     if user == EVERYBODY:
         raise InvalidInput(f"{EVERYBODY!r} cannot be a user id: it means all users of a space")
     return Scope.of(user, space, thread)
-
-
-_REACHES: Final[tuple[Reach, ...]] = get_args(Reach)
-_ROLES: Final[tuple[Role, ...]] = get_args(Role)
 
 
 def encode(row: Row) -> dict[str, Any]:
@@ -69,7 +67,7 @@ def encode(row: Row) -> dict[str, Any]:
             body = {("summary_kind" if name == "kind" else name): value for name, value in asdict(summary).items()}
             body["archived"] = messages
         case MemoryRow(memory, versions):
-            body = {**_memory_as_dict(memory), "versions": [_version_as_dict(each) for each in versions]}
+            body = {**_plain(memory), "versions": versions}
         case SettingRow(space, user, setting):
             body = {"space": space, "user": user, **asdict(setting)}
         case Message():
@@ -87,26 +85,12 @@ def encode(row: Row) -> dict[str, Any]:
 
 
 def decode(entry: object) -> Row:
-    """Return the row in a JSON object. Raises InvalidInput."""
     found = Fields(entry)
     kind = found.needed("kind")
     reader = _READERS.get(kind) if isinstance(kind, str) else None
     if reader is None:
         raise InvalidInput(f"unknown kind {quoted(kind)}; this version knows {', '.join(_READERS)}")
     return reader(found)
-
-
-def _memory_as_dict(memory: MemoryRecord) -> dict[str, Any]:
-    names = {"kind": "memory_kind"}  # `kind` is the kind of the row
-    body = {names.get(each.name, each.name): getattr(memory, each.name) for each in fields(memory)}
-    event = memory.event
-    body["event"] = None if event is None else event._asdict()
-    return body
-
-
-def _version_as_dict(version: MemoryVersion) -> dict[str, Any]:
-    before = _memory_as_dict(version.before)
-    return {"before": before, "action": version.action, "actor": version.actor, "at": version.at}
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401 - takes apart whatever it is given
@@ -116,6 +100,11 @@ def _plain(value: Any) -> Any:  # noqa: ANN401 - takes apart whatever it is give
         return value.total_seconds()
     if isinstance(value, bytes):
         return value.hex()
+    if isinstance(value, MemoryRecord | MemoryVersion):
+        names = ((each.name, "memory_kind" if each.name == "kind" else each.name) for each in fields(value))
+        return {shown: _plain(getattr(value, name)) for name, shown in names}
+    if isinstance(value, Event):
+        return _plain(value._asdict())
     if isinstance(value, dict):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -123,85 +112,79 @@ def _plain(value: Any) -> Any:  # noqa: ANN401 - takes apart whatever it is give
     return value
 
 
+_IDS: Final = frozenset(
+    ("id", "space", "user", "thread", "session", "author", "speaker", "about", "language", "embedder", "policy", "key")
+)
+"""The texts that are ids of something."""
+_FROM_ONE: Final = frozenset(
+    ("id", "seq", "chunk", "level", "version", "replaces", "superseded_by", "times", "revision")
+)
+"""The numbers that are at least 1; the others are at least 0."""
+_READ: Final[dict[object, Callable[[Fields, str], Any]]] = {
+    str: Fields.text,
+    int: Fields.number,
+    bool: Fields.flag,
+    float: Fields.real,
+    bytes: Fields.blob,
+    datetime: Fields.moment,
+    date: Fields.day,
+    timedelta: Fields.seconds,
+    tuple[int, ...]: Fields.numbers,
+    tuple[str, ...]: Fields.texts,
+}
+
+
+@cache
+def _fields_of(kind: type) -> list[tuple[str, bool, Callable[[Fields, str], Any]]]:
+    """Return the name of each field of a value, whether it may be missing, and what reads it: its type decides."""
+    found: list[tuple[str, bool, Callable[[Fields, str], Any]]] = []
+    for name, hint in get_type_hints(kind).items():
+        type_, is_optional = hint, isinstance(hint, UnionType) or get_origin(hint) is Union
+        if is_optional:
+            type_ = get_args(hint)[0]
+        read = _READ.get(type_)
+        if type_ is str and name in _IDS:
+            read = Fields.name
+        elif type_ is int and name in _FROM_ONE:
+            read = partial(Fields.number, least=1)
+        elif get_origin(type_) is Literal:
+            read = partial(Fields.word, known=get_args(type_))
+        if read is not None:
+            found.append((name, is_optional, read))
+    return found
+
+
+def _given(kind: type[T], found: Fields, /, **known: object) -> T:
+    """Return a value of the domain. Its fields are read by their types, except those that are known."""
+    for name, is_optional, read in _fields_of(cast("type", kind)):
+        if name not in known:
+            known[name] = None if is_optional and not found.has(name) else read(found, name)
+    return kind(**known)
+
+
 def _message(found: Fields) -> Message:
-    seq, given = found.number("seq", 1), found.name("id")
-    if sequence_number(given) is not None and given != message_id(seq, None):
-        raise InvalidInput(f"the id {quoted(given)} does not fit the number {seq}")
-    text, details = found.text("text"), canonical_details(found.raw("details"))
-    if not text and details is None:
+    details = canonical_details(found.raw("details"))
+    is_replaced = found.has("replaced") and found.flag("replaced")
+    message = _given(Message, found, details=details, replaced=is_replaced)
+    if sequence_number(message.id) is not None and message.id != message_id(message.seq, None):
+        raise InvalidInput(f"the id {quoted(message.id)} does not fit the number {message.seq}")
+    if not message.text and details is None:
         raise InvalidInput("text is empty")
-    message = Message(
-        seq=seq,
-        id=given,
-        space=found.name("space"),
-        user=found.name("user"),
-        thread=found.name("thread"),
-        session=found.name("session"),
-        role=found.word("role", _ROLES),
-        author=found.name("author"),
-        name=found.text("name") if found.has("name") else None,
-        text=text,
-        at=found.moment("at"),
-        stored_at=found.moment("stored_at"),
-        active=found.flag("active"),
-        chunk=found.number("chunk", 1) if found.has("chunk") else None,
-        hash=found.blob("hash"),
-        replaces=found.number("replaces", 1) if found.has("replaces") else None,
-        replaced=found.has("replaced") and found.flag("replaced"),
-        details=details,
-    )
     somebody(message.user, message.space, message.thread)
     if draft_of(message).hash != message.hash:
         raise InvalidInput("its hash does not match: it is not what was stored")
     return message
 
 
-def _session(found: Fields) -> SessionRow:
-    session = Session(
-        id=found.name("id"),
-        space=found.name("space"),
-        thread=found.name("thread"),
-        user=found.name("user"),
-        started_at=found.moment("started_at"),
-        last_activity=found.moment("last_activity"),
-        messages=found.number("messages"),
-        timeout=found.seconds("timeout"),
-    )
-    return SessionRow(session, found.flag("automatic"))
-
-
 def _summary(found: Fields) -> SummaryRow:
     details = found.raw("details")
-    summary = Summary(
-        id=found.number("id", 1),
-        space=found.name("space"),
-        user=found.name("user"),
-        thread=found.name("thread"),
+    summary = _given(
+        Summary,
+        found,
         kind=found.name("summary_kind"),
-        level=found.number("level", 1),
         text=summary_text(found.text("text")),
-        chunks=found.numbers("chunks"),
-        sources=found.numbers("sources"),
-        first=found.number("first"),
-        last=found.number("last"),
-        messages=found.number("messages"),
-        model=found.text("model") if found.has("model") else None,
-        prompt=found.text("prompt"),
-        created_at=found.moment("created_at"),
-        active=found.flag("active"),
-        rolled_back=found.flag("rolled_back"),
-        began_at=found.moment("began_at"),
-        ended_at=found.moment("ended_at"),
-        reach=found.word("reach", _REACHES),
-        fresh=found.number("fresh"),
-        day=found.day("day") if found.has("day") else None,
-        version=found.number("version", 1),
-        replaces=found.number("replaces", 1) if found.has("replaces") else None,
-        replaced=found.flag("replaced"),
-        edited_by=found.text("edited_by") if found.has("edited_by") else None,
         details=Fields(details, "details").values if details is not None else None,
-        quality=_quality(found),
-        rows=found.number("rows") if found.has("rows") else None,
+        quality=_given(Quality, Fields(found.raw("quality"), "quality")) if found.has("quality") else None,
     )
     if summary.reach == "chunks" and summary.level == 1 and len(summary.chunks) != 1:
         raise InvalidInput("a summary of messages needs exactly one archive")
@@ -210,86 +193,33 @@ def _summary(found: Fields) -> SummaryRow:
     return SummaryRow(summary, found.numbers("archived"))
 
 
-def _quality(found: Fields) -> Quality | None:
-    if not found.has("quality"):
-        return None
-    inner = Fields(found.raw("quality"), "quality")
-    coverage = inner.real("coverage") if inner.has("coverage") else None
-    return Quality(inner.real("compression"), coverage, inner.real("grounded"), inner.texts("invented"))
-
-
 def _memory(found: Fields) -> MemoryRow:
     versions = []
     for each in found.items("versions"):
         version = Fields(each, "a version")
         before = _one_memory(Fields(version.needed("before"), "a version"))
-        versions.append(MemoryVersion(before, version.text("action"), version.text("actor"), version.moment("at")))
+        versions.append(_given(MemoryVersion, version, before=before))
     return MemoryRow(_one_memory(found), tuple(versions))
 
 
 def _one_memory(found: Fields) -> MemoryRecord:
-    state = found.word("state", STATES)
-    importance, priority = found.number("importance"), found.number("priority")
-    check_weights(importance, priority)
-    event = None
-    if found.has("event"):
-        inner = Fields(found.raw("event"), "the event")
-        event = Event(inner.moment("start"), inner.moment("end"), inner.flag("timed"))
-    text = found.text("text")
-    if not text:
+    check_weights(found.number("importance"), found.number("priority"))
+    if not found.text("text"):
         raise InvalidInput("text is empty")
-    category, tags, subject = (
-        found.word("category", CATEGORIES),
-        found.texts("tags"),
-        found.text("subject") if found.has("subject") else None,
-    )
-    memory = MemoryRecord(
-        id=found.number("id", 1),
-        space=found.name("space"),
-        user=found.name("user"),
-        category=category,
-        text=text,
-        importance=importance,
-        tags=tags,
-        sources=found.numbers("sources"),
-        created_at=found.moment("created_at"),
-        active=state == "active",
-        state=state,
-        priority=priority,
-        speaker=found.name("speaker"),
-        subject=subject,
+    category, tags = found.word("category", CATEGORIES), found.texts("tags")
+    subject = found.text("subject") if found.has("subject") else None
+    event = _given(Event, Fields(found.raw("event"), "the event")) if found.has("event") else None
+    memory = _given(
+        MemoryRecord,
+        found,
+        active=found.raw("state") == "active",
         event=event,
-        remind_at=found.moment("remind_at") if found.has("remind_at") else None,
-        delivered_at=found.moment("delivered_at") if found.has("delivered_at") else None,
-        expires_at=found.moment("expires_at") if found.has("expires_at") else None,
-        valid_from=found.moment("valid_from"),
-        valid_to=found.moment("valid_to") if found.has("valid_to") else None,
-        superseded_by=found.number("superseded_by", 1) if found.has("superseded_by") else None,
-        extractor=found.text("extractor"),
-        trust=found.word("trust", TRUSTS),
-        reason=found.text("reason"),
-        times=found.number("times", 1),
-        seen_at=found.moment("seen_at"),
-        revision=found.number("revision", 1),
         kind=found.word("memory_kind", KINDS) if found.has("memory_kind") else kind_of(category, tags, event, subject),
         about=found.name("about") if found.has("about") else about_in(tags),
         said_at=found.moment("said_at" if found.has("said_at") else "valid_from"),
-        language=found.name("language") if found.has("language") else None,
-        confidence=found.real("confidence") if found.has("confidence") else None,
     )
     check_kind(memory.kind, memory.about, memory.language, memory.confidence)
     return memory
-
-
-def _facts(found: Fields) -> Facts:
-    return Facts(
-        found.name("space"),
-        found.name("user"),
-        found.text("text"),
-        found.number("version", 1),
-        found.moment("updated_at"),
-        found.text("cause"),
-    )
 
 
 def _setting(found: Fields) -> SettingRow:
@@ -298,27 +228,12 @@ def _setting(found: Fields) -> SettingRow:
         raise InvalidInput("value must be a text, a number, true or false")
     if isinstance(value, str):
         storable(value, "value")
-    setting = Setting(found.name("key"), value, found.moment("updated_at"))
-    return SettingRow(found.name("space"), found.name("user"), setting)
-
-
-def _user(found: Fields) -> UserRow:
-    names = (found.name("space"), found.name("user"), found.moment("created_at"))
-    return UserRow(*names, found.number("last_chunk"), found.number("extracted"), found.number("looked_through"))
-
-
-def _day(found: Fields) -> DayRow:
-    names = (found.name("policy"), found.name("space"), found.day("day").isoformat())
-    return DayRow(*names, found.number("done_at"), found.number("done_seq"))
-
-
-def _spending(found: Fields) -> SpendingRow:
-    return SpendingRow(found.day("day"), found.text("space"), found.text("user"), found.number("tokens"))
+    return _given(SettingRow, found, setting=_given(Setting, found, value=value))
 
 
 def _audit(found: Fields) -> AuditEntry:
-    names = (found.text("space"), found.text("user"), found.text("actor"), found.text("action"), found.text("subject"))
-    return AuditEntry(found.number("id"), found.moment("at"), *names)
+    # The entries of the store itself have no space or user.
+    return _given(AuditEntry, found, id=found.number("id"), space=found.text("space"), user=found.text("user"))
 
 
 def _receipt(found: Fields) -> ContextReceipt:
@@ -327,26 +242,18 @@ def _receipt(found: Fields) -> ContextReceipt:
     return read_receipt(*names, reply, found.values)
 
 
-def _vector(found: Fields) -> VectorOf:
-    return VectorOf(found.name("embedder"), found.name("space"), found.number("seq", 1), found.blob("value"))
-
-
-def _forgotten(found: Fields) -> ForgottenRow:
-    return ForgottenRow(found.name("space"), found.name("user"), found.text("words"), found.number("up_to"))
-
-
 _READERS: Final[dict[str, Callable[[Fields], Row]]] = {
     "message": _message,
-    "session": _session,
+    "session": lambda found: SessionRow(_given(Session, found), found.flag("automatic")),
     "summary": _summary,
     "memory": _memory,
-    "facts": _facts,
-    "forgotten": _forgotten,
+    "facts": partial(_given, Facts),
+    "forgotten": partial(_given, ForgottenRow),
     "setting": _setting,
-    "user": _user,
-    "day": _day,
-    "spending": _spending,
+    "user": partial(_given, UserRow),
+    "day": lambda found: _given(DayRow, found, day=found.day("day").isoformat()),
+    "spending": lambda found: _given(SpendingRow, found, space=found.text("space"), user=found.text("user")),
     "receipt": _receipt,
     "audit": _audit,
-    "vector": _vector,
+    "vector": partial(_given, VectorOf),
 }

@@ -58,7 +58,6 @@ class NumberRuns:
             self._offsets.append(new - old)
 
     def get(self, old: int) -> int | None:
-        """Return the new number, or None if the old one is unknown."""
         place = bisect_right(self._starts, old) - 1
         if place < 0 or old > self._ends[place]:
             return None
@@ -84,11 +83,9 @@ class NumberRuns:
         return max(self._ends[-1] + self._offsets[-1] + 1, old)
 
     def mark(self) -> tuple[int, int]:
-        """Return a savepoint for `back_to`."""
         return len(self._starts), self._ends[-1] if self._ends else 0
 
     def back_to(self, mark: tuple[int, int]) -> None:
-        """Remove what was added since a savepoint."""
         length, end = mark
         for each in (self._starts, self._ends, self._offsets):
             del each[length:]
@@ -145,7 +142,6 @@ class Renumbering:
         return replace(row, session=self._session(row.space, row.session, expected - row.seq))
 
     def _with_reply(self, row: Message, details: str) -> Message:
-        """Return a message whose reply names the new number of the message that it answers, or none."""
         answered = sequence_number(row.reply_to or "")
         if answered is None:
             return row
@@ -265,7 +261,6 @@ class RowImporter:
         """How many rows of each kind were read, and how many of them were new here."""
 
     async def take(self, rows: Iterable[Row], where: str = "") -> None:
-        """Store rows, in batches."""
         for row in rows:
             if self._batch and (len(self._batch) >= BATCH or type(row) is not type(self._batch[0])):
                 await self._flush()
@@ -362,7 +357,6 @@ class RowImporter:
         self.fresh[NAMES[type(row)]] += result.fresh
 
     def _place(self, row: Row) -> tuple[NumberRuns, int] | None:
-        """Return the number map of a row's kind, and the row's old number."""
         kind: Kind
         match row:
             case Message():

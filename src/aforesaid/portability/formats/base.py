@@ -109,12 +109,12 @@ class Format:
         owner = user or self.reading.user
         checks.message_text(text)
         checks.identifier(owner, "user_id")
-        category = next((_CATEGORIES[word.casefold()] for word in words if word.casefold() in _CATEGORIES), "other")
+        categories = (_CATEGORIES[word.casefold()] for word in words if word.casefold() in _CATEGORIES)
         memory = MemoryRecord(
             id=1,
             space=self.reading.space,
             user=owner,
-            category=category,
+            category=next(categories, "other"),
             text=text,
             importance=USUAL_IMPORTANCE,
             tags=words,
@@ -240,7 +240,6 @@ class Ids:
         self._seen: Counter[bytes] = Counter()
 
     def of(self, at: datetime | None, *parts: str | None) -> str:
-        """Return the id of a message."""
         if at != self._at and at is not None:
             self._at = at
             self._seen.clear()
@@ -265,7 +264,6 @@ def from_seconds(value: object, name: str) -> datetime:
 
 
 def from_milliseconds(value: object, name: str) -> datetime:
-    """Return a time from milliseconds since 1970, given as a number or a string."""
     try:
         if not isinstance(value, bool) and isinstance(value, int | str):
             return moment(int(value) * 1_000)
@@ -381,7 +379,6 @@ class TextParser(HTMLParser):
         self._preformatted = 0
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Begin a block, a link, or text that is not shown."""
         self._unseen += tag in _UNSEEN
         self._preformatted += tag == "pre"
         if tag in _BLOCKS:
@@ -395,7 +392,6 @@ class TextParser(HTMLParser):
             self._link = address, len(self._pieces)
 
     def handle_endtag(self, tag: str) -> None:
-        """End a block, a link, or text that is not shown."""
         self._unseen -= tag in _UNSEEN and self._unseen > 0
         self._preformatted -= tag == "pre" and self._preformatted > 0
         if tag in _BLOCKS and tag != "li":
@@ -408,12 +404,10 @@ class TextParser(HTMLParser):
                 self._pieces.append(f" ({address})")
 
     def handle_data(self, data: str) -> None:
-        """Collect text."""
         if not self._unseen:
             self._pieces.append(data if self._preformatted else re.sub(r"\s+", " ", data))
 
     def take(self) -> str:
-        """Return the text collected so far, and begin anew."""
         lines = (_SPACES.sub(" ", line).strip() for line in "".join(self._pieces).split("\n"))
         self._pieces.clear()
         self._link = None
@@ -421,7 +415,6 @@ class TextParser(HTMLParser):
 
 
 def html_text(html: str) -> str:
-    """Return the text of a piece of HTML."""
     parser = TextParser()
     parser.feed(html)
     parser.close()

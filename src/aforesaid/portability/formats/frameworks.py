@@ -153,7 +153,6 @@ def _address(value: object) -> tuple[str | None, str | None]:
 
 
 def tool_calls(found: Fields) -> tuple[ToolCall, ...]:
-    """Return the tool calls of a message."""
     if found.raw("type") == "function_call":
         return (_call(found, found, "call"),)
     calls = [
@@ -463,7 +462,6 @@ class Letta(Format):
         )
 
     def _block(self, block: Fields, start: datetime | None, where: str) -> Iterator[Item]:
-        """Yield a memory for each line of a block."""
         label = block.words("label") or "archival"
         if not _ABOUT_THE_USER.search(label):
             yield Skipped("memory blocks that are not about the user")

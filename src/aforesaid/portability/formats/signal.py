@@ -38,7 +38,6 @@ _STICKER: Final = re.compile(r"\n?\(\( (.*?) \)\)")
 
 
 def looks_like(head: str) -> bool:
-    """Return whether a text begins like the Markdown of signal-export."""
     return any(_MARKDOWN.match(line) for line in head.splitlines()[:5])
 
 

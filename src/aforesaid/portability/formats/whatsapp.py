@@ -313,7 +313,6 @@ def parsed_line(line: str) -> tuple[re.Match[str], str] | None:
 
 
 def looks_like(head: str) -> bool:
-    """Return whether a text begins like a WhatsApp chat."""
     lines = [line for line in head.splitlines()[:20] if line.strip()]
     return any(parsed_line(line) is not None for line in lines[:5])
 
@@ -332,7 +331,6 @@ def moment(match: re.Match[str], order: DateOrder, zone: tzinfo | None) -> datet
 
 
 def _in_order(match: re.Match[str], order: DateOrder) -> tuple[int, int, int]:
-    """Return the day, the month and the year of a line."""
     first, second, third = int(match["a"]), int(match["b"]), int(match["c"])
     if order == "dmy":
         return first, second, third
@@ -365,7 +363,6 @@ class ChatScan:
 
     @property
     def people(self) -> list[str]:
-        """The names of the people in the chat."""
         found = (self.split(f"{name}: ") for name in self._names)
         return sorted({name for name, _ in filter(None, found)})
 
@@ -449,8 +446,6 @@ _NAMELESS: Final = ("", "-", "chat", "file", "uploaded", "whatsapp", "export")
 
 
 class _Content(NamedTuple):
-    """What somebody sent."""
-
     text: str
     parts: tuple[Part, ...] = ()
     kind: str | None = None
@@ -532,7 +527,6 @@ class WhatsApp(Format):
 
 
 def _content(text: str) -> _Content | Skipped:
-    """Return what a person sent, or why it is left out."""
     text = text.strip()
     whole = EDITED.sub("", text)
     if whole == text and not _ATTACHED_IN_BRACKETS.search(text):
