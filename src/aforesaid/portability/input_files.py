@@ -133,8 +133,9 @@ class Source:
             else:
                 with path.open("rb") as stream:
                     if stream.read(len(_ZIP)) == _ZIP:
-                        why = "its end is missing. Download or copy it again"
-                        raise InvalidInput(f"{path} is a truncated archive: {why}")
+                        raise InvalidInput(
+                            f"{path} is a truncated archive: its end is missing. Download or copy it again"
+                        )
                 self.names, self.size = [path.name], path.stat().st_size
 
     def close(self) -> None:

@@ -35,7 +35,12 @@ class Aforesaid(Format):
                         _check_header(entry)
                     elif isinstance(entry, dict) and entry.get("kind") == "end":
                         ended = True
-                        _check_end(entry, dict(found), total.hexdigest())
+                        rows = entry.get("rows")
+                        if rows != found:
+                            read = json.dumps(found)
+                            yield Problem(where, f"{json.dumps(rows)} rows were written, but {read} were read")
+                        elif entry.get("sum") != total.hexdigest():
+                            yield Problem(where, "the checksum does not match: the file was changed after the export")
                     else:
                         row = decode(entry)
                         found[NAMES[type(row)]] += 1
@@ -59,11 +64,3 @@ def _check_header(entry: object) -> None:
             f"this export has version {json.dumps(version)} of the format, but this program supports only "
             f"version {VERSION}: install a newer Aforesaid"
         )
-
-
-def _check_end(entry: dict[str, object], found: dict[str, int], total: str) -> None:
-    rows = entry.get("rows")
-    if rows != found:
-        raise InvalidInput(f"{json.dumps(rows)} rows were written, but {json.dumps(found)} were read")
-    if entry.get("sum") != total:
-        raise InvalidInput("the checksum does not match: the file was changed after the export")
