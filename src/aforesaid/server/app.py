@@ -35,7 +35,7 @@ from aforesaid.server.auth.authentication import Authentication
 from aforesaid.server.guard import Access, Bodies, Hosts, Rates, SecurityHeaders, cors
 from aforesaid.server.languages import Languages, OfferedLanguages
 from aforesaid.server.options import ServerOptions
-from aforesaid.server.problems import MEDIA_TYPE, STATIC, Problem, Wrong, problem
+from aforesaid.server.problems import MEDIA_TYPE, STATIC, Problem, Refusal, Wrong, problem
 from aforesaid.server.prometheus import HttpMetrics
 from aforesaid.server.proxy import pass_through
 from aforesaid.server.proxy.routes import CHATS
@@ -48,7 +48,7 @@ _description: Final[dict[str, Any]] = {}
 """The description, once it was made. All applications of a process have the same routes, and so share it."""
 
 
-def describe(app: FastAPI) -> None:
+def add_problems_to_openapi(app: FastAPI) -> None:
     """Add the problem responses to the description of an application."""
     plain = app.openapi
 
@@ -174,7 +174,7 @@ def create_app(memory: Memory, options: ServerOptions | None = None) -> FastAPI:
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
     _serve_agents(app, memory, chosen.serving)
     app.router.routes.extend(_ROUTES.routes)
-    describe(app)
+    add_problems_to_openapi(app)
     # The middleware added last sees a request first.
     app.add_middleware(Bodies, most_bytes=chosen.serving.body_bytes, seconds=chosen.serving.body_seconds)
     app.add_middleware(Authentication, state=app.state.served)
@@ -228,7 +228,9 @@ class _Bounded(AutoHTTPProtocol):  # type: ignore[misc, valid-type] # which of t
 
     def send_400_response(self, msg: str) -> None:
         """Answer with problem details, as to every other bad request: no route has been looked up yet."""
-        answer = problem(400, "bad-request", f"{msg} It is not HTTP/1.1, or its address or headers are too long.")
+        answer = problem(
+            Refusal(400, "bad-request", f"{msg} It is not HTTP/1.1, or its address or headers are too long.")
+        )
         head = f"HTTP/1.1 400 Bad Request\r\ncontent-type: {MEDIA_TYPE}\r\ncontent-length: {len(answer.body)}\r\n"
         self.transport.write(head.encode() + b"connection: close\r\n\r\n" + bytes(answer.body))
         self.transport.close()

@@ -128,7 +128,7 @@ class _Edit(NamedTuple):
     text: str
 
 
-def refill(
+def fill_form(
     html: str, *, method: str, path: str, action: Mapping[str, str], typed: Typed, wrong: Mapping[str, str]
 ) -> str | None:
     """Return a page with its form for `method` and `path` filled in; None if the page has no such form.
@@ -281,7 +281,7 @@ _AGAIN: Final = "aforesaid.form_again"
 _ABOUT_THE_BODY: Final = frozenset({b"content-type", b"content-length", b"transfer-encoding"})
 
 
-async def form_again(request: Request, status: int, detail: str, wrong: Mapping[str, str]) -> Response | None:
+async def form_with_errors(request: Request, status: int, detail: str, wrong: Mapping[str, str]) -> Response | None:
     """Return the page of a refused form, with the status of the refusal. None if there is no such page.
 
     `wrong` has a message for each field by its name; without any, `detail` is shown above the form.
@@ -299,7 +299,7 @@ async def form_again(request: Request, status: int, detail: str, wrong: Mapping[
     shown = None if page is None else await _get(request, page)
     if shown is None:
         return None
-    html = refill(
+    html = fill_form(
         shown.body.decode(),
         method=request.method,
         path=request.url.path,

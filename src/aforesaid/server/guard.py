@@ -15,7 +15,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from aforesaid.server.options import ANY_ORIGIN
-from aforesaid.server.problems import protocol_problem
+from aforesaid.server.problems import Refusal, protocol_problem
 from aforesaid.server.prometheus import HttpMetrics
 from aforesaid.server.route_templates import RouteTemplates, path_of
 
@@ -75,7 +75,9 @@ class Bodies:
             return
         declared = Headers(scope=scope).get("content-length", "0")
         if declared.isdecimal() and int(declared) > self._most_bytes:
-            answer = protocol_problem(scope, 413, "too-large", self._too_large, headers={"Connection": "close"})
+            answer = protocol_problem(
+                scope, Refusal(413, "too-large", self._too_large, headers={"Connection": "close"})
+            )
             await answer(scope, receive, send)
             return
         seen, complete = 0, False
@@ -192,12 +194,8 @@ class Hosts:
         host = headers.get("host", "").lower()
         name, colon, port = host.rpartition(":")
         if (name if colon and port.isdecimal() else host) not in self._names:
-            answer = protocol_problem(
-                scope,
-                421,
-                "wrong-host",
-                "This server is not called that. If it should be, add the name to server.hosts.",
-            )
+            words = "This server is not called that. If it should be, add the name to server.hosts."
+            answer = protocol_problem(scope, Refusal(421, "wrong-host", words))
         elif _own_page(headers, host):
             await self._app(scope, receive, send)
             return
@@ -207,7 +205,7 @@ class Hosts:
             return
         else:
             words = "Requests from pages of other sites are refused."
-            answer = protocol_problem(scope, 403, "wrong-origin", words)
+            answer = protocol_problem(scope, Refusal(403, "wrong-origin", words))
         await answer(scope, receive, send)
 
 
@@ -239,7 +237,10 @@ class Rates:
         left = self._left(caller)
         if left < 1:
             return (1 - left) / self._per_second
-        self._keep(caller, left - 1)
+        self._buckets[caller] = (left - 1, self._clock())
+        self._buckets.move_to_end(caller)
+        if len(self._buckets) > _MOST_CALLERS:
+            self._buckets.popitem(last=False)
         return 0.0
 
     def empty(self, caller: str) -> float:
@@ -249,9 +250,3 @@ class Rates:
     def _left(self, caller: str) -> float:
         left, at = self._buckets.get(caller, (self._burst, self._clock()))
         return min(self._burst, left + (self._clock() - at) * self._per_second)
-
-    def _keep(self, caller: str, left: float) -> None:
-        self._buckets[caller] = (left, self._clock())
-        self._buckets.move_to_end(caller)
-        if len(self._buckets) > _MOST_CALLERS:
-            self._buckets.popitem(last=False)

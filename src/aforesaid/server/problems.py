@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
 from fastapi import FastAPI
@@ -23,8 +23,8 @@ from starlette.types import Scope
 
 from aforesaid import __version__, errors
 from aforesaid.models.client import redact
-from aforesaid.server.form_errors import UNKNOWN, UnknownFields, field_of_request, form_again
-from aforesaid.server.languages import Language, OfferedLanguages, current, translate_error
+from aforesaid.server.form_errors import UNKNOWN, UnknownFields, field_of_request, form_with_errors
+from aforesaid.server.languages import current, translate_error
 from aforesaid.server.languages.current import plural_in_page, translate_in_page
 
 PANEL: Final = Path(__file__).parent / "panel"
@@ -55,15 +55,9 @@ def page(request: Request, template: str, *, status: int = 200, **values: Any) -
         "csrf": (who and who.csrf) or "",
         "version": __version__,
         "language": current(),
-        "languages": _offered(request),
+        "languages": sorted(request.app.state.languages.by_code.values(), key=lambda each: each.name.casefold()),
     }
     return HTMLResponse(environment.get_template(template).render(known | values), status)
-
-
-def _offered(request: Request) -> list[Language]:
-    """Return the languages to choose from, by name."""
-    offered: OfferedLanguages = request.app.state.languages
-    return sorted(offered.by_code.values(), key=lambda each: each.name.casefold())
 
 
 _OPENAI: Final = "/v1/"
@@ -142,74 +136,51 @@ class Problem(BaseModel):
     errors: list[Wrong] = Field(default=[], description="Each field that is wrong, and what is wrong with it.")
 
 
-def problem(
-    status: int,
-    kind: str,
-    detail: str,
-    *,
-    wrong: Sequence[Wrong] = (),
-    headers: Mapping[str, str] | None = None,
-) -> Response:
-    body = Problem(
-        type=_NAMESPACE + kind, title=HTTPStatus(status).phrase, status=status, detail=detail, errors=list(wrong)
-    )
-    return JSONResponse(body.model_dump(), status, headers=headers, media_type=MEDIA_TYPE)
+class Refusal(NamedTuple):
+    """Why a request is refused. `kind` is the last part of the problem's type."""
+
+    status: int
+    kind: str
+    detail: str
+    wrong: Sequence[Wrong] = ()
+    headers: Mapping[str, str] | None = None
 
 
-def _answer(
-    request: Request,
-    status: int,
-    kind: str,
-    detail: str,
-    *,
-    wrong: Sequence[Wrong] = (),
-    headers: Mapping[str, str] | None = None,
-) -> Response:
+def problem(refused: Refusal) -> Response:
+    title, kind, wrong = HTTPStatus(refused.status).phrase, _NAMESPACE + refused.kind, list(refused.wrong)
+    body = Problem(type=kind, title=title, status=refused.status, detail=refused.detail, errors=wrong)
+    return JSONResponse(body.model_dump(), refused.status, headers=refused.headers, media_type=MEDIA_TYPE)
+
+
+def _answer(request: Request, refused: Refusal) -> Response:
     """Return a problem as a page, in the format of the proxy's clients, or as problem details."""
     if _wants_page(request):
-        title = HTTPStatus(status).phrase
-        shown = page(request, "problem.html", status=status, title=title, detail=detail)
-        shown.headers.update(headers or {})
+        status, title = refused.status, HTTPStatus(refused.status).phrase
+        shown = page(request, "problem.html", status=status, title=title, detail=refused.detail)
+        shown.headers.update(refused.headers or {})
         return shown
-    return protocol_problem(request.scope, status, kind, detail, wrong=wrong, headers=headers)
+    return protocol_problem(request.scope, refused)
 
 
-def protocol_problem(
-    scope: Scope,
-    status: int,
-    kind: str,
-    detail: str,
-    *,
-    wrong: Sequence[Wrong] = (),
-    headers: Mapping[str, str] | None = None,
-) -> Response:
+def protocol_problem(scope: Scope, refused: Refusal) -> Response:
     """Return a problem in the format of the proxy's clients on their paths, and as problem details elsewhere."""
-    body = error_body(scope["path"], Headers(scope=scope), status, kind, detail)
-    if body is None:
-        return problem(status, kind, detail, wrong=wrong, headers=headers)
-    return JSONResponse(body, status, headers=headers)
+    body = error_body(scope["path"], Headers(scope=scope), refused.status, refused.kind, refused.detail)
+    return problem(refused) if body is None else JSONResponse(body, refused.status, headers=refused.headers)
 
 
-async def _refused(
-    request: Request,
-    status: int,
-    kind: str,
-    detail: str,
-    *,
-    wrong: Sequence[Wrong] = (),
-    headers: Mapping[str, str] | None = None,
-) -> Response:
+async def _refused(request: Request, refused: Refusal) -> Response:
     """Answer with a problem; if a form led to it and a browser shows the answer, with the form."""
     if _wants_page(request):
-        shown = await form_again(request, status, detail, {each.where.partition(".")[2]: each.what for each in wrong})
+        fields = {each.where.partition(".")[2]: each.what for each in refused.wrong}
+        shown = await form_with_errors(request, refused.status, refused.detail, fields)
         if shown is not None:
             return shown
-    return _answer(request, status, kind, detail, wrong=wrong, headers=headers)
+    return _answer(request, refused)
 
 
 def refusal(request: Request, error: HTTPException) -> Response:
     """Answer with what an HTTP error says; show a browser that is not signed in where to do so."""
-    if error.status_code == HTTPStatus.UNAUTHORIZED and _is_browsing(request):
+    if error.status_code == HTTPStatus.UNAUTHORIZED and request.method == "GET" and _wants_page(request):
         after = f"{request.url.path}?{request.url.query}" if request.url.query else request.url.path
         return RedirectResponse(f"/login?next={quote(after, safe='/')}", 303)
     phrase = HTTPStatus(error.status_code).phrase
@@ -221,7 +192,8 @@ def refusal(request: Request, error: HTTPException) -> Response:
     elif detail == HTTPStatus.NOT_FOUND.phrase:  # The framework raised it: no route matched.
         detail = "There is no such page or route."
     detail = translate_error(detail)
-    return _answer(request, error.status_code, phrase.lower().replace(" ", "-"), detail, headers=headers)
+    kind = phrase.lower().replace(" ", "-")
+    return _answer(request, Refusal(error.status_code, kind, detail, headers=headers))
 
 
 def _methods(request: Request) -> list[str]:
@@ -257,7 +229,7 @@ def install(app: FastAPI) -> None:
         if isinstance(error, errors.InvalidInput) and error.field is not None:
             where = field_of_request(request, error.field)
             wrong = [] if where is None else [Wrong(where=where, what=said)]
-        return await _refused(request, status, kind, said, wrong=wrong, headers=headers)
+        return await _refused(request, Refusal(status, kind, said, wrong, headers))
 
     async def unfit(request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)  # noqa: S101
@@ -266,7 +238,7 @@ def install(app: FastAPI) -> None:
         detail = "; ".join(f"{each.where}: {each.what}" for each in wrong)
         if len(found) > len(wrong):
             detail += f"; and {len(found) - len(wrong):,} more"
-        return await _refused(request, 422, "invalid-input", detail, wrong=wrong)
+        return await _refused(request, Refusal(422, "invalid-input", detail, wrong))
 
     async def refused(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)  # noqa: S101
@@ -274,19 +246,13 @@ def install(app: FastAPI) -> None:
 
     async def unexpected(request: Request, _: Exception) -> Response:
         # What happened is in the log of the server, which its caller may not be allowed to read.
-        return _answer(
-            request, 500, "failed", translate_error("Something went wrong here; the server's log says what.")
-        )
+        detail = translate_error("Something went wrong here; the server's log says what.")
+        return _answer(request, Refusal(500, "failed", detail))
 
     app.add_exception_handler(errors.AforesaidError, ours)
     app.add_exception_handler(RequestValidationError, unfit)
     app.add_exception_handler(HTTPException, refused)
     app.add_exception_handler(Exception, unexpected)
-
-
-def _is_browsing(request: Request) -> bool:
-    """Return whether a person looks at pages, who is to be shown where to sign in."""
-    return request.method == "GET" and _wants_page(request)
 
 
 def _wants_page(request: Request) -> bool:

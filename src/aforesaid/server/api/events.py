@@ -25,7 +25,7 @@ _KEEP_ALIVE_SECONDS: Final = 15.0
 _PAGE: Final = 200
 _MOST_CHANGES: Final = 10_000
 """Maximum changes that a client is sent when it comes back after a long time."""
-_LOOKS: Final = (".read", ".search")
+_READS: Final = (".read", ".search")
 """Suffixes of audit actions that change nothing."""
 
 
@@ -123,7 +123,7 @@ class _Follower:
             shown = {"action": entry.action, "subject": entry.subject, "at": entry.at.isoformat()}
             if self._admin:
                 yield self._event("change", shown | {"actor": entry.actor})
-            elif not entry.action.endswith(_LOOKS):
+            elif not entry.action.endswith(_READS):
                 yield self._event("change", shown)
 
     def _event(self, name: str, data: dict[str, Any]) -> bytes:

@@ -20,13 +20,13 @@ from aforesaid.server.api.params import (
     Body,
     Cursor,
     IdempotencyKey,
+    IdempotentRequest,
     Identifier,
     IfMatch,
     Limit,
     Moment,
     Number,
     OfUser,
-    Once,
     Person,
     SpaceQuery,
     Text,
@@ -163,7 +163,7 @@ async def create_memory(
         )
         return await shown(memory, written)
 
-    made = await Once(memory.store, who, person.scope, key, new).carry_out(MemoryShape, write, response)
+    made = await IdempotentRequest(memory.store, who, person.scope, key, new).carry_out(MemoryShape, write, response)
     response.headers["ETag"] = etag(made.revision)
     response.headers["Location"] = f"/api/memories/{made.id}"
     return made
@@ -413,7 +413,9 @@ async def remember(
         single = None if kept.memory is None else await shown(memory, kept.memory)
         return RememberResult(outcome=kept.outcome, facts=kept.facts, reason=kept.reason, memory=single)
 
-    return await Once(memory.store, who, person.scope, key, request).carry_out(RememberResult, keep, response)
+    return await IdempotentRequest(memory.store, who, person.scope, key, request).carry_out(
+        RememberResult, keep, response
+    )
 
 
 @facts_router.post("/forget", summary="Forget a fact")
@@ -432,4 +434,6 @@ async def forget(
         gone = await person.forget(request.fact, name=request.name)
         return ForgetResult(found=gone.found, facts=gone.facts, memories=await all_shown(memory, gone.memories))
 
-    return await Once(memory.store, who, person.scope, key, request).carry_out(ForgetResult, drop, response)
+    return await IdempotentRequest(memory.store, who, person.scope, key, request).carry_out(
+        ForgetResult, drop, response
+    )

@@ -213,7 +213,7 @@ IdempotencyKey = Annotated[
 M = TypeVar("M", bound=BaseModel)
 
 
-class Once:
+class IdempotentRequest:
     """A request with an idempotency key, of one credential and one user."""
 
     def __init__(self, store: Store, who: Credential, scope: Scope, key: str | None, body: BaseModel) -> None:

@@ -13,12 +13,12 @@ from aforesaid.domain.summary import SummaryKind
 from aforesaid.server.api.params import (
     Body,
     IdempotencyKey,
+    IdempotentRequest,
     Identifier,
     Limit,
     Moment,
     Number,
     OfUser,
-    Once,
     Person,
     SpaceQuery,
     Text,
@@ -81,7 +81,7 @@ async def summarize(
         made = await person.summarize()
         return Summaries(summaries=[SummaryShape.model_validate(each) for each in made])
 
-    return await Once(memory.store, who, person.scope, key, wanted).carry_out(Summaries, make, response)
+    return await IdempotentRequest(memory.store, who, person.scope, key, wanted).carry_out(Summaries, make, response)
 
 
 @router.get("/summaries/{number}/messages", summary="Read the messages of a summary")

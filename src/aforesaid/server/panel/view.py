@@ -98,10 +98,10 @@ class View:
     ) -> Response:
         """Answer to a change: with the part of the page that is new, or, to a browser without scripts, with a page.
 
-        `said` is shown to the person. `back` is where a browser without scripts goes, as one does whose scripts were
-        not there yet when it was clicked at; `undo` are the memories, as they are now, whose last change can be undone
-        there; `undo_in_part` if the template has a button for that itself. Without a `template`, scripts load the page
-        again. With `leave`, the page of the form is left for `back`.
+        `said` is shown to the person. `back` is the redirect target when JavaScript is off or not loaded yet; `undo`
+        are the memories, as they are now, whose last change can be undone there; `undo_in_part` if the template has a
+        button for that itself. Without a `template`, scripts load the page again. With `leave`, the page of the form
+        is left for `back`.
         """
         if not self.partly or template is None:
             place = str((None if leave else page_of_form(self.request)) or back)

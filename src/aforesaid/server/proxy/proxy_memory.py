@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from time import perf_counter
@@ -96,44 +96,6 @@ UNSEARCHED_SECONDS: Final = 5.0
 """Maximum time of a context without a search: a few reads of the store."""
 _SEARCH: Final = "snippets"
 """The section that needs a search."""
-
-
-class RecallSteps:
-    def __init__(self, memory: Memory, most_tokens: int) -> None:
-        self._memory = memory
-        self._most_tokens = most_tokens
-
-    async def context(self, caller: Caller, question: str, model: str | None) -> Context:
-        """Return the fullest context that time allows; `limited` says why one may miss something.
-
-        Raises TimeoutError or what the store raised, if even a context without a search cannot be built.
-        """
-
-        async def ask(seconds: float, *without: str) -> Context:
-            async with asyncio.timeout(seconds):
-                return await caller.reads.context(
-                    question, model=model, most=self._most_tokens, without=without, sent=False
-                )
-
-        began = time.perf_counter()
-        try:
-            async with self._memory.recall_queue.turn(QUEUE_SECONDS):
-                began = time.perf_counter()
-                made = await ask(RECALL_SECONDS, *NOT_ADDED)
-        except Exception as error:
-            # Whatever it is, the other parts of the memory may still answer. They need no embedder and no turn.
-            self._note(caller, time.perf_counter() - began, error)
-            made = await ask(UNSEARCHED_SECONDS, *NOT_ADDED, _SEARCH)
-            return replace(made, limited=f"{_why(error)}, so there are only memories, summaries and recent messages")
-        self._note(caller, time.perf_counter() - began)
-        return made
-
-    def _note(self, caller: Caller, seconds: float, error: Exception | None = None) -> None:
-        """Count how a search ended, and log why it failed."""
-        failure = None if error is None else kind_of(error)
-        self._memory.metrics.called(PROXY_SEARCH, OWN, seconds, failure=failure)
-        if error is not None:
-            _log.error("a request of %s goes on without a search", caller.credential.actor, exc_info=error)
 
 
 def _why(error: Exception) -> str:
@@ -294,7 +256,7 @@ class ProxyMemory:
     def __init__(self, memory: Memory, serving: Serving) -> None:
         self._memory = memory
         self._window = serving.window
-        self._steps = RecallSteps(memory, serving.budget)
+        self._most_tokens = serving.budget
         self._conversations = Conversations(memory)
         self._order = StoreOrder()
         self._tools_before: LRUCache[tuple[str, str, str], Sequence[ToolStep]] = LRUCache(_CONVERSATIONS)
@@ -336,11 +298,11 @@ class ProxyMemory:
         room = window - size - (_REPLY_TOKENS if limits.reply is None else limits.reply)
         if not question or room < LEAST_BUDGET:
             _log.debug("no question, or no room for memory, beside %d messages", len(messages))
-            finish(self._store_request(outcome, looks=False))
+            finish(self._store_request(outcome, audit_read=False))
             return outcome
         # Recall takes longest, so it begins first.
-        recall = begin(self._steps.context(caller, question, model))
-        finish(self._store_request(outcome, looks=True))
+        recall = begin(self._context(caller, question, model))
+        finish(self._store_request(outcome, audit_read=True))
         began = time.perf_counter()
         try:
             context = await recall
@@ -362,6 +324,38 @@ class ProxyMemory:
         finally:
             recall.cancel()
         return outcome
+
+    async def _context(self, caller: Caller, question: str, model: str | None) -> Context:
+        """Return the fullest context that time allows; `limited` says why one may miss something.
+
+        Raises TimeoutError or what the store raised, if even a context without a search cannot be built.
+        """
+
+        async def ask(seconds: float, *without: str) -> Context:
+            async with asyncio.timeout(seconds):
+                return await caller.reads.context(
+                    question, model=model, most=self._most_tokens, without=without, sent=False
+                )
+
+        began = time.perf_counter()
+        try:
+            async with self._memory.recall_queue.turn(QUEUE_SECONDS):
+                began = time.perf_counter()
+                made = await ask(RECALL_SECONDS, *NOT_ADDED)
+        except Exception as error:
+            # Whatever it is, the other parts of the memory may still answer. They need no embedder and no turn.
+            self._note_search(caller, time.perf_counter() - began, error)
+            made = await ask(UNSEARCHED_SECONDS, *NOT_ADDED, _SEARCH)
+            return replace(made, limited=f"{_why(error)}, so there are only memories, summaries and recent messages")
+        self._note_search(caller, time.perf_counter() - began)
+        return made
+
+    def _note_search(self, caller: Caller, seconds: float, error: Exception | None = None) -> None:
+        """Count how a search ended, and log why it failed."""
+        failure = None if error is None else kind_of(error)
+        self._memory.metrics.called(PROXY_SEARCH, OWN, seconds, failure=failure)
+        if error is not None:
+            _log.error("a request of %s goes on without a search", caller.credential.actor, exc_info=error)
 
     async def check_response(self, credential: Credential, response: object) -> None:
         """Raise NotFound for a response that is known to be of somebody whom the credential may not reach."""
@@ -393,7 +387,7 @@ class ProxyMemory:
         off has the metadata `{"partial": true}`. The tools that led to a reply are stored with it. The receipt follows,
         without anybody waiting for it.
         """
-        texts, reply = answer.texts(), answer.id
+        said, reply = [{"role": "assistant", "content": text} for text in answer.texts()], answer.id
         metadata: dict[str, object] = {"partial": True} if answer.partial else {}
         if reply is not None:
             metadata[REPLY_ID] = reply
@@ -404,7 +398,7 @@ class ProxyMemory:
             scope = outcome.caller.reads.scope
             self._tools_before[scope.space, scope.user, reply] = (*outcome.tools, *answer.calls)
         with self._order.reply(outcome.person):
-            stored = await self._store_reply(outcome, turns_of(_as_messages(texts), MESSAGE_BYTES), reply, metadata)
+            stored = await self._store_reply(outcome, turns_of(said, MESSAGE_BYTES), reply, metadata)
         self.keep_receipt(outcome, answer, stored)
 
     async def _store_reply(
@@ -417,7 +411,7 @@ class ProxyMemory:
         try:
             async with self._order.conversation(outcome.person, outcome.begin):
                 if outcome.conversation is None:
-                    await self._store_turns(outcome, looks=False)
+                    await self._store_turns(outcome, audit_read=False)
                 if (there := outcome.conversation) is not None:
                     stored = await self._add_answers(outcome.caller, there, said, metadata)
                     if reply is not None:
@@ -467,13 +461,13 @@ class ProxyMemory:
         made = outcome.receipt.receipt(scope, thread, actor, keeper.profile, reply=reply, answer=answer)
         keeper.keep_later(made)
 
-    async def _store_request(self, outcome: MemoryOutcome, *, looks: bool) -> None:
-        """Store what is new in a request, and that somebody looked at the memory."""
+    async def _store_request(self, outcome: MemoryOutcome, *, audit_read: bool) -> None:
+        """Store what is new in a request. `audit_read`: also record a read in the audit log."""
         began = time.perf_counter()
         try:
             await self._order.replies_before(outcome.person)
             async with self._order.conversation(outcome.person, outcome.begin):
-                await self._store_turns(outcome, looks=looks)
+                await self._store_turns(outcome, audit_read=audit_read)
         except Exception as error:
             outcome.conversation = None  # what is missing is stored with the reply
             self._note(PROXY_STORE, outcome, began, error)
@@ -483,13 +477,16 @@ class ProxyMemory:
             outcome.recognised.set()
             outcome.stored.set()
 
-    async def _store_turns(self, outcome: MemoryOutcome, *, looks: bool) -> None:
+    async def _store_turns(self, outcome: MemoryOutcome, *, audit_read: bool) -> None:
         caller, turns = outcome.caller, outcome.turns
         there = await self._conversations.find(caller, turns, asks=outcome.asks, previous=outcome.previous)
         outcome.conversation = there
         outcome.recognised.set()
         # Beside one another, so that the store commits both at once.
-        work = [self._add_all(caller, there), *([self._note_access(caller)] if looks else [])]
+        work: list[Awaitable[object]] = [self._add_all(caller, there)]
+        if audit_read:
+            read = AuditAccess(caller.reads.scope, caller.credential.actor, "context.read", "context")
+            work.append(self._memory.store.apply([read]))
         for result in await asyncio.gather(*work, return_exceptions=True):
             if isinstance(result, BaseException):
                 raise result
@@ -517,10 +514,6 @@ class ProxyMemory:
             said_by = caller.name if role == "user" else None
             await person.add(role, text, id=name, name=said_by, replaces=replaces, metadata=metadata)
         await self._set_aside(caller, there.thread, there.aside)
-
-    async def _note_access(self, caller: Caller) -> None:
-        scope = caller.reads.scope
-        await self._memory.store.apply([AuditAccess(scope, caller.credential.actor, "context.read", "context")])
 
     def _written(
         self, outcome: MemoryOutcome, context: Context, question: str, counter: TokenCounter, room: int
@@ -563,7 +556,3 @@ class ProxyMemory:
         else:
             outcome.failures[PROXY_STORE] = "not stored"
             _log.error("a request of %s was passed on and could not be stored", actor, exc_info=error)
-
-
-def _as_messages(texts: Iterable[str]) -> list[dict[str, str]]:
-    return [{"role": "assistant", "content": text} for text in texts]
