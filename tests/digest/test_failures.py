@@ -60,7 +60,7 @@ async def test_it_is_tried_again_after_ever_longer_pauses_which_a_restart_does_n
         await digest.walk()
         for _ in range(12):
             (entry,) = await digest.due(10)
-            await memory._services.upkeep._parts[2]._drain(None, failing=False)  # type: ignore[attr-defined]
+            await memory._services.upkeep.tasks[2]._drain(None, failing=False)  # type: ignore[attr-defined]
             assert await digest.due(10) == [], "nobody asks before the time has come"
             (entry,) = await digest.due(10, failing=True)
             assert entry.due_at is not None

@@ -71,7 +71,7 @@ async def test_a_restart_in_the_middle_extracts_nothing_twice_and_skips_nothing(
                     await say(user, f"I like {animal}", reply="Good", name="Ann")
             if not with_model:
                 # Rules look through a whole page at a time: make pages small.
-                memory._services.upkeep._parts[1]._made = small_pages(memory)  # type: ignore[attr-defined]
+                memory._services.upkeep.tasks[1]._made = small_pages(memory)  # type: ignore[attr-defined]
             crash_at(memory.store, number, before=before)
             with pytest.raises(Crash):
                 await memory.upkeep()

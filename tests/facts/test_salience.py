@@ -119,7 +119,7 @@ async def test_what_is_remembered_does_not_depend_on_what_was_embedded_before() 
             user = memory.user("ann")
             async with paused(memory):
                 await say(user, *WORTH, *CHATTER)
-                parts = memory._services.upkeep.parts
+                parts = memory._services.upkeep.tasks
                 for part in parts if embedded_first else parts[1:]:
                     await part.run()
             found.append(await texts(user))
@@ -263,7 +263,7 @@ async def test_extracting_encodes_no_text_when_the_vectors_of_messages_are_store
         user = memory.user("ann")
         async with paused(memory):
             await say(user, *WORTH, *CHATTER)
-            embedding, extracting, *_ = memory._services.upkeep.parts
+            embedding, extracting, *_ = memory._services.upkeep.tasks
             await embedding.run()
             before = len(encoder.encoded)
             await extracting.run()

@@ -73,7 +73,7 @@ async def test_what_is_embedded_remembered_and_summarised_is_encoded_once(memory
 
 
 async def test_parts_of_upkeep_that_run_at_the_same_time_encode_nothing_twice(memory: aforesaid.Memory) -> None:
-    parts = memory._services.upkeep.parts
+    parts = memory._services.upkeep.tasks
     await asyncio.gather(*(part.run() for part in parts))
     await memory.upkeep()
     assert set(SAID) <= set(ENCODER.encoded)

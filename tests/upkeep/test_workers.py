@@ -22,7 +22,7 @@ from aforesaid.memory import Memory
 from aforesaid.store import questions
 from aforesaid.store.postgres import PostgresStore
 from aforesaid.upkeep import Digesting, Extracting
-from aforesaid.upkeep.workers import WorkerParts, Workers
+from aforesaid.upkeep.workers import Workers, WorkerTasks
 from citus import clean_distributed_database
 from making import adding
 from pg import clean_database, pgbouncer, shared_server
@@ -153,7 +153,7 @@ async def test_the_scan_of_a_worker_goes_on_after_any_exception_and_is_seen_in_h
     dsn = clean_database("workers")
     await fill(dsn, users=1, turns=1)
     async with aforesaid.connect(dsn, settings={"background": False, "fallback": "none"}) as memory:
-        parts = {part.name: part for part in memory._services.upkeep.parts}
+        parts = {part.name: part for part in memory._services.upkeep.tasks}
         learning, digesting = cast("Extracting", parts.pop("remembered")), cast("Digesting", parts.pop("summarised"))
         errors, failed = [ValueError("a row has no user")], asyncio.Event()
         waiting = learning.waiting
@@ -165,7 +165,7 @@ async def test_the_scan_of_a_worker_goes_on_after_any_exception_and_is_seen_in_h
             return await waiting(limit)
 
         learning.waiting = fails_once  # type: ignore[method-assign]
-        workers = Workers(dsn, WorkerParts(learning, digesting, tuple(parts.values())), memory.loops, scan_seconds=0.2)
+        workers = Workers(dsn, WorkerTasks(learning, digesting, tuple(parts.values())), memory.loops, scan_seconds=0.2)
         running = asyncio.create_task(workers.run())
         await failed.wait()
         while "queue scan: ValueError: a row has no user" not in (await background(memory)).issues:

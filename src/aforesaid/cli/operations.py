@@ -509,13 +509,13 @@ def worker(
 
 
 async def _work(dsn: str, profile: str | None, settings: Settings, concurrency: int) -> int:
-    from aforesaid.upkeep.workers import WorkerParts, Workers  # noqa: PLC0415 - an extra
+    from aforesaid.upkeep.workers import Workers, WorkerTasks  # noqa: PLC0415 - an extra
 
     async with aforesaid.connect(dsn, profile=profile, settings=replace(settings, fallback="none")) as memory:
-        parts = {part.name: part for part in memory._services.upkeep.parts}  # noqa: SLF001 - not public: only this command needs it
+        parts = {part.name: part for part in memory._services.upkeep.tasks}  # noqa: SLF001 - not public: only this command needs it
         learning, digesting = cast("Extracting", parts.pop("remembered")), cast("Digesting", parts.pop("summarised"))
         workers = Workers(
-            dsn, WorkerParts(learning, digesting, tuple(parts.values())), memory.loops, concurrency=concurrency
+            dsn, WorkerTasks(learning, digesting, tuple(parts.values())), memory.loops, concurrency=concurrency
         )
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):

@@ -96,8 +96,6 @@ class Assembled:
 
 
 class Assembler:
-    """Chooses the items of one context."""
-
     def __init__(
         self,
         recipe: Recipe,

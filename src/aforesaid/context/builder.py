@@ -141,8 +141,6 @@ class AccountContext(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class ContextRequest:
-    """The parameters of a context."""
-
     text: str
     """The message to answer."""
     budget: int

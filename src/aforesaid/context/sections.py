@@ -83,7 +83,6 @@ class Offers:
 
     @property
     def zone(self) -> tzinfo | None:
-        """The person's time zone."""
         return self.now.tzinfo
 
     def system(self, text: str | None) -> list[Item]:
@@ -91,7 +90,6 @@ class Offers:
         return [] if not text else [self._item("system", "system prompt", text)]
 
     def rules(self, text: str) -> list[Item]:
-        """Offer the rules of the recipe."""
         return [] if not text else [self._item("rules", "rules", text)]
 
     def date(self) -> list[Item]:
@@ -136,7 +134,6 @@ class Offers:
         ]
 
     def habits(self, text: str) -> list[Item]:
-        """Offer the habits of the user."""
         return [] if not text else [self._item("habits", "habits", quote(text))]
 
     def memories(
@@ -315,7 +312,6 @@ class Offers:
         return self.days[day]
 
     def current(self, text: str, name: str | None, at: datetime) -> list[Item]:
-        """Offer the message to answer."""
         return [Item("current", "current message", text, self._turn(text, name), name=name, at=at)]
 
     def _turn(self, text: str, name: str | None) -> int:
@@ -382,8 +378,6 @@ class Conversation(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """The sources of contexts."""
-
     store: Store
     recall: Recall
     people: People

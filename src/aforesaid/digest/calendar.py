@@ -30,7 +30,6 @@ class CalendarLedger:
     """The input of the calendar policy for one day of a space. Times are in microseconds."""
 
     ends_at: int
-    """The end of the day."""
     now: int
     last_seq: int
     """The newest message of the day."""
@@ -41,8 +40,6 @@ class CalendarLedger:
 
 @dataclass(frozen=True, slots=True)
 class CalendarRules:
-    """How often a day is summarised."""
-
     refresh: int = 3_600_000_000
     """Minimum microseconds between two summaries of today. A past day is summarised once."""
 
@@ -95,8 +92,6 @@ class _Day(NamedTuple):
 
 
 class CalendarSteps:
-    """The steps of the calendar policy."""
-
     def __init__(self, executor: Executor) -> None:
         self._executor = executor
         self.rules = CalendarRules(executor.profile.today_minutes * 60_000_000)
@@ -278,7 +273,9 @@ def affected_subjects(
     """Return the subjects that these messages affect: a user, a user in a thread, or a day of a space."""
     found: dict[Subject, Touch] = {}
     for message in passed:
-        subject = _of_message(policy, message, zone)
+        subject = subject_of_user(policy, message.space, message.user, message.thread)
+        if subject is None:
+            subject = Subject(policy, message.space, day=day_of(message.at, zone(message.space)).isoformat())
         before = found.get(subject)
         found[subject] = Touch(
             subject,
@@ -296,10 +293,3 @@ def subject_of_user(policy: str, space: str, user: str, thread: str) -> Subject 
     if about == "day":
         return None
     return Subject(policy, space, user, thread if about == "thread" else "")
-
-
-def _of_message(policy: str, message: Passed, zone: Callable[[str], tzinfo]) -> Subject:
-    found = subject_of_user(policy, message.space, message.user, message.thread)
-    if found is None:
-        return Subject(policy, message.space, day=day_of(message.at, zone(message.space)).isoformat())
-    return found

@@ -12,9 +12,8 @@ from aforesaid.digest.calendar import CalendarSteps, affected_subjects
 from aforesaid.digest.executor import Clock, Executor
 from aforesaid.digest.rolling import RollingSteps
 from aforesaid.digest.tiers import TiersSteps, windows
-from aforesaid.digest.tree import Step, Steps
-from aforesaid.digest.tree_step import TreeSteps
-from aforesaid.digest.writing import Writer, shortened
+from aforesaid.digest.tree import Step, Steps, TreeSteps
+from aforesaid.digest.writing import WITHOUT_MODEL, Writer, shortened
 from aforesaid.domain.chat_message import ChatMessage, answered_calls, chat_tool_calls
 from aforesaid.domain.checks import Within, now
 from aforesaid.domain.message import Message
@@ -109,7 +108,10 @@ class Digest:
         """Do one step for an entry, or mark it as done. Raises ModelError if a required model does not answer."""
         if self.steps is None:
             return Step()
-        if not await self._wanted(entry):
+        # A day of a whole space is always summarised.
+        if POLICIES[self.policy].subject != "day" and not wants_memory(
+            await settings_of(self._store, entry.subject.scope)
+        ):
             await self._store.apply([FinishEntry(entry.subject, entry.last_seq, None)])
             return Step()
         try:
@@ -121,12 +123,6 @@ class Digest:
         if not step.made:
             await self._store.apply([FinishEntry(entry.subject, entry.last_seq, step.look_again_at)])
         return step
-
-    async def _wanted(self, entry: Entry) -> bool:
-        """Return whether summaries are on for the user. A day of a whole space is always summarised."""
-        if POLICIES[self.policy].subject == "day":
-            return True
-        return wants_memory(await settings_of(self._store, entry.subject.scope))
 
 
 _REQUESTED_PAGE: Final = 500
@@ -324,7 +320,16 @@ async def history_context(digest: Digest, scope: Scope) -> HistoryContext:
         return BASELINE
     known: Mapping[str, Any] = current.details or {}
     today = CalendarSteps(digest.executor).today(scope.space)
-    items = tuple(_item(found) for found in known.get("items", ()))
+    items = [
+        HistoryItem(
+            shortened(str(found["text"]), 500) if len(str(found["text"])) > 500 else str(found["text"]),  # noqa: PLR2004
+            int(found["priority"]),
+            float(found["relevance"]),
+            tuple(found.get("tags", ())),
+            None if found.get("expires") is None else date.fromisoformat(found["expires"]),
+        )
+        for found in known.get("items", ())
+    ]
     return HistoryContext(
         current.text if current.valid else BASELINE.text,
         tuple(known.get("topics", ())),
@@ -381,7 +386,12 @@ def _chat(messages: Sequence[Message]) -> list[ChatMessage]:
     details = [message.all_details for message in messages]
     calls = [[call.id for call in each.tool_calls] for each in details]
     whole = answered_calls(calls, [each.tool_call_id for each in details])
-    said = [_said(message) for message in messages]
+    said: list[ChatMessage] = [
+        {"role": "user", "content": f"tool: {message.shown_text}"}
+        if message.details is not None and message.role == "tool"
+        else {"role": message.role, "content": message.shown_text}
+        for message in messages
+    ]
     for place, results in whole.items():
         called: ChatMessage = {"role": "assistant", "content": messages[place].text or None}
         called["tool_calls"] = chat_tool_calls(details[place].tool_calls)
@@ -391,18 +401,53 @@ def _chat(messages: Sequence[Message]) -> list[ChatMessage]:
     return said
 
 
-def _said(message: Message) -> ChatMessage:
-    if message.details is not None and message.role == "tool":
-        return {"role": "user", "content": f"tool: {message.shown_text}"}
-    return {"role": message.role, "content": message.shown_text}
+async def summaries_to_rewrite(digest: Digest, limit: int, after: int = 0) -> list[Summary]:
+    """Return active summaries made without a model, if a model is configured now."""
+    if not digest.redo or not digest.executor.writer.has_model():
+        return []
+    found: list[Summary] = []
+    for kind in POLICIES[digest.policy].kinds:
+        found += await digest.executor.store.read(
+            questions.SummariesWithoutModel(kind, WITHOUT_MODEL, after, limit - len(found))
+        )
+    return found
 
 
-def _item(found: Mapping[str, Any]) -> HistoryItem:
-    expires = found.get("expires")
-    return HistoryItem(
-        shortened(str(found["text"]), 500) if len(str(found["text"])) > 500 else str(found["text"]),  # noqa: PLR2004
-        int(found["priority"]),
-        float(found["relevance"]),
-        tuple(found.get("tags", ())),
-        None if expires is None else date.fromisoformat(expires),
+async def rewrite_with_model(digest: Digest, summary: Summary) -> Summary | None:
+    """Let a model write the next version of a summary.
+
+    Return None if it failed or another process was faster. Raises NotFound if the summary was deleted, because a
+    message that it covers was taken back or erased.
+    """
+    executor, scope = digest.executor, Scope(summary.space, summary.user, summary.thread)
+    below = [await executor.store.read(questions.SummaryById(scope, source)) for source in summary.sources]
+    messages = []
+    if summary.level == 1 and summary.reach != "sources":
+        covered = await executor.store.read(questions.CoveredMessages(scope, summary.id))
+        messages = [message for message in covered if message.seq >= summary.fresh]
+    characters = executor.profile.summary_characters
+    if summary.kind in ("rolling", "history"):
+        written = await executor.writer.onwards(scope, below[0] if below else None, messages, characters)
+    elif summary.kind == "day":
+        written = await executor.writer.of_messages(scope, messages, executor.profile.day_characters)
+    else:
+        important = await executor.important(scope, summary.first, summary.last)
+        if below:
+            written = await executor.writer.of_summaries(scope, below, characters, important)
+        else:
+            written = await executor.writer.of_messages(scope, messages, characters, important)
+    if written.model is None:
+        return None
+    change = Revise(
+        scope,
+        summary.id,
+        written.text,
+        model=written.model,
+        prompt=written.prompt,
+        quality=await executor.quality(written, messages, below),
+        created_at=digest.clock(),
     )
+    try:
+        return (await executor.store.apply([change])).summary
+    except SourcesChanged:
+        return None

@@ -20,7 +20,6 @@ from uuid import uuid4
 from aforesaid.background import SingleFlight
 from aforesaid.digest.quality import measure
 from aforesaid.digest.sources import ImportantMemory, important_memories, shown_numbers
-from aforesaid.digest.tree import TreeRules
 from aforesaid.digest.writing import Writer, Written
 from aforesaid.domain.change import Archive, Change, PutMark
 from aforesaid.domain.checks import now
@@ -52,8 +51,6 @@ _MICROSECONDS: Final = 1_000_000
 
 
 class Leases:
-    """The leases of one process on one store."""
-
     def __init__(self, store: Store) -> None:
         self._store = store
         self._owner = uuid4().hex
@@ -163,8 +160,6 @@ _PART_OF_SUMMARIES: Final = 2
 
 
 class Executor:
-    """Makes summaries of one store."""
-
     def __init__(self, store: Store, writer: Writer, embedder: Embedder | None, profile: Profile, clock: Clock) -> None:
         self.store = store
         self.writer = writer
@@ -178,10 +173,6 @@ class Executor:
     @property
     def embedder(self) -> str | None:
         return None if self._vectors is None else self._vectors.embedder.name
-
-    def tree_rules(self, turns: int | None = None) -> TreeRules:
-        profile = self.profile
-        return TreeRules(turns or profile.tree_turns, profile.tree_level, profile.tree_active)
 
     async def archive_messages(self, scope: Scope, messages: Sequence[Message]) -> Summary:
         room = self._room(sum(len(message.text) for message in messages), _LEAST_OF_MESSAGES, _PART_OF_MESSAGES)
@@ -199,7 +190,6 @@ class Executor:
         return await self._archive(draft, await self.quality(written, messages, ()))
 
     async def archive_summaries(self, scope: Scope, summaries: Sequence[Summary]) -> Summary:
-        """Archive summaries under one of the next level."""
         room = self._room(sum(len(summary.text) for summary in summaries), _LEAST_OF_SUMMARIES, _PART_OF_SUMMARIES)
         important = await self.important(
             scope, min(summary.first for summary in summaries), max(summary.last for summary in summaries)
@@ -210,18 +200,15 @@ class Executor:
         return await self._archive(draft, await self.quality(written, (), summaries))
 
     async def important(self, scope: Scope, first: int, last: int) -> list[ImportantMemory]:
-        """Return the important memories that rest on a user's messages from `first` to `last`."""
         return await important_memories(self.store, scope, first, last, self.writer.zone(scope.space))
 
     async def roll(self, scope: Scope, previous: Summary | None, messages: Sequence[Message]) -> Summary:
-        """Extend the rolling summary of a thread."""
         written = await self.writer.onwards(scope, previous, messages, self.profile.summary_characters)
         return await self._continue(scope, "rolling", written, previous, messages)
 
     async def analyse(
         self, scope: Scope, previous: Summary | None, messages: Sequence[Message], today: date
     ) -> Summary:
-        """Extend the history context of a user."""
         characters = self.profile.summary_characters
         written = await self.writer.of_history(scope, previous, messages, characters, today)
         return await self._continue(scope, "history", written, previous, messages)

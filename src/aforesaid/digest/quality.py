@@ -41,25 +41,12 @@ async def measure(
 ) -> Quality:
     """Measure a summary against its sources. Without `vectors`, its coverage is not known. Raises ModelError."""
     sources = [message.text for message in messages] + [summary.text for summary in summaries]
-    invented = _invented(text, messages, summaries)
-    told = len(_telling(text))
-    return Quality(
-        compression=round(len(text) / max(sum(map(len, sources)), 1), 4),
-        coverage=None if vectors is None else await _coverage(text, messages, summaries, vectors),
-        grounded=round(1 - len(invented) / told, 4) if told else 1.0,
-        invented=tuple(invented),
-    )
-
-
-def _invented(text: str, messages: Sequence[Message], summaries: Sequence[Summary]) -> list[str]:
-    """Return the names, numbers and dates of a summary that its sources do not have."""
-    sources = [message.text for message in messages] + [summary.text for summary in summaries]
     names = [message.name or message.author for message in messages]
     known = {word for source in (*sources, *names) for word in words_of(source)}
     numbers = {number for source in sources for number in _NUMBER.findall(source)}
     days = _days_of(messages, summaries)
-    found = []
-    for word in _telling(text):
+    told, invented = _telling(text), []
+    for word in told:
         if _ISO_DATE.fullmatch(word):
             # Most summaries name the days of their messages alone, so dates in messages are read last.
             grounded = (
@@ -72,8 +59,13 @@ def _invented(text: str, messages: Sequence[Message], summaries: Sequence[Summar
         else:
             grounded = all(part in known for part in words_of(word)) or word in {"User", "Assistant"}
         if not grounded:
-            found.append(word)
-    return found
+            invented.append(word)
+    return Quality(
+        compression=round(len(text) / max(sum(map(len, sources)), 1), 4),
+        coverage=None if vectors is None else await _coverage(text, messages, summaries, vectors),
+        grounded=round(1 - len(invented) / len(told), 4) if told else 1.0,
+        invented=tuple(invented),
+    )
 
 
 def _telling(text: str) -> list[str]:
@@ -204,7 +196,9 @@ async def is_supported(text: str, sources: Sequence[str], names: Sequence[str], 
             pass  # The embedder is down, so the words alone decide.
         else:
             return 2 * sum(number >= _NEAR for number in near) >= len(near)
-    return shared > 0 or words < _ENOUGH_WORDS or _language_of(sources) != guess_language(text)
+    if shared > 0 or words < _ENOUGH_WORDS:
+        return True
+    return guess_language("\n".join(source[:_CHARACTERS] for source in sources[:_SOURCES])) != guess_language(text)
 
 
 def is_junk(text: str) -> bool:
@@ -237,7 +231,3 @@ def _tells(word: str, language: str) -> bool:
     if language in UNSPACED_LANGUAGES:
         return len(word) > 1 and _KANA.fullmatch(word) is None
     return word not in stop_words(language)
-
-
-def _language_of(sources: Sequence[str]) -> str:
-    return guess_language("\n".join(source[:_CHARACTERS] for source in sources[:_SOURCES]))

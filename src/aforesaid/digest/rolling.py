@@ -22,7 +22,6 @@ class RollingLedger:
     """The input of the rolling policy for one user in one thread."""
 
     total: int
-    """Number of all messages."""
     covered: int
     """Number of messages that the summary covers; 0 without one."""
     characters: int
@@ -78,8 +77,6 @@ _MOST_READ: Final = 500
 
 
 class RollingSteps:
-    """The steps of the rolling policy."""
-
     def __init__(self, executor: Executor) -> None:
         self._executor = executor
         profile = executor.profile
@@ -91,7 +88,6 @@ class RollingSteps:
         return Subject("rolling", scope.space, scope.user, scope.thread)
 
     async def step(self, entry: Entry, *, asked: bool = False) -> Step:
-        """Summarise more messages if it is due."""
         scope, store = entry.subject.scope, self._executor.store
         current = await self.current(scope)
         covered = 0 if current is None else current.covered
@@ -105,7 +101,6 @@ class RollingSteps:
         return Step((await self._executor.roll(scope, current, messages[:count]),), count)
 
     async def current(self, scope: Scope) -> Summary | None:
-        """Return the rolling summary of the thread."""
         found = await self._executor.store.read(questions.Summaries(scope, kind="rolling", here=True))
         return found[0] if found else None
 

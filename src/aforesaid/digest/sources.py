@@ -63,7 +63,6 @@ def fenced(messages: Sequence[Message], zone: tzinfo) -> Fenced:
 
 
 def spoken(messages: Sequence[Message], zone: tzinfo) -> list[Spoken]:
-    """Return messages for the rules without a model."""
     return [Spoken(line.speaker, line.text, line.at, line.role) for line in shown(messages, zone)]
 
 
@@ -77,7 +76,6 @@ def fenced_summaries(summaries: Sequence[Summary], zone: tzinfo) -> Fenced:
 
 
 def summarised(summaries: Sequence[Summary], zone: tzinfo) -> list[Summarised]:
-    """Return summaries for the rules without a model."""
     return [Summarised(each.text, local(each.began_at, zone), local(each.ended_at, zone)) for each in summaries]
 
 
@@ -199,7 +197,12 @@ def changes(seqs: Sequence[int], vectors: Mapping[int, bytes], rules: TopicRules
 
     matrix = np.frombuffer(b"".join(value for _, value in known), dtype=np.float16).reshape(len(known), -1)
     found = distances(matrix.astype(np.float32), rules)
-    return [known[place][0] for place in _peaks(found, rules)]
+    places = []
+    for place, distance in found.items():
+        near = [found[other] for other in range(place - rules.least, place + rules.least + 1) if other in found]
+        if distance >= rules.threshold and distance == max(near):
+            places.append(known[place][0])
+    return places
 
 
 def distances(matrix: NDArray[np.float32], rules: TopicRules = RULES) -> dict[int, float]:
@@ -213,13 +216,3 @@ def distances(matrix: NDArray[np.float32], rules: TopicRules = RULES) -> dict[in
         length = float(np.linalg.norm(before) * np.linalg.norm(after)) or 1.0
         found[place] = 1.0 - float(before @ after) / length
     return found
-
-
-def _peaks(found: Mapping[int, float], rules: TopicRules) -> list[int]:
-    """Return the positions above the threshold that are local maxima."""
-    peaks = []
-    for place, distance in found.items():
-        near = [found[other] for other in range(place - rules.least, place + rules.least + 1) if other in found]
-        if distance >= rules.threshold and distance == max(near):
-            peaks.append(place)
-    return peaks

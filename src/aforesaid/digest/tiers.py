@@ -23,7 +23,6 @@ class TiersLedger:
     """The input for the history context. Times are in microseconds."""
 
     total: int
-    """Number of the user's messages."""
     covered: int
     """Number of messages that the history context covers."""
     now: int
@@ -103,15 +102,12 @@ _WINDOW: Final = 2 * (sources.RULES.before + sources.RULES.after)
 
 
 class TiersSteps:
-    """The steps of the tiers policy."""
-
     def __init__(self, executor: Executor) -> None:
         self._executor = executor
         profile = executor.profile
         self.rules = TiersRules(profile.short_term, profile.mid_term, profile.history_hours * 3_600_000_000)
 
     def subject(self, scope: Scope) -> Subject:
-        """Return the user's entry."""
         return Subject("tiers", scope.space, scope.user)
 
     async def step(self, entry: Entry, *, asked: bool = False) -> Step:
@@ -130,30 +126,25 @@ class TiersSteps:
             cleaned = await self._clean(scope, now)
             times = [at for at in (decision.look_again_at, cleaned.look_again_at) if at is not None]
             return cleaned if cleaned.made else Step(look_again_at=min(times, default=None))
-        after, limit = 0 if current is None else current.last, min(decision.plan.messages, _MOST_READ)
-        messages = await self._executor.store.read(questions.MessagesAfter(scope, after, limit))
-        count = that_fit([len(message.text) for message in messages], _CHARACTERS)
-        today = day_of(now, self._executor.profile.zone(scope.space))
-        made = await self._executor.analyse(scope, current, messages[:count], today)
-        return Step((made,), count)
+        return await self._analyse(scope, current, min(decision.plan.messages, _MOST_READ))
 
     async def analyse_more(self, scope: Scope, total: int) -> bool:
         """Extend the history context by as many messages as fit. Return False if it covers all messages."""
         current = await self.current(scope)
         if total <= (0 if current is None else current.messages):
             return False
-        messages = await self._executor.store.read(
-            questions.MessagesAfter(scope, 0 if current is None else current.last, _MOST_READ)
-        )
+        return bool((await self._analyse(scope, current, _MOST_READ)).made)
+
+    async def _analyse(self, scope: Scope, current: Summary | None, limit: int) -> Step:
+        after = 0 if current is None else current.last
+        messages = await self._executor.store.read(questions.MessagesAfter(scope, after, limit))
         count = that_fit([len(message.text) for message in messages], _CHARACTERS)
         if not count:
-            return False
+            return Step()
         today = day_of(self._executor.clock(), self._executor.profile.zone(scope.space))
-        await self._executor.analyse(scope, current, messages[:count], today)
-        return True
+        return Step((await self._executor.analyse(scope, current, messages[:count], today),), count)
 
     async def current(self, scope: Scope) -> Summary | None:
-        """Return the history context of the user."""
         found = await self._executor.store.read(questions.Summaries(scope, kind="history"))
         return found[0] if found else None
 
@@ -170,7 +161,7 @@ class TiersSteps:
             messages = await executor.store.read(questions.MessagesAfter(scope, 0, limit, archived=False))
             count = that_fit([len(message.text) for message in messages], _CHARACTERS)
             return Step((await executor.archive_messages(scope, messages[:count]),), count)
-        folding = tree.decide(TreeLedger(ledger.active_summaries, ()), executor.tree_rules()).plan
+        folding = tree.decide(TreeLedger(ledger.active_summaries, ()), tree.tree_rules(executor.profile)).plan
         if isinstance(folding, FoldSummaries):
             oldest = tree.oldest_summaries(await executor.store.read(questions.Summaries(scope, kind="tree")), folding)
             return Step((await executor.archive_summaries(scope, oldest),))

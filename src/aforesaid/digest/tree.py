@@ -1,15 +1,20 @@
-"""What every summary policy has in common: plans, steps, and subjects of the agenda."""
+"""The tree policy, and what every summary policy has in common: plans, steps, and subjects of the agenda."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import Final, NamedTuple, Protocol, TypeAlias
 
+from aforesaid.digest.executor import Executor
 from aforesaid.domain.checks import Role
 from aforesaid.domain.scope import Entry, Scope, Subject
+from aforesaid.domain.setting import EVERY
 from aforesaid.domain.summary import Summary
+from aforesaid.profiles import Profile
+from aforesaid.profiles.effective import settings_of
+from aforesaid.store import questions
 
 
 class FoldMessages(NamedTuple):
@@ -77,8 +82,6 @@ class TreeLedger:
 
 @dataclass(frozen=True, slots=True)
 class TreeRules:
-    """The rules of the tree policy."""
-
     turns: int = 10
     """Summarise after this many user turns. Other roles do not count."""
     level: int = 5
@@ -87,6 +90,10 @@ class TreeRules:
     """Maximum active summaries of all levels."""
     characters: int = 48_000
     """Maximum characters summarised at a time."""
+
+
+def tree_rules(profile: Profile, turns: int | None = None) -> TreeRules:
+    return TreeRules(turns or profile.tree_turns, profile.tree_level, profile.tree_active)
 
 
 def decide(ledger: TreeLedger, rules: TreeRules, *, asked: bool = False) -> Decision:
@@ -171,3 +178,36 @@ class Steps(Protocol):
 
     async def step(self, entry: Entry, *, asked: bool = False) -> Step:
         """Do one step for an entry. The caller repeats it until nothing is made."""
+
+
+_PER_TURN: Final = 8
+_LEAST_READ: Final = 200
+_MOST_READ: Final = 2_000
+
+
+class TreeSteps:
+    def __init__(self, executor: Executor) -> None:
+        self._executor = executor
+
+    def subject(self, scope: Scope) -> Subject:
+        return Subject("tree", scope.space, scope.user)
+
+    async def step(self, entry: Entry, *, asked: bool = False) -> Step:
+        scope, store = entry.subject.scope, self._executor.store
+        every = (await settings_of(self._executor.store, scope)).get(EVERY)
+        turns = every if isinstance(every, int) and not isinstance(every, bool) and every > 0 else None
+        rules = tree_rules(self._executor.profile, turns)
+        ledger = await store.read(questions.UserLedger(scope))
+        messages = []
+        if asked or ledger.open_turns >= rules.turns:
+            limit = min(max(_PER_TURN * rules.turns, _LEAST_READ), _MOST_READ)
+            messages = await store.read(questions.MessagesAfter(scope, 0, limit, archived=False))
+        opened = tuple(Open(message.role, len(message.text)) for message in messages)
+        match decide(TreeLedger(ledger.active_summaries, opened), rules, asked=asked).plan:
+            case FoldMessages(count):
+                return Step((await self._executor.archive_messages(scope, messages[:count]),), count)
+            case FoldSummaries() as plan:
+                oldest = oldest_summaries(await store.read(questions.Summaries(scope, kind="tree")), plan)
+                return Step((await self._executor.archive_summaries(scope, oldest),))
+            case _:
+                return Step()

@@ -6,13 +6,22 @@ No store is touched here, and no transaction is open while a model writes.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date, tzinfo
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from aforesaid.digest import sources as material
 from aforesaid.digest.quality import is_supported, require_support
-from aforesaid.digest.sources import DayTalk, ImportantMemory, with_important
+from aforesaid.digest.sources import (
+    DayTalk,
+    ImportantMemory,
+    fenced,
+    fenced_summaries,
+    newest,
+    shown,
+    spoken,
+    summarised,
+    with_important,
+)
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary import NOTHING_SAID, Summary
@@ -59,8 +68,6 @@ class _Sources(NamedTuple):
 
 
 class Writer:
-    """Writes summaries of every kind."""
-
     def __init__(
         self,
         chat: Chat | None,
@@ -86,43 +93,31 @@ class Writer:
         self, scope: Scope, messages: Sequence[Message], characters: int, important: Sequence[ImportantMemory] = ()
     ) -> Written:
         """Summarise messages. The summary states the important memories that come from them."""
-        zone, messages = self.zone(scope.space), material.newest(messages)
-        spoken = material.spoken(messages, zone)
-        written = await self._either(
+        zone, messages = self.zone(scope.space), newest(messages)
+        said = spoken(messages, zone)
+        written = await self._write(
             "summarize",
-            lambda: self._text(
-                "summarize",
-                scope,
-                characters,
-                _Sources(messages),
-                messages=material.fenced(messages, zone),
-                important=_fenced(important),
-                characters=characters,
-            ),
-            lambda: offline.summarise(spoken, characters),
-            material=bool(messages),
+            scope,
+            characters,
+            _Sources(messages),
+            lambda: {"messages": fenced(messages, zone), "important": _fenced(important)},
+            lambda: offline.summarise(said, characters),
         )
-        return await _completed(written, important, characters, lambda room: offline.summarise(spoken, room))
+        return await _completed(written, important, characters, lambda room: offline.summarise(said, room))
 
     async def of_summaries(
         self, scope: Scope, summaries: Sequence[Summary], characters: int, important: Sequence[ImportantMemory] = ()
     ) -> Written:
         """Summarise summaries, oldest first. The summary states the important memories of the time that they cover."""
         zone, summaries = self.zone(scope.space), [summary for summary in summaries if summary.valid]
-        parts = material.summarised(summaries, zone)
-        written = await self._either(
-            "summarize",
-            lambda: self._text(
-                "fold",
-                scope,
-                characters,
-                _Sources((), summaries),
-                summaries=material.fenced_summaries(summaries, zone),
-                important=_fenced(important),
-                characters=characters,
-            ),
+        parts = summarised(summaries, zone)
+        written = await self._write(
+            "fold",
+            scope,
+            characters,
+            _Sources((), summaries),
+            lambda: {"summaries": fenced_summaries(summaries, zone), "important": _fenced(important)},
             lambda: offline.summarise_summaries(parts, characters),
-            material=bool(summaries),
         )
         return await _completed(written, important, characters, lambda room: offline.summarise_summaries(parts, room))
 
@@ -132,42 +127,28 @@ class Writer:
         """Extend a summary with newer messages. Older ones are not read again."""
         if previous is None or not previous.valid:
             return await self.of_messages(scope, messages, characters)
-        zone, messages = self.zone(scope.space), material.newest(messages)
-        return await self._either(
-            "summarize",
-            lambda: self._text(
-                "roll",
-                scope,
-                characters,
-                _Sources(messages, (previous,)),
-                previous=previous.text,
-                messages=material.fenced(messages, zone),
-                characters=characters,
-            ),
-            lambda: offline.roll(previous.text, material.spoken(messages, zone), characters),
-            material=bool(messages),
+        zone, messages = self.zone(scope.space), newest(messages)
+        return await self._write(
+            "roll",
+            scope,
+            characters,
+            _Sources(messages, (previous,) if messages else ()),
+            lambda: {"previous": previous.text, "messages": fenced(messages, zone)},
+            lambda: offline.roll(previous.text, spoken(messages, zone), characters),
         )
 
     async def of_week(self, scope: Scope, name: str, days: Sequence[Summary], characters: int) -> Written:
         """Summarise several days of a person."""
         dated = [(each.day or each.began_at.date(), each) for each in days]
-        first, last = dated[0][0], dated[-1][0]
         zone = self.zone(scope.space)
-        fenced = enclose("days", "day", (({"date": day.isoformat()}, each.text) for day, each in dated))
-        return await self._either(
-            "summarize",
-            lambda: self._text(
-                "week",
-                scope,
-                characters,
-                _Sources((), days, (name,)),
-                first=first,
-                last=last,
-                name=name,
-                days=fenced,
-                characters=characters,
-            ),
-            lambda: offline.summarise_summaries(material.summarised(days, zone), characters),
+        texts = enclose("days", "day", (({"date": day.isoformat()}, each.text) for day, each in dated))
+        return await self._write(
+            "week",
+            scope,
+            characters,
+            _Sources((), days, (name,)),
+            lambda: {"first": dated[0][0], "last": dated[-1][0], "name": name, "days": texts},
+            lambda: offline.summarise_summaries(summarised(days, zone), characters),
         )
 
     async def of_day(self, scope: Scope, talk: DayTalk, characters: int) -> dict[str, Written]:
@@ -186,7 +167,7 @@ class Writer:
             if person.user not in written:
                 # The model returned nothing for this participant.
                 own = [message for message in talk.messages if message.user == person.user]
-                text = await asyncio.to_thread(offline.summarise, material.spoken(own, zone), characters)
+                text = await asyncio.to_thread(offline.summarise, spoken(own, zone), characters)
                 written[person.user] = Written(text or NOTHING_SAID, None, prompt)
         return written
 
@@ -194,7 +175,7 @@ class Writer:
         self, scope: Scope, previous: Summary | None, messages: Sequence[Message], characters: int, today: date
     ) -> Written:
         """Extend the analysis of a history."""
-        messages = material.newest(messages)
+        messages = newest(messages)
         previous = None if previous is None or not previous.valid else previous
         if messages and self.has_model():
             try:
@@ -203,33 +184,32 @@ class Writer:
                 if not self._route("summarize").without:
                     raise
         before = previous.text if previous is not None else ""
-        said = material.spoken(messages, self.zone(scope.space))
+        said = spoken(messages, self.zone(scope.space))
         text = await asyncio.to_thread(offline.roll, before, said, characters)
         return Written(text or NOTHING_SAID, None, WITHOUT_MODEL, None if previous is None else previous.details)
 
-    async def _either(
+    async def _write(
         self,
-        operation: Operation,
-        by_model: Callable[[], Awaitable[Written]],
+        prompt_name: str,
+        scope: Scope,
+        characters: int,
+        sources: _Sources,
+        parts: Callable[[], Mapping[str, Part]],
         by_rules: Callable[[], str],
-        *,
-        material: bool = True,
     ) -> Written:
-        """Have a model write, or rules where there is none. Without `material`, a model would invent some."""
-        if material and self.has_model(operation):
+        """Have a model write, or rules where there is none. Without sources, a model would invent some."""
+        if (sources.messages or sources.summaries) and self.has_model():
             try:
-                return await by_model()
+                prompt = load_prompt(prompt_name)
+                said = prompt.render(**parts(), characters=characters)
+                reply = await self._asking().text(prompt.operation, said, scope=scope)
+                text = _usable(reply.text, characters, reply.model)
+                await require_support(text, sources.texts, sources.names, self._embedder, reply.model)
+                return Written(text, reply.model, prompt.version)
             except ModelError:
-                if not self._route(operation).without:
+                if not self._route("summarize").without:
                     raise
         return Written(await asyncio.to_thread(by_rules) or NOTHING_SAID, None, WITHOUT_MODEL)
-
-    async def _text(self, prompt_name: str, scope: Scope, most: int, sources: _Sources, /, **parts: Part) -> Written:
-        prompt = load_prompt(prompt_name)
-        reply = await self._asking().text(prompt.operation, prompt.render(**parts), scope=scope)
-        text = _usable(reply.text, most, reply.model)
-        await require_support(text, sources.texts, sources.names, self._embedder, reply.model)
-        return Written(text, reply.model, prompt.version)
 
     async def _day(self, scope: Scope, talk: DayTalk, characters: int) -> dict[str, Written]:
         from aforesaid.models.prompts.shapes import DaySummaries  # noqa: PLC0415 - brings pydantic
@@ -238,7 +218,7 @@ class Writer:
         labels = {person.user: str(number) for number, person in enumerate(talk.people, 1)}
         lines = [
             line._replace(label=labels.get(message.author))
-            for line, message in zip(material.shown(talk.messages, self.zone(scope.space)), talk.messages, strict=True)
+            for line, message in zip(shown(talk.messages, self.zone(scope.space)), talk.messages, strict=True)
         ]
         people = enclose("people", "person", (({"id": labels[each.user]}, each.name) for each in talk.people))
         said = prompt.render(date=talk.day, people=people, messages=fence_labelled(lines), characters=characters)
@@ -263,7 +243,7 @@ class Writer:
         said = prompt.render(
             today=today,
             previous="" if previous is None else _analysis(previous),
-            material=material.fenced(messages, self.zone(scope.space)),
+            material=fenced(messages, self.zone(scope.space)),
             characters=characters,
         )
         answer = await self._asking().structure(prompt.operation, said, History, scope=scope)
@@ -280,7 +260,6 @@ class Writer:
 
 
 def _fenced(important: Sequence[ImportantMemory]) -> Fenced:
-    """Return important memories for a prompt."""
     return enclosed("important", [quote(each.line) for each in important]) if important else Fenced()
 
 

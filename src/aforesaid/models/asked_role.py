@@ -33,8 +33,6 @@ _MOST: Final = 2.0
 
 
 class RoleModel(NamedTuple):
-    """The trained weights."""
-
     vector: Floats
     pronouns: Floats
     offset: float

@@ -105,7 +105,6 @@ class SecretFilter(logging.Filter):
     """Removes secrets from log records and tracebacks. Add it to your own handlers to cover every logger."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Remove the secrets of a record; always return True."""
         said = record.getMessage()
         if (clean := redact(said)) != said:
             record.msg, record.args = clean, ()
@@ -164,7 +163,6 @@ class Client:
         hide_address(provider.base_url)
 
     async def open(self) -> AsyncOpenAI:
-        """Return the OpenAI library's client; create it on the first call."""
         async with self._opening:
             if self._opened is None:
                 await load_library()
@@ -264,7 +262,6 @@ def component(name: str, states: Mapping[str, BreakerState], without: str) -> Co
 
 
 def shown(state: BreakerState) -> str:
-    """Return the state of a provider as text."""
     if state.retry_in is None:
         working = "working" if state.answered else "not called yet"
         return working if not state.failures else f"{state.failures} failures in a row"

@@ -115,7 +115,6 @@ class Reranker:
         return component("reranker", {self._name: self._breaker.state()}, "none")
 
     async def close(self) -> None:
-        """Cancel running calls and close the connection."""
         self._calls.close()
         await self._client.close()
 

@@ -121,8 +121,6 @@ class Judgement(NamedTuple):
 
 
 class SalienceModel(NamedTuple):
-    """The trained weights."""
-
     vector: Floats
     """From the vector of a message to the outputs."""
     features: Floats
@@ -161,7 +159,6 @@ class SalienceModel(NamedTuple):
         ]
 
     def outputs(self, vectors: Floats, features: Floats) -> Floats:
-        """Return the outputs for messages, one row for each."""
         import numpy as np  # noqa: PLC0415
 
         outputs: Floats = vectors @ self.vector + features @ self.features + self.offset
@@ -213,7 +210,6 @@ def load_plain() -> PlainModel:
 
 
 def read_salience(data: bytes) -> SalienceModel:
-    """Return the model that a file of weights holds."""
     values = arrays(data)
     return SalienceModel(
         values["vector"],

@@ -59,8 +59,6 @@ class Transcript:
 
 @dataclass(frozen=True, slots=True)
 class SpokenAudio:
-    """A sound file."""
-
     sound: bytes
     prompt_tokens: int = 0
     reply_tokens: int = 0
@@ -75,7 +73,6 @@ class Transcription:
         self._language = language
 
     async def call(self, ask: Ask[bytes]) -> AsyncGenerator[Transcript, None]:
-        """Yield the transcript of a WAV file."""
         more: dict[str, Any] = {} if self._language is None else {"language": self._language}
         try:
             answer = await (await self._client.open()).audio.transcriptions.create(
@@ -99,7 +96,6 @@ class Speaking:
         self._voice = voice
 
     async def call(self, ask: Ask[str]) -> AsyncGenerator[SpokenAudio, None]:
-        """Yield a WAV file."""
         try:
             answer = await (await self._client.open()).audio.speech.create(
                 input=ask.what, model=self._choice.model, voice=self._voice, response_format="wav"
@@ -119,7 +115,6 @@ class PiperSpeaking:
         self._path = "/synthesize"
 
     async def call(self, ask: Ask[str]) -> AsyncGenerator[SpokenAudio, None]:
-        """Yield a WAV file."""
         try:
             sound = await self._synthesize(await self._client.open(), ask.what)
         except Exception as error:
@@ -198,7 +193,6 @@ class RoutedSpeech:
         return (await only(Fallback(self._voices), self._ask("speak", text))).sound
 
     def states(self, operation: SpeechOperation) -> dict[str, BreakerState]:
-        """Return the state of each service's circuit breaker."""
         return {name: breaker.state() for (does, name), breaker in self._breakers.items() if does == operation}
 
     async def close(self) -> None:

@@ -71,8 +71,6 @@ class Compared(NamedTuple):
 
 
 class SupersedingModel(NamedTuple):
-    """The trained weights."""
-
     new: Floats
     """From the vector of a message to how likely it says that something changed; the offset is last."""
     old: Floats
@@ -88,7 +86,6 @@ class SupersedingModel(NamedTuple):
         return result
 
     def says_change(self, new: Floats) -> float:
-        """Return how likely a message says that something changed."""
         return float(new @ self.new[:-1] + self.new[-1])
 
     def margins(self, says_change: float, changes_later: Floats, compared: Compared) -> Floats:
@@ -111,7 +108,6 @@ class PlainSupersedingModel(NamedTuple):
     """From the vector of a remembered message to how likely it is a plain statement; the offset is last."""
 
     def says_change(self, text: str, vector: Floats) -> float:
-        """Return how likely a message says that something changed."""
         return self.model.says_change(vector) + float(self.features @ text_features(text))
 
     def are_plain(self, vectors: Floats) -> NDArray[np.bool_]:
@@ -140,7 +136,6 @@ def load_plain_superseding() -> PlainSupersedingModel:
 
 
 def read_superseding(data: bytes) -> SupersedingModel:
-    """Return the model that a file of weights holds."""
     values = arrays(data)
     return SupersedingModel(values["new"], values["old"], values["pair"], float(values["pair_threshold"]))
 
@@ -192,7 +187,6 @@ def pair_features(compared: Compared, says_change: float, changes_later: Any) ->
 @holds_texts
 @lru_cache(_MOST_CACHED)
 def statement_words(text: str) -> StatementWords:
-    """Return the words of a statement by which it is compared with others. Cached."""
     capitalised = (word.strip(_PUNCTUATION) for word in text.split()[1:] if word[0].isupper())
     return StatementWords(
         frozenset(terms(text)), frozenset(capitalised), frozenset(_NUMBER.findall(text)), count_change_words(text)

@@ -73,7 +73,6 @@ class TokenCounter:
     """
 
     def __init__(self, name: str, encoding: Encoding | None, *, exact: bool) -> None:
-        """Use `counter_for`."""
         self.name: Final = name
         """The encoding that counts."""
         self.exact: Final = exact
@@ -82,7 +81,6 @@ class TokenCounter:
         self._known: TwoGenerationCache[str | bytes, int] = holds_texts(TwoGenerationCache(_COUNTS))
 
     def count(self, text: str) -> int:
-        """Return how many tokens a text has. Counts are remembered."""
         if self._encoding is None or len(text) > _MOST_BY_LINES:
             return self._counted(text)
         first = text.find("\n")
@@ -124,7 +122,6 @@ class TokenCounter:
         return total
 
     def call_tokens(self, name: str, arguments: str) -> int:
-        """Return how many tokens a tool call has."""
         return _PER_CALL + self.count(name) + self.count(arguments)
 
     def cut(self, text: str, tokens: int) -> str:
@@ -178,7 +175,6 @@ def count_tokens(text: str, model: str | None = None) -> int:
 
 
 def count_messages(messages: Iterable[Mapping[str, Any]], model: str | None = None) -> int:
-    """Return how many tokens a request with these messages has for a model."""
     return counter_for(model).count_messages(messages)
 
 
@@ -230,7 +226,6 @@ def _encoding_of(model: str) -> str | None:
 
 @cache
 def _load(name: str) -> Encoding | None:
-    """Load an encoding from this machine, or return None."""
     import tiktoken  # noqa: PLC0415 - optional
     from tiktoken.registry import ENCODINGS  # noqa: PLC0415
 

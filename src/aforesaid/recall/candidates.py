@@ -98,7 +98,6 @@ class Candidates:
     question: Question
     columns: Columns
     rows: Rows
-    """The candidates."""
     before: Rows
     """The message before each of them in the same session."""
     after: Rows
@@ -393,7 +392,6 @@ class Gatherer:
         self._speakers: _Speakers = LRUCache(_PLACES)
 
     def forget_all(self) -> None:
-        """Empty the cache of speaker names."""
         # A new one: a search that goes on writes into the one that was there when it began.
         self._speakers = LRUCache(_PLACES)
 

@@ -89,22 +89,18 @@ _FEW_MESSAGES: Final = 10
 
 
 def before_keyword(candidates: Candidates) -> Numbers:
-    """Return the keyword score of the message before."""
     return _neighbour_weight(candidates) * candidates.keyword[candidates.before]
 
 
 def before_dense(candidates: Candidates) -> Numbers:
-    """Return the vector similarity of the message before."""
     return _neighbour_weight(candidates) * candidates.dense[candidates.before]
 
 
 def after_keyword(candidates: Candidates) -> Numbers:
-    """Return the keyword score of the message after."""
     return _neighbour_weight(candidates) * candidates.keyword[candidates.after]
 
 
 def after_dense(candidates: Candidates) -> Numbers:
-    """Return the vector similarity of the message after."""
     return _neighbour_weight(candidates) * candidates.dense[candidates.after]
 
 

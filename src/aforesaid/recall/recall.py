@@ -59,8 +59,6 @@ _MAY_MOVE_UP: Final = 4
 
 
 class Recall:
-    """Search over one store."""
-
     def __init__(
         self,
         store: Store,
@@ -75,7 +73,6 @@ class Recall:
         self._reranker = reranker
 
     def forget_all(self) -> None:
-        """Empty the caches, because somebody was erased."""
         self._gatherer.forget_all()
 
     def begin(self, scope: Scope, query: str, within: Within, at: datetime | None) -> Begun:

@@ -48,11 +48,9 @@ class ScoreScale(NamedTuple):
     offset: float
 
     def score(self, total: float) -> float:
-        """Return the score of a weighted sum."""
         return logistic(self.slope * total + self.offset)
 
     def scores(self, totals: Numbers) -> list[float]:
-        """Return the scores of many weighted sums."""
         return logistics(self.slope * totals + self.offset)
 
 
@@ -138,7 +136,6 @@ _ASSISTANT_SHARE: Final = 0.2
 
 @cache
 def weights(kind: Kind) -> dict[str, float]:
-    """Return the weight of each feature for a kind of chat."""
     text = (files("aforesaid.recall") / "weights.toml").read_text(encoding="utf-8")
     return {name: float(weight) for name, weight in tomllib.loads(text)[kind].items()}
 
@@ -260,7 +257,6 @@ _hit: Final = fast_constructor(Hit)
 
 
 def totals(parts: Mapping[str, Numbers]) -> Numbers:
-    """Return the weighted sum of each candidate."""
     import numpy as np  # noqa: PLC0415
 
     return reduce(np.add, parts.values())

@@ -32,8 +32,6 @@ _POSSESSIVE: Final = re.compile(r"['’]s$")
 
 
 class _Lists(NamedTuple):
-    """The word lists of relations.toml."""
-
     relations: dict[str, str]
     """The relation of each word."""
     my: frozenset[str]
@@ -55,7 +53,6 @@ class Mention(NamedTuple):
     relation: str | None
     """To the speaker of the text, such as `sister`; None if unknown."""
     start: int
-    """Position in the text."""
 
 
 class _Word(NamedTuple):

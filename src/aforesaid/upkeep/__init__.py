@@ -3,7 +3,7 @@
 from aforesaid.upkeep.cleaning import Cleaning
 from aforesaid.upkeep.digesting import Digesting
 from aforesaid.upkeep.extracting import Embedding, Extracting
-from aforesaid.upkeep.upkeep import Done, Part, Upkeep, UpkeepReport
+from aforesaid.upkeep.upkeep import Done, Upkeep, UpkeepReport, UpkeepTask
 from aforesaid.upkeep.watch import Watch, loops_health
 
 __all__ = [
@@ -12,9 +12,9 @@ __all__ = [
     "Done",
     "Embedding",
     "Extracting",
-    "Part",
     "Upkeep",
     "UpkeepReport",
+    "UpkeepTask",
     "Watch",
     "loops_health",
 ]

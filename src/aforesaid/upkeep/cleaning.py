@@ -12,7 +12,6 @@ import logging
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
 from dataclasses import fields, replace
-from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from aforesaid.background import BackgroundLoop, BackgroundLoops
@@ -28,7 +27,7 @@ from aforesaid.profiles.effective import settings_of
 from aforesaid.settings import Keep, Retention
 from aforesaid.store import questions
 from aforesaid.telemetry import Metrics
-from aforesaid.upkeep.upkeep import Done, metered, repeated
+from aforesaid.upkeep.upkeep import Done, UpkeepTask, metered, repeated
 
 if TYPE_CHECKING:
     from aforesaid.digest import Digest
@@ -50,9 +49,7 @@ _MOST_COUNTED: Final = 1_000_000
 _FIRST_LOOK_SECONDS: Final = 60.0
 
 
-class Cleaning:
-    """Applies the retention rules to one store."""
-
+class Cleaning(UpkeepTask):
     name = "cleaned"
 
     def __init__(
@@ -64,25 +61,16 @@ class Cleaning:
         clock: Callable[[], int] = now,
         loops: BackgroundLoops | None = None,
     ) -> None:
-        """Apply `rules`. `digest` returns the digest that archives messages; it is loaded when it is needed."""
-        self._store = store
+        """Apply `retention`. `digest` returns the digest that archives messages; it is loaded when it is needed."""
+        longest = _LONGEST_WAIT_SECONDS
+        loop = BackgroundLoop("cleanup", self._work, retry_seconds=longest, longest_retry_seconds=longest, log=_log)
+        super().__init__(store, loop, metrics, loops)
         self._retention = retention
         self._has_rules = retention.anything
         self._load = digest
-        self._metrics = metrics
         self._clock = clock
-        self._one_at_a_time = asyncio.Lock()
-        self._loop = BackgroundLoop(
-            "cleanup",
-            self._work,
-            retry_seconds=_LONGEST_WAIT_SECONDS,
-            longest_retry_seconds=_LONGEST_WAIT_SECONDS,
-            log=_log,
-        )
-        (loops or BackgroundLoops()).add(self._loop)
-        self._error: str | None = None
 
-    def nudge(self, within_seconds: float = 0.0) -> None:  # noqa: ARG002 - as every part
+    def nudge(self, within_seconds: float = 0.0) -> None:  # noqa: ARG002 - as every task
         """Start checking at intervals, if there are rules."""
         if self._has_rules:
             # With a delay: a process that has just started has more urgent work.
@@ -90,13 +78,16 @@ class Cleaning:
 
     async def run(self, progress: Progress | None = None) -> Done:
         """Clean up if the last run was a day ago."""
-        if not self._has_rules or not await self._due():
+        last, at = await self._last() if self._has_rules else None, self._clock()
+        # A time in the future comes from a wrong clock.
+        if not self._has_rules or (last is not None and at - last < _DAY and last <= at):
             return Done(0)
-        return await metered(self._metrics, "cleaning", self._run(progress))
 
-    def notice(self, scope: Scope) -> str | None:  # noqa: ARG002 - as every part
-        """Return no notice: failed cleanups lose nothing."""
-        return None
+        async def clean() -> Done:
+            cleanup = await self.clean(progress)
+            return Done(sum(each.count for each in cleanup.rules), cleanup.error)
+
+        return await metered(self._metrics, "cleaning", clean())
 
     async def health(self) -> Component:
         """Return the rules and the time of the last complete run."""
@@ -109,10 +100,6 @@ class Cleaning:
             return Component("cleanup", "failing", None, (*issues, str(error)), facts)
         updated = None if last is None else moment(last)
         return Component("cleanup", "failing" if issues else "active", updated, issues, facts)
-
-    async def close(self) -> None:
-        """Stop. The next process that opens the store does the rest."""
-        await self._loop.stop()
 
     async def clean(self, progress: Progress | None = None, *, dry_run: bool = False) -> Cleanup:
         """Apply all rules now. With `dry_run`, only count the affected rows."""
@@ -203,25 +190,18 @@ class Cleaning:
 
         until = moment(before)
         for user in await self._store.read(questions.Users()):
-            if user.messages == user.archived:
-                continue
             scope = Scope.of(user.id, user.space)
-            if not wants_memory(await settings_of(self._store, scope)):
+            if user.messages == user.archived or not wants_memory(await settings_of(self._store, scope)):
                 continue
-            async for old in self._old(scope, until):
-                rest: Sequence[Message] = old
+            after = 0
+            while page := await self._store.read(questions.MessagesAfter(scope, after, _PAGE, archived=False)):
+                after = page[-1].seq
+                # On every page: late messages may be older than ones before them.
+                rest = [message for message in page if message.at < until]
                 while rest:
                     fitting = that_fit([len(message.text) for message in rest], _CHARACTERS)
                     yield scope, rest[:fitting]
                     rest = rest[fitting:]
-
-    async def _old(self, scope: Scope, until: datetime) -> AsyncIterator[list[Message]]:
-        """Yield a user's old active messages in pages. Late messages may be older than ones before them."""
-        after = 0
-        while page := await self._store.read(questions.MessagesAfter(scope, after, _PAGE, archived=False)):
-            after = page[-1].seq
-            if old := [message for message in page if message.at < until]:
-                yield old
 
     async def _archive(self, scope: Scope, messages: Sequence[Message]) -> int:
         """Archive messages under one summary. Return how many."""
@@ -234,22 +214,12 @@ class Cleaning:
             return 0
         return len(messages)
 
-    async def _run(self, progress: Progress | None) -> Done:
-        cleanup = await self.clean(progress)
-        return Done(sum(each.count for each in cleanup.rules), cleanup.error)
-
     async def _work(self) -> float:
         """Clean up if it is due; return the seconds until it is due again."""
         await repeated(self.run)()
         last = await self._last()
         wait = 0 if last is None else (last + _DAY - self._clock()) / 1_000_000
         return min(max(wait, 1.0), _LONGEST_WAIT_SECONDS)
-
-    async def _due(self) -> bool:
-        last = await self._last()
-        at = self._clock()
-        # A time in the future comes from a wrong clock.
-        return last is None or at - last >= _DAY or last > at
 
     async def _last(self) -> int | None:
         value = (await self._store.read(questions.Marks())).get(MARK)

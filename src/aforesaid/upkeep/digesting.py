@@ -10,7 +10,6 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable
-from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from aforesaid.background import BackgroundLoop, BackgroundLoops
@@ -21,7 +20,7 @@ from aforesaid.domain.summary import FinishEntry
 from aforesaid.errors import ModelError, ModelUnavailable, NotFound, SpendingLimit, StoreError
 from aforesaid.store import questions
 from aforesaid.telemetry import Metrics
-from aforesaid.upkeep.upkeep import Done, GiveWay, at_once, metered
+from aforesaid.upkeep.upkeep import Done, GiveWay, UpkeepTask, at_once, metered
 
 if TYPE_CHECKING:
     from aforesaid.digest import Digest
@@ -45,9 +44,7 @@ _LONGEST_WAIT_SECONDS: Final = 3_600.0
 _DEBOUNCE_ROUNDS: Final = 5
 
 
-class Digesting:
-    """Runs the digest of one store."""
-
+class Digesting(UpkeepTask):
     name = "summarised"
 
     def __init__(
@@ -64,16 +61,7 @@ class Digesting:
         give_way: GiveWay = at_once,
     ) -> None:
         """Work by `policy`. `digest` returns the digest, which is loaded when it is needed."""
-        self._store = store
-        self._policy = policy
-        self._load = digest
-        self._digest: Digest | None = None
-        self._debounce = debounce
-        self._give_way = give_way
-        self._concurrency = concurrency
-        self._metrics = Metrics() if metrics is None else metrics
-        self._one_at_a_time = asyncio.Lock()
-        self._loop = BackgroundLoop(
+        loop = BackgroundLoop(
             "summarising",
             self._work,
             debounce_seconds=debounce,
@@ -81,13 +69,16 @@ class Digesting:
             sleep=pause,
             log=_log,
         )
-        (loops or BackgroundLoops()).add(self._loop)
-        self._last_update: datetime | None = None
+        super().__init__(store, loop, metrics, loops, give_way)
+        self._policy = policy
+        self._load = digest
+        self._digest: Digest | None = None
+        self._debounce = debounce
+        self._concurrency = concurrency
         self._failing: dict[tuple[str, str], str] = {}
         """Errors by space and user; the user is empty for the whole space."""
 
     def nudge(self, within_seconds: float = 0.0) -> None:
-        """Announce new messages. They are read in the background: soon, or within some seconds."""
         if self._policy != "none":
             self._loop.wake(within_seconds)
 
@@ -134,10 +125,6 @@ class Digesting:
         status: ComponentStatus = "failing" if issues else "active"
         return Component("summaries", status, self._last_update, issues, facts, waiting=backlog.messages)
 
-    async def close(self) -> None:
-        """Stop. The next process that opens the store does the rest."""
-        await self._loop.stop()
-
     async def _work(self) -> float:
         """Make due summaries; return the seconds until the next entry is due."""
         await self._drain(None, failing=False)
@@ -160,7 +147,14 @@ class Digesting:
             try:
                 await drain.run(self._concurrency, failing=failing)
             finally:
-                await self._remember_failing()
+                entries = await self._store.read(questions.DueEntries(self._policy, 0, _PAGE, failing=True))
+                found = {(entry.subject.space, entry.subject.user): entry.error or "" for entry in entries}
+                for whose in [each for each in found if each not in self._failing]:
+                    said = "the summaries of %s were active and are failing now: %s"
+                    _health.warning(said, " ".join(whose), found[whose])
+                for whose in [each for each in self._failing if each not in found]:
+                    _health.warning("the summaries of %s were failing and are active now", " ".join(whose))
+                self._failing = found
             if drain.made:
                 self._last_update = moment(self._clock())
             return Done(drain.made, drain.error)
@@ -172,17 +166,6 @@ class Digesting:
 
     def _clock(self) -> int:
         return now() if self._digest is None else self._digest.clock()
-
-    async def _remember_failing(self) -> None:
-        entries = await self._store.read(questions.DueEntries(self._policy, 0, _PAGE, failing=True))
-        failing = {(entry.subject.space, entry.subject.user): entry.error or "" for entry in entries}
-        for whose, error in failing.items():
-            if whose not in self._failing:
-                _health.warning("the summaries of %s were active and are failing now: %s", " ".join(whose), error)
-        for whose in self._failing:
-            if whose not in failing:
-                _health.warning("the summaries of %s were failing and are active now", " ".join(whose))
-        self._failing = failing
 
 
 class _Drain:
@@ -266,16 +249,16 @@ class _Drain:
         return True
 
     async def _redo(self) -> None:
-        from aforesaid.digest.redoing import redo, to_redo  # noqa: PLC0415 - loaded with the digest
+        from aforesaid.digest.digest import rewrite_with_model, summaries_to_rewrite  # noqa: PLC0415 - as the digest
 
         after = 0
-        while summaries := await to_redo(self._digest, _PAGE, after):
+        while summaries := await summaries_to_rewrite(self._digest, _PAGE, after):
             for summary in summaries:
                 after = summary.id
                 if not summary.valid:
                     continue  # its messages have no words that a model could summarise
                 try:
-                    made = await redo(self._digest, summary)
+                    made = await rewrite_with_model(self._digest, summary)
                 except NotFound:
                     continue
                 except ModelError as error:

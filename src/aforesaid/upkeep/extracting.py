@@ -5,28 +5,27 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from aforesaid.background import BackgroundLoop, BackgroundLoops
 from aforesaid.domain.change import AddNoteVectors, AddVectors
 from aforesaid.domain.checks import ComponentStatus, counted, moment, now
 from aforesaid.domain.hit import Unembedded, VectorRow
-from aforesaid.domain.memory import ChangeMemory, MarkExtracted, NoteVector, UnembeddedNote, Unextracted
+from aforesaid.domain.memory import ChangeMemory, MarkExtracted, NoteVector, Unextracted
 from aforesaid.domain.report import Component
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.setting import wants_memory
 from aforesaid.errors import ModelError, NotFound, SourcesChanged, StoreError
 from aforesaid.models.client import shown
-from aforesaid.models.embed import CachingEmbedder, Embedder, RemoteEmbedder, TokenEmbedder, Vectors
+from aforesaid.models.embed import CachingEmbedder, Embedder, RemoteEmbedder, TokenEmbedder
 from aforesaid.models.embed.caching import MOST_CHARACTERS
 from aforesaid.profiles.effective import settings_of
 from aforesaid.store import questions
 from aforesaid.telemetry import Metrics
-from aforesaid.upkeep.upkeep import Done, GiveWay, at_once, metered, repeated
+from aforesaid.upkeep.upkeep import Done, GiveWay, UpkeepTask, at_once, repeated
 
 if TYPE_CHECKING:
     from aforesaid.facts import Extractor
@@ -44,9 +43,7 @@ _PASSES: Final = 3
 _DEBOUNCE_SECONDS: Final = 0.2
 
 
-class Extracting:
-    """Runs the extractor on one store."""
-
+class Extracting(UpkeepTask):
     name = "remembered"
 
     def __init__(
@@ -60,34 +57,23 @@ class Extracting:
         loops: BackgroundLoops | None = None,
         give_way: GiveWay = at_once,
     ) -> None:
-        self._store = store
-        self._give_way = give_way
-        self._metrics = Metrics() if metrics is None else metrics
+        work = repeated(lambda: self._run_once("learning", self._work(None, complete=True)))
+        loop = BackgroundLoop("learning", work, debounce_seconds=_DEBOUNCE_SECONDS, log=_log)
+        super().__init__(store, loop, metrics, loops, give_way)
         self._make = make
         self._observe = observe
         self._made: Extractor | None = None
         self._enabled = enabled
-        self._one_at_a_time = asyncio.Lock()
-        work = repeated(lambda: self._run(None, complete=True))
-        self._loop = BackgroundLoop("learning", work, debounce_seconds=_DEBOUNCE_SECONDS, log=_log)
-        (loops or BackgroundLoops()).add(self._loop)
-        self._error: str | None = None
-        self._last_update: datetime | None = None
         self._counts: Counter[str] = Counter()
         self._overtaken = False
 
     def nudge(self, within_seconds: float = 0.0) -> None:
-        """Announce new messages. They are read in the background: soon, or within some seconds."""
         if self._enabled:
             self._loop.wake(within_seconds)
 
     async def run(self, progress: Progress | None = None) -> Done:
         """Extract from all pending messages, including exchanges without a reply, and expire memories."""
-        return await self._run(progress, complete=False)
-
-    def notice(self, scope: Scope) -> str | None:  # noqa: ARG002 - as every part
-        """Return no notice: messages without extracted memories can still be found."""
-        return None
+        return await self._run_once("learning", self._work(progress, complete=False))
 
     async def health(self) -> Component:
         """Return the health, and counters of added and dropped memories."""
@@ -97,10 +83,6 @@ class Extracting:
             facts.append(("waiting", await self._behind()))
         facts += [(what, str(number)) for what, number in sorted(self._counts.items())]
         return Component("memories", "failing" if issues else "active", self._last_update, issues, tuple(facts))
-
-    async def close(self) -> None:
-        """Stop. The next process that opens the store does the rest."""
-        await self._loop.stop()
 
     async def waiting(self, limit: int) -> list[Unextracted]:
         """Expire memories, and return waiting users for the workers."""
@@ -115,15 +97,6 @@ class Extracting:
             self._error = str(error)
             return Done(0, str(error))
 
-    async def _run(self, progress: Progress | None, *, complete: bool) -> Done:
-        try:
-            done = await metered(self._metrics, "learning", self._work(progress, complete=complete))
-        except Exception as error:
-            self._error = f"{type(error).__name__}: {error}"
-            raise
-        self._error = done.error
-        return done
-
     async def _work(self, progress: Progress | None, *, complete: bool) -> Done:
         done = 0
         async with self._one_at_a_time:
@@ -131,8 +104,11 @@ class Extracting:
                 await self._expire()
                 for _ in range(_PASSES if self._enabled else 0):
                     self._overtaken = False
-                    async for user in self._waiting():
-                        done += await self._look_through(user, progress, complete=complete)
+                    last: Scope | None = None
+                    while page := await self._store.read(questions.UnextractedUsers(_USERS, last)):
+                        for user in page:
+                            done += await self._look_through(user, progress, complete=complete)
+                        last = page[-1].scope
                     if not self._overtaken:
                         break
             except ModelError as error:
@@ -140,13 +116,6 @@ class Extracting:
             if done:
                 self._last_update = moment(now())
             return Done(done)
-
-    async def _waiting(self) -> AsyncIterator[Unextracted]:
-        last: Scope | None = None
-        while page := await self._store.read(questions.UnextractedUsers(_USERS, last)):
-            for user in page:
-                yield user
-            last = page[-1].scope
 
     async def _look_through(self, user: Unextracted, progress: Progress | None, *, complete: bool) -> int:
         """Extract from one user's messages in batches. Return the number of memories."""
@@ -210,9 +179,7 @@ _MOST_EMBEDDINGS_COUNTED: Final = 10_000
 _EMBEDDING_DEBOUNCE_SECONDS: Final = 0.1
 
 
-class Embedding:
-    """Embeds the messages of one store."""
-
+class Embedding(UpkeepTask):
     name = "embedded"
 
     def __init__(
@@ -223,18 +190,11 @@ class Embedding:
         loops: BackgroundLoops | None = None,
         give_way: GiveWay = at_once,
     ) -> None:
-        self._store = store
-        self._give_way = give_way
+        loop = BackgroundLoop("embedding", repeated(self.run), debounce_seconds=_EMBEDDING_DEBOUNCE_SECONDS)
+        super().__init__(store, loop, metrics, loops, give_way)
         self._embedder = embedder
-        self._metrics = Metrics() if metrics is None else metrics
-        self._one_at_a_time = asyncio.Lock()
-        self._loop = BackgroundLoop("embedding", repeated(self.run), debounce_seconds=_EMBEDDING_DEBOUNCE_SECONDS)
-        (loops or BackgroundLoops()).add(self._loop)
-        self._error: str | None = None
-        self._last_update: datetime | None = None
 
     def nudge(self, within_seconds: float = 0.0) -> None:
-        """Embed new messages in the background: soon, or within some seconds."""
         if self._embedder is not None:
             self._loop.wake(within_seconds)
 
@@ -242,17 +202,7 @@ class Embedding:
         """Embed everything that has no vector yet."""
         if self._embedder is None:
             return Done(0)
-        try:
-            done = await metered(self._metrics, "embedding", self._run(self._embedder, progress))
-        except Exception as error:
-            self._error = f"{type(error).__name__}: {error}"
-            raise
-        self._error = done.error
-        return done
-
-    def notice(self, scope: Scope) -> str | None:  # noqa: ARG002 - as every part
-        """Return no notice: messages can be found by words without the embedder."""
-        return None
+        return await self._run_once("embedding", self._run(self._embedder, progress))
 
     async def health(self) -> Component:
         """Return the state of the embedder and how many messages wait for it."""
@@ -270,8 +220,7 @@ class Embedding:
         return Component("embedder", status, self._last_update, issues, tuple(facts), waiting=waiting)
 
     async def close(self) -> None:
-        """Stop. The next process that opens the store embeds the rest."""
-        await self._loop.stop()
+        await super().close()
         if self._embedder is not None:
             await self._embedder.close()
 
@@ -281,8 +230,9 @@ class Embedding:
             try:
                 while notes := await self._store.read(questions.UnembeddedNotes(embedder.name, _BATCH)):
                     await self._give_way()
-                    made = await embedder.embed([note.text[:MOST_CHARACTERS] for note in notes])
-                    await self._store.apply([_note_vectors(embedder.name, notes, made)])
+                    made = await _embed(embedder, [note.text for note in notes])
+                    rows = [NoteVector(note.key, row, note.space) for note, row in zip(notes, made, strict=True)]
+                    await self._store.apply([AddNoteVectors(embedder.name, tuple(rows))])
                     done += len(notes)
                 # New messages come before old ones that have no token vectors yet, also while these catch up.
                 while True:
@@ -303,15 +253,10 @@ class Embedding:
 
     async def _embed_messages(self, embedder: Embedder, due: Sequence[Unembedded]) -> None:
         """Store the vectors of messages, and their token vectors too if all messages before them have theirs."""
-        import numpy as np  # noqa: PLC0415 - loaded with the first vector
-
         texts = _new_texts(due)
         self._metrics.cache_hit("embed", embedder.name, len(due) - len(texts))
-        made = await embedder.embed([text[:MOST_CHARACTERS] for text in texts]) if texts else ()
-        if len(made) != len(texts):
-            raise ModelError(f"{embedder.name} returned {len(made)} vectors for {len(texts)} texts")
-        values = {text: row.astype(np.float16).tobytes() for text, row in zip(texts, made, strict=True)}
-        changes = [AddVectors(embedder.name, _rows(due, values), due[-1].seq)]
+        made = await _embed(embedder, texts) if texts else []
+        changes = [AddVectors(embedder.name, _rows(due, dict(zip(texts, made, strict=True))), due[-1].seq)]
         if isinstance(embedder, TokenEmbedder) and embedder.token_name is not None:
             without = await self._store.read(questions.UnembeddedMessages(embedder.token_name, _BATCH))
             if [(each.space, each.seq) for each in without] == [(each.space, each.seq) for each in due]:
@@ -345,11 +290,20 @@ class Embedding:
             return None
 
 
+async def _embed(embedder: Embedder, texts: Sequence[str]) -> list[bytes]:
+    """Return the vectors of texts in half precision, as they are stored."""
+    import numpy as np  # noqa: PLC0415 - loaded with the first vector
+
+    made = await embedder.embed([text[:MOST_CHARACTERS] for text in texts])
+    if len(made) != len(texts):
+        raise ModelError(f"{embedder.name} returned {len(made)} vectors for {len(texts)} texts")
+    return [row.astype(np.float16).tobytes() for row in made]
+
+
 async def _token_rows(embedder: TokenEmbedder, due: Sequence[Unembedded]) -> tuple[VectorRow, ...]:
     texts = _new_texts(due)
     made = await embedder.tokens([text[:MOST_CHARACTERS] for text in texts]) if texts else []
-    values = {text: tokens.packed() for text, tokens in zip(texts, made, strict=True)}
-    return _rows(due, values)
+    return _rows(due, {text: tokens.packed() for text, tokens in zip(texts, made, strict=True)})
 
 
 def _new_texts(due: Sequence[Unembedded]) -> list[str]:
@@ -362,15 +316,3 @@ def _rows(due: Sequence[Unembedded], values: Mapping[str, bytes]) -> tuple[Vecto
         VectorRow(message.seq, message.text, message.known or values.get(message.text, b""), message.space)
         for message in due
     )
-
-
-def _note_vectors(embedder: str, notes: Sequence[UnembeddedNote], made: Vectors) -> AddNoteVectors:
-    import numpy as np  # noqa: PLC0415
-
-    if len(made) != len(notes):
-        raise ModelError(f"{embedder} returned {len(made)} vectors for {len(notes)} texts")
-    rows = (
-        NoteVector(note.key, row.astype(np.float16).tobytes(), note.space)
-        for note, row in zip(notes, made, strict=True)
-    )
-    return AddNoteVectors(embedder, tuple(rows))

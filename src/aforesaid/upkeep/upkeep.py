@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from time import perf_counter
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeAlias
 
-from aforesaid.background import close_all
+from aforesaid.background import BackgroundLoop, BackgroundLoops, close_all
 from aforesaid.domain.report import Component
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import AforesaidError
 from aforesaid.telemetry import OWN, Metrics, kind_of
 
 if TYPE_CHECKING:
-    from aforesaid.store import Progress
+    from aforesaid.store import Progress, Store
 
 
 GiveWay: TypeAlias = Callable[[], Awaitable[None]]
-"""Waits while people search. Parts call it before each batch."""
+"""Waits while people search. Tasks call it before each batch."""
 
 
 async def at_once() -> None:
@@ -26,7 +29,7 @@ async def at_once() -> None:
 
 
 class Done(NamedTuple):
-    """The result of one run of a part."""
+    """The result of one run of a task."""
 
     done: int
     error: str | None = None
@@ -34,7 +37,7 @@ class Done(NamedTuple):
 
 
 async def metered(metrics: Metrics, what: str, run: Awaitable[Done]) -> Done:
-    """Run a part, and count the run if it did something. One that stopped early counts as `incomplete`."""
+    """Run a task, and count the run if it did something. One that stopped early counts as `incomplete`."""
     began = perf_counter()
     try:
         done = await run
@@ -48,7 +51,7 @@ async def metered(metrics: Metrics, what: str, run: Awaitable[Done]) -> Done:
 
 
 def repeated(run: Callable[[], Awaitable[Done]]) -> Callable[[], Awaitable[None]]:
-    """Return a part's run as the work of a background loop: a run that stopped early fails and is retried."""
+    """Return a task's run as the work of a background loop: a run that stopped early fails and is retried."""
 
     async def work() -> None:
         done = await run()
@@ -58,27 +61,56 @@ def repeated(run: Callable[[], Awaitable[Done]]) -> Callable[[], Awaitable[None]
     return work
 
 
-class Part(Protocol):
-    """One kind of background work. Pending work is derived from stored data."""
+class UpkeepTask(ABC):
+    """One kind of background work, done in a loop. Pending work is derived from stored data."""
 
-    @property
-    def name(self) -> str:
-        """Its name in reports: `embedded`, `summarised`."""
+    name: ClassVar[str]
+    """Its name in reports: `embedded`, `summarised`."""
 
+    def __init__(
+        self,
+        store: Store,
+        loop: BackgroundLoop,
+        metrics: Metrics | None,
+        loops: BackgroundLoops | None,
+        give_way: GiveWay = at_once,
+    ) -> None:
+        self._store = store
+        self._loop = (loops or BackgroundLoops()).add(loop)
+        self._metrics = Metrics() if metrics is None else metrics
+        self._give_way = give_way
+        self._one_at_a_time = asyncio.Lock()
+        self._error: str | None = None
+        self._last_update: datetime | None = None
+
+    @abstractmethod
     def nudge(self, within_seconds: float = 0.0) -> None:
         """Announce new work. It is done in the background: soon, or within some seconds."""
 
+    @abstractmethod
     async def run(self, progress: Progress | None = None) -> Done:
         """Do all pending work."""
 
-    async def health(self) -> Component:
-        """Return its health."""
+    @abstractmethod
+    async def health(self) -> Component: ...
 
-    def notice(self, scope: Scope) -> str | None:
+    def notice(self, scope: Scope) -> str | None:  # noqa: ARG002 - for tasks whose failures users notice
         """Return a notice for a user, such as that their summaries fail. Makes no I/O."""
+        return None
 
     async def close(self) -> None:
         """Stop. The next process that opens the store does the rest."""
+        await self._loop.stop()
+
+    async def _run_once(self, what: str, work: Awaitable[Done]) -> Done:
+        """Count a run, and remember its error for `health`."""
+        try:
+            done = await metered(self._metrics, what, work)
+        except Exception as error:
+            self._error = f"{type(error).__name__}: {error}"
+            raise
+        self._error = done.error
+        return done
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,28 +130,22 @@ class UpkeepReport:
 
 
 class Upkeep:
-    """The background work on one store. Each part finds its own pending work; the first one embeds."""
+    """The background work on one store. Each task finds its own pending work; the first one embeds."""
 
-    def __init__(self, parts: Sequence[Part], *, background: bool = True) -> None:
+    def __init__(self, tasks: Sequence[UpkeepTask], *, background: bool = True) -> None:
         """Without `background`, work runs only on request, because separate workers do it."""
-        self._parts = tuple(parts)
+        self.tasks = tuple(tasks)
         self._background = background
 
-    @property
-    def parts(self) -> tuple[Part, ...]:
-        return self._parts
-
     def nudge(self, within_seconds: float = 0.0) -> None:
-        """Tell the parts that there is new work. They start in the background: soon, or within some seconds."""
-        for part in self._parts if self._background else ():
-            part.nudge(within_seconds)
+        for task in self.tasks if self._background else ():
+            task.nudge(within_seconds)
 
     async def run(self, progress: Progress | None = None) -> UpkeepReport:
-        """Do all pending work."""
-        done = {part.name: await part.run(progress) for part in self._parts}
-        first, *others = self._parts
-        if any(done[part.name].done for part in others):
-            # Embed what the other parts made.
+        done = {task.name: await task.run(progress) for task in self.tasks}
+        first, *others = self.tasks
+        if any(done[task.name].done for task in others):
+            # Embed what the other tasks made.
             again = await first.run(progress)
             done[first.name] = Done(done[first.name].done + again.done, again.error)
         errors = [each.error for each in done.values() if each.error is not None]
@@ -132,11 +158,10 @@ class Upkeep:
         )
 
     def notices(self, scope: Scope) -> tuple[str, ...]:
-        return tuple([notice for part in self._parts if (notice := part.notice(scope)) is not None])
+        return tuple([notice for task in self.tasks if (notice := task.notice(scope)) is not None])
 
     async def health(self) -> tuple[Component, ...]:
-        return tuple([await part.health() for part in self._parts])
+        return tuple([await task.health() for task in self.tasks])
 
     async def close(self) -> None:
-        """Stop. The next process that opens the store does the rest."""
-        await close_all(*(part.close for part in reversed(self._parts)))
+        await close_all(*(task.close for task in reversed(self.tasks)))

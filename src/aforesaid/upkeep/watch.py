@@ -79,14 +79,6 @@ async def acknowledgements(store: Store) -> list[Acknowledgement]:
     return found
 
 
-async def drop_acknowledgements(store: Store, cleared: Sequence[Alert]) -> None:
-    """Delete the acknowledgements of alerts that are over. Those of the same alerts, raised anew since, stay."""
-    over = set(cleared)
-    known = [each.alert for each in await acknowledgements(store)] if over else []
-    if marks := [PutMark(_name(alert), None) for alert in known if alert in over]:
-        await store.apply(marks)
-
-
 def _name(alert: Alert) -> str:
     return f"{_PREFIX}{alert.kind}/{alert.about}"
 
@@ -257,7 +249,10 @@ async def note_size(store: Store, storage: Storage, at: int) -> None:
 
 async def grown(store: Store, storage: Storage, at: int) -> Storage:
     """Add the growth since the oldest recorded size, if it is long enough ago."""
-    first = oldest(await store.read(questions.Marks()), moment(at).date())
+    marks, today = await store.read(questions.Marks()), moment(at).date()
+    sizes = [json.loads(value) for name, value in marks.items() if name.startswith(_NAME) and _recent(name, today)]
+    found = [Size(moment(size["at"]), size["bytes"], size["messages"]) for size in sizes]
+    first = min(found, default=None)
     if first is None:
         return storage
     days = (moment(at) - first.at).total_seconds() / _DAY
@@ -270,12 +265,6 @@ async def grown(store: Store, storage: Storage, at: int) -> Storage:
         bytes_per_day=(storage.bytes - first.bytes) / days,
         messages_per_day=(storage.messages - first.messages) / days,
     )
-
-
-def oldest(marks: Mapping[str, str], today: date) -> Size | None:
-    sizes = [json.loads(value) for name, value in marks.items() if name.startswith(_NAME) and _recent(name, today)]
-    found = [Size(moment(size["at"]), size["bytes"], size["messages"]) for size in sizes]
-    return min(found, default=None)
 
 
 def _recent(name: str, today: date) -> bool:
@@ -295,8 +284,6 @@ class _Snapshot(NamedTuple):
 
 
 class Watch:
-    """Watches the health of one memory."""
-
     def __init__(
         self,
         store: Store,
@@ -331,9 +318,20 @@ class Watch:
     async def look(self) -> Health:
         """Return the health of all components, and log changes since the last check."""
         at = moment(now())
-        await self._restore_alerts(at)
+        if not self._restored:
+            # Go on with the alerts that somebody has acknowledged, so that a restart does not raise them anew.
+            try:
+                self._alarm.restore([each.alert for each in await acknowledgements(self._store)], at)
+                self._restored = True
+            except AforesaidError as error:
+                _log.debug("the acknowledged alerts are unknown: %s", error)
         components = tuple(replace(part, health_check=at) for part in await self._parts())
-        self._note_changes(components)
+        for part in components:
+            before = self._statuses.get(part.name, "active")
+            if part.status != before:
+                why = f": {'; '.join(part.issues)}" if part.issues else ""
+                _log.warning("%s was %s and is %s now%s", part.name, before, part.status, why)
+            self._statuses[part.name] = part.status
         recent, seconds = self._recent()
         storage, device = await self._storage(components)
         if storage is not None:
@@ -368,36 +366,16 @@ class Watch:
             except AforesaidError as error:
                 # A failing store raises its own alert; a missing day only makes growth less exact.
                 _log.debug("the size of the store could not be recorded: %s", error)
-        await self._drop_acknowledgements()
-        return self._limits.interval_seconds
-
-    async def _restore_alerts(self, at: datetime) -> None:
-        """Go on with the alerts that somebody has acknowledged, so that a restart does not raise them anew."""
-        if self._restored:
-            return
-        try:
-            known = await acknowledgements(self._store)
-        except AforesaidError as error:
-            _log.debug("the acknowledged alerts are unknown: %s", error)
-            return
-        self._alarm.restore([each.alert for each in known], at)
-        self._restored = True
-
-    async def _drop_acknowledgements(self) -> None:
         over, self._alarm.cleared = self._alarm.cleared, []
         try:
-            await drop_acknowledgements(self._store, over)
+            # Delete the acknowledgements of alerts that are over. Those of the same alerts, raised anew since, stay.
+            known = [each.alert for each in await acknowledgements(self._store)] if over else []
+            if marks := [PutMark(_name(alert), None) for alert in known if alert in over]:
+                await self._store.apply(marks)
         except AforesaidError as error:
             self._alarm.cleared += over
             _log.debug("acknowledgements of alerts that are over could not be deleted: %s", error)
-
-    def _note_changes(self, components: Sequence[Component]) -> None:
-        for part in components:
-            before = self._statuses.get(part.name, "active")
-            if part.status != before:
-                why = f": {'; '.join(part.issues)}" if part.issues else ""
-                _log.warning("%s was %s and is %s now%s", part.name, before, part.status, why)
-            self._statuses[part.name] = part.status
+        return self._limits.interval_seconds
 
     def _recent(self) -> tuple[dict[Key, OperationMetrics], float]:
         """Return the counters of the last one or two minutes, or intervals, and their duration in seconds."""
@@ -432,22 +410,16 @@ def loops_health(statuses: Sequence[LoopStatus]) -> Component:
     """
     issues = tuple(f"{status.name}: {status.last_error}" for status in statuses if status.unexpected)
     succeeded = [status.last_success for status in statuses if status.last_success is not None]
-    return Component(
-        "background",
-        "failing" if issues else "active",
-        max(succeeded, default=None),
-        issues,
-        tuple((status.name, _loop_line(status)) for status in statuses),
-    )
-
-
-def _loop_line(status: LoopStatus) -> str:
-    success = "never" if status.last_success is None else f"{status.last_success:%Y-%m-%d %H:%M:%S} UTC"
-    line = f"{counted(status.runs, 'run')}, last success {success}"
-    if status.last_error_at is None:
-        return line
-    failed = f"{status.failures:,} failed, last error {status.last_error_at:%Y-%m-%d %H:%M:%S} UTC: {status.last_error}"
-    return f"{line}; {failed}"
+    facts = []
+    for status in statuses:
+        success = "never" if status.last_success is None else f"{status.last_success:%Y-%m-%d %H:%M:%S} UTC"
+        line = f"{counted(status.runs, 'run')}, last success {success}"
+        if status.last_error_at is not None:
+            line += f"; {status.failures:,} failed, last error {status.last_error_at:%Y-%m-%d %H:%M:%S} UTC"
+            line += f": {status.last_error}"
+        facts.append((status.name, line))
+    updated = max(succeeded, default=None)
+    return Component("background", "failing" if issues else "active", updated, issues, tuple(facts))
 
 
 def _usage(path: Path) -> tuple[int, int] | None:
@@ -495,11 +467,12 @@ async def account(store: Store, profile: Profile, scope: Scope) -> Health:
     names = _TIERS if profile.summaries == "tiers" else _OTHERS
     try:
         keeping = await store.health()
-        parts = await (_tiers if profile.summaries == "tiers" else _others)(store, profile, scope, at)
+        found = await (_tiers if profile.summaries == "tiers" else _others)(store, profile, scope)
     except AforesaidError as error:
         issue = f"the store does not answer: {error}"
         parts = [Component(name, "failing", None, (issue,), (), None, health_check=at) for name in names]
         return Health("failing", tuple(parts), checked_at=at)
+    parts = [replace(part, health_check=at) for part in found]
     if keeping.status == "failing":
         parts = [replace(part, status="failing", issues=(*part.issues, *keeping.issues)) for part in parts]
     failing = any(part.status == "failing" for part in parts)
@@ -511,7 +484,7 @@ _TIERS = ("short_term", "mid_term", "whole_history", "history_context")
 _OTHERS = ("whole_history", "summaries", "memories")
 
 
-async def _tiers(store: Store, profile: Profile, scope: Scope, at: datetime) -> list[Component]:
+async def _tiers(store: Store, profile: Profile, scope: Scope) -> list[Component]:
     ledger = await store.read(questions.UserLedger(scope))
     rules = TiersRules(profile.short_term, profile.mid_term)
     newest = await store.read(questions.Messages(scope, limit=rules.short_term + rules.mid_term))
@@ -519,14 +492,14 @@ async def _tiers(store: Store, profile: Profile, scope: Scope, at: datetime) -> 
     held = windows([message.seq for message in newest], cleared, rules)
     updated = newest[-1].stored_at if newest else None
     return [
-        _window("short_term", held.short_term, updated, at, rules.short_term),
-        _window("mid_term", held.mid_term, updated if held.mid_term else None, at, rules.mid_term),
-        _whole(ledger, updated, at),
-        await _history_context(store, scope, at),
+        _window("short_term", held.short_term, updated, rules.short_term),
+        _window("mid_term", held.mid_term, updated if held.mid_term else None, rules.mid_term),
+        _whole(ledger, updated),
+        await _history_context(store, scope),
     ]
 
 
-async def _others(store: Store, profile: Profile, scope: Scope, at: datetime) -> list[Component]:
+async def _others(store: Store, profile: Profile, scope: Scope) -> list[Component]:
     ledger = await store.read(questions.UserLedger(scope))
     newest = await store.read(questions.Messages(scope, limit=1))
     summaries = await store.read(questions.Summaries(scope))
@@ -537,40 +510,26 @@ async def _others(store: Store, profile: Profile, scope: Scope, at: datetime) ->
     made = max((summary.created_at for summary in summaries), default=None)
     covered = max((summary.covered for summary in summaries), default=0)
     learned = max((memory.created_at for memory in memories), default=None)
+    policy = (("policy", profile.summaries), ("active", f"{len(summaries):,}"))
+    learning = (("learning", "on" if profile.extract else "off"), ("active", f"{len(memories):,}"))
     return [
-        _whole(ledger, newest[0].stored_at if newest else None, at),
-        Component(
-            "summaries",
-            _status(issues, begun=bool(summaries)),
-            made,
-            issues,
-            (("policy", profile.summaries), ("active", f"{len(summaries):,}")),
-            covered,
-            health_check=at,
-        ),
-        Component(
-            "memories",
-            _status((), begun=bool(memories)),
-            learned,
-            (),
-            (("learning", "on" if profile.extract else "off"), ("active", f"{len(memories):,}")),
-            health_check=at,
-        ),
+        _whole(ledger, newest[0].stored_at if newest else None),
+        Component("summaries", _status(issues, begun=bool(summaries)), made, issues, policy, covered),
+        Component("memories", _status((), begun=bool(memories)), learned, (), learning),
     ]
 
 
-def _window(name: str, count: int, updated: datetime | None, at: datetime, limit: int) -> Component:
+def _window(name: str, count: int, updated: datetime | None, limit: int) -> Component:
     facts = (("room for", counted(limit, "message")),)
-    return Component(name, _status((), begun=count > 0), updated, (), facts, count, health_check=at)
+    return Component(name, _status((), begun=count > 0), updated, (), facts, count)
 
 
-def _whole(ledger: Ledger, updated: datetime | None, at: datetime) -> Component:
+def _whole(ledger: Ledger, updated: datetime | None) -> Component:
     facts = (("archived", counted(ledger.archived, "message")),)
-    begun = ledger.messages > 0
-    return Component("whole_history", _status((), begun=begun), updated, (), facts, ledger.messages, health_check=at)
+    return Component("whole_history", _status((), begun=ledger.messages > 0), updated, (), facts, ledger.messages)
 
 
-async def _history_context(store: Store, scope: Scope, at: datetime) -> Component:
+async def _history_context(store: Store, scope: Scope) -> Component:
     found = await store.read(questions.Summaries(scope, kind="history"))
     planned = await store.read(questions.PlannedEntry(Subject("tiers", scope.space, scope.user)))
     issues = () if planned is None or planned.error is None else (planned.error,)
@@ -583,7 +542,6 @@ async def _history_context(store: Store, scope: Scope, at: datetime) -> Componen
         () if planned is None else (("waiting", counted(planned.waiting, "message")),),
         0 if current is None else current.messages,
         None if planned is None else planned.waiting,
-        at,
     )
 
 

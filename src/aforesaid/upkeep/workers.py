@@ -37,7 +37,7 @@ except ImportError as missing:
 if TYPE_CHECKING:
     from aforesaid.upkeep.digesting import Digesting
     from aforesaid.upkeep.extracting import Extracting
-    from aforesaid.upkeep.upkeep import Part
+    from aforesaid.upkeep.upkeep import UpkeepTask
 
 _log: Final = logging.getLogger("aforesaid.upkeep")
 
@@ -58,22 +58,18 @@ _SHUTDOWN_SECONDS: Final = 30.0
 
 
 @dataclass(frozen=True, slots=True)
-class WorkerParts:
-    """The parts of upkeep that workers run."""
-
+class WorkerTasks:
     extracting: Extracting
     digesting: Digesting
-    others: tuple[Part, ...]
-    """Parts that scan the whole store; one worker at a time runs each."""
+    others: tuple[UpkeepTask, ...]
+    """Tasks that scan the whole store; one worker at a time runs each."""
 
 
 class Workers:
-    """A worker process."""
-
     def __init__(
         self,
         dsn: str,
-        parts: WorkerParts,
+        tasks: WorkerTasks,
         loops: BackgroundLoops,
         *,
         concurrency: int = 4,
@@ -81,14 +77,13 @@ class Workers:
     ) -> None:
         """Work on the queue of the database `dsn`. Health shows the loops that are added to `loops`."""
         self._dsn = dsn
-        self._parts = parts
+        self._tasks = tasks
         self._concurrency = concurrency
         self._scan_seconds = scan_seconds
         self._loops = loops
         self._working = loops.add(self._loop("queue worker", self._work))
         self._stopping = asyncio.Event()
         self.done = 0
-        """Number of jobs that were done."""
 
     def stop(self) -> None:
         """Accept no more jobs, finish the running ones, and end."""
@@ -118,7 +113,9 @@ class Workers:
                 kwargs={"prepare_threshold": None} if pooled else None,
             )
             app = App(connector=connector)
-            self._declare(app)
+            for job in (self._extract, self._digest, self._whole):
+                name = job.__name__.removeprefix("_")
+                app.task(name=name, queue=_QUEUE, retry=RetryStrategy(max_attempts=5, exponential_wait=2))(job)
             async with app.open_async():
                 scanning = self._loops.add(self._loop("queue scan", lambda: self._scan(app)))
                 scanning.start()
@@ -140,53 +137,36 @@ class Workers:
             raise StoreUnavailable(f"the queue cannot be reached: {error}") from error
         return _RETRY_SECONDS
 
-    def _declare(self, app: App) -> None:
-        """Register the kinds of jobs with the queue."""
-        again = RetryStrategy(max_attempts=5, exponential_wait=2)
-        parts = self._parts
+    async def _extract(self, space: str, user: str, after: int, last: int) -> None:
+        await self._tasks.extracting.look_through_one(Unextracted(Scope.of(user, space), after, last))
+        self.done += 1
 
-        async def extract(space: str, user: str, after: int, last: int) -> None:
-            await self._did(parts.extracting.look_through_one(Unextracted(Scope.of(user, space), after, last)))
+    async def _digest(self, policy: str, space: str, user: str, thread: str, day: str) -> None:
+        await self._tasks.digesting.work_off_one(Subject(policy, space, user, thread, day))
+        self.done += 1
 
-        async def digest(policy: str, space: str, user: str, thread: str, day: str) -> None:
-            await self._did(parts.digesting.work_off_one(Subject(policy, space, user, thread, day)))
-
-        async def whole(name: str) -> None:
-            part = next(part for part in parts.others if part.name == name)
-            await self._did(part.run())
-
-        app.task(name="extract", queue=_QUEUE, retry=again)(extract)
-        app.task(name="digest", queue=_QUEUE, retry=again)(digest)
-        app.task(name="whole", queue=_QUEUE, retry=again)(whole)
-
-    async def _did(self, work: Awaitable[object]) -> None:
-        await work
+    async def _whole(self, name: str) -> None:
+        await next(task for task in self._tasks.others if task.name == name).run()
         self.done += 1
 
     async def _scan(self, app: App) -> float:
         """Queue due work. Return the seconds until the next scan."""
         try:
-            await self._remove_stalled_jobs(app)
-            parts = self._parts
-            for part in parts.others:
-                await _enqueue(app, "whole", part.name, name=part.name)
-            for (space, user, _, _), after, last in await parts.extracting.waiting(_PAGE):
+            # A job of a worker that died is not tried again itself: one for the same subject may wait already, and two
+            # cannot. The scan finds its work again.
+            for job in await app.job_manager.get_stalled_jobs(seconds_since_heartbeat=_STALLED_SECONDS):
+                _log.warning("job %s was left behind by a worker that died; it is given to another", job.id)
+                if job.id is not None:
+                    await app.job_manager.finish_job_by_id_async(job.id, Status.FAILED, delete_job=True)
+            for task in self._tasks.others:
+                await _enqueue(app, "whole", task.name, name=task.name)
+            for (space, user, _, _), after, last in await self._tasks.extracting.waiting(_PAGE):
                 await _enqueue(app, "extract", f"{space}\n{user}", space=space, user=user, after=after, last=last)
-            for subject in await parts.digesting.due(_PAGE):
+            for subject in await self._tasks.digesting.due(_PAGE):
                 await _enqueue(app, "digest", "\n".join(subject), **subject._asdict())
         except _UNREACHABLE as error:
             raise StoreUnavailable(f"the queue cannot be reached: {error}") from error
         return self._scan_seconds
-
-    async def _remove_stalled_jobs(self, app: App) -> None:
-        """Remove jobs of workers that died. The scan finds their work again.
-
-        Such a job is not tried again itself: one for the same subject may wait already, and two cannot.
-        """
-        for job in await app.job_manager.get_stalled_jobs(seconds_since_heartbeat=_STALLED_SECONDS):
-            _log.warning("job %s was left behind by a worker that died; it is given to another", job.id)
-            if job.id is not None:
-                await app.job_manager.finish_job_by_id_async(job.id, Status.FAILED, delete_job=True)
 
 
 async def _enqueue(app: App, task: str, subject: str, **given: str | int) -> None:

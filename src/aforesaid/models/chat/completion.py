@@ -38,8 +38,6 @@ class Said(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A model's reply."""
-
     text: str
     model: str
     """The model: `provider:model`."""
@@ -153,8 +151,6 @@ _DROPPED: Final = frozenset({"default", "title", "discriminator", "examples", "$
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """The JSON schema of a reply."""
-
     name: str
     full: str
     """The schema as JSON, with all limits."""

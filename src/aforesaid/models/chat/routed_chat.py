@@ -167,21 +167,17 @@ class RoutedChat:
     async def structure(
         self, operation: Operation, messages: Sequence[Said], shape: type[Shape], *, scope: Scope | None = None
     ) -> Answer[Shape]:
-        """Return the reply, parsed as a value of `shape`."""
         chain = [StructuredCall(model, shape) for model in self._chain(operation)]
         async with self._calls.running():
             return await only(Fallback(chain), await self._ask(operation, messages, scope))
 
     def has(self, operation: Operation) -> bool:
-        """Return whether a model is configured for an operation."""
         return bool(self._settings.route(operation).chain)
 
     def states(self) -> dict[str, BreakerState]:
-        """Return the state of each provider's circuit breaker."""
         return {name: breaker.state() for name, breaker in self._breakers.items()}
 
     async def close(self) -> None:
-        """Cancel running calls and close all connections."""
         self._calls.close()
         for client in self._clients.values():
             await client.close()

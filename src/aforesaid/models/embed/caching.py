@@ -69,7 +69,6 @@ class CachingEmbedder:
 
     @property
     def name(self) -> str:
-        """The name of the wrapped embedder."""
         return self.inner.name
 
     async def embed(self, texts: Sequence[str]) -> Vectors:
@@ -101,7 +100,6 @@ class CachingEmbedder:
 
     @property
     def token_name(self) -> str | None:
-        """That of the wrapped embedder."""
         return None if self._with_tokens is None else self._with_tokens.token_name
 
     async def tokens(self, texts: Sequence[str]) -> list[TokenVectors]:
@@ -110,7 +108,6 @@ class CachingEmbedder:
         return await self._with_tokens.tokens(texts)
 
     async def close(self) -> None:
-        """Close the wrapped embedder."""
         await self.inner.close()
 
     def expect(self, text: str) -> None:
@@ -119,7 +116,6 @@ class CachingEmbedder:
             self._begin(text)
 
     def forget_all(self) -> None:
-        """Empty the caches, because somebody was erased."""
         # A new one: what is being embedded now goes into the one that was there when it began.
         self._kept = self._new_cache()
         if isinstance(self.inner, Forgetting):

@@ -118,7 +118,6 @@ class MeteredEmbedder:
 
     @property
     def name(self) -> str:
-        """The name of the wrapped embedder."""
         return self._inner.name
 
     async def embed(self, texts: Sequence[str]) -> Vectors:
@@ -141,7 +140,6 @@ class MeteredEmbedder:
 
     @property
     def token_name(self) -> str | None:
-        """That of the wrapped embedder."""
         return None if self._with_tokens is None else self._with_tokens.token_name
 
     async def tokens(self, texts: Sequence[str]) -> list[TokenVectors]:
@@ -151,12 +149,10 @@ class MeteredEmbedder:
         return await self._with_tokens.tokens(texts)
 
     def forget_all(self) -> None:
-        """Empty the caches of the wrapped embedder, because somebody was erased."""
         if isinstance(self._inner, Forgetting):
             self._inner.forget_all()
 
     async def close(self) -> None:
-        """Close the wrapped embedder."""
         await self._inner.close()
 
     def _count(self, began: float, error: BaseException | None) -> None:

@@ -55,7 +55,6 @@ class WordTokenizer:
         return [*self._first, *(list(inside) or self._unknown), *self._last]
 
     def forget_all(self) -> None:
-        """Empty the cache of words."""
         self._split_short.cache_clear()
 
     def _tokens(self, word: str) -> list[int]:
@@ -101,7 +100,6 @@ class FirstLayers:
         return rows
 
     def projected(self, rows: Numbers, branch: int) -> Floats:
-        """Return the projections of tokens for a branch."""
         return self._projected[rows, branch * BRANCH : (branch + 1) * BRANCH]
 
     def convolved(self, windows: Numbers, branch: int) -> Floats:

@@ -56,7 +56,6 @@ class Worker:
         return await self.submit(call)
 
     def submit(self, call: Callable[[], T], *, urgent: bool = False) -> asyncio.Future[T]:
-        """Queue a call for the thread, and return its future."""
         if self._thread is None:
             self._thread = threading.Thread(target=self._serve, name=self._name, daemon=True)
             self._thread.start()
@@ -122,7 +121,6 @@ class Encoder:
         return self._encoder.encode(texts)
 
     def forget_all(self) -> None:
-        """Empty the cache of words."""
         self._encoder.forget_all()
 
 
@@ -145,7 +143,6 @@ class LocalEmbedder:
 
     @property
     def token_name(self) -> str | None:
-        """The name under which token vectors are stored. None: the ranker is switched off."""
         return token_vectors.NAME if self._ranker else None
 
     async def embed(self, texts: Sequence[str]) -> Vectors:
@@ -170,7 +167,6 @@ class LocalEmbedder:
         return [found[text] for text in texts]
 
     def begin(self, text: str) -> asyncio.Future[Vectors]:
-        """Start embedding a text immediately. The result has one row."""
         return self._worker.submit(lambda: self._encode([text])[0], urgent=True)
 
     def forget_all(self) -> None:

@@ -56,14 +56,11 @@ class _Rows:
 
 
 class _Embeddings:
-    """Requests the vectors of one batch."""
-
     def __init__(self, client: Client, model: str) -> None:
         self._client = client
         self._model = model
 
     async def call(self, ask: Ask[_Texts]) -> AsyncGenerator[_Rows, None]:
-        """Yield the vectors of the batch."""
         try:
             # Asking for floats by name: not every server knows the packed form that the client would ask for.
             answer = await (await self._client.open()).embeddings.create(
@@ -119,7 +116,6 @@ class RemoteEmbedder:
 
     @property
     def name(self) -> str:
-        """The model and its base URL."""
         return f"{self._model}@{self._where}"
 
     async def embed(self, texts: Sequence[str]) -> Vectors:
@@ -145,11 +141,9 @@ class RemoteEmbedder:
         return (vectors / np.where(lengths == 0, 1, lengths)).astype(np.float32)
 
     def state(self) -> BreakerState:
-        """Return the state of the server's circuit breaker."""
         return self._breaker.state()
 
     async def close(self) -> None:
-        """Cancel running calls and close the connection."""
         self._calls.close()
         await self._client.close()
 
@@ -171,7 +165,6 @@ class SubprocessEmbedder(LocalEmbedder):
         self._process: subprocess.Popen[bytes] | None = None
 
     async def close(self) -> None:
-        """Stop the process."""
         await self._worker.run(self._end)
         await super().close()
 
@@ -305,7 +298,6 @@ def _tokens(tokens: list[TokenVectors]) -> bytes:
 
 
 def main() -> None:
-    """Serve requests on standard input and output."""
     # Ctrl+C is handled by the server, which stops this process.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with os.fdopen(os.dup(1), "wb") as answers:

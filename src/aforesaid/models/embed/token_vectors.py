@@ -77,8 +77,6 @@ def products(values: Sequence[bytes], asked: Floats) -> tuple[Floats, NDArray[np
 
 
 class Ranker(NamedTuple):
-    """The trained weights."""
-
     head: Floats
     """From the features of a token to its vector."""
     head_offset: Floats

@@ -270,8 +270,6 @@ def _subject(content: str, names: Collection[str]) -> str | None:
 
 
 class Spoken(NamedTuple):
-    """Something that somebody said."""
-
     speaker: str
     """The name to show."""
     text: str

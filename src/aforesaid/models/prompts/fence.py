@@ -111,7 +111,6 @@ def fence(lines: Iterable[Line]) -> Fenced:
 
 
 def fence_line(line: Line) -> Fenced:
-    """Return one of these messages."""
     at = "" if line.at is None else f' at="{moment(line.at)}"'
     role = "" if line.role == "user" else _attribute("role", line.role)
     return Fenced(f"<message{at}{_attribute('from', line.speaker)}{role}>{quote(line.text)}</message>")

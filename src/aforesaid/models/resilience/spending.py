@@ -193,8 +193,6 @@ class Metered(Generic[What, Cost]):
 
 
 class StoreLedger:
-    """A `SpendingLedger` over a store."""
-
     def __init__(self, store: Store) -> None:
         self._store = store
 

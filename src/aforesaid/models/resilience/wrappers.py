@@ -146,7 +146,6 @@ class Breaker:
         self._probes -= probe
 
     def answered(self) -> None:
-        """Record a success."""
         if self._next_probe is not None:
             _log.warning("%s answers again", self.name)
         self._failures, self._error, self._next_probe, self._answered = 0, None, None, True
@@ -244,7 +243,6 @@ class Limited(Generic[What, Got]):
         self._limit = limit
 
     async def call(self, ask: Ask[What]) -> AsyncGenerator[Got, None]:
-        """Yield the answer, once a slot is free."""
         await self._limit.take(ask.answer_by)
         try:
             async with aclosing(self._inner.call(ask)) as pieces:
@@ -302,7 +300,6 @@ class Fallback(Generic[What, Got]):
         self._chain = chain
 
     async def call(self, ask: Ask[What]) -> AsyncGenerator[Got, None]:
-        """Yield what the first model that begins to answer yields."""
         async with aclosing(await self._begin(ask)) as pieces:
             async for piece in pieces:
                 yield piece
@@ -368,7 +365,6 @@ class Retry(Generic[What, Got]):
         self._jitter = jitter
 
     async def call(self, ask: Ask[What]) -> AsyncGenerator[Got, None]:
-        """Yield what the first attempt that begins to answer yields."""
         async with aclosing(await self._begin(ask)) as pieces:
             async for piece in pieces:
                 yield piece
