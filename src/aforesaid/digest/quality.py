@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from aforesaid.domain.message import Message
 from aforesaid.domain.summary import Quality, Summary
 from aforesaid.errors import ModelError, ModelGarbled
+from aforesaid.extras import np
 from aforesaid.models.calibration import nearness
 from aforesaid.models.embed import Embedder
 from aforesaid.models.embed.caching import MOST_CHARACTERS, MessageVectors
@@ -20,7 +21,6 @@ from aforesaid.text.times.find import find_times
 from aforesaid.text.words import UNSPACED_LANGUAGES, fold, words_of
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 
@@ -113,8 +113,6 @@ async def _coverage(
 
     A sentence that quotes most of a message has the vector of the message, so that no text is encoded twice.
     """
-    import numpy as np  # noqa: PLC0415 - loaded with the first vector
-
     step = max(1, (len(messages) + len(summaries)) // _MOST_SOURCES)
     said = [message for message in messages[::step] if message.text.strip()]
     texts = [summary.text[:MOST_CHARACTERS] for summary in summaries[::step]]

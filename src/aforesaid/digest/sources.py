@@ -13,12 +13,12 @@ from aforesaid.domain.memory import MemoryRecord
 from aforesaid.domain.message import Message, in_time_order
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary import Summary
+from aforesaid.extras import np
 from aforesaid.models.offline import Spoken, Summarised
 from aforesaid.models.prompts import Fenced, Line, enclose, fence, lines_of, name_speakers
 from aforesaid.store import questions
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from aforesaid.store import Store
@@ -193,8 +193,6 @@ def changes(seqs: Sequence[int], vectors: Mapping[int, bytes], rules: TopicRules
     known = [(place, vectors[seq]) for place, seq in enumerate(seqs) if seq in vectors]
     if len(known) < 2 * rules.least:
         return []
-    import numpy as np  # noqa: PLC0415 - loaded with the first vectors
-
     matrix = np.frombuffer(b"".join(value for _, value in known), dtype=np.float16).reshape(len(known), -1)
     found = distances(matrix.astype(np.float32), rules)
     places = []
@@ -207,8 +205,6 @@ def changes(seqs: Sequence[int], vectors: Mapping[int, bytes], rules: TopicRules
 
 def distances(matrix: NDArray[np.float32], rules: TopicRules = RULES) -> dict[int, float]:
     """Return the difference between the two sides of each position, from 0 (equal) upwards."""
-    import numpy as np  # noqa: PLC0415
-
     found = {}
     for place in range(rules.least, len(matrix) - rules.least + 1):
         before = matrix[max(0, place - rules.before) : place].mean(axis=0)

@@ -377,11 +377,9 @@ class UserKnowledge(UserHandle):
         are the facts, else today, else the days before.
         """
         if self._services.profile.summaries == "calendar":
-            from aforesaid.digest import digest  # noqa: PLC0415 - loaded when it is needed
-
             # The portrait reads the summaries of the day and of the week, which this policy makes on request.
-            await digest.day(self._services.digest, self.scope, None)
-            await digest.week(self._services.digest, self.scope)
+            await self._services.digest.day(self.scope, None)
+            await self._services.digest.week(self.scope)
         return await self._services.portraitist.portrait(self.scope, name=_name(name))
 
     @public(audit=("facts.read", "facts"))

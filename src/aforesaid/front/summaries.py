@@ -34,9 +34,7 @@ class UserSummaries(UserHandle):
 
         Raises ModelError if a model is required and none answers; then nothing is changed.
         """
-        from aforesaid.digest import digest  # noqa: PLC0415 - loaded when it is needed
-
-        return await digest.summarize(self._services.digest, self.scope)
+        return await self._services.digest.summarize(self.scope)
 
     @public(audit=("summaries.read", "summaries"))
     async def summaries(
@@ -75,11 +73,9 @@ class UserSummaries(UserHandle):
 
         `editor` is who wrote it (default: the actor, or `person`).
         """
-        from aforesaid.digest import digest  # noqa: PLC0415
-
         number = checks.at_least(summary, 1, "the summary", "summary")
         who = self._actor or _PERSON if editor is None else checks.identifier(editor, "the editor")
-        return await digest.edit(self._services.digest, self.scope, number, text, who)
+        return await self._services.digest.edit(self.scope, number, text, who)
 
     @public(audit=IN_METHOD)
     async def roll_back(self, summary: int) -> Summary:
@@ -129,18 +125,14 @@ class UserSummaries(UserHandle):
 
         Without a summary, the newest `limit` messages.
         """
-        from aforesaid.digest import digest  # noqa: PLC0415
-
         most = checks.at_most(checks.at_least(limit, 1, "the limit"), MOST_COVERED, "the limit")
-        return await digest.messages_for_llm(self._services.digest, self.scope, most)
+        return await self._services.digest.messages_for_llm(self.scope, most)
 
     @public(audit=("summary.update", "rolling summary"))
     async def update_summary(self, text: str, covers: int, *, model: str | None = None) -> Summary:
         """Store a rolling summary of your own, of the first `covers` messages of the thread."""
-        from aforesaid.digest import digest  # noqa: PLC0415
-
         count = checks.at_most(checks.at_least(covers, 1, "covers"), checks.LARGEST, "covers")
-        return await digest.update_summary(self._services.digest, self.scope, summary_text(text), count, model)
+        return await self._services.digest.update_summary(self.scope, summary_text(text), count, model)
 
     @public(audit=("summaries.read", "day"))
     async def day(self, day: date | None = None) -> Summary | None:
@@ -149,9 +141,7 @@ class UserSummaries(UserHandle):
         Only the policy `calendar` (profile `community`) makes such summaries; with another it is None, and a warning is
         logged. It is made on request: today's at most once an hour, others once.
         """
-        from aforesaid.digest import digest  # noqa: PLC0415
-
-        return await digest.day(self._services.digest, self.scope, day)
+        return await self._services.digest.day(self.scope, day)
 
     @public(audit=("summaries.read", "week"))
     async def week(self) -> Summary | None:
@@ -159,9 +149,7 @@ class UserSummaries(UserHandle):
 
         Only the policy `calendar` (profile `community`) makes it, as for `day`.
         """
-        from aforesaid.digest import digest  # noqa: PLC0415
-
-        return await digest.week(self._services.digest, self.scope)
+        return await self._services.digest.week(self.scope)
 
     @public(audit=("messages.read", "tiers"))
     async def tiers(self, *, within: Within = "user") -> Tiers:
@@ -170,9 +158,7 @@ class UserSummaries(UserHandle):
         With `within="thread"`, the two windows are of this handle's chat alone, and the count is of what the user has
         there.
         """
-        from aforesaid.digest import digest  # noqa: PLC0415
-
-        return await digest.read_tiers(self._services.digest, self.scope, within)
+        return await self._services.digest.read_tiers(self.scope, within)
 
     @public(audit=("summary.ask", "analyse now"))
     async def analyze(self) -> HistoryContext:
@@ -180,13 +166,9 @@ class UserSummaries(UserHandle):
 
         Raises ModelError when a model has to do it and none answers; then everything is as it was.
         """
-        from aforesaid.digest import digest  # noqa: PLC0415
-
-        return await digest.analyze(self._services.digest, self.scope)
+        return await self._services.digest.analyze(self.scope)
 
     @public(audit=("summaries.read", "history context"))
     async def history_context(self) -> HistoryContext:
         """Return the analysis of the whole history; a baseline if there is none yet."""
-        from aforesaid.digest import digest  # noqa: PLC0415
-
-        return await digest.history_context(self._services.digest, self.scope)
+        return await self._services.digest.history_context(self.scope)

@@ -13,12 +13,12 @@ from io import BytesIO
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from aforesaid.errors import ModelError
+from aforesaid.extras import np
 from aforesaid.text.languages import guess_language
 from aforesaid.text.vocabulary import vocabulary
 from aforesaid.text.words import UNSPACED_LANGUAGES, fold, words_of
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float32]
@@ -46,8 +46,6 @@ class RoleModel(NamedTuple):
 
 def pronouns(question: str) -> Floats:
     """Return whether a question has second person pronouns, first person ones, both, or only the second."""
-    import numpy as np  # noqa: PLC0415 - loaded with the first vector
-
     language = guess_language(question)
     lists, words, folded = vocabulary(language), set(words_of(question)), fold(question)
 
@@ -63,8 +61,6 @@ def pronouns(question: str) -> Floats:
 @cache
 def load_role_model() -> RoleModel:
     """Load the model. Raises ModelError if its weights are not the expected ones."""
-    import numpy as np  # noqa: PLC0415
-
     data = (files("aforesaid.models") / "asked_role.npz").read_bytes()
     if (found := sha256(data).hexdigest()) != _WEIGHTS:
         raise ModelError(f"the weights of the model of asked roles are not the ones expected (SHA-256 {found[:16]}…)")

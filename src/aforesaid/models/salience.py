@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from aforesaid.domain.checks import Kind
 from aforesaid.domain.memory import KINDS
 from aforesaid.errors import ModelError
+from aforesaid.extras import np
 from aforesaid.text.languages import guess_language
 from aforesaid.text.sentences import is_question, length_in_words, split_sentences
 from aforesaid.text.vocabulary import vocabulary
 from aforesaid.text.words import UNSPACED_LANGUAGES, fold, words_of
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float32]
@@ -140,8 +140,6 @@ class SalienceModel(NamedTuple):
 
         The margins are those of an average person: see `relative_to`.
         """
-        import numpy as np  # noqa: PLC0415 - loaded with the first vector
-
         if not texts:
             return []
         read = np.array([text_features(text) for text in texts], dtype=np.float32)
@@ -159,8 +157,6 @@ class SalienceModel(NamedTuple):
         ]
 
     def outputs(self, vectors: Floats, features: Floats) -> Floats:
-        import numpy as np  # noqa: PLC0415
-
         outputs: Floats = vectors @ self.vector + features @ self.features + self.offset
         # Some kinds are more important than others.
         outputs[:, 1] += (1 / (1 + np.exp(-outputs[:, 2:-1]))) @ self.kind_importance
@@ -237,8 +233,6 @@ def read_weights(name: str, digest: str) -> bytes:
 
 def arrays(data: bytes) -> dict[str, Floats]:
     """Return the arrays in a file of weights, by name."""
-    import numpy as np  # noqa: PLC0415
-
     with np.load(BytesIO(data), allow_pickle=False) as stored:
         return {name: stored[name].astype(np.float32) for name in stored.files}
 

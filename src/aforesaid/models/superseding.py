@@ -14,13 +14,13 @@ from math import log
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from aforesaid.domain.caches import holds_texts
+from aforesaid.extras import np
 from aforesaid.models.salience import arrays, read_weights, text_features, weights
 from aforesaid.text.languages import terms
 from aforesaid.text.sentences import is_question, length_in_words
 from aforesaid.text.vocabulary import count_change_words
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float32]
@@ -145,8 +145,6 @@ def pair_features(compared: Compared, says_change: float, changes_later: Any) ->
 
     `says_change` says how likely the new message tells a change, `changes_later` how likely each old one changes.
     """
-    import numpy as np  # noqa: PLC0415 - loaded with the first vector
-
     similarity, shared, days = compared.similarity, compared.shared, compared.days
     place = np.argsort(np.argsort(-similarity, kind="stable"), kind="stable")
     word_place = np.argsort(np.argsort(-shared, kind="stable"), kind="stable")
@@ -223,8 +221,6 @@ class OlderWords:
 
         `chosen` has the numbers of the statements to compare with, if not all; `similarity` and `days` belong to them.
         """
-        import numpy as np  # noqa: PLC0415 - loaded with the first vector
-
         compared = np.ones(self._count, dtype=bool)
         if chosen is not None:
             compared[:] = False

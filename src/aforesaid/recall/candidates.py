@@ -20,6 +20,7 @@ from aforesaid.domain.hit import EVERY_MESSAGE, MessageFilter
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import ModelError, ModelUnavailable
+from aforesaid.extras import np
 from aforesaid.models.asked_role import load_role_model
 from aforesaid.models.embed import CachingEmbedder, Embedder, Vectors
 from aforesaid.models.embed.caching import MOST_CHARACTERS
@@ -35,7 +36,6 @@ from aforesaid.text.times.periods import Period, periods
 from aforesaid.text.words import fold, word_key, words_of
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from aforesaid.store.columns import Columns, Rows
@@ -132,8 +132,6 @@ class Candidates:
     @cached_property
     def same_words(self) -> NDArray[np.bool_]:
         """Which of the candidates are the text of the question, punctuation and case aside. None without texts."""
-        import numpy as np  # noqa: PLC0415
-
         if not self.texts:
             return np.zeros(len(self.rows), dtype=np.bool_)
         asked, most = word_key(self.question.text), len(self.question.text) + _PUNCTUATION
@@ -149,14 +147,10 @@ class Candidates:
     @cached_property
     def holding(self) -> NDArray[np.bool_]:
         """Which of the candidates have every word of the question, stop words aside, or are its text."""
-        import numpy as np  # noqa: PLC0415
-
         return np.array(have(self.held, self.rows), dtype=np.bool_) | self.same_words
 
     def coverage(self) -> Numbers:
         """Return the share of the question's words, weighted by rarity, that each message has, 0 to 1."""
-        import numpy as np  # noqa: PLC0415
-
         covered = np.zeros(len(self.columns) + 1)
         for posting in self.postings:
             covered[posting.rows] += posting.rarity
@@ -187,8 +181,6 @@ def candidates_of(
 
 def neighbours(columns: Columns, rows: Rows) -> tuple[Rows, Rows]:
     """Return the rows before and after these in the same session; beyond the last row where there is none."""
-    import numpy as np  # noqa: PLC0415
-
     nobody, session = len(columns), columns.session
     earlier, later = np.maximum(rows - 1, 0), np.minimum(rows + 1, max(nobody - 1, 0))
     before = np.where((rows > 0) & (session[earlier] == session[rows]), earlier, nobody)
@@ -419,8 +411,6 @@ class Gatherer:
 
         `begun` is the same search, where it has begun already.
         """
-        import numpy as np  # noqa: PLC0415 - loaded with the first search
-
         begun = begun or self.begin(scope, request.query, request.within, request.at, request.where)
         many = max(_CANDIDATES, request.limit)
         try:
@@ -452,8 +442,6 @@ class Gatherer:
 
         `also` are sequence numbers of further messages to read with them.
         """
-        import numpy as np  # noqa: PLC0415
-
         places = np.array(chosen, dtype=np.intp)
         seqs = candidates.columns.seq[candidates.rows[places]].tolist()
         wanted = sorted({*seqs, *also})
@@ -485,8 +473,6 @@ class Gatherer:
         dense: Numbers,
     ) -> tuple[Rows, Background]:
         """Return all candidates; write the nearness of the compared messages into `dense`."""
-        import numpy as np  # noqa: PLC0415
-
         columns = matches.columns
         if matches.vectors is not None:
             nearest = matches.vectors.similar(vector)

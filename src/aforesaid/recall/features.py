@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from aforesaid.domain.checks import microseconds
+from aforesaid.extras import np
 from aforesaid.recall.candidates import Candidates
 from aforesaid.text.times.find import mentions_time
 from aforesaid.text.words import words_of
@@ -33,8 +34,6 @@ def dense(candidates: Candidates) -> Numbers:
 
 def ranker(candidates: Candidates) -> Numbers:
     """Return the ranker's score; zero where it does not take part."""
-    import numpy as np  # noqa: PLC0415
-
     return np.zeros(len(candidates.rows)) if candidates.ranker is None else candidates.ranker
 
 
@@ -47,15 +46,11 @@ _MANY_MESSAGES: Final = 100
 
 def asked_in_return(candidates: Candidates) -> Numbers:
     """Return 1 for messages that are questions, which rarely contain the answer."""
-    import numpy as np  # noqa: PLC0415
-
     return np.array([float(text.rstrip().endswith(QUESTION_MARKS)) for text in candidates.texts])
 
 
 def asks_when_and_tells_when(candidates: Candidates) -> Numbers:
     """Return 1 for a message that mentions a time, if the question asks when."""
-    import numpy as np  # noqa: PLC0415
-
     if not candidates.question.asks_when:
         return np.zeros(len(candidates.rows))
     return np.array([float(mentions_time(text)) for text in candidates.texts])
@@ -63,8 +58,6 @@ def asks_when_and_tells_when(candidates: Candidates) -> Numbers:
 
 def length(candidates: Candidates) -> Numbers:
     """Return the logarithm of the length relative to an average turn: "Thanks!" is rarely the answer."""
-    import numpy as np  # noqa: PLC0415
-
     return np.log1p([_words(text) for text in candidates.texts]) - _TYPICAL_LENGTH
 
 
@@ -106,8 +99,6 @@ def after_dense(candidates: Candidates) -> Numbers:
 
 def together(candidates: Candidates) -> Numbers:
     """Return the weighted share of query terms that only the neighbours contain."""
-    import numpy as np  # noqa: PLC0415
-
     gained = np.zeros(len(candidates.rows))
     for posting in candidates.postings:
         has = np.zeros(len(candidates.columns) + 1, dtype=bool)
@@ -134,8 +125,6 @@ _LENGTH_WEIGHT: Final = 0.75
 
 def session_coverage(candidates: Candidates) -> Numbers:
     """Return the weighted share of query terms that each candidate's session contains."""
-    import numpy as np  # noqa: PLC0415
-
     sessions = candidates.columns.session
     covered = np.zeros(len(candidates.columns.sessions))
     for posting in candidates.postings:
@@ -147,8 +136,6 @@ def session_coverage(candidates: Candidates) -> Numbers:
 
 def session_keyword(candidates: Candidates) -> Numbers:
     """Return the BM25 score of its session as a share of a perfect match."""
-    import numpy as np  # noqa: PLC0415
-
     sessions, count = candidates.columns.session, len(candidates.columns.sessions)
     lengths = np.bincount(sessions, weights=candidates.columns.length, minlength=count)
     scale = _SATURATION * (1 - _LENGTH_WEIGHT + _LENGTH_WEIGHT * lengths / max(float(lengths.mean()), 1.0))
@@ -164,8 +151,6 @@ def session_keyword(candidates: Candidates) -> Numbers:
 
 def session_dense(candidates: Candidates) -> Numbers:
     """Return the highest vector similarity among the messages of its session."""
-    import numpy as np  # noqa: PLC0415
-
     sessions, known = candidates.columns.session, np.flatnonzero(candidates.dense[:-1])
     nearest = np.zeros(len(candidates.columns.sessions))
     np.maximum.at(nearest, sessions[known], candidates.dense[known])
@@ -179,8 +164,6 @@ def _session_weight(candidates: Candidates) -> float:
 
 def speaker(candidates: Candidates) -> Numbers:
     """Return 1 if the question names the speaker, in a chat of several people."""
-    import numpy as np  # noqa: PLC0415
-
     asked = candidates.question.words
     named = np.array([not asked.isdisjoint(words_of(name)) for name in candidates.columns.speakers])
     # No information if the question names everybody or nobody.
@@ -199,8 +182,6 @@ def period(candidates: Candidates) -> Numbers:
 
     Near means within the length of the period, at least a day; a little farther away means within two days.
     """
-    import numpy as np  # noqa: PLC0415
-
     said = candidates.columns.at[candidates.rows]
     best = np.zeros(len(said))
     for named in candidates.question.periods:

@@ -14,10 +14,10 @@ from time import monotonic, perf_counter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from weakref import WeakKeyDictionary
 
+from aforesaid.extras import np
 from aforesaid.telemetry import OWN, RECALL_WAIT, Metrics
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     Numbers = NDArray[np.float64]
@@ -211,8 +211,6 @@ def similarity(standard: float) -> float:
 
 def logistics(values: Numbers) -> list[float]:
     """Return the logistic function of many values. Vectorised: a loop would take most of the time of a small search."""
-    import numpy as np  # noqa: PLC0415 - loaded with the first search
-
     result: list[float] = (1 / (1 + np.exp(-np.clip(values, -_STEEPEST, _STEEPEST)))).tolist()
     return result
 

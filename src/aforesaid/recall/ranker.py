@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import ModelError
+from aforesaid.extras import np
 from aforesaid.models.embed import Embedder, TokenEmbedder
 from aforesaid.models.embed.caching import MOST_CHARACTERS
 from aforesaid.models.embed.token_vectors import DIMENSIONS, Ranker, TokenVectors, load_ranker, products
@@ -23,7 +24,6 @@ from aforesaid.store import Store, questions
 from aforesaid.store.columns import sorted_unique
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from aforesaid.models.rerank import Reranker
@@ -67,8 +67,6 @@ class TokenRanker:
         the question as it was embedded. None if more candidates have no token vectors than can be encoded during a
         search: then their order would depend on how far background work has come.
         """
-        import numpy as np  # noqa: PLC0415 - loaded with the first search
-
         places = np.array(chosen, dtype=np.intp)
         compared = candidates.narrowed(places, [candidates.texts[place] for place in chosen])
         found = await self._scores(scope, request, compared, asked)
@@ -79,8 +77,6 @@ class TokenRanker:
         return result
 
     async def _scores(self, scope: Scope, request: SearchRequest, candidates: Candidates, asked: str) -> Numbers | None:
-        import numpy as np  # noqa: PLC0415
-
         embedder, columns = self._embedder, candidates.columns
         if embedder is None or embedder.token_name is None or not len(candidates.rows):
             return None
@@ -103,8 +99,6 @@ class TokenRanker:
 
 def _compare(weights: Ranker, question: TokenVectors, candidates: Candidates, stored: Mapping[int, bytes]) -> Numbers:
     """Return the scores of all candidates, relative to one that is somewhat above their average."""
-    import numpy as np  # noqa: PLC0415
-
     columns = candidates.columns
     found, _ = columns.locate(np.fromiter(stored, dtype=np.int64, count=len(stored)))
     # The last place is that of a message without tokens: where there is no neighbour, or its vectors are not there.
@@ -130,8 +124,6 @@ def _highest(asked: NDArray[np.float32], values: Sequence[bytes]) -> NDArray[np.
 
     The last row is that of a message without tokens.
     """
-    import numpy as np  # noqa: PLC0415
-
     result = np.full((len(values) + 1, len(asked)), _WORST, dtype=np.float32)
     made, counts = products(values, asked)
     having = np.flatnonzero(counts)
@@ -165,8 +157,6 @@ async def rerank(
     `ranked` has the candidates' places, best first. Candidates that repeat the question stay where they are: a reranker
     takes them for perfect answers.
     """
-    import numpy as np  # noqa: PLC0415 - loaded by now
-
     added = np.zeros(len(sums))
     seqs, repeating = candidates.columns.seq[candidates.rows].tolist(), candidates.repeating
     places = [place for place in ranked if not repeating[place] and seqs[place] in messages][: reranker.candidates]
@@ -193,8 +183,6 @@ def _document(message: Message) -> str:
 
 def _logits(scores: Numbers) -> Numbers:
     """Return scores on a scale without ends. Most servers return probabilities, some return logits."""
-    import numpy as np  # noqa: PLC0415
-
     if scores.min() < 0 or scores.max() > 1:
         return scores
     clipped = np.clip(scores, _CERTAIN, 1 - _CERTAIN)

@@ -14,6 +14,7 @@ from aforesaid.domain.caches import fast_constructor
 from aforesaid.domain.hit import Hit
 from aforesaid.domain.memory import NoteMatch
 from aforesaid.domain.message import Message
+from aforesaid.extras import np
 from aforesaid.recall.candidates import Candidates
 from aforesaid.recall.features import FEATURES, NEED_TEXT, QUESTION_MARKS
 from aforesaid.recall.queue import MIDDLE, STEEPNESS, Background, calibration, logistic, logistics, similarity
@@ -118,8 +119,6 @@ def question_features(candidates: Candidates, best: float, notes: NoteEvidence) 
 def _has_others(rows: Rows, repeated: Rows) -> bool:
     if not len(repeated):
         return len(rows) > 0
-    import numpy as np  # noqa: PLC0415 - loaded with the first search
-
     return not bool(np.isin(rows, repeated).all())
 
 
@@ -257,15 +256,11 @@ _hit: Final = fast_constructor(Hit)
 
 
 def totals(parts: Mapping[str, Numbers]) -> Numbers:
-    import numpy as np  # noqa: PLC0415
-
     return reduce(np.add, parts.values())
 
 
 def order(candidates: Candidates, sums: Numbers) -> list[int]:
     """Return the candidates' places, best first, newer first among equals."""
-    import numpy as np  # noqa: PLC0415
-
     places: list[int] = np.lexsort((-candidates.rows, -sums)).tolist()
     return places
 
@@ -275,8 +270,6 @@ def same_words_first(candidates: Candidates, sums: Numbers) -> dict[str, Numbers
 
     Nothing where the query is a question: what answers it comes first, not the same question asked before.
     """
-    import numpy as np  # noqa: PLC0415
-
     same = candidates.same_words
     if not same.any() or same.all() or candidates.question.text.rstrip().endswith(QUESTION_MARKS):
         return {}

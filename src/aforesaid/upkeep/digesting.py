@@ -249,16 +249,14 @@ class _Drain:
         return True
 
     async def _redo(self) -> None:
-        from aforesaid.digest.digest import rewrite_with_model, summaries_to_rewrite  # noqa: PLC0415 - as the digest
-
         after = 0
-        while summaries := await summaries_to_rewrite(self._digest, _PAGE, after):
+        while summaries := await self._digest.summaries_to_rewrite(_PAGE, after):
             for summary in summaries:
                 after = summary.id
                 if not summary.valid:
                     continue  # its messages have no words that a model could summarise
                 try:
-                    made = await rewrite_with_model(self._digest, summary)
+                    made = await self._digest.rewrite_with_model(summary)
                 except NotFound:
                     continue
                 except ModelError as error:

@@ -19,6 +19,7 @@ from aforesaid.domain.report import Component
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.setting import wants_memory
 from aforesaid.errors import ModelError, NotFound, SourcesChanged, StoreError
+from aforesaid.extras import np
 from aforesaid.models.client import shown
 from aforesaid.models.embed import CachingEmbedder, Embedder, RemoteEmbedder, TokenEmbedder
 from aforesaid.models.embed.caching import MOST_CHARACTERS
@@ -292,8 +293,6 @@ class Embedding(UpkeepTask):
 
 async def _embed(embedder: Embedder, texts: Sequence[str]) -> list[bytes]:
     """Return the vectors of texts in half precision, as they are stored."""
-    import numpy as np  # noqa: PLC0415 - loaded with the first vector
-
     made = await embedder.embed([text[:MOST_CHARACTERS] for text in texts])
     if len(made) != len(texts):
         raise ModelError(f"{embedder.name} returned {len(made)} vectors for {len(texts)} texts")

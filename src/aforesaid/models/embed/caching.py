@@ -12,12 +12,12 @@ from cachetools import LRUCache
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Scope, direct_thread
 from aforesaid.errors import ModelError
+from aforesaid.extras import np
 from aforesaid.models.embed.contract import Beginning, Embedder, Forgetting, TokenEmbedder, Vectors
 from aforesaid.models.embed.token_vectors import TokenVectors
 from aforesaid.store import Store, questions
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 
@@ -73,8 +73,6 @@ class CachingEmbedder:
 
     async def embed(self, texts: Sequence[str]) -> Vectors:
         """Return one row for each text. A single text does not wait for a batch that has it: a batch takes long."""
-        import numpy as np  # noqa: PLC0415 - loaded with the first text
-
         if len(texts) == 1:
             return await self._one(texts[0])
         if not texts:
@@ -190,8 +188,6 @@ class MessageVectors:
 
     async def of(self, messages: Sequence[Message]) -> Vectors:
         """Return one row for each message; no message may be without text. Raises ModelError."""
-        import numpy as np  # noqa: PLC0415 - loaded with the first vector
-
         if not messages:
             return np.zeros((0, 0), dtype=np.float32)
         found: dict[int, Vectors] = {}
@@ -208,8 +204,6 @@ class MessageVectors:
 
     async def of_texts(self, texts: Sequence[str]) -> Vectors:
         """Return one row for each text; no text may be empty. Raises ModelError."""
-        import numpy as np  # noqa: PLC0415
-
         if not texts:
             return np.zeros((0, 0), dtype=np.float32)
         made = await self.embedder.embed([text[:MOST_CHARACTERS] for text in texts])
@@ -218,8 +212,6 @@ class MessageVectors:
 
     async def stored(self, scope: Scope, seqs: Sequence[int]) -> dict[int, NDArray[np.float32]]:
         """Return the vectors that the store has of a user's messages, by sequence number."""
-        import numpy as np  # noqa: PLC0415
-
         stored = await self._store.read(questions.MessageVectors(scope, self.embedder.name, list(dict.fromkeys(seqs))))
         # A message without text has an empty vector.
         return {

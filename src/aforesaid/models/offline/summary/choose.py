@@ -13,6 +13,7 @@ from math import exp, inf, log
 from typing import Final, NamedTuple
 
 from aforesaid.domain.caches import holds_texts
+from aforesaid.extras import np
 from aforesaid.text.languages import guess_language, stems, stop_words
 from aforesaid.text.sentences import is_question, length_in_words, without_hesitation, without_opener
 from aforesaid.text.vocabulary import Vocabulary, vocabulary
@@ -29,8 +30,6 @@ def centrality(terms: Sequence[Mapping[str, float]]) -> list[float]:
     is the product of the word matrix and its transpose, so each step multiplies by both. Time and memory grow linearly
     with the length of the conversation.
     """
-    import numpy as np  # noqa: PLC0415 - loaded when there is something to summarise
-
     count = len(terms)
     if not any(terms):
         return [1.0] * count
