@@ -15,8 +15,8 @@ from aforesaid.memory import UserMemory
 from aforesaid.server.api.params import Person
 from aforesaid.server.auth.authentication import Reader, StateDep, is_still_valid
 from aforesaid.server.schemas import MessageShape
-from aforesaid.server.state import AppState, Subscription
-from aforesaid.store import Store, questions
+from aforesaid.server.state import AppState
+from aforesaid.store import questions
 
 router = APIRouter(tags=["events"])
 
@@ -56,7 +56,15 @@ async def events(
     keys receive who changed and who viewed something.
     """
     await person.record_access("events.read", "events")
-    place = await _end_of_log(state.memory.store, person) if last_event_id is None else _place(last_event_id)
+    if last_event_id is None:
+        store = state.memory.store
+        newest = await store.read(questions.AuditRows(person.scope, limit=1))
+        place = (await store.read(questions.UserLedger(person.scope))).last_seq, newest[-1].id if newest else 0
+    else:
+        seq, _, entry = last_event_id.partition(".")
+        if not (seq.isascii() and seq.isdecimal() and entry.isascii() and entry.isdecimal()):
+            raise InvalidInput("Last-Event-ID is not the id of an event of this server", "last-event-id")
+        place = int(seq), int(entry)
     follower = _Follower(state, person, *place, admin=who.may("admin"))
     stream = follower.events(request)
     return StreamingResponse(stream, media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
@@ -78,21 +86,17 @@ class _Follower:
         with self._state.feed.follow(scope, lambda: is_still_valid(request, self._state)) as subscription:
             # An id without an event: a client that loses the connection before the first event continues from here.
             yield f": following\nid: {self._seq}.{self._entry}\n\n".encode()
-            async for event in self._until_ended(subscription):
-                yield event
-
-    async def _until_ended(self, subscription: Subscription) -> AsyncIterator[bytes]:
-        more = True  # What was stored since the last event, before the first wait.
-        while not subscription.ended and not self._state.stopping.is_set():
-            if more:
-                found = await self._news()
-                for event in found:
-                    yield event
-                more = len(found) >= _PAGE
-            elif await subscription.wait(_KEEP_ALIVE_SECONDS):
-                more = True
-            else:
-                yield b": still here\n\n"
+            more = True  # What was stored since the last event, before the first wait.
+            while not subscription.ended and not self._state.stopping.is_set():
+                if more:
+                    found = await self._news()
+                    for event in found:
+                        yield event
+                    more = len(found) >= _PAGE
+                elif await subscription.wait(_KEEP_ALIVE_SECONDS):
+                    more = True
+                else:
+                    yield b": still here\n\n"
 
     async def _news(self) -> Sequence[bytes]:
         store, scope = self._state.memory.store, self._person.scope
@@ -129,15 +133,3 @@ class _Follower:
     def _event(self, name: str, data: dict[str, Any]) -> bytes:
         number = f"{self._seq}.{self._entry}"
         return f"id: {number}\nevent: {name}\ndata: {json.dumps(data, ensure_ascii=False)}\n\n".encode()
-
-
-async def _end_of_log(store: Store, person: UserMemory) -> tuple[int, int]:
-    newest = await store.read(questions.AuditRows(person.scope, limit=1))
-    return (await store.read(questions.UserLedger(person.scope))).last_seq, newest[-1].id if newest else 0
-
-
-def _place(last: str) -> tuple[int, int]:
-    seq, _, entry = last.partition(".")
-    if not (seq.isascii() and seq.isdecimal() and entry.isascii() and entry.isdecimal()):
-        raise InvalidInput("Last-Event-ID is not the id of an event of this server", "last-event-id")
-    return int(seq), int(entry)

@@ -197,10 +197,6 @@ def _memory(request: Request) -> Memory:
     return state_of(request).memory
 
 
-async def _credential(request: Request, _: Annotated[object, Security(_bearer)]) -> Credential:
-    return await identify(request)
-
-
 async def identify(request: Request) -> Credential:
     """Return the credential that `Authentication` found. Raises 403 for a form that another site made."""
     who = credential_of(request)
@@ -210,18 +206,15 @@ async def identify(request: Request) -> Credential:
 
 async def admitted(request: Request, role: Role) -> Credential:
     """Return the credential of a request, or refuse one without this role."""
-    return _with_role(await identify(request), role)
-
-
-def _with_role(who: Credential, role: Role) -> Credential:
+    who = await identify(request)
     if not who.may(role):
         raise HTTPException(403, f"This needs the role {role}; the key has the role {who.role}.")
     return who
 
 
-def _requires(role: Role) -> Callable[[Credential], Awaitable[Credential]]:
-    async def check(who: Annotated[Credential, Depends(_credential)]) -> Credential:
-        return _with_role(who, role)
+def _requires(role: Role) -> Callable[[Request, object], Awaitable[Credential]]:
+    async def check(request: Request, _: Annotated[object, Security(_bearer)]) -> Credential:
+        return await admitted(request, role)
 
     return check
 

@@ -122,7 +122,8 @@ def caller_of(
     thread = thread or at_provider
     name = _first(headers.get(name) for name in _NAMES)
     space = _first((headers.get(SPACE),))
-    named = None if name is None else _display(name)
+    # Open WebUI quotes a display name as in an address.
+    named = None if name is None else unquote(name).replace("\0", "")[: checks.IDENTIFIER_CHARACTERS]
     caller = Caller(memory, credential, user, space, thread, by_app, at_provider is not None, named)
     caller.person(thread)  # Names that cannot be used are refused before anything is done.
     return caller
@@ -165,8 +166,3 @@ def _decoded(value: str) -> str:
         return b64decode(value.removeprefix("b64:"), validate=True).decode().strip()
     except (binascii.Error, UnicodeDecodeError):
         return value
-
-
-def _display(name: str) -> str:
-    """Return a display name as a person wrote it: Open WebUI quotes it as in an address."""
-    return unquote(name).replace("\0", "")[: checks.IDENTIFIER_CHARACTERS]

@@ -104,6 +104,10 @@ def text_of(content: object) -> str:
     return "\n".join(part for part in parts if part)
 
 
+def role_of(message: object) -> object:
+    return message.get("role") if isinstance(message, Mapping) else None
+
+
 def storable(text: str, limit: int) -> str:
     """Return the beginning of a text that a store can hold, of at most `limit` bytes."""
     return text.encode(errors="replace")[:limit].decode(errors="ignore").replace("\0", "")

@@ -17,7 +17,7 @@ from aforesaid.models.prompts import Line
 from aforesaid.models.prompts.fence import enclosed, fence_line
 from aforesaid.models.tokens import TokenCounter
 from aforesaid.profiles.recipe import SectionName
-from aforesaid.server.proxy.conversations import Turn
+from aforesaid.server.proxy.conversations import Turn, role_of
 
 _STABLE: Final = ("instructions", "portrait", "summaries")
 """Sections that rarely change from one request to the next, in the order in which they are written."""
@@ -118,8 +118,8 @@ def insert(messages: Sequence[object], memory: MemoryText, part: str = TEXT_PART
     changed = _with_system(messages, memory.stable, part) if memory.stable else list(messages)
     if not memory.for_question:
         return changed
-    place = max((number for number, each in enumerate(changed) if _role(each) == "user"), default=len(changed))
-    role = next((_role(each) for each in changed if _role(each) in _SYSTEM_ROLES), "system")
+    place = max((number for number, each in enumerate(changed) if role_of(each) == "user"), default=len(changed))
+    role = next((role_of(each) for each in changed if role_of(each) in _SYSTEM_ROLES), "system")
     return [*changed[:place], {"role": role, "content": memory.for_question}, *changed[place:]]
 
 
@@ -145,7 +145,7 @@ def above_question(messages: Sequence[object], text: str, part: str = TEXT_PART)
 
 
 def has_system(messages: Sequence[object]) -> bool:
-    return any(_role(each) in _SYSTEM_ROLES for each in messages)
+    return any(role_of(each) in _SYSTEM_ROLES for each in messages)
 
 
 def joined(*texts: object) -> str:
@@ -197,10 +197,6 @@ def _with_lines(known: str, lines: Sequence[tuple[bool, str]]) -> str:
 
 def _line(item: Item, user: str) -> Line:
     return Line(item.name or (user if item.role == "user" else "you"), item.text, item.at, item.role)
-
-
-def _role(message: object) -> object:
-    return message.get("role") if isinstance(message, Mapping) else None
 
 
 def _with_system(messages: Sequence[object], added: str, part: str) -> list[object]:

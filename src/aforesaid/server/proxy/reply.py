@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias, TypeGuard
 
-from aforesaid.server.proxy.conversations import storable, text_of
+from aforesaid.server.proxy.conversations import role_of, storable, text_of
 
 TOOLS: Final = "tools"
 """The metadata key of a stored answer that has the tools which were used for it."""
@@ -25,7 +25,7 @@ def tool_steps(messages: Sequence[object], earlier: Sequence[ToolStep] = ()) -> 
     `messages` are those of Chat Completions, or of Ollama, which have no ids: there results belong to calls in order.
     Some providers number the calls of each reply anew, so a result belongs to the first call with its id that has none.
     """
-    since = max((place for place, each in enumerate(messages) if _role(each) == "user"), default=-1) + 1
+    since = max((place for place, each in enumerate(messages) if role_of(each) == "user"), default=-1) + 1
     steps = [dict(step) for step in earlier]
     for message in messages[since:]:
         if not isinstance(message, Mapping):
@@ -66,10 +66,6 @@ def _calls(message: Mapping[str, Any], before: int) -> Iterator[ToolStep]:
         function = call.get("function") if isinstance(call, Mapping) else None
         if isinstance(function, Mapping):
             yield call_of(number, function.get("name"), function.get("arguments"), call.get("id"))
-
-
-def _role(message: object) -> object:
-    return message.get("role") if isinstance(message, Mapping) else None
 
 
 def _short(name: object) -> str:
@@ -125,8 +121,10 @@ class Reply:
                 self._read_event(_loaded(line))
                 continue
             name, _, value = line.strip().partition(b":")
-            if name == b"data":
-                self._read_data(value.strip())
+            if name == b"data" and value.strip() == b"[DONE]":
+                self.ended = True
+            elif name == b"data":
+                self._read_event(_loaded(value.strip()))
 
     def texts(self) -> list[str]:
         """Return what was said so far: one text, or several if the client asked for several choices (`n`)."""
@@ -138,12 +136,6 @@ class Reply:
     @property
     def partial(self) -> bool:
         return self.streams and not self.ended and not self._finished
-
-    def _read_data(self, value: bytes) -> None:
-        if value == b"[DONE]":
-            self.ended = True
-        else:
-            self._read_event(_loaded(value))
 
     def _read_event(self, event: object) -> None:
         raise NotImplementedError

@@ -136,11 +136,6 @@ async def _without_memory(exchange: Exchange, plain: bytes) -> ClientResponse:
     return await send(exchange, plain)
 
 
-def _chat_route(protocol: Protocol) -> Route:
-    """Return the route of a protocol, without what FastAPI does before each: somebody waits for the first word."""
-    return Route(protocol.route, partial(chat, protocol), methods=["POST"], include_in_schema=False)
-
-
 def _wanted(headers: Headers) -> bool:
     """Return whether a request asks for memory, as it does unless it says otherwise."""
     wish = headers.get(MEMORY, "on").lower()
@@ -153,4 +148,7 @@ def _texts(messages: Sequence[object], role: str) -> list[str]:
     return [text_of(each.get("content")) for each in messages if isinstance(each, dict) and each.get("role") == role]
 
 
-CHATS: Final = tuple(map(_chat_route, PROTOCOLS))
+# Routes of Starlette, without what FastAPI does before each request: somebody waits for the first word.
+CHATS: Final = tuple(
+    Route(each.route, partial(chat, each), methods=["POST"], include_in_schema=False) for each in PROTOCOLS
+)

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Final, NamedTuple, TypeAlias
 
 from aforesaid.server.proxy.app_prompts import is_code_with_gap
 from aforesaid.server.proxy.caller import USER_FIELDS, NoMemory, value_at
+from aforesaid.server.proxy.conversations import role_of
 from aforesaid.server.proxy.insertion import MemoryText, above_question, has_system, insert, insert_in_question, joined
 from aforesaid.server.proxy.proxy_memory import TokenLimits
 from aforesaid.server.proxy.reply import Reply, call_of
@@ -193,7 +194,7 @@ class Responses(Protocol):
         """Add to the instructions; what is chosen for the question goes before it, if the client sends its history."""
         items = _items(body["input"])
         prompt = body.get("instructions")
-        if not any((item.get("role") if isinstance(item, Mapping) else None) == "assistant" for item in items):
+        if not any(role_of(item) == "assistant" for item in items):
             return _instructed(body, memory.stable, memory.for_question)
         if prompt or not has_system(items):
             changed = {**body, "input": insert(items, memory._replace(stable=""), _PART)}
@@ -266,11 +267,9 @@ def _instructed(body: Body, *added: str) -> dict[str, Any]:
 
 def _items(given: object) -> list[object]:
     """Return the input as items. A text is a message of the user."""
-    return [{"role": "user", "content": given}] if isinstance(given, str) else list(_sequence(given))
-
-
-def _sequence(value: object) -> Sequence[object]:
-    return value if isinstance(value, list) else ()
+    if isinstance(given, str):
+        return [{"role": "user", "content": given}]
+    return list(given) if isinstance(given, list) else []
 
 
 def _message(item: object) -> Mapping[str, object] | None:
