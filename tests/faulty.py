@@ -8,7 +8,7 @@ import signal
 from collections import Counter
 from pathlib import Path
 
-from aforesaid.store.journalled.disk import Disk
+from aforesaid.store.readable.disk import Disk
 
 
 class CountingDisk(Disk):

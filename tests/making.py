@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 from aforesaid.domain.change import AddMessage, Archive
@@ -44,3 +45,9 @@ async def archive(store: Store, scope: Scope, messages: list[Message], text: str
     """Archive messages under a summary."""
     draft_ = SummaryDraft(scope, text, messages=tuple(message.seq for message in messages))
     return (await store.apply([Archive(draft_)])).summary
+
+
+def remove_databases(folder: Path) -> None:
+    """Leave readable files alone, as somebody does who copies what can be seen."""
+    for path in folder.rglob(".*.db*"):
+        path.unlink()

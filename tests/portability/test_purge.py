@@ -19,7 +19,7 @@ from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary import AddView, ViewDraft
 from aforesaid.errors import NotFound, StoreBusy
 from aforesaid.store import Store, open_store, questions
-from aforesaid.store.journalled.files import Files
+from aforesaid.store.readable.files import Files
 from aforesaid.store.sqlite import Options, SqliteStore, writer
 from making import add, adding, archive, minutes
 
@@ -221,7 +221,7 @@ async def test_files_are_written_anew_at_the_next_opening_when_a_purge_was_kille
         raise OSError("the process ends here")
 
     with monkeypatch.context() as patched:
-        patched.setattr(Files, "write_now", killed)
+        patched.setattr(Files, "write", killed)
         with pytest.raises(OSError, match="ends here"):
             await store.purge(ANN, "admin")
     await store.close()

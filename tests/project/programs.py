@@ -27,7 +27,7 @@ import aforesaid
 import aforesaid.cli
 import aforesaid.memory
 import aforesaid.server
-import aforesaid.store.jsonfile
+import aforesaid.store.readable
 import aforesaid.store.sqlite
 import aforesaid.testing
 from torture.zygote import Zygote

@@ -86,3 +86,33 @@ async def test_jobs_that_an_old_worker_left_in_the_queue_do_not_block_new_ones(f
         pass
     with psycopg.connect(dsn) as database:
         assert database.execute("SELECT queue_name FROM procrastinate_jobs").fetchall() == [("aforesaid",)]
+
+
+@pytest.fixture
+def earlier(tmp_path: Path) -> Path:
+    with tarfile.open(Path(__file__).parent / "before_databases" / "stores.tar.xz") as archive:
+        archive.extractall(tmp_path, filter="data")
+    return tmp_path
+
+
+@pytest.mark.parametrize("kind", ["json", "files"])
+@pytest.mark.parametrize("ended", ["closed", "killed"])
+@pytest.mark.parametrize("commit", ["dce1651", "43d6b203"])
+def test_files_without_a_database_get_one_when_they_are_opened(
+    commit: str, ended: str, kind: str, earlier: Path
+) -> None:
+    place = earlier / commit / ended / kind / ("memory.json" if kind == "json" else "memory")
+    assert any(earlier.joinpath(commit, ended, kind).rglob("*.journal-*")) == (ended == "killed")
+    with aforesaid.open(f"{kind}:{place}", embedder="none") as memory:
+        ann = memory.user("ann")
+        before = [message.text for message in ann.history(limit=100)]
+        assert (before[0], before[-1]) == ("I live in Berlin", LAST)
+        assert "lives in Berlin Mitte" in [known.text for known in ann.memories()]
+        assert memory.verify().ok, memory.verify()
+        assert memory.health().component("store").issues == ()
+        assert ann.add("user", "I moved on.").durable
+        assert memory.user("bob").search("tea")
+    assert not list(earlier.joinpath(commit, ended, kind).rglob("*.journal-*"))
+    with aforesaid.open(f"{kind}:{place}", embedder="none") as memory:
+        assert [message.text for message in memory.user("ann").history(limit=100)] == [*before, "I moved on."]
+        assert memory.verify().ok

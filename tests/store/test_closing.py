@@ -14,9 +14,9 @@ from aforesaid.portability.migrating import repair
 from aforesaid.store import open_store, questions
 from aforesaid.store.failover import Failover
 from aforesaid.store.failover.fallback import FIRST, Fallback
-from aforesaid.store.journalled import JournalledStore
 from aforesaid.store.locations import Location, open_layout
-from making import add, archive
+from aforesaid.store.readable import ReadableStore
+from making import add, archive, remove_databases
 
 ANN = Scope.of("ann")
 
@@ -26,17 +26,17 @@ ANN = Scope.of("ann")
 async def test_a_store_whose_closing_was_cancelled_is_closed_by_the_next_call(kind: str, tmp_path: Path) -> None:
     place = f"{kind}:{tmp_path / 'memory'}"
     store = await open_store(place)
-    assert isinstance(store, JournalledStore)
+    assert isinstance(store, ReadableStore)
     await add(store, ANN, "hello")
     held, going = threading.Event(), threading.Event()
-    settle = store._files.settle
+    really_close = store._files.close
 
     def slowly() -> None:
         going.set()
         held.wait(30)
-        settle()
+        really_close()
 
-    store._files.settle = slowly  # type: ignore[method-assign]
+    store._files.close = slowly  # type: ignore[method-assign]
     closing = asyncio.create_task(store.close())
     await asyncio.to_thread(going.wait, 30)
     closing.cancel()
@@ -75,6 +75,7 @@ async def test_a_repair_names_the_message_that_is_lost(kind: str, tmp_path: Path
     said = await add(store, ANN, *(f"number {number} of many" for number in range(30)))
     await archive(store, ANN, said[:10], "The first ten.")
     await store.close()
+    remove_databases(tmp_path)
     for path in tmp_path.rglob("*"):
         if path.is_file() and b"number 17 of many" in path.read_bytes():
             path.write_bytes(path.read_bytes().replace(b"number 17 of many", b"number 17 of mamy"))

@@ -1,4 +1,7 @@
-"""A damaged file of one account is set aside, and its content is rebuilt; nobody else notices."""
+"""A damaged file of one account is set aside, and its content is rebuilt; nobody else notices.
+
+With the database beside it, nothing is lost. Most of these tests are about files that were copied without theirs.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +21,7 @@ from aforesaid.domain.scope import Scope
 from aforesaid.memory import Memory, UserMemory
 from aforesaid.portability.migrating import repair
 from aforesaid.store import open_store, questions, restore_store
+from making import remove_databases
 
 pytestmark = pytest.mark.req("G10", "C8")
 QUIET = {"background": False}
@@ -46,6 +50,7 @@ def damage(tmp_path: Path, name: str, text: str) -> Path:
     (place,) = [place for place, line in enumerate(lines) if text in line and '"check"' in line]
     lines[place] = lines[place].replace(text, text[::-1])
     path.write_text("\n".join(lines), encoding="utf-8")
+    remove_databases(tmp_path)
     return path
 
 
@@ -105,6 +110,7 @@ async def test_what_somebody_asked_to_forget_does_not_come_back_with_a_damaged_f
         await memory.upkeep()
     path = tmp_path / "memory/account_ann/memories.json"
     path.write_bytes(path.read_bytes()[:100])
+    remove_databases(tmp_path)
     async with aforesaid.connect(location, profile="companion", settings=QUIET) as memory:
         await memory.upkeep()
         found = await texts(memory.user("ann"))
@@ -121,6 +127,7 @@ async def test_without_the_audit_log_nothing_is_extracted_again(tmp_path: Path) 
     for name in ("memories.json", "audit.json"):
         path = tmp_path / "memory/account_ann" / name
         path.write_bytes(path.read_bytes()[:100])
+    remove_databases(tmp_path)
     async with aforesaid.connect(location, profile="companion", settings=QUIET) as memory:
         await memory.upkeep()
         assert await texts(memory.user("ann")) == set()
@@ -155,7 +162,8 @@ async def test_a_damaged_audit_log_keeps_its_intact_rows(tmp_path: Path) -> None
     damage(tmp_path, "audit.json", json.dumps({"id": rows[1].id})[1:-1] + ",")
     async with aforesaid.connect(location, profile="companion", settings=QUIET) as memory:
         left = await memory.user("ann").audit()
-        assert [row for row in left if row.id <= rows[-1].id] == [rows[0], *rows[2:]]
+        kept = [(row.at, row.action, row.subject) for row in left if row.at <= rows[-1].at]
+        assert kept == [(row.at, row.action, row.subject) for row in [rows[0], *rows[2:]]]
         assert await wrong(memory) == ["losses"]
 
 
@@ -211,9 +219,11 @@ async def test_after_a_byte_of_a_file_changed_everything_is_there_or_the_loss_is
         content = bytearray(path.read_bytes())
         content[chance.randrange(len(content))] ^= 1 << chance.randrange(8)
         path.write_bytes(content)
+        if number % 2:
+            remove_databases(folder)
         for _ in range(2):
             after, verified = await kept_in(folder)
-            assert after == before[0] or not verified, f"round {number}"
+            assert after == before[0] or (not verified and number % 2), f"round {number}"
         told += not verified
         shutil.rmtree(folder)
     assert told > 0
@@ -272,6 +282,7 @@ async def test_damaged_messages_of_one_account_stop_nobody(tmp_path: Path, long_
             path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
         case _:
             path.unlink()
+    remove_databases(tmp_path)
     harmed = [path.read_bytes()] if path.exists() else []
     lost = harm not in {"a new message", "the first line"}
     for first in (True, False):

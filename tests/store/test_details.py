@@ -13,8 +13,8 @@ from aforesaid.domain.change import AddVectors
 from aforesaid.domain.hit import VectorRow
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Scope
-from aforesaid.portability.row_importer import copy
 from aforesaid.store import Store, open_store, questions
+from aforesaid.store.row_importer import copy
 from aforesaid.store.sqlite.salvaging import salvage
 from making import adding, archive, minutes
 

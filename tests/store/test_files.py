@@ -18,17 +18,14 @@ from aforesaid.domain.change import AddVectors, PutFacts, PutSetting
 from aforesaid.domain.hit import VectorRow
 from aforesaid.domain.memory import AddMemory, MemoryDraft
 from aforesaid.domain.scope import Scope
-from aforesaid.errors import InvalidInput, StoreBusy, StoreDamaged, StoreRefused, StoreTooNew
+from aforesaid.errors import InvalidInput, StoreBusy, StoreDamaged, StoreError, StoreRefused, StoreTooNew
 from aforesaid.store import Store, open_store, questions, restore_store
-from aforesaid.store.accounts import AccountFolders
-from aforesaid.store.accounts.components import FILES
-from aforesaid.store.ephemeral.state import TABLES
-from aforesaid.store.journalled import JournalledStore, tables
-from aforesaid.store.journalled.journal import SECTOR
-from aforesaid.store.journalled.layout import sealed
-from aforesaid.store.jsonfile import JsonFile
-from faulty import CountingDisk
-from making import add, adding, archive
+from aforesaid.store.readable import AccountFolders, JsonFile, ReadableStore
+from aforesaid.store.readable.disk import Disk
+from aforesaid.store.readable.document import sealed
+from aforesaid.store.readable.layouts import FILES
+from faulty import FailingDisk
+from making import add, archive
 
 ANN = Scope.of("ann")
 TELEGRAM = Scope.of(123456789)
@@ -81,7 +78,11 @@ async def test_the_json_file_has_the_documented_structure(tmp_path: Path) -> Non
     assert [message["content"] for message in content["messages"]["ann@work"]] == ["the same name in another space"]
     assert "مرحبا" in (tmp_path / "memory.json").read_text(encoding="utf-8"), "readable, not escaped"
     assert [memory["text"] for memory in content["memories"]] == ["likes tea"]
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["memory.json", "memory.json.lock"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        ".memory.json.db",
+        "memory.json",
+        "memory.json.lock",
+    ]
 
 
 @pytest.mark.req("C2")
@@ -248,43 +249,14 @@ async def test_link_mode_and_owner_are_kept(tmp_path: Path) -> None:
     assert stat.S_IMODE(fresh.stat().st_mode) == 0o600
 
 
-async def test_a_write_costs_what_it_changes_however_much_there_is(place: str) -> None:
-    disk = CountingDisk()
-    store = await JournalledStore.open(layout_of(place), disk)
-    store._files.written = 1 << 40  # so that nothing is written anew in between
-    costs = []
-    for size in (10, 1_500):
-        while (await store.read(questions.Totals())).messages < size:
-            await asyncio.gather(*[add(store, ANN, "some filling") for _ in range(50)])
-        calls, written = disk.calls, disk.bytes
-        await store.apply([adding(ANN, "the message that is measured")])
-        costs.append((disk.calls - calls, (disk.bytes - written) // 100))
-    await store.close()
-    assert costs[0] == costs[1]
-
-
-async def test_callers_who_come_together_share_a_sync(place: str) -> None:
-    disk = CountingDisk()
-    store = await JournalledStore.open(layout_of(place), disk)
-    synced = disk.kinds["sync"]
-    await asyncio.gather(*[add(store, ANN, f"message {number}") for number in range(100)])
-    assert disk.kinds["sync"] - synced < 20
-    await store.close()
-
-
 async def test_the_files_are_written_by_themselves_in_a_pause(place: str) -> None:
-    store = await JournalledStore.open(layout_of(place))
+    store = await ReadableStore.open_files(layout_of(place))
     await add(store, ANN, "said a while ago")
     wanted = Path(place.partition(":")[2])
     wanted = wanted if place.startswith("json") else wanted / "account_ann" / "whole_history.json"
     while not wanted.exists() or "said a while ago" not in wanted.read_text(encoding="utf-8"):
         await asyncio.sleep(0.05)
     await store.close()
-
-
-def test_every_table_is_written_down_or_made_of_others() -> None:
-    written = [table.state for table in tables.TABLES]
-    assert sorted([*written, *tables.DERIVED]) == sorted(TABLES)
 
 
 async def test_no_byte_of_an_erased_user_is_left(place: str, tmp_path: Path) -> None:
@@ -328,25 +300,179 @@ async def test_a_backup_is_opened_and_restored(place: str, tmp_path: Path) -> No
         assert await everything(store) == before
 
 
-@pytest.mark.defect("D5")
-async def test_a_group_whose_first_sector_was_never_written_is_cut_off(place: str, tmp_path: Path) -> None:
-    store = await JournalledStore.open(layout_of(place))
-    await add(store, ANN, "acknowledged")
-    (journal,) = tmp_path.rglob("*.journal-*")
-    before = journal.read_bytes()
-    assert len(before) % SECTOR, "the next group begins in the middle of a sector"
-    await add(store, ANN, "never acknowledged " * 60)
-    after = journal.read_bytes()
-    torn = len(before) + SECTOR - len(before) % SECTOR
-    assert len(after) > torn
-    copy = tmp_path / "copy"
-    shutil.copytree(Path(place.partition(":")[2]).parent, copy, ignore=shutil.ignore_patterns("copy"))
-    await store.close()
-    (journal,) = copy.rglob("*.journal-*")
-    journal.write_bytes(before + bytes(torn - len(before)) + after[torn:])
-    kind, _, path = place.partition(":")
-    async with opened(f"{kind}:{copy / Path(path).name}") as healed:
-        assert [message.text for message in await healed.read(questions.Messages(ANN))] == ["acknowledged"]
-        await add(healed, ANN, "and on")
-    async with opened(f"{kind}:{copy / Path(path).name}") as healed:
-        assert [message.text for message in await healed.read(questions.Messages(ANN))] == ["acknowledged", "and on"]
+def database_of(place: str) -> Path:
+    return layout_of(place).database
+
+
+def history_of(place: str) -> Path:
+    """The readable file in which Ann's messages are."""
+    path = layout_of(place).main
+    return path if place.startswith("json") else path / "account_ann" / "whole_history.json"
+
+
+async def said(place: str) -> list[str]:
+    """What Ann said, as a store says that opens and verifies without losses."""
+    async with opened(place) as store:
+        assert (await store.verify()).ok
+        return [message.text for message in await store.read(questions.Messages(ANN))]
+
+
+@pytest.mark.req("C8")
+@pytest.mark.parametrize("harm", ["a byte", "half", "gone", "nonsense"])
+async def test_a_damaged_file_is_set_aside_and_written_again_from_the_database(place: str, harm: str) -> None:
+    async with opened(place) as store:
+        await of_everything(store)
+        before = await everything(store)
+    path = history_of(place)
+    whole = path.read_bytes()
+    match harm:
+        case "a byte":
+            path.write_bytes(whole.replace(b"with milk", b"with silk"))
+        case "half":
+            path.write_bytes(whole[: len(whole) // 2])
+        case "nonsense":
+            path.write_bytes(b"[1, 2]")
+        case _:
+            path.unlink()
+    async with opened(place) as store:
+        assert await everything(store) == before
+        assert (await store.verify()).ok
+        issues = (await store.health()).issues
+        assert any("was damaged; it is kept as" in issue for issue in issues) == (harm != "gone")
+    assert b"with milk" in path.read_bytes()
+    assert len(list(path.parent.glob(f"{path.name}.damaged-*"))) == (harm != "gone")
+    async with opened(place) as store:
+        assert (await store.health()).issues == ()
+
+
+@pytest.mark.req("C8")
+@pytest.mark.parametrize("harm", ["head", "half", "nonsense", "gone"])
+async def test_a_damaged_database_is_made_again_from_the_files(place: str, harm: str) -> None:
+    async with opened(place) as store:
+        await of_everything(store)
+        before = await everything(store)
+    path = database_of(place)
+    whole = path.read_bytes()
+    match harm:
+        case "head":
+            path.write_bytes(bytes(100) + whole[100:])
+        case "half":
+            path.write_bytes(whole[: len(whole) // 2])
+        case "nonsense":
+            path.write_bytes(b"no database " * 1_000)
+        case _:
+            path.unlink()
+    async with opened(place) as store:
+        assert await everything(store) == before
+        assert (await store.verify()).ok
+        assert (await add(store, ANN, "and on"))[0].seq > 5, "numbers are not given out again"
+    assert (await said(place))[-1] == "and on"
+
+
+async def test_what_was_said_after_the_files_were_written_survives_a_damaged_database(
+    place: str, tmp_path: Path
+) -> None:
+    async with opened(place) as store:
+        await add(store, ANN, "in the files")
+    async with opened(place) as store:
+        await add(store, ANN, "in the database alone")
+        shutil.copytree(tmp_path / "live", tmp_path / "killed")
+    killed = place.replace("/live/", "/killed/")
+    path = database_of(killed)
+    path.write_bytes(bytes(100) + path.read_bytes()[100:])
+    async with opened(killed) as store:
+        found = [message.text for message in await store.read(questions.Messages(ANN))]
+        assert found == ["in the files", "in the database alone"]
+        assert [check.name for check in (await store.verify()).checks if not check.ok] == ["losses"]
+
+
+async def test_an_edited_file_counts(place: str) -> None:
+    """Whoever changes a record takes its checksum away."""
+    async with opened(place) as store:
+        await add(store, ANN, "first", "seconf", "third")
+    path = history_of(place)
+    content = parsed(path)
+    messages = content["messages"] if place.startswith("files") else content["messages"]["ann"]
+    messages[1]["content"] = "second"
+    del messages[1]["check"]
+    del messages[2]
+    path.write_text(json.dumps(content), encoding="utf-8")
+    assert await said(place) == ["first", "second"]
+    async with opened(place) as store:
+        assert [hit.text for hit in await store.read(questions.SearchText(ANN, "second"))] == ["second"]
+        await add(store, ANN, "fourth")
+    assert await said(place) == ["first", "second", "fourth"]
+
+
+async def test_an_edited_file_counts_and_loses_nothing_that_was_not_in_it_yet(place: str, tmp_path: Path) -> None:
+    async with opened(place) as store:
+        await add(store, ANN, "first", "seconf")
+    async with opened(place) as store:
+        await add(store, ANN, "not in the files yet")
+        shutil.copytree(tmp_path / "live", tmp_path / "killed")
+    killed = place.replace("/live/", "/killed/")
+    path = history_of(killed)
+    content = parsed(path)
+    messages = content["messages"] if place.startswith("files") else content["messages"]["ann"]
+    messages[1]["content"] = "second"
+    del messages[1]["check"]
+    path.write_text(json.dumps(content), encoding="utf-8")
+    assert await said(killed) == ["first", "second", "not in the files yet"]
+
+
+async def test_files_of_an_earlier_or_later_time_count(place: str, tmp_path: Path) -> None:
+    kept, copies = layout_of(place).main.parent, tmp_path / "copies"
+    for text in ("one", "two"):
+        async with opened(place) as store:
+            await add(store, ANN, text)
+        shutil.copytree(kept, copies / text, ignore=shutil.ignore_patterns("*.db*"))
+    for text, expected in (("one", ["one"]), ("two", ["one", "two"]), ("one", ["one"])):
+        shutil.copytree(copies / text, kept, dirs_exist_ok=True)
+        assert await said(place) == expected
+
+
+async def test_files_copied_alone_are_the_whole_store(place: str, tmp_path: Path) -> None:
+    async with opened(place) as store:
+        await of_everything(store)
+        before = await everything(store)
+    shutil.copytree(tmp_path / "live", tmp_path / "copy", ignore=shutil.ignore_patterns("*.db*", "*.lock"))
+    async with opened(place.replace("/live/", "/copy/")) as store:
+        assert await everything(store) == before
+        assert (await store.verify()).ok
+
+
+async def test_only_what_changed_is_written(tmp_path: Path) -> None:
+    location, folder = f"files:{tmp_path / 'memory'}", tmp_path / "memory"
+    async with opened(location) as store:
+        await of_everything(store)
+    before = {path: path.stat().st_mtime_ns for path in folder.rglob("*.json")}
+    async with opened(location) as store:
+        await add(store, ANN, "more tea")
+    changed = {path.relative_to(folder).as_posix() for path, then in before.items() if path.stat().st_mtime_ns != then}
+    assert changed == {
+        *(f"account_ann/{name}.json" for name in ("account", "whole_history", "short_term")),
+        "aforesaid.json",
+    }
+
+
+@pytest.mark.defect("W6")
+async def test_a_killed_backup_leaves_nothing_under_its_name(place: str, tmp_path: Path) -> None:
+    async with opened(place) as store:
+        await of_everything(store)
+    target = tmp_path / "copies" / "monday"
+    calls = 0
+    while True:
+        calls += 7
+        disk = FailingDisk(calls, in_a_row=1_000_000)
+        store = await ReadableStore.open_files(layout_of(place))
+        store._files.disk = disk
+        try:
+            await store.backup(target)
+        except StoreError:
+            assert not target.exists()
+        else:
+            break
+        finally:
+            store._files.disk = Disk()
+            await store.close()
+    assert await said(f"{place.partition(':')[0]}:{target}") == ["tea, please", "with milk"]

@@ -11,7 +11,7 @@ import pytest
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import StoreError
 from aforesaid.store import open_store, questions, restore_store
-from aforesaid.store.journalled import restoring
+from aforesaid.store.readable import restoring
 from faulty import FailingDisk
 from making import add
 from torture.files_victim import layout_at

@@ -20,7 +20,7 @@ from aforesaid.errors import InvalidInput
 from aforesaid.portability.row_codec import decode as decode_row
 from aforesaid.portability.row_codec import encode as encode_row
 from aforesaid.store import open_store, questions
-from aforesaid.store.journalled import codec
+from aforesaid.store.readable import codec
 from aforesaid.store.sql.statements import steps_of
 from aforesaid.store.sqlite import Options, connection
 from citus import clean_distributed_database, reason_to_leave_out

@@ -47,7 +47,7 @@ from aforesaid.domain.summary import AddView, Advance, FinishEntry, Revise, Summ
 from aforesaid.domain.transfer import UserRow
 from aforesaid.errors import AforesaidError
 from aforesaid.store import Store, open_store, questions
-from aforesaid.store.ephemeral import EphemeralStore
+from aforesaid.store.sqlite import MemoryStore
 from making import NOON, minutes
 
 SCOPES = [
@@ -242,7 +242,7 @@ class BothStores(RuleBasedStateMachine):
         super().__init__()
         self.loop = asyncio.new_event_loop()
         self.folder = tempfile.TemporaryDirectory()
-        self.plain: Store = EphemeralStore()
+        self.plain: Store = MemoryStore()
 
     @initialize()
     def open(self) -> None:

@@ -20,10 +20,10 @@ from aforesaid.domain.scope import Ahead, Backlog, Entry, Scope
 from aforesaid.domain.summary import Advance
 from aforesaid.domain.transfer import Purged, Row
 from aforesaid.store import Progress, Store, questions
-from aforesaid.store.ephemeral import EphemeralStore
 from aforesaid.store.postgres import Options, PostgresStore
 from aforesaid.store.postgres.writer import prepared, spaces_of
 from aforesaid.store.questions import Question
+from aforesaid.store.sqlite import MemoryStore
 from pg import clean_database
 from store.test_machine import BothStores
 
@@ -76,7 +76,7 @@ class PlainSpaces:
     """A plain store for each space, which together answer like one."""
 
     def __init__(self) -> None:
-        self._stores = {space: EphemeralStore() for space in ("home", "work")}
+        self._stores = {space: MemoryStore() for space in ("home", "work")}
 
     async def apply(self, changes: Sequence[Change], progress: Progress | None = None) -> Receipt:
         match changes:

@@ -17,9 +17,9 @@ from aforesaid.domain.scope import Scope, Subject, Touch
 from aforesaid.domain.summary import AddView, Advance, FinishEntry, Revise, SummaryDraft, ViewDraft
 from aforesaid.domain.transfer import DayRow, MemoryRow, Purged, Restore, Restored, SuccessorRow, SummaryRow, VectorOf
 from aforesaid.errors import NotFound, SourcesChanged
-from aforesaid.portability.row_importer import copy
 from aforesaid.store import Store, open_store, questions
 from aforesaid.store.postgres import PostgresStore
+from aforesaid.store.row_importer import copy
 from filling import ANN, ANN_AWAY, ANN_HERE, BOB, BOB_HERE, EMBEDDER, everything, fill_with_everything, shown
 from making import NOON, add, adding, archive, minutes
 from pg import clean_database

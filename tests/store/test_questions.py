@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from aforesaid.store import questions
-from aforesaid.store.ephemeral.answers import ANSWERS as IN_MEMORY
 from aforesaid.store.postgres.answers import ANSWERS as IN_POSTGRES
 from aforesaid.store.questions import Question
 from aforesaid.store.sqlite.answers import ANSWERS as IN_SQLITE
@@ -16,7 +15,6 @@ from aforesaid.store.sqlite.answers import CACHED_ANSWERS
 BASES = {Question, questions.OfScope, questions.OfScopeShort, questions.OfSpace}
 EVERY = {each for each in vars(questions).values() if isinstance(each, type) and issubclass(each, Question)} - BASES
 ANSWERED: dict[str, set[type[Question[Any]]]] = {
-    "memory": {*IN_MEMORY},
     # The change token is read from the file system, without a connection.
     "sqlite": {*IN_SQLITE, *CACHED_ANSWERS, questions.ChangeToken},
     # Searches belong to each open store, which keeps columns and signs in memory.

@@ -20,8 +20,8 @@ from aforesaid.domain.context_receipt import (
 )
 from aforesaid.domain.memory import AddMemory, MemoryDraft
 from aforesaid.errors import InvalidInput
-from aforesaid.portability.row_importer import copy
 from aforesaid.store import Store, open_store, questions
+from aforesaid.store.row_importer import copy
 from filling import ANN, ANN_AWAY, BOB, receipt_of
 from making import add, minutes
 

@@ -15,8 +15,6 @@ from aforesaid.domain.memory import MOST_IMPORTANCE, AddMemory, MemoryDraft
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import NotFound
 from aforesaid.store.contract import Store
-from aforesaid.store.ephemeral.lookups import LOOKUPS as MEMORY_LOOKUPS
-from aforesaid.store.ephemeral.writes import WRITES as MEMORY_WRITES
 from aforesaid.store.postgres.answers import LOOKUPS as POSTGRES_LOOKUPS
 from aforesaid.store.postgres.writer import WRITES as POSTGRES_WRITES
 from aforesaid.store.questions import Memories, MemoryById, MemoryVersions, MessagesByNumber, Question
@@ -33,14 +31,12 @@ def defined_in(module: ModuleType, base: type) -> set[type]:
     return {each for each in every if each.__module__ == module.__name__} - {base}
 
 
-@pytest.mark.parametrize("table", [MEMORY_WRITES, SQLITE_WRITES, POSTGRES_WRITES], ids=["memory", "sqlite", "postgres"])
+@pytest.mark.parametrize("table", [SQLITE_WRITES, POSTGRES_WRITES], ids=["sqlite", "postgres"])
 def test_every_store_performs_every_write(table: dict[type, Any]) -> None:
     assert set(table) == defined_in(writes, Write)
 
 
-@pytest.mark.parametrize(
-    "table", [MEMORY_LOOKUPS, SQLITE_LOOKUPS, POSTGRES_LOOKUPS], ids=["memory", "sqlite", "postgres"]
-)
+@pytest.mark.parametrize("table", [SQLITE_LOOKUPS, POSTGRES_LOOKUPS], ids=["sqlite", "postgres"])
 def test_every_store_answers_every_lookup(table: dict[type, Any]) -> None:
     assert set(table) == defined_in(writes, Question)
 

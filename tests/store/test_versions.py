@@ -14,8 +14,8 @@ from aforesaid.domain.hit import VectorRow
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import InvalidInput, NotFound
-from aforesaid.portability.row_importer import copy
 from aforesaid.store import Store, open_store, questions
+from aforesaid.store.row_importer import copy
 from making import adding, archive, minutes
 
 ANN = Scope.of("ann")

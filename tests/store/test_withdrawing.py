@@ -14,8 +14,8 @@ from aforesaid.domain.message import Message, tombstone
 from aforesaid.domain.scope import Scope, Subject, Touch
 from aforesaid.domain.summary import AddView, Advance, Revise, SummaryDraft, ViewDraft
 from aforesaid.errors import SourcesChanged
-from aforesaid.portability.row_importer import copy
 from aforesaid.store import Store, open_store, questions
+from aforesaid.store.row_importer import copy
 from making import adding, archive, minutes
 
 ANN, BOB = Scope.of("ann"), Scope.of("bob")

@@ -10,10 +10,8 @@ from typing import Any
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import StoreError
 from aforesaid.store import questions
-from aforesaid.store.accounts import AccountFolders
-from aforesaid.store.journalled import JournalledStore
-from aforesaid.store.journalled.disk import Disk
-from aforesaid.store.jsonfile import JsonFile
+from aforesaid.store.readable import AccountFolders, JsonFile, ReadableStore
+from aforesaid.store.readable.disk import Disk
 from faulty import DeadlyDisk
 from making import adding
 from torture.zygote import Tell
@@ -31,7 +29,7 @@ async def live_on(layout: JsonFile | AccountFolders, disk: Disk, heard: Callable
     refused: list[str] = []
     acknowledged: list[str] = []
     try:
-        store = await JournalledStore.open(layout, disk)
+        store = await ReadableStore.open_files(layout, disk)
     except StoreError:
         return refused
     for turn in range(4):
@@ -46,7 +44,7 @@ async def live_on(layout: JsonFile | AccountFolders, disk: Disk, heard: Callable
             heard(text)
         if turn == 1:
             try:
-                await store._alone(lambda: store._files.write_now(store._state))
+                await asyncio.to_thread(store._files.write)
             except StoreError:
                 assert [message.text for message in await store.read(questions.Messages(ANN))][2:] == acknowledged
     assert [message.text for message in await store.read(questions.Messages(ANN))][2:] == acknowledged

@@ -14,7 +14,7 @@ from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Scope
 from aforesaid.portability.migrating import repair
 from aforesaid.store import Store, open_store, questions
-from aforesaid.store.journalled import JournalledStore
+from aforesaid.store.readable import ReadableStore
 from making import add, archive
 from torture.support import Figures, Size
 
@@ -30,9 +30,8 @@ async def fill_with_everything(place: str, snapshot: Path) -> dict[int, Message]
         said = await add(store, scope, *[f"{user} says number {n} {'word ' * (n % 25)}" for n in range(40)])
         await archive(store, scope, said[:10])
         await store.apply([PutFacts(scope, f"{user} likes tea.", "said so")])
-    if isinstance(store, JournalledStore):
-        files, state = store._files, store._state
-        await store._alone(lambda: files.write_now(state))
+    if isinstance(store, ReadableStore):
+        await asyncio.to_thread(store._files.write)
     else:
         await store.close()
         store = await open_store(place)
@@ -97,4 +96,5 @@ def test_every_message_that_a_flipped_byte_did_not_hit_is_recovered(kind: str, a
             assert bytes(data) in kept, "the damaged file is kept as it was"
             figures.add("messages recovered", len(found))
     figures.show()
-    assert figures["repaired"] > 0
+    # A damaged readable file is written again from the database, and the other way round, without a repair.
+    assert figures["repaired"] > 0 or kind != "sqlite"

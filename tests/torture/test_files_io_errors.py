@@ -72,7 +72,9 @@ def test_whatever_call_fails_files_are_old_or_new(
             break
         figures.add("calls")
     figures.show()
-    assert figures["refused messages"] > 0
+    # Messages are in the database, which is not on the disk that fails (`test_io_errors.py` is about those that are).
+    assert figures["refused messages"] == 0
+    assert figures["calls"] > 0
 
 
 @pytest.mark.req("A5")

@@ -4,6 +4,6 @@ from aforesaid.portability.detect_format import READERS
 from aforesaid.portability.exporting import AttachmentCopy, Exported
 from aforesaid.portability.importing import Loaded
 from aforesaid.portability.migrating import Migrated, migrate
-from aforesaid.portability.row_importer import list_counts
+from aforesaid.store.row_importer import list_counts
 
 __all__ = ["READERS", "AttachmentCopy", "Exported", "Loaded", "Migrated", "list_counts", "migrate"]

@@ -42,9 +42,9 @@ from aforesaid.domain.transfer import (
 from aforesaid.errors import InvalidInput, NotFound, StoreDamaged
 from aforesaid.portability.input_files import STREAM, TimeSort, telling, writing
 from aforesaid.portability.row_codec import encode
-from aforesaid.portability.row_importer import NAMES, list_counts
 from aforesaid.store import Progress, Store, questions
 from aforesaid.store.attachments import Attachments, folder_of
+from aforesaid.store.row_importer import NAMES, list_counts
 from aforesaid.store.unfinished import unfinished
 
 

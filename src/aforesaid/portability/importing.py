@@ -27,9 +27,9 @@ from aforesaid.portability.exporting import AttachmentCopy, attachments_named_by
 from aforesaid.portability.import_items import ImportedMessage, ImportedRow, Item, Problem, ReadOptions, Skipped
 from aforesaid.portability.input_files import Source, TimeSort
 from aforesaid.portability.row_codec import somebody
-from aforesaid.portability.row_importer import NAMES, RowImporter
 from aforesaid.store import Progress, Store, questions
 from aforesaid.store.attachments import Attachments, folder_of
+from aforesaid.store.row_importer import NAMES, RowImporter
 
 SHOWN: Final = 100
 """Maximum number of problems and of users listed one by one; the rest are only counted."""

@@ -31,9 +31,9 @@ from aforesaid.errors import (
     quoted,
 )
 from aforesaid.portability.exporting import AttachmentCopy, attachments_named_by
-from aforesaid.portability.row_importer import NAMES, RowImporter
 from aforesaid.store import Progress, Store, hides_damage, locate, open_store, questions, restore_store, salvage_store
 from aforesaid.store.locations import NO_FILES
+from aforesaid.store.row_importer import NAMES, RowImporter
 from aforesaid.store.sqlite.connection import configured_key
 
 if TYPE_CHECKING:
@@ -181,7 +181,8 @@ async def repair(location: str | os.PathLike[str] | None, progress: Progress | N
         await to_the_end(shutil.rmtree, folder)
     if aside is not None:
         # The copies were made before the store was opened, so they equal it byte for byte.
-        await to_the_end(_remove, list(aside.parent.glob(f"{glob.escape(aside.name)}*")))
+        name = glob.escape(aside.name)
+        await to_the_end(_remove, [*aside.parent.glob(f"{name}*"), *aside.parent.glob(f".{name}*")])
     return Repair(needed=True, recovered=recovered, lost=tuple(lost), set_aside=kept[0], verification=report)
 
 
@@ -190,8 +191,11 @@ def _copy_as_it_is(place: Path) -> list[Path]:
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%fZ")
     beside = [path for suffix in ("-wal", ".journal-*") for path in place.parent.glob(glob.escape(place.name) + suffix)]
     copies: list[Path] = []
+    beside += place.parent.glob(f".{glob.escape(place.name)}.db*")  # the database of a store in one readable file
     for path in (place, *sorted(beside)):
-        target = place.with_name(f"{place.name}.damaged-{stamp}{path.name.removeprefix(place.name)}")
+        hidden = "." if path.name.startswith(f".{place.name}") else ""
+        rest = path.name.removeprefix(f"{hidden}{place.name}")
+        target = place.with_name(f"{hidden}{place.name}.damaged-{stamp}{rest}")
         if path.is_dir():
             shutil.copytree(path, target)
         elif path.exists():

@@ -45,7 +45,7 @@ from aforesaid.domain.transfer import (
 )
 from aforesaid.errors import InvalidInput, quoted
 from aforesaid.portability.json_stream import Fields
-from aforesaid.portability.row_importer import NAMES
+from aforesaid.store.row_importer import NAMES
 
 T = TypeVar("T")
 

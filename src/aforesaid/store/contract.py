@@ -235,7 +235,7 @@ class Announcements:
         if any(isinstance(change, _OF_MANY) for change in changes):
             self._tell(None, None)
             return
-        self._tell(_owners(changes), _owners(each for each in changes if not isinstance(each, AuditAccess)))
+        self._tell(owners(changes), owners(each for each in changes if not isinstance(each, AuditAccess)))
 
     def announce_all(self) -> None:
         """Tell the listeners that anybody's memory may have been changed."""
@@ -294,7 +294,8 @@ def announcing(store: Store, announcements: Announcements) -> Store:
     return _AnnouncingStore(store, announcements)
 
 
-def _owners(changes: Iterable[Change]) -> frozenset[Owner]:
+def owners(changes: Iterable[Change]) -> frozenset[Owner]:
+    """Return the users whose memory changes are about."""
     return frozenset(owner for owner in map(_owner, changes) if owner is not None)
 
 

@@ -22,7 +22,7 @@ from aforesaid.store.unfinished import remove_abandoned
 if TYPE_CHECKING:
     from aforesaid.store.attachments import Attachments
     from aforesaid.store.contract import Salvage
-    from aforesaid.store.journalled.layout import Layout
+    from aforesaid.store.readable import Layout
 
 
 _SCHEME: Final = re.compile(r"([a-z][a-z0-9+]+):", re.IGNORECASE)
@@ -145,14 +145,14 @@ async def open_store(location: str | os.PathLike[str] | None) -> Store:
 
 async def open_layout(location: Location, first: int = 0) -> Store:
     """Open a store of files. In one that has no messages yet, they are numbered from after `first`."""
-    from aforesaid.store.journalled import JournalledStore  # noqa: PLC0415
+    from aforesaid.store.readable import ReadableStore  # noqa: PLC0415
 
     kind, path = location
     if path is None:
         raise InvalidInput("files need a path")
     if os.environ.get("AFORESAID_KEY") or os.environ.get("AFORESAID_KEY_FILE"):
         raise StoreRefused(f"a key is configured, and {kind}: writes files that can be read without it; use SQLite")
-    return await JournalledStore.open(_layout(kind, path), first=first)
+    return await ReadableStore.open_files(_layout(kind, path), first=first)
 
 
 def attachments_of(location: str | os.PathLike[str] | Store | None, folder: str | None = None) -> Attachments:
@@ -183,7 +183,7 @@ def restore_store(backup: Path, location: str | os.PathLike[str] | None, *, repl
 
         aside = restore(backup, path, replace=replace)
     else:
-        from aforesaid.store.journalled.restoring import restore as restore_files  # noqa: PLC0415
+        from aforesaid.store.readable.restoring import restore as restore_files  # noqa: PLC0415
 
         aside = restore_files(_layout(kind, backup), _layout(kind, path), replace=replace)
     copy_attachments(folder_of(backup), folder_of(path))
@@ -210,19 +210,15 @@ def salvage_store(location: str | os.PathLike[str] | None) -> Salvage:
         from aforesaid.store.sqlite.salvaging import salvage  # noqa: PLC0415
 
         return salvage(path)
-    from aforesaid.store.journalled.restoring import salvage as salvage_files  # noqa: PLC0415
+    from aforesaid.store.readable.restoring import salvage as salvage_files  # noqa: PLC0415
 
     return salvage_files(_layout(kind, path))
 
 
 def _layout(kind: Kind, path: Path) -> Layout:
-    if kind == "json":
-        from aforesaid.store.jsonfile import JsonFile  # noqa: PLC0415
+    from aforesaid.store.readable import AccountFolders, JsonFile  # noqa: PLC0415
 
-        return JsonFile(path)
-    from aforesaid.store.accounts import AccountFolders  # noqa: PLC0415
-
-    return AccountFolders(path)
+    return JsonFile(path) if kind == "json" else AccountFolders(path)
 
 
 _POSTGRES_SCHEMES: Final = ("postgresql:", "postgres:")

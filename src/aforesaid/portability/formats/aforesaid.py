@@ -13,7 +13,7 @@ from aforesaid.portability.formats.base import Format
 from aforesaid.portability.import_items import ImportedRow, Item, Problem
 from aforesaid.portability.json_stream import numbered_lines, parsed
 from aforesaid.portability.row_codec import decode
-from aforesaid.portability.row_importer import NAMES
+from aforesaid.store.row_importer import NAMES
 
 
 class Aforesaid(Format):

@@ -115,7 +115,7 @@ class SqliteStore:
 
     async def _snapshot(self) -> apsw.Connection:
         """Return a connection that reads everything as it is now, while others write."""
-        return await asyncio.to_thread(connect_reader, self.path, self._engine.options)
+        return await asyncio.to_thread(connect_reader, self._engine.path, self._engine.options)
 
     async def verify(self, progress: Progress | None = None) -> Verification:
         """Check everything. Other calls are not blocked; writes wait while the keyword index is compared."""
@@ -167,8 +167,11 @@ class SqliteStore:
         if self._releasing is None:
             self._closed = True
             self._shared.hand_over()
-            self._releasing = asyncio.ensure_future(asyncio.to_thread(release, self._shared))
+            self._releasing = asyncio.ensure_future(asyncio.to_thread(self._release))
         await asyncio.shield(self._releasing)
+
+    def _release(self) -> None:
+        release(self._shared)
 
     def _verify_by_reading(self, connection: apsw.Connection, messages: int, progress: Progress | None) -> list[Check]:
         def page(query: str, bindings: tuple[int, int]) -> list[Row]:

@@ -9,25 +9,15 @@ import codecs
 import json
 import re
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any, BinaryIO, Final, Literal, NamedTuple, TypeAlias
 
 from aforesaid.domain.checks import moment, now
 from aforesaid.errors import StoreDamaged, StoreRefused, StoreTooNew
-from aforesaid.store.journalled.layout import (
-    CHECK,
-    DamagedRecord,
-    Header,
-    Put,
-    Record,
-    check_of,
-    salvaged,
-    sealed,
-    unsealed,
-)
-from aforesaid.store.journalled.restoring import UnknownRecord
-from aforesaid.store.journalled.tables import BY_NAME
+from aforesaid.store.readable.records import TABLES, Record, UnknownRecord
 
 FORMAT: Final = 1
 HEADER: Final = "aforesaid"
@@ -37,31 +27,107 @@ END: Final = "end"
 _CHUNK: Final = 1 << 20
 _SPACE: Final = re.compile(r"[ \t\r\n]*")
 
+CHECK: Final = "check"
+"""The field with a record's checksum."""
+_START: Final = re.compile(r"\{")
+_decoder: Final = json.JSONDecoder()
+_encoder: Final = json.JSONEncoder(ensure_ascii=False)
+Put: TypeAlias = Callable[[str, Record], None]
+"""Takes the name of a table and a record of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What a document says of itself: its seal. The database beside it has the same one."""
+
+    store: str
+    """A name that no other store has."""
+    counter: int
+    """How often the files had been written. Earlier versions: the journal that goes on from here."""
+
+
+class DamagedRecord(ValueError):
+    """A record is not what was written."""
+
+
+def sealed(record: Record) -> bytes:
+    """Write a record as one line, without its end, with its checksum as the last field."""
+    written = _encoder.encode(record).encode()
+    return b'%b, "%b": "%08x"}' % (written[:-1], CHECK.encode(), zlib.crc32(written))
+
+
+def unsealed(record: object) -> Record:
+    """Return a record that was read, without its checksum, or raise DamagedRecord. Spaces between fields are free."""
+    if not isinstance(record, dict) or not isinstance(check := record.pop(CHECK, None), str):
+        raise DamagedRecord("it has no checksum")
+    try:
+        written = _encoder.encode(record).encode()
+    except UnicodeEncodeError:
+        raise DamagedRecord("it is not valid Unicode") from None
+    if f"{zlib.crc32(written):08x}" != check:
+        raise DamagedRecord("it is not what was written")
+    return record
+
+
+def _whole_records(data: bytes) -> Iterator[Record]:
+    """Return every record that is whole, wherever it is in a damaged file, whatever surrounds it."""
+    text = data.decode(errors="replace")
+    position = 0
+    while (found := _START.search(text, position)) is not None:
+        position = found.end()
+        try:
+            value, end = _decoder.raw_decode(text, found.start())
+            record = unsealed(value)
+        except (json.JSONDecodeError, DamagedRecord, RecursionError):
+            continue
+        position = end
+        yield record
+
+
 Shape: TypeAlias = Literal["named", "grouped", "listed"]
 """Records by a name each, lists of records by a name each, or one list of records."""
 Section: TypeAlias = tuple[str, Shape, Iterable[tuple[str, Record]]]
 """Its name, its shape, and the records with their names."""
 
 
-def pieces(kind: str, header: Header, sections: Iterable[Section], about: Record | None = None) -> Iterator[bytes]:
-    """Write a document. What is said `about` it stands at its head, for people, and is not read again."""
-    head = {"format": FORMAT, "kind": kind, "store": header.store, "journal": header.journal}
-    yield b'{\n"%b": %b' % (HEADER.encode(), sealed(head | {"written_at": moment(now()).isoformat()}))
-    for name, value in (about or {}).items():
-        yield b",\n%b: %b" % (_text(name), _text(value))
-    count, check = 0, 0
+@dataclass(frozen=True, slots=True)
+class Body:
+    """The records of a document as they are written."""
+
+    lines: list[bytes]
+    count: int
+    check: int
+    digest: str
+    """Tells records from others, whatever surrounds them."""
+
+
+def body(sections: Iterable[Section]) -> Body:
+    """Write the records of a document."""
+    lines: list[bytes] = []
+    count, check, digest = 0, 0, blake2b(digest_size=12)
     for name, shape, records in sections:
-        yield b",\n%b: %b" % (_text(name), b"[" if shape == "listed" else b"{")
+        lines.append(b",\n%b: %b" % (_text(name), b"[" if shape == "listed" else b"{"))
         before: str | None = None
         for group, record in records:
             line = sealed(record)
-            count, check = count + 1, zlib.crc32(check_of(line), check)
-            yield _opening(shape, group, before) + line
+            count, check = count + 1, zlib.crc32(line[-10:-2], check)
+            digest.update(line)
+            lines.append(_opening(shape, group, before) + line)
             before = group
         if shape == "grouped" and before is not None:
-            yield b"\n]"
-        yield b"\n]" if shape == "listed" else b"\n}"
-    yield b',\n"%b": %b\n}\n' % (END.encode(), sealed({"records": count, "sum": f"{check:08x}"}))
+            lines.append(b"\n]")
+        lines.append(b"\n]" if shape == "listed" else b"\n}")
+    return Body(lines, count, check, digest.hexdigest())
+
+
+def pieces(kind: str, header: Header, made: Body, about: Record | None = None) -> Iterator[bytes]:
+    """Write a document. What is said `about` it stands at its head, for people, and is not read again."""
+    head = {"format": FORMAT, "kind": kind, "store": header.store, "journal": header.counter}
+    yield b'{\n"%b": %b' % (HEADER.encode(), sealed(head | {"written_at": moment(now()).isoformat()}))
+    for name, value in (about or {}).items():
+        yield b",\n%b: %b" % (_text(name), _text(value))
+    yield from made.lines
+    yield b',\n"%b": %b\n}\n' % (END.encode(), sealed({"records": made.count, "sum": f"{made.check:08x}"}))
 
 
 def _opening(shape: Shape, group: str, before: str | None) -> bytes:
@@ -78,48 +144,66 @@ def _text(value: object) -> bytes:
     return json.dumps(value, ensure_ascii=False).encode()
 
 
-def read(path: Path, kind: str, put: Put) -> Header:
-    """Read a document, record by record. Raises StoreDamaged when it is not whole, and says where."""
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What a whole document says of itself."""
+
+    header: Header
+    digest: str
+    edited: bool
+    """Whether somebody changed records, and took their checksums away as a sign of that."""
+
+
+def read(path: Path, kind: str, put: Put) -> Read:
+    """Read a document, record by record. Raises StoreDamaged when it is not whole, and says where.
+
+    A record without a checksum was written by a person. In a document with such records, or without its last one, none
+    needs to be missed.
+    """
     header: Header | None = None
     ended: Record | None = None
-    count, check = 0, 0
+    count, check, digest, edited = 0, 0, blake2b(digest_size=12), False
     with path.open("rb") as file:
         try:
             for section, found in _Reader(file).records():
+                by_hand = header is not None and isinstance(found, dict) and CHECK not in found
                 seal = str(found.get(CHECK)).encode() if isinstance(found, dict) else b""
-                record = unsealed(found)
+                record = found if by_hand else unsealed(found)
                 if header is None:
                     header = _header(path, kind, section, record)
                 elif section == END:
                     ended = record
                 else:
+                    edited = edited or by_hand
                     count, check = count + 1, zlib.crc32(seal, check)
+                    digest.update(sealed(record))
                     put(section, record)
         except (DamagedRecord, UnknownRecord, json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
             raise StoreDamaged(
                 f"{path} is damaged near byte {file.tell()} ({error}); run: aforesaid verify --repair"
             ) from error
-    if header is None or ended != {"records": count, "sum": f"{check:08x}"}:
+    edited = edited or ended is None
+    if header is None or not (edited or ended == {"records": count, "sum": f"{check:08x}"}):
         raise StoreDamaged(f"{path} is damaged: some of it is missing; run: aforesaid verify --repair")
-    return header
+    return Read(header, digest.hexdigest(), edited)
 
 
-def salvage(path: Path, put: Put) -> Found:
+def salvage(path: Path, put: Put) -> Salvaged:
     """Read every record that is whole."""
     header: Header | None = None
     expected: int | None = None
     count = 0
-    for record in salvaged(path.read_bytes()):
+    for record in _whole_records(path.read_bytes()):
         if "format" in record and "store" in record:
             header = Header(str(record["store"]), int(record["journal"]))
         elif record.keys() == {"records", "sum"}:
             expected = int(record["records"])
         elif put_somewhere(record, put):
             count += 1
-    return Found(path.name, header, count, expected)
+    return Salvaged(path.name, header, count, expected)
 
 
-class Found(NamedTuple):
+class Salvaged(NamedTuple):
     """What is whole in a damaged document."""
 
     name: str
@@ -140,7 +224,7 @@ class Found(NamedTuple):
 
 def put_somewhere(record: Record, put: Put) -> bool:
     """Put a record into the table that it fits. Users come last: messages have all that they have, and more."""
-    for name in (*(name for name in BY_NAME if name != "users"), "users"):
+    for name in (*(name for name in TABLES if name != "users"), "users"):
         try:
             put(name, dict(record))
         except UnknownRecord:
@@ -181,7 +265,7 @@ class _Reader:
             self._expect(":")
             if name == END:
                 yield name, self._value()
-            elif name not in BY_NAME:
+            elif name not in TABLES:
                 value = self._value()
                 if isinstance(value, dict) and value.keys() >= _OF_HEADERS:
                     yield HEADER, value

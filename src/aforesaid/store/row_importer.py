@@ -32,7 +32,7 @@ from aforesaid.domain.transfer import (
     VectorOf,
 )
 from aforesaid.errors import AforesaidError, NotFound, StoreError
-from aforesaid.store import Store
+from aforesaid.store.contract import Store
 from aforesaid.store.questions import MessagesByNumber
 
 Kind: TypeAlias = Literal["message", "summary", "memory"]

@@ -1,0 +1,173 @@
+"""Stores in files that people can read: `json:` and `files:`.
+
+An SQLite file beside them does the work. The readable files are written from it in pauses, at closing, and at once
+after an erasure; they are read back when somebody edited them, copied them alone, or put those of another time in their
+place.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Self, TypeVar, cast
+
+from aforesaid.background import to_the_end
+from aforesaid.domain.change import Change
+from aforesaid.domain.receipt import Receipt
+from aforesaid.domain.report import Component, Verification
+from aforesaid.domain.scope import Scope
+from aforesaid.domain.transfer import Purged
+from aforesaid.errors import InvalidInput
+from aforesaid.store import contract, questions
+from aforesaid.store.contract import Progress
+from aforesaid.store.questions import Question
+from aforesaid.store.readable.disk import Disk, make_folders, translated
+from aforesaid.store.readable.files import Files
+from aforesaid.store.readable.layouts import AccountFolders, JsonFile, Layout
+from aforesaid.store.sqlite import Options, SqliteStore
+from aforesaid.store.sqlite.engine import Engine, acquire, release
+from aforesaid.store.unfinished import unfinished
+
+__all__ = ["AccountFolders", "JsonFile", "Layout", "ReadableStore"]
+
+T = TypeVar("T")
+
+
+class ReadableStore(SqliteStore):
+    """The store contract over readable files and a database beside them. One process at a time can have it open."""
+
+    def __init__(self, engine: Engine, files: Files) -> None:
+        """Use `ReadableStore.open_files`."""
+        super().__init__(engine)
+        self._files = files
+
+    @classmethod
+    async def open_files(cls, layout: Layout, disk: Disk | None = None, *, first: int = 0) -> Self:
+        """Open the files, or make them. Where there are no messages yet, they are numbered from after `first`."""
+        opening: asyncio.Future[Self] = asyncio.ensure_future(cls._open_files(layout, disk, first))
+        try:
+            return await asyncio.shield(opening)
+        except asyncio.CancelledError:
+            opening.add_done_callback(_give_back)
+            raise
+
+    @classmethod
+    async def _open_files(cls, layout: Layout, disk: Disk | None, first: int) -> Self:
+        files = await asyncio.to_thread(Files, layout, disk)
+        engine: Engine | None = None
+        try:
+            loaded = await asyncio.to_thread(files.examine)
+            if loaded is not None:
+                await files.rebuild(loaded)
+            engine = await asyncio.to_thread(acquire, layout.database, Options())
+            await asyncio.to_thread(files.begin, first)
+            return cls(engine, files)
+        except BaseException:
+            files.dirty = False
+            await asyncio.to_thread(_let_go, engine, files)
+            raise
+
+    @property
+    def path(self) -> Path:
+        """What the location names."""
+        return self._files.layout.path
+
+    async def apply(self, changes: Sequence[Change], progress: Progress | None = None) -> Receipt:
+        """Store all changes, or none and raise."""
+        with self._files.changing() as first:
+            if first:
+                # Handed in before the changes, and so stored before them.
+                marked = asyncio.ensure_future(self._engine.alone(self._files.mark_dirty))
+                await asyncio.sleep(0)
+            receipt = await super().apply(changes, progress)
+            if first:
+                await marked
+        for space, user in contract.owners(changes):
+            self._files.expect_account((space, user))
+        return receipt
+
+    async def purge(self, scope: Scope, actor: str = "aforesaid") -> Purged:
+        """Erase a user for good, from the database and from the readable files."""
+        return await self._erasing(super().purge(scope, actor))
+
+    async def erase(self, scope: Scope, seqs: Sequence[int], actor: str = "aforesaid") -> Purged:
+        """Erase messages, from the database and from the readable files."""
+        return await self._erasing(super().erase(scope, seqs, actor))
+
+    async def _erasing(self, erasure: Coroutine[Any, Any, Purged]) -> Purged:
+        with self._files.changing():
+            try:
+                await self._engine.alone(partial(self._files.mark_dirty, erasing=True))
+            except BaseException:
+                erasure.close()
+                raise
+            done = await erasure
+        await to_the_end(partial(self._files.write, erased=True))
+        return done
+
+    async def read(self, question: Question[T]) -> T:
+        """Answer a question."""
+        if isinstance(question, questions.ChangeToken):
+            return cast("T", "")  # no other process can change this store
+        return await super().read(question)
+
+    async def health(self) -> Component:
+        """Say how the store is doing."""
+        found, files = await super().health(), self._files
+        failing = () if files.last_error is None else (files.last_error,)
+        facts = dict(found.facts) | {"backend": files.layout.kind, "location": str(self.path)}
+        return replace(
+            found,
+            status="failing" if failing else found.status,
+            issues=(*found.issues, *failing, *files.set_aside, *files.losses()),
+            facts=tuple(facts.items()),
+        )
+
+    async def verify(self, progress: Progress | None = None) -> Verification:
+        """Check everything in the database, and read all readable files again."""
+        database = await super().verify(progress)
+        files = await asyncio.to_thread(contract.run, "files", self._files.check)
+        losses = contract.run("losses", self._files.losses)
+        return Verification((*database.checks, files, losses))
+
+    async def backup(self, target: Path, progress: Progress | None = None) -> None:
+        """Write what there is now to a new place, in readable files alone."""
+        self._engine  # noqa: B018 - raises when the store is closed
+        await asyncio.to_thread(self._copy, target)
+        if progress is not None:
+            progress("records", 1, 1)
+
+    def _copy(self, target: Path) -> None:
+        target = target.expanduser().absolute()
+        if target.exists():
+            raise InvalidInput(f"{target} exists already; choose another name, nothing was overwritten")
+        files = self._files
+        with translated(target, "copying to"):
+            make_folders(files.disk, target.parent)
+            with unfinished(target, folder=files.layout.kind == "files") as arriving:
+                files.write_copy(arriving)
+                files.disk.replace(arriving, target)
+            files.disk.sync_folder(target.parent)
+
+    def _release(self) -> None:
+        _let_go(self._shared, self._files)
+
+
+def _let_go(engine: Engine | None, files: Files) -> None:
+    try:
+        files.close()
+    finally:
+        try:
+            if engine is not None:
+                release(engine)
+        finally:
+            files.let_go()
+
+
+def _give_back(opening: asyncio.Future[Any]) -> None:
+    """Close a store that was opened for somebody who did not wait for it."""
+    if not opening.cancelled() and opening.exception() is None:
+        opening.get_loop().run_in_executor(None, opening.result()._release)  # noqa: SLF001
