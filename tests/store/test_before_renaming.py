@@ -116,3 +116,19 @@ def test_files_without_a_database_get_one_when_they_are_opened(
     with aforesaid.open(f"{kind}:{place}", embedder="none") as memory:
         assert [message.text for message in memory.user("ann").history(limit=100)] == [*before, "I moved on."]
         assert memory.verify().ok
+
+
+@pytest.mark.defect("D5")
+@pytest.mark.parametrize("torn", ["half a line", "sectors that were never written"])
+@pytest.mark.parametrize("kind", ["json", "files"])
+def test_what_a_crash_left_at_the_end_of_an_old_journal_is_left_out(kind: str, torn: str, earlier: Path) -> None:
+    folder = earlier / "43d6b203" / "killed" / kind
+    (journal,) = folder.rglob("*.journal-*")
+    whole = journal.read_bytes()
+    rest = b'{"group": 9, "put": {"mess' if torn == "half a line" else bytes(512 - len(whole) % 512) + b'ge"}\n'
+    journal.write_bytes(whole + rest)
+    with aforesaid.open(
+        f"{kind}:{folder / ('memory.json' if kind == 'json' else 'memory')}", embedder="none"
+    ) as memory:
+        assert memory.user("ann").history(limit=100)[-1].text == LAST
+        assert memory.verify().ok
