@@ -167,8 +167,6 @@ class BackgroundLoop:
 
 
 class BackgroundLoops:
-    """All loops that belong to one memory."""
-
     def __init__(self) -> None:
         self._loops: list[BackgroundLoop] = []
 

@@ -36,7 +36,6 @@ class SentContext:
     _began: float = 0.0
 
     def start(self, context: Context) -> None:
-        """Note that a context is sent now."""
         self.context, self._began = context, perf_counter()
 
     def note(self, what: str) -> None:
@@ -44,13 +43,10 @@ class SentContext:
         self.milliseconds.setdefault(what, round((perf_counter() - self._began) * 1_000))
 
     def end(self, answered: ModelReply) -> None:
-        """Note which model answered, and its tokens."""
         self.answered = answered
 
 
 class Assistant:
-    """Answers messages of users."""
-
     def __init__(self, memory: Memory, *, system: str = SYSTEM) -> None:
         self._memory = memory
         self._system = system

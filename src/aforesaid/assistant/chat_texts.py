@@ -59,17 +59,14 @@ def failure(error: AforesaidError) -> str:
 
 
 def storage(backend: str) -> str:
-    """Return the display name of a kind of store."""
     return _STORAGES.get(backend.partition(" ")[0], backend)
 
 
 def rhythm(found: MemoryStatus) -> str:
-    """Describe when the policy of the profile makes summaries."""
     return POLICIES[found.policy].rhythm.format(threshold=found.threshold)
 
 
 def status(found: MemoryStatus) -> str:
-    """Return the text of `/summary_status`."""
     return "\n".join(
         [
             f"Memory: {'enabled' if found.enabled else 'disabled'}",
@@ -107,7 +104,6 @@ def forget_everything(who: str = "you") -> str:
 
 
 def memories(found: Sequence[MemoryRecord]) -> str:
-    """Return memories, one per line."""
     if not found:
         return "Nothing is remembered yet."
     lines = [f"[{memory.category.upper()}] {memory.text} ({memory.importance}/10)" for memory in found[:_SHOWN]]
@@ -146,7 +142,6 @@ def _named(person: KnownPerson) -> str:
 
 
 def hits(found: Sequence[Hit], *, explained: bool = False) -> str:
-    """Return hits, one per line."""
     if not found:
         return "Nothing found."
     lines = []

@@ -57,11 +57,9 @@ class Names:
         return cls({**stored, **turn.names()}, others)
 
     def of(self, user: str) -> str | None:
-        """Return the display name of a user."""
         return self.shown.get(user)
 
     def all(self) -> list[str]:
-        """Return every name of a user."""
         return [name for names in self.others.values() for name in names]
 
 
@@ -105,8 +103,6 @@ class Button:
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file to download."""
-
     name: str
     content: bytes
 
@@ -155,7 +151,6 @@ async def copy(user: UserMemory) -> Answer:
 
 
 def question() -> Answer:
-    """Ask for confirmation."""
     return Answer(
         "This erases everything that you said here and all that I know about you, for good. There is no way back. "
         f'Type "{ERASE}" if you are sure; anything else keeps it.',
@@ -357,7 +352,6 @@ def _without_joint(text: str) -> str:
 
 
 def _zone_named(name: str) -> str | list[str]:
-    """Return the time zones that match a name."""
     wanted = "_".join(name.split()).casefold()
     known = {zone.casefold(): zone for zone in available_timezones()}
     if wanted in known:
@@ -387,7 +381,6 @@ class SummarySetup:
         self._step_setting = step_setting
 
     async def begin(self, user: UserMemory, rest: str) -> Answer:  # noqa: ARG002 - every command has it
-        """Ask for the storage format."""
         await user.set(self._step_setting, _STORAGE)
         buttons = (Button("SQLite (recommended)", "sqlite"), Button("JSON file", "json"))
         return Answer("Choose storage format:", buttons)

@@ -34,8 +34,6 @@ _QUOTED: Final = 500
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A message to the assistant."""
-
     user: UserMemory
     """The author's memory, in their thread."""
     text: str
@@ -59,7 +57,6 @@ class Turn:
         return f"(In reply to: “{quoted[:_QUOTED]}{'…' if len(quoted) > _QUOTED else ''}”)\n{self.text}"
 
     def names(self) -> dict[str, str]:
-        """Return the display names of everybody present, by id."""
         shown = {user: names[0] for user, names in self.people.items() if names}
         return shown if self.name is None else {**shown, self.user.scope.user: self.name}
 
@@ -129,7 +126,6 @@ def _noted(turn: Turn) -> str:
 
 
 async def _remembered(turn: Turn) -> str:
-    """Answer a question with stored statements."""
     without = () if turn.message is None else (turn.message.id,)
     # With its opening words ("tell me"): search recognises the same question, asked before, by all of its words.
     found = await turn.user.search(turn.text, _CANDIDATES, within=within(turn), without=without, min_score=0)

@@ -109,7 +109,6 @@ class Router:
         return not {_STEP, commands.PENDING}.isdisjoint(await user.settings())
 
     async def leave(self, user: UserMemory) -> None:
-        """Cancel an open two-step command."""
         settings = await user.settings()
         for open_step in (_STEP, commands.PENDING):
             if open_step in settings:
@@ -267,8 +266,6 @@ _SHOWN: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request to the memory."""
-
     action: Literal["remember", "forget", "recall", "remind"]
     about: tuple[str, ...]
     """Ids of the people it may be about: several if ambiguous, none if unknown."""
@@ -279,8 +276,6 @@ class Request:
 
 
 class FreeForm:
-    """Recognises and carries out requests."""
-
     def __init__(self, memory: Memory) -> None:
         self._memory = memory
 

@@ -48,16 +48,12 @@ _ANSWER: Final = "re:"
 
 
 class Reply(NamedTuple):
-    """An answer and its idempotency key."""
-
     answer: Answer
     name: str
     """The same for the same text, whenever it is sent."""
 
 
 class Replying:
-    """Answers messages that are stored."""
-
     def __init__(self, platform: Platform, assistant: Assistant, stats: BotStats, times: MessageTimes) -> None:
         self._platform = platform
         self._assistant = assistant
@@ -141,7 +137,6 @@ async def _quoted(user: UserMemory, incoming: IncomingMessage, message: Message)
 
 
 def _part(name: str, number: int) -> str:
-    """Return the id of a part of a reply."""
     return name if number == 1 else f"{name}:{number}"
 
 
@@ -150,8 +145,6 @@ _MOST_PEOPLE: Final = 10_000
 
 
 class StorageNotices:
-    """The notices about storing that people got."""
-
     def __init__(self, say: Callable[[Address, Answer], None]) -> None:
         self._say = say
         self._sent: LRUCache[tuple[str, str], frozenset[str]] = LRUCache(_MOST_PEOPLE)
@@ -410,7 +403,6 @@ class BotSession:
         return await self._reminding.deliver()
 
     async def idle(self) -> None:
-        """Wait until every received message is answered."""
         await self._queue.idle()
 
     def health(self) -> Component:

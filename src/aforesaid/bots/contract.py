@@ -70,8 +70,6 @@ class IncomingMessage:
 
 @dataclass(frozen=True, slots=True)
 class Edited:
-    """A message that its author edited."""
-
     address: Address
     id: str
     text: str
@@ -82,8 +80,6 @@ class Edited:
 
 @dataclass(frozen=True, slots=True)
 class Deleted:
-    """A message that was deleted on the platform."""
-
     address: Address
     id: str
     at: datetime
@@ -91,8 +87,6 @@ class Deleted:
 
 @dataclass(frozen=True, slots=True)
 class Pressed:
-    """A button that was pressed."""
-
     address: Address
     word: str
     id: str | None = None
@@ -247,13 +241,11 @@ class BotStats:
             self.problems.append(problem)
 
     def mark_ok(self) -> None:
-        """Record that the bot works: it is connected and has no problems."""
         self.connected = True
         self.last = datetime.now(UTC)
         self.problems.clear()
 
     def component(self, name: str, waiting: int, parts: Sequence[Component] = ()) -> Component:
-        """Return the health of the bot, including the services that it uses."""
         facts = [("connected", "yes" if self.connected else "no"), ("waiting for an answer", str(waiting))]
         counted = ("received", "stored", "commands", "answered", "unanswered", "skipped", "edits", "deletions", "sent")
         facts += [(what, str(getattr(self, what))) for what in (*counted, "reminders", "reconnections")]

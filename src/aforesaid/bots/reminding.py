@@ -61,7 +61,6 @@ class Reminding:
         self._loop: BackgroundLoop | None = None
 
     def start(self) -> None:
-        """Start checking for due reminders every few seconds."""
         if self._loop is None:
             name = f"{self._platform.name} reminders"
             self._loop = self._memory.loops.add(BackgroundLoop(name, self._run, retry_seconds=EVERY, log=_log))
@@ -75,7 +74,6 @@ class Reminding:
                 await loop.stop()
 
     async def deliver(self) -> int:
-        """Deliver due reminders; return how many."""
         done = 0
         async with self._one_at_a_time:
             for memory in await self._memory.reminders(at=self._clock()):

@@ -80,7 +80,6 @@ class Heartbeat:
 
 
 def write(path: Path, component: Component) -> None:
-    """Write a heartbeat file atomically."""
     note = {
         "name": component.name,
         "status": component.status,

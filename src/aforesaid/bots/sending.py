@@ -128,8 +128,6 @@ _LONGEST_PAUSE: Final = 60.0
 
 
 class Sender:
-    """Sends answers through a platform."""
-
     def __init__(self, platform: Platform, stats: BotStats) -> None:
         self._platform = platform
         self._stats = stats
@@ -239,7 +237,6 @@ class PerThreadQueue:
         self._workers: set[asyncio.Task[None]] = set()
 
     def add(self, key: Hashable, job: Job) -> None:
-        """Queue a job behind the other jobs of its key."""
         if key in self._waiting:
             self._waiting[key].append(job)
             return
@@ -255,7 +252,6 @@ class PerThreadQueue:
         return sum(map(len, self._waiting.values()))
 
     async def idle(self) -> None:
-        """Wait until all jobs are done."""
         while self._workers:
             await asyncio.wait(self._workers)
 
@@ -320,8 +316,6 @@ class PendingReply:
 
 
 class PendingReplies:
-    """The pending replies of one platform."""
-
     def __init__(self, memory: Memory, platform: str) -> None:
         self._memory = memory
         self._prefix = f"bot {platform} "
@@ -332,11 +326,9 @@ class PendingReplies:
         """Replies settled by this process: a read that began earlier may still return their marks."""
 
     def knows(self, pending: PendingReply) -> bool:
-        """Return whether a command was received before."""
         return pending.key in self._commands
 
     async def note(self, pending: PendingReply) -> None:
-        """Store that an answer is pending."""
         if pending.command is not None:
             self._commands.add(pending.key)
         # It was settled before if its message could not be stored, and is delivered again.
@@ -344,7 +336,6 @@ class PendingReplies:
         await self._put([PutMark(self._prefix + pending.key, json.dumps(asdict(pending)))])
 
     async def sent(self, pending: PendingReply, parts: int) -> None:
-        """Store how many parts of a long answer were sent."""
         await self.note(replace(pending, sent=parts))
 
     async def settle(self, pending: PendingReply) -> None:
@@ -393,7 +384,6 @@ class PendingReplies:
         return [pending for pending in found if pending.since >= first]
 
     async def can_write(self) -> bool:
-        """Return whether the store accepts writes."""
         return await self._put([PutMark(f"{self._prefix}{_PROBE}", json.dumps({_DONE: datetime.now(UTC).timestamp()}))])
 
     async def _put(self, marks: list[PutMark]) -> bool:

@@ -69,8 +69,6 @@ _ASK: Final = "Answer with the one word: ready"
 
 @dataclass(frozen=True, slots=True)
 class ModelCheck:
-    """The result of a test request to a model."""
-
     model: str
     operations: tuple[str, ...]
     ok: bool
@@ -286,7 +284,6 @@ async def _embed(provider: Provider, choice: Choice, seconds: float) -> str:
 
 
 async def _rerank(settings: Settings) -> str:
-    """Have the reranker score two texts."""
     from aforesaid.models.rerank import open_reranker  # noqa: PLC0415 - only a check needs it
 
     reranker = open_reranker(replace(settings, resilience=_ONCE))

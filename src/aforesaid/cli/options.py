@@ -52,7 +52,6 @@ def console(*, stderr: bool = False) -> Console:
 
 
 def say(*parts: RenderableType) -> None:
-    """Print a line to standard output."""
     console().print(*parts, sep="")
 
 
@@ -67,7 +66,6 @@ def inform(text: str) -> None:
 
 
 def complain(text: str) -> None:
-    """Print an error to standard error."""
     console(stderr=True).print(Text.assemble(("aforesaid: ", "bold red"), harmless(text)))
 
 
@@ -84,7 +82,6 @@ def harmless(text: str) -> str:
 
 
 def local_time(at: datetime) -> str:
-    """Format a time in this machine's time zone."""
     try:
         return at.astimezone().strftime("%Y-%m-%d %H:%M")
     except (OverflowError, ValueError):  # the first and the last day of the calendar
@@ -135,12 +132,10 @@ def show(value: object, lines: Iterable[RenderableType], *, as_json: bool) -> No
 
 
 def print_json(value: object) -> None:
-    """Print a value as JSON."""
     sys.stdout.write(json.dumps(plain(value), ensure_ascii=False, indent=2) + "\n")
 
 
 def plain(value: Any) -> Any:  # noqa: ANN401 - takes apart whatever it is given
-    """Convert a value to types that JSON has."""
     if is_dataclass(value) and not isinstance(value, type):
         return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, date):
@@ -404,7 +399,6 @@ def by_id(call: Callable[[str], T], given: str) -> T:
 
 
 def json_object(text: str | None, option: str) -> dict[str, Any] | None:
-    """Read a JSON object that an option holds."""
     if text is None:
         return None
     try:

@@ -114,7 +114,6 @@ def _print_link(link: str) -> None:
 
 
 def needs_server() -> None:
-    """Say how to install the server when it is missing."""
     try:
         import fastapi  # noqa: F401, PLC0415
         import jinja2  # noqa: F401, PLC0415
@@ -260,7 +259,6 @@ def _print_ready(name: str) -> None:
 
 @contextmanager
 def needs(extra: str, package: str) -> Iterator[None]:
-    """Say how to install a platform's library when it is missing."""
     try:
         yield
     except ModuleNotFoundError as error:

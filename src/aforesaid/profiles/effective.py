@@ -253,7 +253,6 @@ class EffectiveSettings:
         return await self._one(space, EVERYBODY)
 
     async def profile(self, scope: Scope) -> Profile:
-        """Return the effective profile of a user."""
         return tuned(self._profile, await self.of(scope))
 
     async def silence(self, space: str) -> int:
@@ -295,7 +294,6 @@ async def _stored(store: Store, space: str, user: str) -> dict[str, SettingValue
 
 
 def tuned(profile: Profile, settings: Mapping[str, SettingValue]) -> Profile:
-    """Return a profile with stored settings applied."""
     if not settings:
         return profile
     chosen = settings.get(PROFILE)

@@ -98,7 +98,6 @@ class Recipe:
 
     @property
     def searches(self) -> bool:
-        """Whether a context needs a search."""
         return "snippets" in self.order and self.snippets > 0
 
     def share(self, name: SectionName, budget: int) -> int:

@@ -24,8 +24,6 @@ class Secret(str):
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One model of one provider."""
-
     provider: str
     model: str
 
@@ -46,7 +44,6 @@ def mask(secret: str) -> str:
 
 
 def mask_url(address: str) -> str:
-    """Return a text with the passwords of URLs masked."""
     return _PASSWORD.sub(r"\1…@", address)
 
 

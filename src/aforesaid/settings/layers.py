@@ -45,7 +45,6 @@ def find_file(path: str | os.PathLike[str] | None, env: Mapping[str, str]) -> Pa
 
 
 def usual_place(env: Mapping[str, str]) -> Path:
-    """Return the platform's path of a user's configuration file."""
     if sys.platform == "win32":
         base = Path(env.get("APPDATA") or Path.home() / "AppData" / "Roaming")
     elif sys.platform == "darwin":
@@ -180,8 +179,6 @@ ARGUMENT: Final = "argument"
 
 
 class GivenValue(NamedTuple):
-    """A configured value and its origin."""
-
     value: Any
     origin: str
     rank: int
@@ -303,7 +300,6 @@ class LayeredValues:
         self.origins: Final[dict[str, str]] = {}
 
     def given(self, *key: str) -> GivenValue | None:
-        """Return the configured value of a key, or None."""
         return self.layer.get(key)
 
     def take(self, *key: str, default: object) -> Any:  # noqa: ANN401 - each key has its own type
@@ -320,7 +316,6 @@ class LayeredValues:
         )
 
     def providers(self) -> set[str]:
-        """Return the names of all providers with a configured value."""
         return {key[1] for key in self.layer if key[0] == "providers"}
 
     def any_key_of(self, provider: str) -> Key:

@@ -158,8 +158,6 @@ Shown: TypeAlias = "str | int | float | bool | list[str] | None"
 
 
 class EffectiveValue(NamedTuple):
-    """An effective value and its origin."""
-
     key: str
     value: Shown
     origin: str

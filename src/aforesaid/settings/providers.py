@@ -166,7 +166,6 @@ def _keyless(provider: Provider, base_url: str) -> Provider:
 
 
 def _asked(sources: LayeredValues, operation: Operation) -> Key:
-    """Return the configuration key with the models of an operation."""
     general = ("embedder",) if operation == "embed" else ("models", "default")
     own = ("models", operation, "chain")
     return own if sources.given(*own) else general
@@ -357,7 +356,6 @@ Table = TypeVar("Table", TelegramSettings, DiscordSettings)
 
 
 def read_bots(sources: LayeredValues) -> BotSettings:
-    """Return the settings of all bots. Raises InvalidInput."""
     return BotSettings(
         name=sources.take("bots", "name", default=None),
         system=sources.take("bots", "system", default=None),
@@ -380,7 +378,6 @@ def _mumble(sources: LayeredValues) -> MumbleSettings:
 
 
 def _rest(sources: LayeredValues, table: type[Table | MumbleSettings], name: str, secret: str) -> dict[str, Any]:
-    """Return the values of a table, without its secret."""
     plain = table()
     rest = [field.name for field in fields(table) if field.name != secret]
     return {key: sources.take("bots", name, key, default=getattr(plain, key)) for key in rest}

@@ -22,8 +22,6 @@ _NO: Final = ("false", "0", "no", "off")
 
 @dataclass(frozen=True, slots=True)
 class ValueType:
-    """The type of a configuration value."""
-
     allowed: str
     """A description that completes the sentence "must be …"."""
     read: Callable[[object], object]
@@ -42,7 +40,6 @@ class Chain:
 
 
 def text() -> ValueType:
-    """Return the type of non-empty strings."""
     return ValueType("a text", _text)
 
 
@@ -58,7 +55,6 @@ def networks() -> ValueType:
 
 
 def secret() -> ValueType:
-    """Return the type of API keys."""
     return ValueType("a key: printable characters without spaces", _secret, secret=True)
 
 
@@ -67,12 +63,10 @@ def password() -> ValueType:
 
 
 def url() -> ValueType:
-    """Return the type of server URLs."""
     return ValueType("an address such as http://localhost:11434/v1", _url)
 
 
 def whole(least: int, most: int, *, unset: bool = False) -> ValueType:
-    """Return the type of integers in a range."""
     words = f"a whole number from {least:,} to {most:,}{_or_unset(unset)}"
 
     def read(value: object) -> object:
@@ -286,8 +280,6 @@ class Route:
 
 @dataclass(frozen=True, slots=True)
 class Resilience:
-    """Retries and circuit breakers."""
-
     attempts: int = setting(3, whole(1, 100))
     """Attempts per model before the next model of the chain is tried."""
     failures: int = setting(5, whole(1, 1_000_000))
@@ -406,8 +398,6 @@ class Alerts:
 
 @dataclass(frozen=True, slots=True)
 class TelegramSettings:
-    """Settings of a Telegram bot."""
-
     token: Secret | None = setting(None, secret(), from_file=True)
     api: str | None = setting(None, url())
     """The address of your own Bot API server. None: Telegram's."""
@@ -421,15 +411,11 @@ class TelegramSettings:
 
 @dataclass(frozen=True, slots=True)
 class DiscordSettings:
-    """Settings of a Discord bot."""
-
     token: Secret | None = setting(None, secret(), from_file=True)
 
 
 @dataclass(frozen=True, slots=True)
 class MumbleSettings:
-    """Settings of a Mumble bot."""
-
     host: str | None = setting(None, text())
     port: int = setting(64738, whole(1, 65_535))
     name: str | None = setting(None, text())
@@ -447,8 +433,6 @@ class MumbleSettings:
 
 @dataclass(frozen=True, slots=True)
 class BotSettings:
-    """Settings of all bots."""
-
     name: str | None = setting(None, text())
     """A name that people call the bot by, besides its account name and "bot"."""
     system: str | None = setting(None, text())
@@ -556,5 +540,4 @@ class Settings:
     """Warnings about the configuration that do not prevent anything from working."""
 
     def route(self, operation: Operation) -> Route:
-        """Return the models and limits of an operation."""
         return self.routes.get(operation, Route())

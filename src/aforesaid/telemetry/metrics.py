@@ -133,7 +133,6 @@ class OperationMetrics(NamedTuple):
 
     @property
     def mean(self) -> float:
-        """Mean latency, in seconds."""
         return self.seconds / self.calls if self.calls else 0.0
 
     def within(self, part: float) -> float:
@@ -155,7 +154,6 @@ class OperationMetrics(NamedTuple):
         return sum(self.latencies[bisect_left(SECONDS, seconds) + 1 :])
 
     def since(self, before: OperationMetrics) -> OperationMetrics:
-        """Return the difference to an earlier snapshot."""
         failures = {kind: count - before.failures.get(kind, 0) for kind, count in self.failures.items()}
         return OperationMetrics(
             self.calls - before.calls,

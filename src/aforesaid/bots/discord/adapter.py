@@ -44,11 +44,9 @@ class Client(discord.Client):
             self.tree.add_command(app_commands.Command(name=name, description=what[:100], callback=callback))
 
     async def setup_hook(self) -> None:
-        """Register the slash commands."""
         await self.tree.sync()
 
     async def on_ready(self) -> None:
-        """Read missed messages."""
         await self._adapter.ready()
 
     async def on_disconnect(self) -> None:
@@ -69,12 +67,10 @@ class Client(discord.Client):
         await self._adapter.take_deletion(payload.guild_id, payload.channel_id, payload.message_id)
 
     async def on_raw_bulk_message_delete(self, payload: discord.RawBulkMessageDeleteEvent) -> None:
-        """Handle messages that were deleted together."""
         for message in sorted(payload.message_ids):
             await self._adapter.take_deletion(payload.guild_id, payload.channel_id, message)
 
     async def on_interaction(self, interaction: discord.Interaction) -> None:
-        """Handle a pressed button; the command tree handles commands."""
         if interaction.type is discord.InteractionType.component:
             await self._adapter.take_press(interaction)
 
@@ -150,8 +146,6 @@ _TYPING_SECONDS: Final = 8.0
 
 
 class Discord:
-    """Discord, as a bot uses it."""
-
     name = SPACE
     longest = 2000
 
@@ -221,7 +215,6 @@ class Discord:
             await (await self._channel(to)).send(file=discord.File(BytesIO(file.content), file.name))
 
     def typing(self, to: Address) -> AbstractAsyncContextManager[None]:
-        """Show a typing indicator."""
         return beside(self._type(to), "aforesaid-typing")
 
     async def close(self) -> None:
@@ -258,13 +251,11 @@ class Discord:
         self._caught_up.set()
 
     async def take(self, message: discord.Message) -> None:
-        """Pass a message to the session."""
         await self._caught_up.wait()
         async with self._in_order:
             await self._hear(message, answer=True)
 
     async def take_edit(self, payload: discord.RawMessageUpdateEvent) -> None:
-        """Pass an edit to the session."""
         edit = read_edit(payload.message, self._me)
         if edit is not None:
             await self._caught_up.wait()
@@ -272,7 +263,6 @@ class Discord:
                 await self._taking.edited(edit)
 
     async def take_deletion(self, guild: int | None, channel: int, message: int) -> None:
-        """Pass a deletion to the session."""
         user = self._me.id
         if guild is None:
             direct = self.client.get_channel(channel)

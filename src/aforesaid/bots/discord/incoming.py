@@ -33,7 +33,6 @@ def address_in(guild: int | None, channel: int, user: int) -> Address:
 
 
 def address_of(message: discord.Message) -> Address:
-    """Return the address of a message: its chat and its author."""
     guild = None if message.guild is None else message.guild.id
     return address_in(guild, message.channel.id, message.author.id)
 

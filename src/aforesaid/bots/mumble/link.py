@@ -176,7 +176,6 @@ class Person:
 
     @property
     def silenced(self) -> bool:
-        """Whether the server does not let them speak."""
         return self.muted or self.suppressed
 
     @property
@@ -194,22 +193,17 @@ class Person:
 
 @dataclass(frozen=True, slots=True)
 class Channel:
-    """A channel of a server."""
-
     id: int
     name: str = ""
     parent: int | None = None
 
 
 class People:
-    """All users and channels of a server."""
-
     def __init__(self) -> None:
         self.persons: dict[int, Person] = {}
         self.channels: dict[int, Channel] = {}
 
     def user(self, state: UserState) -> Person | None:
-        """Apply the changed fields of a user; return the new state."""
         if state.session is None:
             return None
         known = self.persons.get(state.session, Person(state.session))
@@ -226,11 +220,9 @@ class People:
         return changed
 
     def gone(self, session: int | None) -> Person | None:
-        """Remove a user; return who it was."""
         return None if session is None else self.persons.pop(session, None)
 
     def channel(self, state: ChannelState) -> None:
-        """Apply the changed fields of a channel."""
         if state.channel_id is None:
             return
         known = self.channels.get(state.channel_id, Channel(state.channel_id))
@@ -307,23 +299,17 @@ class TextReceived:
 
 @dataclass(frozen=True, slots=True)
 class VoiceReceived:
-    """A voice packet of a person."""
-
     person: Person
     packet: VoicePacket
 
 
 @dataclass(frozen=True, slots=True)
 class PersonLeft:
-    """A person disconnected."""
-
     person: Person
 
 
 @dataclass(frozen=True, slots=True)
 class Denied:
-    """The server denied a request of the bot."""
-
     why: str
 
 
@@ -381,7 +367,6 @@ class Link:
 
     @property
     def me(self) -> Person:
-        """The bot itself, as the server lists it."""
         return self.people.persons.get(self.session, Person(self.session))
 
     async def events(self) -> AsyncGenerator[Event, None]:

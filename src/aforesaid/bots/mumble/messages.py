@@ -47,7 +47,6 @@ def varint(value: int) -> bytes:
 
 
 def read_varint(data: bytes, at: int) -> tuple[int, int]:
-    """Decode a number; return it and the position after it."""
     value = 0
     for count, byte in enumerate(data[at : at + _LONGEST_VARINT]):
         value |= (byte & 0x7F) << (7 * count)
@@ -103,37 +102,30 @@ def _many(number: int, kind: _Kind) -> Any:  # noqa: ANN401
 
 
 def number(at: int) -> Any:  # noqa: ANN401
-    """Declare a non-negative number or an enum."""
     return _one(at, _NUMBER)
 
 
 def signed(at: int) -> Any:  # noqa: ANN401
-    """Declare a number that may be negative."""
     return _one(at, _SIGNED)
 
 
 def flag(at: int) -> Any:  # noqa: ANN401
-    """Declare a boolean."""
     return _one(at, _FLAG)
 
 
 def text(at: int) -> Any:  # noqa: ANN401
-    """Declare a string."""
     return _one(at, _TEXT)
 
 
 def data(at: int) -> Any:  # noqa: ANN401
-    """Declare bytes."""
     return _one(at, _DATA)
 
 
 def numbers(at: int) -> Any:  # noqa: ANN401
-    """Declare repeated numbers."""
     return _many(at, _NUMBER)
 
 
 def texts(at: int) -> Any:  # noqa: ANN401
-    """Declare repeated strings."""
     return _many(at, _TEXT)
 
 
@@ -195,8 +187,6 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class Authenticate:
-    """Login data of a client."""
-
     username: str | None = text(1)
     password: str | None = text(2)
     tokens: tuple[str, ...] = texts(3)
@@ -213,8 +203,6 @@ class Ping:
 
 
 class Refusal(IntEnum):
-    """Why a server rejects a client."""
-
     NONE = 0
     WRONG_VERSION = 1
     INVALID_USERNAME = 2
@@ -229,8 +217,6 @@ class Refusal(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Reject:
-    """The server rejects the client."""
-
     type: int | None = number(1)
     reason: str | None = text(2)
 
@@ -246,8 +232,6 @@ class ServerSync:
 
 @dataclass(frozen=True, slots=True)
 class ChannelRemove:
-    """A channel was removed."""
-
     channel_id: int | None = number(1)
 
 
@@ -310,8 +294,6 @@ class Denial(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class PermissionDenied:
-    """The server denied a request."""
-
     permission: int | None = number(1)
     channel_id: int | None = number(2)
     session: int | None = number(3)
@@ -345,8 +327,6 @@ class VoiceTarget:
 
 @dataclass(frozen=True, slots=True)
 class CodecVersion:
-    """The voice codec of this server."""
-
     alpha: int | None = signed(1)
     beta: int | None = signed(2)
     prefer_alpha: bool | None = flag(3)
@@ -355,8 +335,6 @@ class CodecVersion:
 
 @dataclass(frozen=True, slots=True)
 class ServerConfig:
-    """The limits of a server."""
-
     max_bandwidth: int | None = number(1)
     welcome_text: str | None = text(2)
     allow_html: bool | None = flag(3)
@@ -426,8 +404,6 @@ _FORMS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class VoicePacket:
-    """A received packet of Opus audio."""
-
     session: int
     target: int
     sequence: int

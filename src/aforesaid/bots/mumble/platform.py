@@ -89,7 +89,6 @@ def plain(markup: str) -> tuple[str, int]:
 
 
 def marked_up(text: str) -> str:
-    """Return a text as HTML, with line breaks and code blocks."""
     parts, at = [], 0
     for block in _FENCE.finditer(text):
         parts += [_lines(text[at : block.start()].strip("\n")), f"<pre>{html.escape(block[2], quote=False)}</pre>"]
@@ -113,8 +112,6 @@ _COMMENT: Final = "I am a bot with a long memory: I store what is written{} in m
 
 
 class Mumble:
-    """One bot on one server."""
-
     name: Final = "mumble"
 
     def __init__(
@@ -153,7 +150,6 @@ class Mumble:
         return f"{self.name}:{self._server}"
 
     async def check(self) -> str:
-        """Connect to the server and join the channel."""
         await self._leave()
         link = await Link.open(self._server, self._name, self._settings.password, self._rate_limit)
         self._link = link
@@ -286,7 +282,6 @@ class Mumble:
         )
 
     def _around(self, person: Person) -> list[Person]:
-        """Return the other people in the bot's channel."""
         link = self._link
         if link is None:
             return []

@@ -37,8 +37,6 @@ def check_library() -> None:
 
 
 class OpusReader:
-    """Decodes the packets of one speaker."""
-
     def __init__(self) -> None:
         from av import CodecContext  # noqa: PLC0415 - as above
 
@@ -61,7 +59,6 @@ class OpusReader:
 
 
 def as_wav(samples: Samples) -> bytes:
-    """Return samples as a WAV file for speech to text."""
     from av import AudioFrame, AudioResampler  # noqa: PLC0415
 
     frame = AudioFrame.from_ndarray(samples.reshape(1, -1), format="s16", layout="mono")

@@ -65,7 +65,6 @@ def _beginning(sentences: list[str]) -> tuple[list[str], bool]:
 
 
 def _joined(sentences: list[str]) -> Iterator[str]:
-    """Yield pieces, joining short sentences."""
     piece = ""
     for sentence in sentences:
         if piece and len(piece) + 1 + len(sentence) > PIECE:
@@ -95,8 +94,6 @@ _NOISE_RISES: Final = 1.008
 
 @dataclass(slots=True)
 class _Speaking:
-    """An utterance that is not over yet."""
-
     target: int
     parts: list[Samples] = field(default_factory=list)
     seconds: float = 0.0
@@ -107,8 +104,6 @@ class _Speaking:
 
 @dataclass(frozen=True, slots=True)
 class Utterance:
-    """What somebody said without a pause."""
-
     samples: Samples
     target: int
     """To whom: everybody in the channel, or the bot alone."""
@@ -197,8 +192,6 @@ _PACKING_BITS: Final = 16_000
 
 
 class SpeechOutput:
-    """Speaks on one connection."""
-
     def __init__(self, link: Link) -> None:
         self._link = link
         self._sequence = 0
@@ -206,7 +199,6 @@ class SpeechOutput:
 
     @property
     def bits_per_second(self) -> int:
-        """The bit rate for speech on this server."""
         allowed = self._link.bandwidth or 0
         return min(_USUAL_BITS, max(_FEWEST_BITS, allowed - _PACKING_BITS)) if allowed else _USUAL_BITS
 

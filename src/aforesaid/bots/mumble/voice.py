@@ -62,7 +62,6 @@ class Voice:
         self._told_mute: dict[Audience, str] = {}
 
     def attach(self, link: Link) -> None:
-        """Use a new connection from now on."""
         self._link, self._speech_output = link, SpeechOutput(link)
         self._speech_inputs.clear()
         # The session numbers of the old connection are not valid any more.
@@ -95,7 +94,6 @@ class Voice:
                 self._said(person, speech_input.tick(now))
 
     async def idle(self) -> None:
-        """Wait until all utterances are transcribed."""
         await self._queue.idle()
 
     async def finish(self) -> None:

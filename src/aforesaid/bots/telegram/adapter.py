@@ -146,8 +146,6 @@ _BETWEEN: Final = 1 / 25
 
 
 class Telegram:
-    """Telegram, as a bot uses it."""
-
     name = SPACE
     longest = 4096
 
@@ -192,7 +190,6 @@ class Telegram:
         return f"@{self._me.username}"
 
     async def listen(self, session: BotSession) -> None:
-        """Receive updates, by polling or through a webhook."""
         self._memory = session.memory
         await self._remember_moves(session.memory)
         with translated_errors():
@@ -245,7 +242,6 @@ class Telegram:
             await self._bot.send_document(chat, BufferedInputFile(file.content, file.name), message_thread_id=topic)
 
     def typing(self, to: Address) -> AbstractAsyncContextManager[None]:
-        """Show a typing indicator."""
         return beside(self._type(to), "aforesaid-typing")
 
     async def close(self) -> None:
@@ -335,7 +331,6 @@ class Telegram:
             )
 
     async def _move(self, old: int, new: int) -> None:
-        """Record and store that a group has a new chat id."""
         if self._moves.now(self._moves.first(old)) == new:
             return
         first = self._moves.add(old, new)

@@ -37,7 +37,6 @@ class Moves:
         return self._first.get(chat, chat)
 
     def now(self, chat: int) -> int:
-        """Return the current id of a chat."""
         return self._now.get(chat, chat)
 
 
@@ -58,7 +57,6 @@ def address_of(message: Message, user: User, moves: Moves) -> Address:
 
 
 def chat_of(address: Address, moves: Moves) -> tuple[int, int | None]:
-    """Return the current chat id and the topic of an address."""
     if address.thread is None:
         return int(address.user), None
     chat, _, topic = address.thread.partition("/")
@@ -174,7 +172,6 @@ _MARKED: Final = re.compile(
 
 
 def formatted(text: str) -> tuple[str, list[MessageEntity]]:
-    """Return a text without its Markdown markers, and its entities."""
     plain: list[str] = []
     entities: list[MessageEntity] = []
     length = 0
