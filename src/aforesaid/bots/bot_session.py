@@ -19,7 +19,6 @@ from aforesaid.assistant import NOT_DURABLE, Answer, Assistant, SentContext, Tur
 from aforesaid.background import BackgroundLoop
 from aforesaid.bots.contract import (
     Address,
-    Attended,
     BotStats,
     Deleted,
     Edited,
@@ -28,6 +27,7 @@ from aforesaid.bots.contract import (
     MessageTimes,
     Platform,
     Pressed,
+    is_reachable,
 )
 from aforesaid.bots.reminding import Reminding
 from aforesaid.bots.sending import PendingReplies, PendingReply, PerThreadQueue, Sender, split
@@ -300,7 +300,7 @@ class BotSession:
 
     async def _resume(self) -> None:
         for pending in await self._pending.left():
-            if pending.key in self._answering or not self._reachable(pending.address):
+            if pending.key in self._answering or not is_reachable(self._platform, pending.address):
                 continue
             if pending.command is not None:
                 told = f"(I was stopped before I had answered {pending.command}. Send it again if you still want it.)"
@@ -481,9 +481,6 @@ class BotSession:
             if self._notices.failing and await self._pending.can_write():
                 self._notices.store_works()
         return _CATCH_UP
-
-    def _reachable(self, to: Address) -> bool:
-        return not isinstance(self._platform, Attended) or self._platform.reachable(to)
 
     def _do(self, to: Address, answer: Callable[[], Awaitable[bool]], pending: PendingReply | None) -> None:
         async def job() -> None:

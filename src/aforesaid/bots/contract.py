@@ -157,6 +157,10 @@ class Equipped(Protocol):
         """Return the health of each service."""
 
 
+def is_reachable(platform: Platform, to: Address) -> bool:
+    return not isinstance(platform, Attended) or platform.reachable(to)
+
+
 def owns(platform: str, space: str) -> bool:
     return space == platform or space.startswith(f"{platform}:")
 

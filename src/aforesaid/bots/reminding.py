@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from aforesaid.assistant import Answer
 from aforesaid.background import BackgroundLoop
-from aforesaid.bots.contract import Address, Attended, BotStats, MessageTimes, Platform, owns
+from aforesaid.bots.contract import Address, BotStats, MessageTimes, Platform, is_reachable, owns
 from aforesaid.bots.sending import Sender
 from aforesaid.domain.memory import MemoryRecord
 from aforesaid.domain.scope import is_direct
@@ -77,13 +77,10 @@ class Reminding:
         done = 0
         async with self._one_at_a_time:
             for memory in await self._memory.reminders(at=self._clock()):
-                if owns(self._platform.name, memory.space) and self._is_there(memory):
+                address = Address(memory.space, memory.user)
+                if owns(self._platform.name, memory.space) and is_reachable(self._platform, address):
                     done += await self._deliver(memory)
         return done
-
-    def _is_there(self, memory: MemoryRecord) -> bool:
-        platform = self._platform
-        return not isinstance(platform, Attended) or platform.reachable(Address(memory.space, memory.user))
 
     async def _run(self) -> float:
         await self.deliver()

@@ -8,7 +8,7 @@ import logging
 import os
 import random
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -97,12 +97,9 @@ def write(path: Path, component: Component) -> None:
 
 def bots_of(location: str | None, now: datetime) -> list[Component]:
     """Return the health of the bots of a store: those that run, and those that were killed."""
-    place = folder_and_name(location)
-    return [] if place is None else list(_read(*place, now))
-
-
-def _read(folder: Path, name: str, now: datetime) -> Iterator[Component]:
-    for path in sorted(folder.glob(f"{name}.*{_SUFFIX}")) if folder.is_dir() else ():
+    found: list[Component] = []
+    folder, name = folder_and_name(location) or (None, "")
+    for path in sorted(folder.glob(f"{name}.*{_SUFFIX}")) if folder is not None and folder.is_dir() else ():
         try:
             note = json.loads(path.read_text(encoding="utf-8"))
             written = datetime.fromisoformat(note["written_at"])
@@ -112,9 +109,11 @@ def _read(folder: Path, name: str, now: datetime) -> Iterator[Component]:
             if now - written > _SILENT:
                 status = "failing"
                 issues = (f"no heartbeat since {written:%Y-%m-%d %H:%M} UTC: the bot was killed, or hangs",)
-            yield Component(str(note["name"]), status, last, issues, facts)
+            found.append(Component(str(note["name"]), status, last, issues, facts))
         except (OSError, ValueError, KeyError, TypeError) as error:
-            yield Component(path.name, "failing", None, (f"its heartbeat file cannot be read: {error}",), ())
+            unread = (f"its heartbeat file cannot be read: {error}",)
+            found.append(Component(path.name, "failing", None, unread, ()))
+    return found
 
 
 _log: Final = logging.getLogger("aforesaid.bots")
@@ -145,7 +144,12 @@ async def run(
         async with taking, Heartbeat(memory.location, platform.name, taking.health, memory.loops):
             listen = _listen(platform, taking, ready, first_pause)
             listening = asyncio.create_task(listen, name="aforesaid-listening")
-            undo = _stop_on_signals(listening)
+            loop, handled = asyncio.get_running_loop(), []
+            for each in (signal.SIGINT, signal.SIGTERM):
+                # Works in the main thread only, and not on every system; elsewhere the caller cancels.
+                with suppress(NotImplementedError, RuntimeError, ValueError):
+                    loop.add_signal_handler(each, listening.cancel)
+                    handled.append(each)
             try:
                 await listening
             except asyncio.CancelledError:
@@ -154,7 +158,8 @@ async def run(
                     raise
                 _log.info("stopping after the answers in progress")
             finally:
-                undo()
+                for each in handled:
+                    loop.remove_signal_handler(each)
                 if not listening.done():
                     await end(listening)
     finally:
@@ -182,19 +187,3 @@ async def _listen(platform: Platform, session: BotSession, ready: Callable[[str]
             failures += 1
             _log.warning("%s; the next try is in %.0f s", error, pause)
             await asyncio.sleep(pause)
-
-
-def _stop_on_signals(task: asyncio.Task[None]) -> Callable[[], None]:
-    loop = asyncio.get_running_loop()
-    set_up: list[signal.Signals] = []
-    for each in (signal.SIGINT, signal.SIGTERM):
-        # Works in the main thread only, and not on every system; elsewhere the caller cancels.
-        with suppress(NotImplementedError, RuntimeError, ValueError):
-            loop.add_signal_handler(each, task.cancel)
-            set_up.append(each)
-
-    def undo() -> None:
-        for each in set_up:
-            loop.remove_signal_handler(each)
-
-    return undo

@@ -12,12 +12,12 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Hashable, Iterator
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 from unicodedata import category
 
 from cachetools import LRUCache
 
-from aforesaid.assistant import CALLED, Answer, Button
+from aforesaid.assistant import CALLED, Answer
 from aforesaid.bots.contract import Address, BotStats, Platform
 from aforesaid.domain.change import PutMark
 from aforesaid.errors import PlatformError, PlatformUnavailable, StoreError
@@ -183,43 +183,24 @@ class Sender:
             if number <= skip:
                 continue
             last = number == len(parts)
-            message = _Message(
-                to,
-                part,
-                answer.buttons if last else (),
-                answers if number == 1 else None,
-                None if once is None else f"{once}/{number}",
-            )
-            await self._patiently(message, tries)
+            buttons = answer.buttons if last else ()
+            quoted, key = answers if number == 1 else None, None if once is None else f"{once}/{number}"
+            for attempt in range(1, tries + 1):
+                try:
+                    await self._platform.send(to, part, buttons, answers=quoted, once=key)
+                    break
+                except PlatformUnavailable as error:
+                    if attempt == tries:
+                        raise
+                    pause = min(_FIRST_PAUSE * 2 ** (attempt - 1), _LONGEST_PAUSE) * random.uniform(0.5, 1)  # noqa: S311 - no secret
+                    _log.warning("sending to %s is retried: %s", self._platform.name, error)
+                    await asyncio.sleep(pause if error.retry_after is None else error.retry_after)
             self._stats.sent += 1
             if sent is not None and not last:
                 await sent(number)
         if answer.file is not None:
             await self._platform.send_file(to, answer.file)
         self._stats.mark_ok()
-
-    async def _patiently(self, message: _Message, tries: int) -> None:
-        to, text, buttons, answers, once = message
-        for attempt in range(tries):
-            try:
-                await self._platform.send(to, text, buttons, answers=answers, once=once)
-            except PlatformUnavailable as error:
-                if attempt == tries - 1:
-                    raise
-                wanted = error.retry_after
-                pause = min(_FIRST_PAUSE * 2**attempt, _LONGEST_PAUSE) * random.uniform(0.5, 1)  # noqa: S311 - no secret
-                _log.warning("sending to %s is retried: %s", self._platform.name, error)
-                await asyncio.sleep(pause if wanted is None else wanted)
-            else:
-                return
-
-
-class _Message(NamedTuple):
-    to: Address
-    text: str
-    buttons: tuple[Button, ...]
-    answers: str | None
-    once: str | None
 
 
 Job: TypeAlias = Callable[[], Awaitable[object]]
@@ -372,10 +353,7 @@ class PendingReplies:
         known = set(self._done)
         self._done.extend(key for _, key in sorted(done) if key not in known)
         self._commands.update(self._done)
-        found = [pending for pending in found if pending.key not in self._settled]
-        return await self._without_old(sorted(found, key=lambda pending: pending.since))
-
-    async def _without_old(self, found: list[PendingReply]) -> list[PendingReply]:
+        found = sorted((each for each in found if each.key not in self._settled), key=lambda each: each.since)
         first = (datetime.now(UTC) - _LONGEST).timestamp()
         for pending in found:
             if pending.since < first:

@@ -80,6 +80,7 @@ def serve(
     needs_server()
     from aforesaid.server import ServerOptions  # noqa: PLC0415 - an extra
     from aforesaid.server.app import run  # noqa: PLC0415
+    from aforesaid.server.app import serve as until_stopped  # noqa: PLC0415
     from aforesaid.server.auth import check_shared_keys, keys_path  # noqa: PLC0415
 
     write_log(log_level)
@@ -93,18 +94,14 @@ def serve(
         hosts=(*settings.server.hosts, *(allow_host or ())),
     )
     options = ServerOptions(serving, auth=auth, keys=keys_path(settings, store), settings=settings)
-    run(_serve, store, profile, options, settings)
 
+    async def serve_until_stopped() -> None:
+        embedder = embedder_of_a_server(settings)
+        async with aforesaid.connect(store, profile=profile, settings=settings, embedder=embedder) as memory:
+            await until_stopped(memory, options, _print_link)
+        say("stopped; every acknowledged message is stored")
 
-async def _serve(store: str | None, profile: str | None, options: object, settings: Settings) -> None:
-    from aforesaid.server import ServerOptions  # noqa: PLC0415
-    from aforesaid.server.app import serve as until_stopped  # noqa: PLC0415
-
-    assert isinstance(options, ServerOptions)  # noqa: S101 - the class can be imported only with the extra installed
-    embedder = embedder_of_a_server(settings)
-    async with aforesaid.connect(store, profile=profile, settings=settings, embedder=embedder) as memory:
-        await until_stopped(memory, options, _print_link)
-    say("stopped; every acknowledged message is stored")
+    run(serve_until_stopped)
 
 
 def _print_link(link: str) -> None:
@@ -153,17 +150,18 @@ def mcp(
         must_exist(store)
     else:
         announce_new_folder(store)
-    anyio.run(_serve_mcp, store, space, None if everybody else user, read_only, profile)
 
+    async def serve_until_closed() -> None:
+        from aforesaid.server.auth import Credential  # noqa: PLC0415 - an extra
+        from aforesaid.server.mcp import build  # noqa: PLC0415
 
-async def _serve_mcp(store: str | None, space: str, user: str | None, read_only: bool, profile: str | None) -> None:
-    from aforesaid.server.auth import Credential  # noqa: PLC0415 - an extra
-    from aforesaid.server.mcp import build  # noqa: PLC0415
+        role = "reader" if read_only else "app"
+        who = Credential("mcp", "an agent", role, space, None if everybody else user)
+        settings = load_settings()
+        async with aforesaid.connect(store, profile=profile, settings=settings) as memory:
+            await build(memory, lambda _: who, settings.server.mcp_tokens).run_stdio_async()
 
-    who = Credential("mcp", "an agent", "reader" if read_only else "app", space, user)
-    settings = load_settings()
-    async with aforesaid.connect(store, profile=profile, settings=settings) as memory:
-        await build(memory, lambda _: who, settings.server.mcp_tokens).run_stdio_async()
+    anyio.run(serve_until_closed)
 
 
 commands = typer.Typer(no_args_is_help=True, help="Run a bot with memory on a chat platform. Stop it with Ctrl+C.")

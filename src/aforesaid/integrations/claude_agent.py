@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
 _FRAMEWORK: Final = "claude_agent"
 """The key in the metadata of a message under which the entry of the transcript is stored."""
-_PAGE: Final = 1_000
-"""Number of threads read at once."""
 _PATH_LENGTHS: Final = (2, 3)
 """Project and session; for a subagent also its path."""
 
@@ -84,22 +82,13 @@ class AforesaidSessionStore(SessionStore):
 
     async def _transcripts(self) -> list[tuple[list[str], Thread]]:
         """Return the paths of all transcripts that have entries."""
-        threads = await self._calls.wait(lambda memory: _threads(self._of(memory)))
-        named = [(shared.labels(chat_name(thread.id)), thread) for thread in threads if thread.messages]
+        threads = await self._calls.wait(lambda memory: shared.all_threads(self._of(memory)))
+        named = [(shared.labels(chat_name(thread.id)), thread) for thread in threads]
         return [(path, thread) for path, thread in named if len(path) in _PATH_LENGTHS]
 
     def _of(self, memory: Memory) -> UserMemory:
         user, space = self._names
         return memory.user(user, space=space)
-
-
-async def _threads(user: UserMemory) -> list[Thread]:
-    found: list[Thread] = []
-    while page := await user.threads(_PAGE, before=found[-1] if found else None):
-        found += page
-        if len(page) < _PAGE:
-            break
-    return found
 
 
 def _chat(key: SessionKey) -> str:

@@ -174,14 +174,6 @@ def _as_chat(message: Message) -> ChatMessage:
         origin = HaystackToolCall(tool_name=message.name or "tool", arguments={}, id=message.tool_call_id)
         return ChatMessage.from_tool(message.text, origin=origin)
     if message.role == "assistant":
-        calls = [HaystackToolCall(call.name, _arguments(call), id=call.id) for call in message.tool_calls]
+        calls = [HaystackToolCall(call.name, shared.arguments_of(call), id=call.id) for call in message.tool_calls]
         return ChatMessage.from_assistant(message.text or None, tool_calls=calls or None)
     return ChatMessage.from_dict({"role": ChatRole(message.role).value, "content": [{"text": message.text}]})
-
-
-def _arguments(call: ToolCall) -> dict[str, Any]:
-    try:
-        found = json.loads(call.arguments)
-    except ValueError:
-        found = None
-    return found if isinstance(found, dict) else {"input": call.arguments}

@@ -255,16 +255,8 @@ def _as_langchain(message: Message) -> BaseMessage:
     if message.tool_call_id is not None:
         return ToolMessage(content=message.text, tool_call_id=message.tool_call_id)
     if message.role == "assistant":
-        calls = [{"id": call.id, "name": call.name, "args": _arguments(call)} for call in message.tool_calls]
+        calls = [{"id": call.id, "name": call.name, "args": shared.arguments_of(call)} for call in message.tool_calls]
         return AIMessage(content=message.text, tool_calls=calls)
     if message.role == "tool":
         return ChatMessage(role="tool", content=message.text)
     return (SystemMessage if message.role == "system" else HumanMessage)(content=message.text)
-
-
-def _arguments(call: ToolCall) -> dict[str, Any]:
-    try:
-        found = json.loads(call.arguments)
-    except ValueError:
-        found = None
-    return found if isinstance(found, dict) else {"input": call.arguments}

@@ -16,10 +16,11 @@ import numpy as np
 from aforesaid.blocking import unwrapped
 from aforesaid.domain import checks
 from aforesaid.domain.checks import Within
-from aforesaid.domain.details import Part
+from aforesaid.domain.details import Part, ToolCall
 from aforesaid.domain.message import Message
 from aforesaid.domain.receipt import BatchReceipt
 from aforesaid.domain.setting import ENABLED
+from aforesaid.domain.thread import Thread
 from aforesaid.errors import InvalidInput, NotFound
 from aforesaid.memory import Memory, UserMemory
 
@@ -168,6 +169,25 @@ async def take_back_last(user: UserMemory) -> Message | None:
 async def clear(user: UserMemory) -> None:
     """Take back all messages of the user in the thread."""
     await user.clear()
+
+
+async def all_threads(user: UserMemory) -> list[Thread]:
+    """Return the threads that contain messages of the user."""
+    found: list[Thread] = []
+    while page := await user.threads(_PAGE, before=found[-1] if found else None):
+        found += page
+        if len(page) < _PAGE:
+            break
+    return [thread for thread in found if thread.messages]
+
+
+def arguments_of(call: ToolCall) -> dict[str, Any]:
+    """Return the arguments of a call as a JSON object; other texts as its `input`."""
+    try:
+        found = json.loads(call.arguments)
+    except ValueError:
+        found = None
+    return found if isinstance(found, dict) else {"input": call.arguments}
 
 
 def labels(name: str) -> list[str]:
@@ -319,7 +339,7 @@ class Collection:
 
     async def get(self, key: str) -> Document | None:
         """Return a document, or None."""
-        message = await self._newest(key)
+        message = await self._message(key)
         return None if message is None else _document(message)
 
     async def put(self, documents: Sequence[NewDocument]) -> None:
@@ -330,7 +350,7 @@ class Collection:
 
     async def delete(self, key: str) -> bool:
         """Take a document back. Returns whether it existed."""
-        message = await self._newest(key)
+        message = await self._message(key)
         if message is not None:
             await self._user.take_back(message)
         return message is not None
@@ -348,7 +368,7 @@ class Collection:
         return await _search(self._user, query)
 
     async def _store(self, documents: Sequence[NewDocument]) -> BatchReceipt:
-        new = [self._arguments(document, await self._first(document.key)) for document in documents]
+        new = [self._arguments(document, await self._message(document.key, versions=True)) for document in documents]
         return await self._user.add_many(new)
 
     def _arguments(self, document: NewDocument, earlier: Message | None) -> dict[str, Any]:
@@ -367,16 +387,10 @@ class Collection:
         name = f"{self._user.scope.user}\0{key}".encode(errors="surrogatepass")
         return f"document-{blake2b(name, digest_size=_ID_BYTES).hexdigest()}"
 
-    async def _first(self, key: str) -> Message | None:
-        """Return the first version of a document's message, which may be replaced or taken back; None without one."""
+    async def _message(self, key: str, *, versions: bool = False) -> Message | None:
+        """Return the message of a document; with `versions` its first one, also if it is replaced or taken back."""
         try:
-            return await self._user.message(self._id(key), within="thread", versions=True)
-        except NotFound:
-            return None
-
-    async def _newest(self, key: str) -> Message | None:
-        try:
-            return await self._user.message(self._id(key), within="thread")
+            return await self._user.message(self._id(key), within="thread", versions=versions)
         except NotFound:
             return None
 
@@ -407,15 +421,7 @@ class Documents:
 
     async def collections(self) -> list[str]:
         """Return the names of the threads that contain documents, or other messages of the user."""
-        user = self._handle()
-        found: list[str] = []
-        before = None
-        while page := await user.threads(_PAGE, before=before):
-            found += [thread.id for thread in page if thread.messages]
-            before = page[-1]
-            if len(page) < _PAGE:
-                break
-        return found
+        return [thread.id for thread in await all_threads(self._handle())]
 
     async def all(self, collections: Sequence[str]) -> list[Document]:
         """Return the documents of several collections, the first created first."""

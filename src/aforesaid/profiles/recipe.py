@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
+from functools import partial
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 from aforesaid.domain import checks
@@ -189,18 +190,6 @@ def _checked(key: str, value: object, what: str, start: Recipe | None) -> Any:  
     return value
 
 
-def _kinds(value: object, what: str) -> tuple[SummaryKind, ...]:
-    kinds = _list(value, what)
-    for kind in kinds:
-        if kind not in SUMMARY_KINDS:
-            close = get_close_matches(str(kind), SUMMARY_KINDS, n=1)
-            raise InvalidInput(
-                f"{what} names the unknown kind of summary {quoted(kind)}; there are {', '.join(SUMMARY_KINDS)}"
-                + (f"; did you mean {close[0]!r}?" if close else "")
-            )
-    return tuple(kinds)
-
-
 def _similarity(value: object, what: str) -> float:
     number = checks.number(value, what)
     if not 0 <= number <= 1:
@@ -215,29 +204,25 @@ def _rules(value: object, what: str) -> str:
     return text
 
 
-def _sections(value: object, what: str) -> tuple[SectionName, ...]:
-    names = _list(value, what)
-    for name in names:
-        if name not in SECTIONS:
-            close = get_close_matches(str(name), SECTIONS, n=1)
-            raise InvalidInput(
-                f"{what} names the unknown section {quoted(name)}; there are {', '.join(SECTIONS)}"
-                + (f"; did you mean {close[0]!r}?" if close else "")
-            )
-    return tuple(names)
-
-
-def _list(value: object, what: str) -> Sequence[Any]:
+def _names(value: object, what: str, noun: str, known: Sequence[str]) -> tuple[Any, ...]:
     if not isinstance(value, list | tuple):
         raise InvalidInput(f"{what} must be a list, not {quoted(value)}")
-    return value
+    for name in value:
+        if name not in known:
+            close = get_close_matches(str(name), known, n=1)
+            raise InvalidInput(
+                f"{what} names the unknown {noun} {quoted(name)}; there are {', '.join(known)}"
+                + (f"; did you mean {close[0]!r}?" if close else "")
+            )
+    return tuple(value)
 
 
+_sections: Final = partial(_names, noun="section", known=SECTIONS)
 _CHECKS: Final[Mapping[str, Callable[[object, str], object]]] = {
     "order": _sections,
     "trim": _sections,
     "rules": _rules,
-    "kinds": _kinds,
+    "kinds": partial(_names, noun="kind of summary", known=SUMMARY_KINDS),
     "similarity": _similarity,
 }
 

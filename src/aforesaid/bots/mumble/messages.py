@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import Field, dataclass, field, fields
 from enum import IntEnum
+from functools import partial
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 from aforesaid.errors import AforesaidError
@@ -93,45 +94,19 @@ _TEXT: Final = _Kind(
 _DATA: Final = _Kind(_BYTES, _written_bytes, bytes)
 
 
-def _one(number: int, kind: _Kind) -> Any:  # noqa: ANN401 - placeholder for the value of a field
-    return field(default=None, metadata={"place": _Place(number, kind, repeated=False)})
+def _field(number: int, kind: _Kind, *, repeated: bool = False) -> Any:  # noqa: ANN401 - placeholder for its value
+    return field(default=() if repeated else None, metadata={"place": _Place(number, kind, repeated)})
 
 
-def _many(number: int, kind: _Kind) -> Any:  # noqa: ANN401
-    return field(default=(), metadata={"place": _Place(number, kind, repeated=True)})
-
-
-def number(at: int) -> Any:  # noqa: ANN401
-    return _one(at, _NUMBER)
-
-
-def signed(at: int) -> Any:  # noqa: ANN401
-    return _one(at, _SIGNED)
-
-
-def flag(at: int) -> Any:  # noqa: ANN401
-    return _one(at, _FLAG)
-
-
-def text(at: int) -> Any:  # noqa: ANN401
-    return _one(at, _TEXT)
-
-
-def data(at: int) -> Any:  # noqa: ANN401
-    return _one(at, _DATA)
-
-
-def numbers(at: int) -> Any:  # noqa: ANN401
-    return _many(at, _NUMBER)
-
-
-def texts(at: int) -> Any:  # noqa: ANN401
-    return _many(at, _TEXT)
-
-
-def many_data(at: int) -> Any:  # noqa: ANN401
-    """Declare repeated bytes: nested messages."""
-    return _many(at, _DATA)
+number: Final = partial(_field, kind=_NUMBER)
+signed: Final = partial(_field, kind=_SIGNED)
+flag: Final = partial(_field, kind=_FLAG)
+text: Final = partial(_field, kind=_TEXT)
+data: Final = partial(_field, kind=_DATA)
+numbers: Final = partial(_field, kind=_NUMBER, repeated=True)
+texts: Final = partial(_field, kind=_TEXT, repeated=True)
+many_data: Final = partial(_field, kind=_DATA, repeated=True)
+"""Declare a field of a message by its number. `number` is also for enums, and `many_data` for nested messages."""
 
 
 def _places(kind: type) -> tuple[tuple[str, _Place], ...]:
