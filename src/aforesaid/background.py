@@ -141,25 +141,21 @@ class BackgroundLoop:
             task = asyncio.current_task()
             if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
                 raise
-            self._note_failure(error)
+            status.failures += 1
+            status.failures_in_a_row += 1
+            status.last_error_at = datetime.now(UTC)
+            status.unexpected = not isinstance(error, AforesaidError)
+            if status.unexpected:
+                status.last_error = f"{type(error).__name__}: {error}"
+                self._log.error("%s failed; next try in %g s", self.name, self._pause(), exc_info=error)
+            else:
+                status.last_error = str(error)
+                self._log.warning("%s failed; next try in %g s: %s", self.name, self._pause(), error)
             return None
         status.failures_in_a_row = 0
         status.unexpected = False
         status.last_success = datetime.now(UTC)
         return again_seconds
-
-    def _note_failure(self, error: BaseException) -> None:
-        status = self.status
-        status.failures += 1
-        status.failures_in_a_row += 1
-        status.last_error_at = datetime.now(UTC)
-        status.unexpected = not isinstance(error, AforesaidError)
-        if status.unexpected:
-            status.last_error = f"{type(error).__name__}: {error}"
-            self._log.error("%s failed; next try in %g s", self.name, self._pause(), exc_info=error)
-        else:
-            status.last_error = str(error)
-            self._log.warning("%s failed; next try in %g s: %s", self.name, self._pause(), error)
 
     def _pause(self) -> float:
         failures = min(self.status.failures_in_a_row, 10)

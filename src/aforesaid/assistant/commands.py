@@ -234,8 +234,12 @@ async def _confirmed(user: UserMemory, memory: MemoryRecord, text: str, *, assum
     """Return the confirmation of a reminder that was set from a text."""
     zone = await user.time_zone()
     lines = [f"I will remind you on {await _when(user, memory.remind_at, zone)}: {memory.text}"]
-    if assumed and _unclear_half(memory, zone):
-        other = _other_half(memory, zone)
+    at = to_zone(memory.remind_at or datetime.now(UTC), zone)
+    # An hour that is common in both halves of the day: "at 7", but not "at 10".
+    if assumed and memory.remind_at is not None and at.hour % 12 in range(4, 9):
+        other = at.replace(hour=(at.hour + 12) % 24)
+        if other.timestamp() <= datetime.now(UTC).timestamp():
+            other += timedelta(days=1)
         lines.append(f"Did you mean {other:%H:%M}? Then send /reminders move {memory.id} {other:%Y-%m-%d %H:%M}")
     if AGAIN_AND_AGAIN.search(fold(text)):
         lines.append("I remind you once: I cannot repeat a reminder.")
@@ -328,18 +332,6 @@ async def _when(user: UserMemory, at: datetime | None, zone: tzinfo) -> str:
     local = to_zone(at or datetime.now(UTC), zone)
     hint = "" if TIME_ZONE in await user.settings() else "; /timezone sets yours"
     return f"{local:%A}, {local.day} {local:%B %Y} at {local:%H:%M} ({zone}{hint})"
-
-
-def _unclear_half(memory: MemoryRecord, zone: tzinfo) -> bool:
-    """Return whether an hour is common in both halves of the day: "at 7", but not "at 10"."""
-    return memory.remind_at is not None and to_zone(memory.remind_at, zone).hour % 12 in range(4, 9)
-
-
-def _other_half(memory: MemoryRecord, zone: tzinfo) -> datetime:
-    """Return the same hour in the other half of the day; the next one if that is over."""
-    at = to_zone(memory.remind_at or datetime.now(UTC), zone)
-    other = at.replace(hour=(at.hour + 12) % 24)
-    return other if other.timestamp() > datetime.now(UTC).timestamp() else other + timedelta(days=1)
 
 
 def _without_joint(text: str) -> str:

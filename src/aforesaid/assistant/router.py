@@ -79,7 +79,10 @@ class Router:
         await self.leave(user)
         if name not in self._commands:
             return Answer(f"There is no command /{name}. /help lists what there is.")
-        return await _safely(self._commands[name][0], user, rest.strip())
+        try:
+            return await self._commands[name][0](user, rest.strip())
+        except AforesaidError as error:
+            return _failed(error)
 
     async def step(self, user: UserMemory, text: str, *, stay: bool = False) -> Answer | None:
         """Handle the answer to a two-step command; return None if none is open or the text does not fit.
@@ -140,13 +143,11 @@ def is_command(text: str) -> bool:
     return text.lstrip().startswith("/")
 
 
-async def _safely(command: Command, user: UserMemory, rest: str) -> Answer:
-    try:
-        return await command(user, rest)
-    except ModelError as error:
-        return Answer(f"{chat_texts.failure(error)} Nothing was changed; try again later.")
-    except AforesaidError as error:
-        return Answer(f"That did not work: {chat_texts.failure(error)}")
+def _failed(error: AforesaidError) -> Answer:
+    told = chat_texts.failure(error)
+    if isinstance(error, ModelError):
+        return Answer(f"{told} Nothing was changed; try again later.")
+    return Answer(f"That did not work: {told}")
 
 
 async def _summary_status(user: UserMemory, rest: str) -> Answer:  # noqa: ARG001
@@ -321,10 +322,8 @@ class FreeForm:
             if not request.about:
                 return Answer("\n".join(await self._about_strangers(turn, request.word)))
             text = await person.portrait(name=names.of(who))
-        except ModelError as error:
-            return Answer(f"{chat_texts.failure(error)} Nothing was changed; try again later.")
         except AforesaidError as error:
-            return Answer(f"That did not work: {chat_texts.failure(error)}")
+            return _failed(error)
         return Answer(text or f"I know nothing about {_addressed(turn, who, names)} yet.")
 
     async def _remember(self, turn: Turn, request: Request, person: UserMemory, names: Names) -> Answer:

@@ -58,12 +58,9 @@ def kill_while_writing(path: Path, say: Callable[[str], None]) -> bool:
     lost = len(set(acknowledged) - found)
     wrong = [check.name for check in report.checks if not check.ok]
     say(f"kill -9 after {counted(len(acknowledged), 'acknowledged message')}: {lost} lost.")
-    say(f"Verified {counted(stats.messages, 'message')} in {stats.bytes / 1_000_000:.1f} MB: " + _result(wrong))
+    result = f"WRONG: {', '.join(wrong)}" if wrong else "everything is intact."
+    say(f"Verified {counted(stats.messages, 'message')} in {stats.bytes / 1_000_000:.1f} MB: {result}")
     return not lost and not wrong
-
-
-def _result(wrong: list[str]) -> str:
-    return f"WRONG: {', '.join(wrong)}" if wrong else "everything is intact."
 
 
 _QUESTIONS: Final = (
@@ -116,7 +113,12 @@ def demo(
                 for hit in ann.search(question, limit=1):
                     say(Text(f"  {hit.score:5.2f}  ", style="yellow"), hit_line(hit))
             _summaries(ann)
-            _portrait(ann)
+            _title("5. Memories of Ann, and her portrait")
+            for known in ann.memories()[:8]:
+                importance = Text(f"  {known.importance:2}/10 ", style=_COLOURS[known.band.name])
+                say(importance, f"[{known.category}] {known.text}")
+            say()
+            say(harmless(ann.portrait() or "nothing yet"))
             _title(f"6. The context a model would receive, within {_BUDGET:,} tokens, explained")
             say(Text(f"? {_ASKED}\n", style="bold"))
             context = ann.context(_ASKED, _BUDGET, system="You are a helpful assistant.")
@@ -136,7 +138,12 @@ def demo(
         if not sound:
             raise typer.Exit(1)
         if (sys.stdin.isatty() and sys.stdout.isatty()) if panel is None else panel:
-            _panel(path)
+            _title("8. The control panel, on the same store")
+            say(
+                "View Ann's portrait and memories, open the summary tree down to the messages, search with explained "
+                "scores,\nand preview contexts. Delete a memory, then undo it.\n"
+            )
+            serve(str(path), host="127.0.0.1", port=0)
 
 
 def _upkeep(memory: SyncMemory, ann: SyncUserMemory) -> None:
@@ -162,26 +169,11 @@ def _summaries(ann: SyncUserMemory) -> None:
         branch = tree.add(head + text)
         if number == 0:
             for message in ann.summary_messages(summary.id)[:3]:
-                branch.add(_cut(message_line(message)))
+                line = message_line(message)
+                line.truncate(_LINE, overflow="ellipsis")
+                branch.add(line)
             branch.add(Text(f"… and {counted(summary.messages - 3, 'message')} more", style="dim"))
     draw(tree)
-
-
-def _portrait(ann: SyncUserMemory) -> None:
-    _title("5. Memories of Ann, and her portrait")
-    for memory in ann.memories()[:8]:
-        say(
-            Text(f"  {memory.importance:2}/10 ", style=_COLOURS[memory.band.name]), f"[{memory.category}] {memory.text}"
-        )
-    say()
-    say(harmless(ann.portrait() or "nothing yet"))
-
-
-def _panel(path: Path) -> None:
-    _title("8. The control panel, on the same store")
-    say("View Ann's portrait and memories, open the summary tree down to the messages, search with explained scores,")
-    say("and preview contexts. Delete a memory, then undo it.\n")
-    serve(str(path), host="127.0.0.1", port=0)
 
 
 def conversation() -> Iterator[tuple[str, str, datetime]]:
@@ -199,11 +191,6 @@ def conversation() -> Iterator[tuple[str, str, datetime]]:
 
 
 _COLOURS: Final = {"low": "dim", "medium": "blue", "high": "yellow", "critical": "bold red"}
-
-
-def _cut(line: Text) -> Text:
-    line.truncate(_LINE, overflow="ellipsis")
-    return line
 
 
 @contextmanager

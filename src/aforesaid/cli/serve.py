@@ -155,8 +155,8 @@ def mcp(
         from aforesaid.server.auth import Credential  # noqa: PLC0415 - an extra
         from aforesaid.server.mcp import build  # noqa: PLC0415
 
-        role = "reader" if read_only else "app"
-        who = Credential("mcp", "an agent", role, space, None if everybody else user)
+        whose = None if everybody else user
+        who = Credential("mcp", "an agent", "reader" if read_only else "app", space, whose)
         settings = load_settings()
         async with aforesaid.connect(store, profile=profile, settings=settings) as memory:
             await build(memory, lambda _: who, settings.server.mcp_tokens).run_stdio_async()

@@ -112,7 +112,13 @@ def _assemble(sources: LayeredValues) -> Settings:
         resilience=_table(sources, Resilience, "resilience"),
         spending=_table(sources, Spending, "spending"),
         alerts=_table(sources, Alerts, "alerts"),
-        retention=_retention(sources),
+        retention=Retention(
+            **{
+                field.name: _table(sources, Keep, "retention", field.name)
+                for field in fields(Retention)
+                if field.default is not None
+            }
+        ),
         receipts=_table(sources, Receipts, "receipts"),
         tracing=_table(sources, TracingSettings, "tracing"),
         server=_serving(sources),
@@ -129,11 +135,6 @@ def _table(sources: LayeredValues, table: type[T], *path: str) -> T:
     plain = table()
     names = [field.name for field in fields(table) if is_key(*path, field.name)]
     return table(**{key: sources.take(*path, key, default=getattr(plain, key)) for key in names})
-
-
-def _retention(sources: LayeredValues) -> Retention:
-    kinds = [field.name for field in fields(Retention) if field.default is not None]
-    return Retention(**{kind: _table(sources, Keep, "retention", kind) for kind in kinds})
 
 
 def _serving(sources: LayeredValues) -> Serving:

@@ -33,7 +33,6 @@ from aforesaid.settings.values import (
     Reranking,
     Route,
     Speech,
-    SpeechOperation,
     TelegramSettings,
     ValueType,
 )
@@ -123,11 +122,20 @@ def read_providers(
     for name, key in used.items():
         if name not in providers:
             if (address := _ADDRESS.fullmatch(str(choices.get(name, "")))) is not None:
-                raise InvalidInput(_address_as_model(sources, key, *address.groups()))
-            raise InvalidInput(_no_such_provider(sources, key, name, [*providers, *KNOWN_PROVIDERS]))
+                raise InvalidInput(
+                    f"{sources.where(*key)}: MODEL@BASE_URL works for embedder only; give the server a name, such as "
+                    f'local: set providers.local.base_url = "{mask_url(address[2])}", and write "local:{address[1]}" '
+                    "here"
+                )
+            raise InvalidInput(
+                f"{sources.where(*key)}: there is no provider {name!r}"
+                f"{nearest(name, [*providers, *KNOWN_PROVIDERS]) or ';'} {', '.join(KNOWN_PROVIDERS)} are known by "
+                f"name; any other provider needs [providers.{name}] with its base_url"
+            )
         _check_api(sources, providers[name], key, writes=name in writes)
         known = KNOWN_PROVIDERS.get(name)
-        if known and known.key_variable and providers[name] == _keyless(providers[name], known.base_url):
+        keyless = providers[name].api_key is None
+        if known and known.key_variable and keyless and providers[name].base_url == known.base_url:
             sources.warnings.append(f"{name} needs a key: set {known.key_variable}, or providers.{name}.api_key")
     return providers
 
@@ -161,30 +169,10 @@ def _provider(sources: LayeredValues, name: str) -> Provider:
     )
 
 
-def _keyless(provider: Provider, base_url: str) -> Provider:
-    return replace(provider, base_url=base_url, api_key=None)
-
-
 def _asked(sources: LayeredValues, operation: Operation) -> Key:
     general = ("embedder",) if operation == "embed" else ("models", "default")
     own = ("models", operation, "chain")
     return own if sources.given(*own) else general
-
-
-def _no_such_provider(sources: LayeredValues, key: Key, name: str, known: list[str]) -> str:
-    where = sources.where(*key)
-    hint = nearest(name, known) or ";"
-    return (
-        f"{where}: there is no provider {name!r}{hint} {', '.join(KNOWN_PROVIDERS)} are known by name; "
-        f"any other provider needs [providers.{name}] with its base_url"
-    )
-
-
-def _address_as_model(sources: LayeredValues, key: Key, model: str, base_url: str) -> str:
-    return (
-        f"{sources.where(*key)}: MODEL@BASE_URL works for embedder only; give the server a name, such as local: set "
-        f'providers.local.base_url = "{mask_url(base_url)}", and write "local:{model}" here'
-    )
 
 
 def _key(sources: LayeredValues, name: str) -> Secret | None:
@@ -208,8 +196,7 @@ def _key(sources: LayeredValues, name: str) -> Secret | None:
             sources.warnings.append(f"{given.origin}: providers.{name}.api_key_env names {given.value}, which {wrong}")
         return key
     if strongest[0] == "api_key_file":
-        base = sources.file.parent if sources.file is not None and given.rank == FILE_RANK else Path()
-        path = (base / Path(given.value).expanduser()).absolute()
+        path = _path(sources, given)
         sources.origins[f"providers.{name}.api_key"] = f"{path}, named by {given.origin}"
         key, wrong = read_key(path)
         if wrong:
@@ -335,14 +322,9 @@ _NOBODY: Final = Chain((), without=True)
 
 def read_speech(sources: LayeredValues) -> Speech:
     """Return the speech services. `none` in a chain has no effect: without a service, bots use text anyway."""
-
-    def chain(operation: SpeechOperation) -> Chain:
-        found: Chain = sources.take("speech", operation, default=_NOBODY)
-        return found
-
     return Speech(
-        hear=chain("hear").choices,
-        speak=chain("speak").choices,
+        hear=sources.take("speech", "hear", default=_NOBODY).choices,
+        speak=sources.take("speech", "speak", default=_NOBODY).choices,
         language=sources.take("speech", "language", default=_SPEECH_DEFAULTS.language),
         voice=sources.take("speech", "voice", default=_SPEECH_DEFAULTS.voice),
         timeout=sources.take("speech", "timeout", default=_SPEECH_DEFAULTS.timeout),

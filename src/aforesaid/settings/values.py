@@ -116,12 +116,12 @@ def chain() -> ValueType:
 
 def model() -> ValueType:
     """Return the type of a single model, or none."""
-    return ValueType(f'"provider:model", or {WITHOUT!r}', _model)
 
+    def read(value: object) -> Choice | None:
+        name = _text(value)
+        return None if name == WITHOUT else _choice(name)
 
-def _model(value: object) -> Choice | None:
-    name = _text(value)
-    return None if name == WITHOUT else _choice(name)
+    return ValueType(f'"provider:model", or {WITHOUT!r}', read)
 
 
 def choices() -> ValueType:
@@ -193,10 +193,9 @@ def _parse_boolean(given: str) -> object:
 
 
 def _chain(value: object) -> Chain:
-    items = [value] if isinstance(value, str) else value
-    if not isinstance(items, list | tuple) or not items:
+    names = _texts(value)
+    if not names:
         raise ValueError(value)
-    names = [_text(item) for item in items]
     without = names[-1] == WITHOUT
     return Chain(tuple(map(_choice, names[:-1] if without else names)), without)
 

@@ -69,10 +69,7 @@ def _streamed(request: Request, writes: Writes, usage: Mapping[str, int]) -> Htt
     ]
     if writes.usage and request.body.get("stream_options", {}).get("include_usage"):
         events.append({**frame, "choices": [], "usage": dict(usage)})
-    parts = [b"data: " + json.dumps(event).encode() + b"\n\n" for event in events]
-    if writes.finish is not None:
-        parts.append(b"data: [DONE]\n\n")
-    return HttpResponse(tuple(parts), content_type="text/event-stream", streamed=True)
+    return _events(events, writes)
 
 
 def completion(request: Request, writes: Writes) -> HttpResponse:
@@ -95,6 +92,10 @@ def completion(request: Request, writes: Writes) -> HttpResponse:
     ]
     if request.body.get("stream_options", {}).get("include_usage"):
         events.append({**frame, "choices": [], "usage": usage})
+    return _events(events, writes)
+
+
+def _events(events: list[dict[str, Any]], writes: Writes) -> HttpResponse:
     parts = [b"data: " + json.dumps(event).encode() + b"\n\n" for event in events]
     if writes.finish is not None:
         parts.append(b"data: [DONE]\n\n")

@@ -110,30 +110,24 @@ def translated_errors() -> Iterator[None]:
     except discord.PrivilegedIntentsRequired:
         raise PlatformRefused(INTENTS) from None
     except discord.ConnectionClosed as error:
-        raise _closed(error.code) from None
+        if error.code == _BAD_TOKEN:
+            raise PlatformRefused(REFUSED) from None
+        if error.code in _INTENTS:
+            raise PlatformRefused(INTENTS) from None
+        raise PlatformUnavailable(f"Discord hung up (code {error.code})") from None
     except discord.RateLimited as error:
         raise PlatformUnavailable("Discord limits the rate of requests", retry_after=error.retry_after) from None
     except discord.HTTPException as error:
-        raise _answered(error) from None
+        if error.status == _TOO_MANY or error.status >= _THEIR_FAULT:
+            raise PlatformUnavailable(f"Discord has a problem: {error}") from None
+        # A deleted channel, a person who accepts no direct messages, or a missing permission.
+        raise PlatformRefused(f"Discord refused: {error}") from None
     except RuntimeError as error:
         if "closed" not in str(error):
             raise
         raise PlatformUnavailable("the connection to Discord is lost") from None
     except (discord.GatewayNotFound, aiohttp.ClientError, OSError) as error:
         raise PlatformUnavailable(f"Discord cannot be reached: {type(error).__name__} {error}") from None
-
-
-def _closed(code: int) -> PlatformError:
-    if code == _BAD_TOKEN:
-        return PlatformRefused(REFUSED)
-    return PlatformRefused(INTENTS) if code in _INTENTS else PlatformUnavailable(f"Discord hung up (code {code})")
-
-
-def _answered(error: discord.HTTPException) -> PlatformError:
-    if error.status == _TOO_MANY or error.status >= _THEIR_FAULT:
-        return PlatformUnavailable(f"Discord has a problem: {error}")
-    # A deleted channel, a person who accepts no direct messages, or a missing permission.
-    return PlatformRefused(f"Discord refused: {error}")
 
 
 _log: Final = logging.getLogger("aforesaid.bots")

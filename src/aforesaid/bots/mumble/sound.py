@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import io
 import wave
-from collections.abc import Iterator
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from aforesaid.errors import InvalidInput, ModelGarbled
@@ -15,7 +15,7 @@ from aforesaid.extras import how_to_install
 
 if TYPE_CHECKING:
     import numpy as np
-    from av import AudioCodecContext, AudioFrame
+    from av import AudioCodecContext
     from numpy.typing import NDArray
 
     Samples = NDArray[np.int16]
@@ -105,7 +105,7 @@ def _samples(sound: bytes) -> Samples:
     length = 0
     try:
         with av.open(io.BytesIO(sound), "r") as file:
-            for frame in _with_end(file.decode(audio=0)):
+            for frame in chain(file.decode(audio=0), [None]):  # None flushes the resampler
                 for part in resampler.resample(frame):
                     parts.append(part.to_ndarray().reshape(-1).astype(np.int16, copy=False))
                     length += len(parts[-1])
@@ -118,9 +118,3 @@ def _samples(sound: bytes) -> Samples:
     # One more packet of silence, because the encoder holds back a few milliseconds.
     missing = -length % FRAME + FRAME
     return np.concatenate([*parts, np.zeros(missing, dtype=np.int16)])
-
-
-def _with_end(frames: Iterator[AudioFrame]) -> Iterator[AudioFrame | None]:
-    """Yield frames and then None, which flushes a resampler."""
-    yield from frames
-    yield None

@@ -144,7 +144,8 @@ def _attachments(message: Message) -> Iterator[str]:
         file = getattr(message, kind)
         # An animation comes as a document, too.
         if file is not None and not (kind == "document" and message.animation):
-            yield f"{file.file_name or kind}{_size(file.file_size)}"
+            size = f" ({max(1, round(file.file_size / _KILOBYTE)):,} kB)" if file.file_size else ""
+            yield f"{file.file_name or kind}{size}"
     if message.voice:
         yield f"voice message, {message.voice.duration} s"
     if message.video_note:
@@ -157,12 +158,6 @@ def _attachments(message: Message) -> Iterator[str]:
         yield f"contact {message.contact.first_name}"
     if message.poll:
         yield f"poll: {message.poll.question}"
-
-
-def _size(size: int | None) -> str:
-    if not size:
-        return ""
-    return f" ({max(1, round(size / _KILOBYTE)):,} kB)"
 
 
 _MARKED: Final = re.compile(
