@@ -142,12 +142,11 @@ async def _remembered(turn: Turn) -> str:
     best = max(map(_strength, close), default=0.0)
     fitting = [hit for hit in close if _strength(hit) >= _CLOSE_TO_BEST * best]
     told = [answers[hit] for hit in _each_once(sorted(fitting, key=_strength, reverse=True))]
-    if not told and asks_own_name(turn.text):
-        # "Wie heiße ich?" shares no word with "Ann heißt Jonas".
-        told = [f"I know: {memory.text}" for memory in await turn.user.memories() if memory.subject == "name"]
-    if not told:
-        return "I remember nothing about that."
-    return "\n".join(told[:_ANSWERS])
+    if asks_own_name(turn.text):
+        # "Wie heiße ich?" shares no word with "Ann heißt Jonas", and "Hi, I am Max" is less of an answer than the name.
+        known = [memory.text for memory in await turn.user.memories() if memory.subject == "name"]
+        told = [f"I know: {text}" for text in known] or told
+    return "\n".join(told[:_ANSWERS]) or "I remember nothing about that."
 
 
 def _each_once(hits: Iterable[Hit]) -> Iterator[Hit]:
