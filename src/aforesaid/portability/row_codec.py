@@ -10,7 +10,7 @@ from functools import cache, partial
 from types import UnionType
 from typing import Any, Final, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
-from aforesaid.domain.checks import storable
+from aforesaid.domain.checks import Role, storable
 from aforesaid.domain.context_receipt import ContextReceipt, read_receipt, receipt_details
 from aforesaid.domain.details import canonical_details
 from aforesaid.domain.memory import (
@@ -48,6 +48,7 @@ from aforesaid.portability.json_stream import Fields
 from aforesaid.store.row_importer import NAMES
 
 T = TypeVar("T")
+_ROLES: Final[tuple[Role, ...]] = get_args(Role)
 
 
 def somebody(user: str, space: str, thread: str) -> Scope:
@@ -164,8 +165,27 @@ def _given(kind: type[T], found: Fields, /, **known: object) -> T:
 
 def _message(found: Fields) -> Message:
     details = canonical_details(found.raw("details"))
-    is_replaced = found.has("replaced") and found.flag("replaced")
-    message = _given(Message, found, details=details, replaced=is_replaced)
+    # Written out, because most rows are messages: with `_given`, reading an export takes 7 % more CPU.
+    message = Message(
+        seq=found.number("seq", 1),
+        id=found.name("id"),
+        space=found.name("space"),
+        user=found.name("user"),
+        thread=found.name("thread"),
+        session=found.name("session"),
+        role=found.word("role", _ROLES),
+        author=found.name("author"),
+        name=found.text("name") if found.has("name") else None,
+        text=found.text("text"),
+        at=found.moment("at"),
+        stored_at=found.moment("stored_at"),
+        active=found.flag("active"),
+        chunk=found.number("chunk", 1) if found.has("chunk") else None,
+        hash=found.blob("hash"),
+        replaces=found.number("replaces", 1) if found.has("replaces") else None,
+        replaced=found.has("replaced") and found.flag("replaced"),
+        details=details,
+    )
     if sequence_number(message.id) is not None and message.id != message_id(message.seq, None):
         raise InvalidInput(f"the id {quoted(message.id)} does not fit the number {message.seq}")
     if not message.text and details is None:
