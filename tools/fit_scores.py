@@ -45,11 +45,11 @@ from aforesaid.recall.score import (
     MIN_SCORE,
     QUESTION_FEATURES,
     NoteEvidence,
-    fuse,
     kind_of,
     order,
     question_features,
     totals,
+    weighted_features,
 )
 from aforesaid.store import questions
 from aforesaid.text.words import words_of
@@ -252,7 +252,9 @@ async def _first_hits(
     recall = memory._services.recall  # noqa: SLF001 - the tool looks inside
     candidates = await recall.candidates(user.scope, request, read=DEPTH)
     kind = kind_of(candidates)
-    sums = totals(fuse(candidates, kind, textual=False) | fuse(candidates, kind, textual=True))
+    sums = totals(
+        weighted_features(candidates, kind, textual=False) | weighted_features(candidates, kind, textual=True)
+    )
     first = order(candidates, sums)[:HITS]
     answers = sums[~candidates.repeating]
     shared = question_features(candidates, float(answers.max()) if len(answers) else -np.inf, NoteEvidence())

@@ -36,7 +36,7 @@ from aforesaid.memory import Memory, UserMemory, connect
 from aforesaid.models.embed.local import load_encoder
 from aforesaid.recall import SearchRequest
 from aforesaid.recall.candidates import without
-from aforesaid.recall.score import fuse, kind_of, order, totals
+from aforesaid.recall.score import kind_of, order, totals, weighted_features
 from aforesaid.text.words import words_of
 
 DEPTH: Final = 100
@@ -139,9 +139,9 @@ async def _ask(
         made["sessions"] = columns.session.tolist()
         made["assistant"] = columns.assistant.astype(int).tolist()
         made["kind"] = kind
-    parts = fuse(found, kind, textual=False)
+    parts = weighted_features(found, kind, textual=False)
     first = sorted(order(found, totals(parts))[:DEPTH])
-    parts = {name: values[first] for name, values in (parts | fuse(found, kind, textual=True)).items()}
+    parts = {name: values[first] for name, values in (parts | weighted_features(found, kind, textual=True)).items()}
     base = totals(parts)
     best = np.lexsort((-found.rows[first], -base))
     names = frozenset(word for speaker in columns.speakers for word in words_of(speaker))

@@ -140,7 +140,12 @@ class Assembler:
             tokens = self._trim()
         for name, section in self._sections.items():
             self._left_out += [LeftOut(item, f"no room left for {name}") for item in section.waiting]
-        return Assembled(self._in_order(), tokens, tuple(self._left_out), self._reports())
+        left_out = Counter(left.item.section for left in self._left_out)
+        reports = [
+            SectionReport(name, section.share, section.used, len(section.kept), left_out[name])
+            for name, section in self._sections.items()
+        ]
+        return Assembled(self._in_order(), tokens, tuple(self._left_out), tuple(reports))
 
     def _take_exchange(self, recent: Sequence[Item]) -> Sequence[Item]:
         """Take the last exchange, cut to the share of recent messages; return the messages before it."""
@@ -242,7 +247,9 @@ class Assembler:
         self._keys.add(item.key)
         if item.section == "recent" and not item.shows.isdisjoint(self._shown):
             # It is also a search hit. It is shown once, among the recent messages.
-            self._drop_found(item.shows)
+            snippets = self._sections.get("snippets")
+            if snippets is not None:
+                self._drop(snippets, lambda each: each.shows <= item.shows, "it is already included")
         self._shown.update(item.shows)
 
     def _tokens_found(self, item: Item) -> int:
@@ -252,25 +259,19 @@ class Assembler:
             return 0
         return sum(each.tokens for each in found.kept if each.shows <= item.shows)
 
-    def _drop_found(self, shown: frozenset[int]) -> None:
-        section = self._sections.get("snippets")
-        for place in reversed(range(len(section.kept))) if section is not None else ():
-            if section is not None and section.kept[place].shows <= shown:
-                item, freed = section.drop(place)
-                self._spent -= freed
-                self._left_out.append(LeftOut(item, "it is already included"))
-
     def _drop_covered(self) -> None:
         """Drop summaries and memories whose messages are all shown now."""
         sections = self._sections.values()
         whole = frozenset().union(*(item.shows for each in sections for item in each.kept if not item.cut))
         for section in sections:
-            for place in reversed(range(len(section.kept))):
-                covers = section.kept[place].covers
-                if covers and covers <= whole:
-                    item, freed = section.drop(place)
-                    self._spent -= freed
-                    self._left_out.append(LeftOut(item, _COVERED))
+            self._drop(section, lambda each: bool(each.covers) and each.covers <= whole, _COVERED)
+
+    def _drop(self, section: _Section, unwanted: Callable[[Item], bool], reason: str) -> None:
+        for place in reversed(range(len(section.kept))):
+            if unwanted(section.kept[place]):
+                item, freed = section.drop(place)
+                self._spent -= freed
+                self._left_out.append(LeftOut(item, reason))
 
     def _room(self) -> int:
         return self._budget - self._spent
@@ -345,13 +346,6 @@ class Assembler:
     def _in_order(self) -> tuple[Item, ...]:
         return tuple(chain.from_iterable(sorted(section.kept, key=_PLACE) for section in self._sections.values()))
 
-    def _reports(self) -> tuple[SectionReport, ...]:
-        left_out = Counter(left.item.section for left in self._left_out)
-        return tuple(
-            SectionReport(name, section.share, section.used, len(section.kept), left_out[name])
-            for name, section in self._sections.items()
-        )
-
 
 def _exchange(recent: Sequence[Item]) -> int:
     """Return how many of the newest messages, newest first, are the last exchange."""
@@ -407,7 +401,15 @@ def as_messages(
         for role, text, item in _marked(group, {result.key for results in called.values() for result in results}):
             separator = "\n" if talking else _SEPARATOR
             if item is not None and item.key in called:
-                _append_exchange(messages, item, called[item.key], separator)
+                if messages and messages[-1]["role"] == "assistant":
+                    _append(messages, "assistant", item.said, separator if item.said else "")
+                else:
+                    messages.append({"role": "assistant", "content": item.said or None})
+                messages[-1]["tool_calls"] = chat_tool_calls(item.calls)
+                messages += [
+                    {"role": "tool", "tool_call_id": call.id, "content": result.text}
+                    for call, result in zip(item.calls, called[item.key], strict=True)
+                ]
             else:
                 _append(messages, role, text, separator)
                 if parts and item is not None and item.parts and not item.cut:
@@ -431,18 +433,6 @@ def _answered(turns: Sequence[Item]) -> dict[str, list[Item]]:
     answers = [None if turn.cut else turn.answers for turn in turns]
     found = answered_calls(calls, answers)
     return {turns[place].key: [turns[each] for each in results] for place, results in found.items()}
-
-
-def _append_exchange(messages: list[ChatMessage], item: Item, results: Sequence[Item], separator: str) -> None:
-    if messages and messages[-1]["role"] == "assistant":
-        _append(messages, "assistant", item.said, separator if item.said else "")
-    else:
-        messages.append({"role": "assistant", "content": item.said or None})
-    messages[-1]["tool_calls"] = chat_tool_calls(item.calls)
-    messages += [
-        {"role": "tool", "tool_call_id": call.id, "content": result.text}
-        for call, result in zip(item.calls, results, strict=True)
-    ]
 
 
 def _append(messages: list[ChatMessage], role: str, text: str, separator: str = _SEPARATOR) -> None:
@@ -481,10 +471,7 @@ def _marked(turns: Sequence[Item], without: Collection[str]) -> Iterator[tuple[s
 def _named(item: Item) -> str:
     """Return a turn with its speaker, where several people talk. Further lines are indented: none passes for a turn."""
     name = item.name if item.role == "user" else item.role
-    if not name:
-        return item.text
-    indented = item.text.replace("\n", FURTHER_LINE)
-    return f"{name}: {indented}"
+    return f"{name}: {item.text.replace(chr(10), FURTHER_LINE)}" if name else item.text
 
 
 def as_text(items: Sequence[Item], user: str, layout: Layout, wording: Wording = "plain") -> str:

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, tzinfo
 from functools import lru_cache, partial
 from typing import Final, TypedDict
 
-from aforesaid.context.assemble import Assembled, Assembler, as_messages, as_text, block
+from aforesaid.context.assemble import Assembler, as_messages, as_text, block
 from aforesaid.context.context import Context, Item
 from aforesaid.context.sections import ContextReads, Conversation, Offers, People, RenderCache, Sources, speaker, within
 from aforesaid.domain.caches import TwoGenerationCache
@@ -94,7 +94,15 @@ def timeline_slice(
     share words with it, or that were extracted from what the search found. `hits` are that, best first.
     """
     named = periods(question, asked)
-    inside = [memory for memory in dated if not named or any(_lies_in(memory, *period) for period in named)]
+    inside = [
+        memory
+        for memory in dated
+        if not named
+        or (
+            (happened := memory.happened) is not None
+            and any(happened.start < end and max(happened.end, happened.start) >= start for start, end in named)
+        )
+    ]
     topic = topic_words(question)
     if not topic:
         return inside
@@ -102,11 +110,6 @@ def timeline_slice(
     if not chosen and named:
         return inside
     return [memory for memory in inside if memory.id in chosen]
-
-
-def _lies_in(memory: MemoryRecord, start: datetime, end: datetime) -> bool:
-    happened = memory.happened
-    return happened is not None and happened.start < end and max(happened.end, happened.start) >= start
 
 
 _PER_BLOCK: Final = 4
@@ -212,7 +215,17 @@ class Builder:
                 reads.portrait, reads.habits, reads.memories, reading
             )
             person = await reads.name_of_user((*conversation.recent, *conversation.current))
-            offered = self._general(offers, request, recipe, conversation, scope, person)
+            recent = conversation.recent
+            several = len({message.author for message in recent if message.role == "user"} | {scope.user}) > 1
+            offered: dict[SectionName, list[Item]] = {
+                "system": offers.system(request.system),
+                "rules": offers.rules(recipe.rules),
+                "persona": offers.persona(request.persona),
+                "summaries": offers.summaries(conversation.summaries, _covered(conversation.summaries, recent)),
+                "recent": offers.recent(recent, several=several),
+                "date": offers.date(),
+                "current": offers.current(request.text, speaker(person) if several else None, offers.now),
+            }
             hits = await searching
         finally:
             searching.cancel()
@@ -229,31 +242,36 @@ class Builder:
             "memories": offers.memories(found, events),
             "snippets": offers.snippets(hits, 1.0 if recipe.around or recipe.whole_sessions else _FOLLOWING_VALUE),
         }
-        made = await _assembled(offered, request, recipe, counter, person, at)
-        by_words = reads.search is not None and reads.search.by_words
-        return replace(made, limited=_BY_WORDS) if by_words else made
+        messages: list[ChatMessage] = []
 
-    def _general(
-        self,
-        offers: Offers,
-        request: ContextRequest,
-        recipe: Recipe,
-        conversation: Conversation,
-        scope: Scope,
-        person: str,
-    ) -> dict[SectionName, list[Item]]:
-        """Return the offers of sections that depend neither on the search nor on knowledge about the user."""
-        recent = conversation.recent
-        several = len({message.author for message in recent if message.role == "user"} | {scope.user}) > 1
-        return {
-            "system": offers.system(request.system),
-            "rules": offers.rules(recipe.rules),
-            "persona": offers.persona(request.persona),
-            "summaries": offers.summaries(conversation.summaries, _covered(conversation.summaries, recent)),
-            "recent": offers.recent(recent, several=several),
-            "date": offers.date(),
-            "current": offers.current(request.text, speaker(person) if several else None, offers.now),
-        }
+        def count(items: Sequence[Item]) -> int:
+            nonlocal messages
+            messages = as_messages(items, person, recipe.wording, tools=request.tools, parts=request.parts)
+            return counter.count_messages(messages)
+
+        assembler = Assembler(
+            recipe,
+            request.budget,
+            counter,
+            now=at,
+            overhead=partial(_overhead, counter, person, recipe.wording),
+            count=count,
+            day_cost=partial(_day_cost, counter),
+        )
+        small = request.budget <= _SMALL_BUDGET
+        made = assembler.assemble(offered) if small else await asyncio.to_thread(assembler.assemble, offered)
+        return Context(
+            messages=messages,  # those of the last count, which decided
+            written=partial(as_text, made.items, person, recipe.layout, recipe.wording),
+            tokens=made.tokens,
+            budget=request.budget,
+            sections=made.reports,
+            items=made.items,
+            left_out=made.left_out,
+            counter=counter.name,
+            person=person,
+            limited=_BY_WORDS if reads.search is not None and reads.search.by_words else None,
+        )
 
     async def _events(
         self,
@@ -367,46 +385,15 @@ class Builder:
         ]
         if recipe.whole_sessions and not recipe.around:
             hits = [_with_exchange(hit) for hit in hits]
-        return _limited(hits, conversation.recent, recipe.snippets)
-
-
-async def _assembled(
-    offered: dict[SectionName, list[Item]],
-    request: ContextRequest,
-    recipe: Recipe,
-    counter: TokenCounter,
-    person: str,
-    at: datetime,
-) -> Context:
-    messages: list[ChatMessage] = []
-
-    def count(items: Sequence[Item]) -> int:
-        nonlocal messages
-        messages = as_messages(items, person, recipe.wording, tools=request.tools, parts=request.parts)
-        return counter.count_messages(messages)
-
-    assembler = Assembler(
-        recipe,
-        request.budget,
-        counter,
-        now=at,
-        overhead=partial(_overhead, counter, person, recipe.wording),
-        count=count,
-        day_cost=partial(_day_cost, counter),
-    )
-    small = request.budget <= _SMALL_BUDGET
-    made: Assembled = assembler.assemble(offered) if small else await asyncio.to_thread(assembler.assemble, offered)
-    return Context(
-        messages=messages,  # those of the last count, which decided
-        written=partial(as_text, made.items, person, recipe.layout, recipe.wording),
-        tokens=made.tokens,
-        budget=request.budget,
-        sections=made.reports,
-        items=made.items,
-        left_out=made.left_out,
-        counter=counter.name,
-        person=person,
-    )
+        # At most as many as the recipe wants beside those that are among the recent messages.
+        there = {message.seq for message in conversation.recent}
+        limited, others = [], 0
+        for hit in hits:
+            is_older = hit.message is None or hit.message.seq not in there
+            others += is_older
+            if not is_older or others <= recipe.snippets:
+                limited.append(hit)
+        return limited
 
 
 def _until(hit: Hit, last: tuple[datetime, int], asked: Collection[int]) -> Hit:
@@ -429,18 +416,6 @@ def _with_exchange(hit: Hit) -> Hit:
     while after < len(lines) and lines[after].role != "user":
         after += 1
     return replace(hit, around=tuple(line for line in lines[first:after] if line.seq != hit.message.seq))
-
-
-def _limited(hits: Sequence[Hit], recent: Sequence[Message], most: int) -> list[Hit]:
-    """Return the first hits, at most as many as the recipe wants beside those that are among the recent messages."""
-    there = {message.seq for message in recent}
-    limited, others = [], 0
-    for hit in hits:
-        older = hit.message is None or hit.message.seq not in there
-        others += older
-        if not older or others <= most:
-            limited.append(hit)
-    return limited
 
 
 def _memories(

@@ -131,7 +131,9 @@ class Context:
 
     def explain(self) -> str:
         """Return a report: for each item whether it is included, its section, its tokens, and the reason."""
-        lines = [f"{self.tokens:,} of {self.budget:,} tokens ({self.counter})  {_bar(self.tokens, self.budget)}"]
+        filled = round(_BAR * self.tokens / max(self.budget, 1))
+        bar = "█" * filled + "░" * (_BAR - filled)
+        lines = [f"{self.tokens:,} of {self.budget:,} tokens ({self.counter})  {bar}"]
         for report in self.sections:
             if not report.items and not report.left_out:
                 continue
@@ -154,11 +156,6 @@ def _line(item: Item) -> str:
     short = " ".join(item.text.split())
     shown = short if len(short) <= _SHOWN else f"{short[: _SHOWN - 1]}…"
     return f"{item.tokens:5,}  {item.key}{score}{weight}{' (cut)' if item.cut else ''}  {shown}"
-
-
-def _bar(used: int, whole: int) -> str:
-    filled = round(_BAR * used / max(whole, 1))
-    return "█" * filled + "░" * (_BAR - filled)
 
 
 _NUMBERED: Final[dict[str, SentKind]] = {"memory": "memory", "summary": "summary"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from datetime import datetime
@@ -73,7 +73,7 @@ class UserContexts(UserHandle):
         With `sent`, a receipt is stored: which messages and memories the model was told (`receipt`, `receipts`).
         Without it, the setting `receipts.contexts` decides. The method `sent` stores the reply and tokens with it.
         """
-        from aforesaid.context import ContextRequest  # noqa: PLC0415 - loaded when it is needed
+        from aforesaid.context import ContextRequest, Origin  # noqa: PLC0415 - loaded when it is needed
         from aforesaid.models.tokens import counter_for  # noqa: PLC0415
 
         began = perf_counter()
@@ -110,13 +110,7 @@ class UserContexts(UserHandle):
                     made, _ = await asyncio.gather(building, self._record_view("context.read", "context"))
             finally:
                 prefetched.close()
-        return self._with_origin(made, model, round((perf_counter() - began) * 1_000), sent=sent)
-
-    def _with_origin(self, made: Context, model: str | None, milliseconds: int, *, sent: bool | None) -> Context:
-        """Return a context with what its receipt says of it, and store the receipt where that is wanted."""
-        from aforesaid.context import Origin  # noqa: PLC0415 - loaded when it is needed
-
-        created = now()
+        created, milliseconds = now(), round((perf_counter() - began) * 1_000)
         names = self.scope.thread, self._services.profile_name, model
         origin = Origin(new_receipt_id(created), *names, checks.moment(created), milliseconds)
         made = replace(made, origin=origin)
@@ -312,17 +306,13 @@ class UserReceipts(UserHandle):
         missing = set(wanted) - {message.seq for message in found}
         if missing and not is_direct(receipt.thread):
             found += await store.read(questions.MessagesByNumber(scope, sorted(missing), within="thread"))
-        gone = await self._taken_back(message for message in found if message.replaced)
-        return [message for message in found if message.seq not in gone]
-
-    async def _taken_back(self, replaced: Iterable[Message]) -> set[int]:
-        """Return those of the messages whose newest version is a tombstone."""
-        by_owner: dict[str, list[int]] = defaultdict(list)
-        for message in replaced:
-            by_owner[message.user].append(message.seq)
+        replaced: dict[str, list[int]] = defaultdict(list)
+        for message in found:
+            if message.replaced:
+                replaced[message.user].append(message.seq)
         gone: set[int] = set()
-        for user, seqs in by_owner.items():
-            versions = await self._services.store.read(questions.VersionsOf(Scope.of(user, self.scope.space), seqs))
+        for user, seqs in replaced.items():
+            versions = await store.read(questions.VersionsOf(Scope.of(user, scope.space), seqs))
             later = {version.replaces: version for version in versions}
             for seq in seqs:
                 newest = later.get(seq)
@@ -330,7 +320,7 @@ class UserReceipts(UserHandle):
                     newest = later[newest.seq]
                 if newest is not None and newest.taken_back:
                     gone.add(seq)
-        return gone
+        return [message for message in found if message.seq not in gone]
 
 
 def _tokens(value: int | None, name: str) -> int | None:

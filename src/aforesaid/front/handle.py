@@ -115,10 +115,6 @@ class ReceiptKeeper:
         if self._task is not None:
             await asyncio.wait((self._task,))
 
-    async def close(self) -> None:
-        """Store what waits."""
-        await self.settled()
-
     async def _store_waiting(self) -> None:
         while self._waiting:
             batch = [self._waiting.popleft() for _ in range(min(_TOGETHER, len(self._waiting)))]
@@ -308,7 +304,7 @@ class Services:
         encoder: Embedder | None = self.__dict__.get("_encoder")
         if encoder is not None and encoder is not self._embedder:
             models.append(encoder.close)
-        closers = [self.loops.close, self.upkeep.close, self.receipts.close, *models, self.store.close]
+        closers = [self.loops.close, self.upkeep.close, self.receipts.settled, *models, self.store.close]
         if self.metrics.tracing is not None:
             closers.append(partial(asyncio.to_thread, self.metrics.tracing.close))
         await close_all(*closers)

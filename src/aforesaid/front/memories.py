@@ -434,16 +434,13 @@ class UserTimeline(UserHandle):
             found = [memory for memory in found if memory.id in wanted]
         if query is not None:
             words = checks.query_text(query)
-            hits = await self._said_about(topic_words(words), at)
+            hits: list[Hit] = []
+            if topic := topic_words(words):
+                search = SearchRequest(topic, limit=_HITS, at=at, kinds=("message",), min_score=None, explained=False)
+                hits = await self._services.recall.search(self.scope, search)
             asked = (at or datetime.now(UTC)).astimezone(UTC)
             found = timeline_slice(found, words, hits, asked, terms)
         return found[:most] if since is not None else found[-most:]
-
-    async def _said_about(self, topic: str, at: datetime | None) -> list[Hit]:
-        if not topic:
-            return []
-        search = SearchRequest(topic, limit=_HITS, at=at, kinds=("message",), min_score=None, explained=False)
-        return await self._services.recall.search(self.scope, search)
 
     @public(audit=("memory.read", "people"))
     async def people(self, name: str | None = None) -> list[KnownPerson]:

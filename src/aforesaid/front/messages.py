@@ -346,7 +346,15 @@ class UserMessages(UserHandle):
         )
         async with self._services.recall_queue.turn():
             hits = await self._services.recall.search(self.scope, request)
-        return hits if tokens is None else _within_tokens(hits, checks.at_least(tokens, 1, "tokens", "tokens"))
+        if tokens is None:
+            return hits
+        kept, room = [], checks.at_least(tokens, 1, "tokens", "tokens")
+        for hit in hits:
+            # One that is too long does not exclude shorter ones.
+            if (size := count_tokens(hit.text)) <= room:
+                room -= size
+                kept.append(hit)
+        return kept
 
     @public(audit=("messages.read", "message"))
     async def message(self, id: str | int, *, within: Within = "user", versions: bool = False) -> Message:  # noqa: A002
@@ -392,21 +400,10 @@ def _min_score(value: object, arms: Arms, similarity: float | None) -> float | N
     return checks.number(value, "min_score")
 
 
-def _within_tokens(hits: Sequence[Hit], tokens: int) -> list[Hit]:
-    """Return the hits whose texts fit; one that is too long does not exclude shorter ones."""
-    kept = []
-    for hit in hits:
-        size = count_tokens(hit.text)
-        if size <= tokens:
-            tokens -= size
-            kept.append(hit)
-    return kept
-
-
 _SLICE: Final = 1_000
 """Messages checked before other tasks of the event loop get a turn."""
 _BULK: Final = 200
-"""Messages of a batch that gives way to searches: an import, not a conversation."""
+"""Batches of at least this many messages are imports and yield to searches."""
 
 
 class UserConversations(UserHandle):

@@ -53,7 +53,7 @@ _LARGEST_LOG_ODDS: Final = 700.0
 """Larger ones overflow when they become probabilities."""
 _EMOJI: Final = re.compile("[\U0001f000-\U0001ffff]")
 RECENT: Final = 50
-"""Messages of a person whose margins show how that person writes."""
+"""Recent messages per person used to calibrate the threshold."""
 _PRIOR: Final = 5
 """Messages as which the mean of all people counts beside those of one person."""
 _ADAPTATION: Final = 0.5

@@ -375,7 +375,7 @@ class ReadCandidates(NamedTuple):
     messages: dict[int, Message]
 
 
-class Gatherer:
+class CandidateFinder:
     """Finds candidates in one store."""
 
     def __init__(self, store: Store, embedder: Embedder | None, metrics: Metrics | None = None) -> None:
@@ -406,7 +406,7 @@ class Gatherer:
         )
         return Begun(Question.of(query, at), place, guess, vector, matches, self._speakers)
 
-    async def gather(self, scope: Scope, request: SearchRequest, begun: Begun | None = None) -> FoundCandidates:
+    async def find(self, scope: Scope, request: SearchRequest, begun: Begun | None = None) -> FoundCandidates:
         """Return the messages found by words or by meaning, without their texts.
 
         `begun` is the same search, where it has begun already.

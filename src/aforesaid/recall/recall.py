@@ -15,7 +15,7 @@ from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary import NOTHING_SAID
 from aforesaid.models.embed import Embedder
-from aforesaid.recall.candidates import Begun, Candidates, FoundCandidates, Gatherer, SearchRequest
+from aforesaid.recall.candidates import Begun, CandidateFinder, Candidates, FoundCandidates, SearchRequest
 from aforesaid.recall.features import asked_in_return
 from aforesaid.recall.ranker import DEPTH, MOST, TokenRanker, rerank
 from aforesaid.recall.score import (
@@ -26,7 +26,6 @@ from aforesaid.recall.score import (
     ScoredNote,
     ScoreScale,
     evidence,
-    fuse,
     keyword_score,
     kind_of,
     least_score,
@@ -38,6 +37,7 @@ from aforesaid.recall.score import (
     score_scale,
     seqs_around,
     totals,
+    weighted_features,
     weights,
     without_quotes,
     without_repeated_sessions,
@@ -68,16 +68,16 @@ class Recall:
     ) -> None:
         self._store = store
         self._embedder = embedder
-        self._gatherer = Gatherer(store, embedder, metrics)
+        self._finder = CandidateFinder(store, embedder, metrics)
         self._ranker = TokenRanker(store, embedder)
         self._reranker = reranker
 
     def forget_all(self) -> None:
-        self._gatherer.forget_all()
+        self._finder.forget_all()
 
     def begin(self, scope: Scope, query: str, within: Within, at: datetime | None) -> Begun:
         """Start the slow parts of a search that follows in a moment."""
-        return self._gatherer.begin(scope, query, within, at)
+        return self._finder.begin(scope, query, within, at)
 
     async def search(
         self,
@@ -104,7 +104,7 @@ class Recall:
             scored = [replace(hit, score=keyword_score(hit.score)) for hit in by_words]
             lowest = request.min_score or 0.0
             return [hit for hit in _wanted(scored, request) if hit.score >= lowest][: request.limit]
-        found = await self._gatherer.gather(scope, request, begun)
+        found = await self._finder.find(scope, request, begun)
         if beside is not None:
             request = replace(request, beside=request.beside | await beside())
         kind = kind_of(found.candidates)
@@ -129,10 +129,10 @@ class Recall:
 
         `read` limits them to those with the highest sums of features that need no text, as a search does. None: all.
         """
-        found = await self._gatherer.gather(scope, request)
-        sums = totals(fuse(found.candidates, kind_of(found.candidates), textual=False))
+        found = await self._finder.find(scope, request)
+        sums = totals(weighted_features(found.candidates, kind_of(found.candidates), textual=False))
         chosen = sorted(order(found.candidates, sums)[:read])
-        candidates = (await self._gatherer.read(scope, request, found.candidates, chosen)).candidates
+        candidates = (await self._finder.read(scope, request, found.candidates, chosen)).candidates
         everyone = range(len(candidates.rows))
         return replace(candidates, ranker=await self._ranker.scores(scope, request, candidates, everyone, found.asked))
 
@@ -141,7 +141,7 @@ class Recall:
     ) -> tuple[list[Hit], ScoreScale, float]:
         candidates = found.candidates
         parts = (
-            fuse(candidates, kind, textual=False)
+            weighted_features(candidates, kind, textual=False)
             if request.arms == "all"
             else {"dense": candidates.dense[candidates.rows]}
         )
@@ -149,14 +149,20 @@ class Recall:
         many = request.limit + len(request.without)
         ranked_too = request.arms == "all" and found.vector is not None and self._ranker.active
         read = max(DEPTH if ranked_too else _READ, many + _MORE)
-        ranked = _not_beside(request, candidates, order(candidates, totals(parts)))
+        ranked = order(candidates, totals(parts))
+        if request.beside and "session" not in request.kinds:
+            there = [seq in request.beside for seq in candidates.columns.seq[candidates.rows].tolist()]
+            ranked = [place for place in ranked if not there[place]]
         best, rest = ranked[:read], ranked[read:]
         if request.min_score is None:
             held = candidates.holding
             best += [place for place in rest if held[place]][: max(many - int(held[best].sum()), 0)]
-        around_best = _seqs_around(request, candidates, best[: _expected(request)])
+        # The messages around those that are likely to be hits are read together with the candidates: a second read
+        # takes as long as the first one.
+        expected = (request.limit if request.around_best is None else request.around_best) + _MAY_MOVE_UP
+        around_best = _seqs_around(request, candidates, best[:expected])
         also = chain.from_iterable(around_best.values())
-        candidates, places, messages = await self._gatherer.read(scope, request, candidates, sorted(best), also)
+        candidates, places, messages = await self._finder.read(scope, request, candidates, sorted(best), also)
         parts = {name: values[places] for name, values in parts.items()}
         if ranked_too:
             first = set(best[:MOST])
@@ -165,7 +171,7 @@ class Recall:
                 candidates, ranker=await self._ranker.scores(scope, request, candidates, scored, found.asked)
             )
         if request.arms == "all":
-            parts |= fuse(candidates, kind, textual=True)
+            parts |= weighted_features(candidates, kind, textual=True)
             parts |= same_words_first(candidates, totals(parts))
         sums = totals(parts)
         ranked = order(candidates, sums)
@@ -193,7 +199,10 @@ class Recall:
         if "session" in request.kinds:
             groups = without_repeated_sessions(ranked, candidates)[:many]
             around = await self._around(scope, request, candidates, groups, messages)
-            hits += map(_as_session, message_hits(candidates, groups, sums, messages, around, scale, parts))
+            hits += [
+                hit if hit.message is None else replace(hit, kind="session", id=hit.message.session)
+                for hit in message_hits(candidates, groups, sums, messages, around, scale, parts)
+            ]
         return hits, scale, least
 
     async def _around(
@@ -237,23 +246,6 @@ def _seqs_around(request: SearchRequest, candidates: Candidates, places: Sequenc
     return {place: seqs_around(columns, row, request.around) for place, row in zip(places, rows, strict=True)}
 
 
-def _expected(request: SearchRequest) -> int:
-    """Return how many of the best candidates are likely to be hits that come with the messages around them.
-
-    Those messages are read together with the candidates: a second read takes as long as the first one.
-    """
-    most = request.limit if request.around_best is None else request.around_best
-    return most + _MAY_MOVE_UP
-
-
-def _not_beside(request: SearchRequest, candidates: Candidates, places: list[int]) -> list[int]:
-    """Leave out messages by their sequence numbers."""
-    if not request.beside or "session" in request.kinds:
-        return places
-    there = [seq in request.beside for seq in candidates.columns.seq[candidates.rows].tolist()]
-    return [place for place in places if not there[place]]
-
-
 def _least_score(request: SearchRequest, candidates: Candidates, notes: NoteEvidence) -> float:
     """Return the minimum score of a hit. Messages that only ask the same question do not count as having its words."""
     if request.min_score is not None:
@@ -274,9 +266,3 @@ def _wanted(hits: Sequence[Hit], request: SearchRequest) -> list[Hit]:
         and not (hit.kind == "message" and hit.message is not None and hit.message.seq in request.beside)
         and (least is None or (hit.similarity is not None and hit.similarity >= least))
     ]
-
-
-def _as_session(hit: Hit) -> Hit:
-    if hit.message is None:
-        return hit
-    return replace(hit, kind="session", id=hit.message.session)

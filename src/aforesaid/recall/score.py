@@ -24,7 +24,7 @@ from aforesaid.text.words import word_key, words_of
 
 if TYPE_CHECKING:
     from aforesaid.recall.candidates import Numbers
-    from aforesaid.store.columns import Columns, Rows
+    from aforesaid.store.columns import Columns
 
 
 MIN_SCORE: Final = 0.25
@@ -104,7 +104,11 @@ def question_features(candidates: Candidates, best: float, notes: NoteEvidence) 
     repeating = candidates.repeating
     repeated, others = candidates.rows[repeating], candidates.rows[~repeating]
     words = max(len(candidates.postings), 1)
-    found = max(sum(_has_others(posting.rows, repeated) for posting in candidates.postings) / words, notes.coverage)
+    said_elsewhere = [
+        not bool(np.isin(posting.rows, repeated).all()) if len(repeated) else len(posting.rows) > 0
+        for posting in candidates.postings
+    ]
+    found = max(sum(said_elsewhere) / words, notes.coverage)
     return (
         max(_highest(candidates.dense[others]), notes.nearest),
         max(_highest(candidates.coverage()[others]), notes.coverage),
@@ -114,12 +118,6 @@ def question_features(candidates: Candidates, best: float, notes: NoteEvidence) 
         float(not found),
         1.0,
     )
-
-
-def _has_others(rows: Rows, repeated: Rows) -> bool:
-    if not len(repeated):
-        return len(rows) > 0
-    return not bool(np.isin(rows, repeated).all())
 
 
 def _highest(values: Numbers) -> float:
@@ -151,7 +149,7 @@ def kind_of(candidates: Candidates) -> Kind:
     return "people" if len(set(columns.speaker[rows].tolist())) > 1 else "alone"
 
 
-def fuse(candidates: Candidates, kind: Kind, *, textual: bool) -> dict[str, Numbers]:
+def weighted_features(candidates: Candidates, kind: Kind, *, textual: bool) -> dict[str, Numbers]:
     """Return the weighted values of the features that read texts (`textual`), or of the others."""
     return {
         name: weight * FEATURES[name](candidates)
@@ -239,15 +237,14 @@ def without_quotes(hits: Sequence[Hit]) -> list[Hit]:
     kept: dict[tuple[str, str], Hit] = {}
     for hit in hits:
         message = messages.get(hit.sources[0]) if hit.kind == "memory" and len(hit.sources) == 1 else None
-        shown = hit if message is None or not _quotes(hit.text, message.text) else replace(message, score=hit.score)
+        shown = hit
+        if message is not None:
+            # A quote has the form `Ann: "some words of the message"`, and nothing after it.
+            _, mark, rest = hit.text.rstrip(".").partition(': "')
+            if mark and rest.endswith('"') and set(words_of(rest)) <= set(words_of(message.text)):
+                shown = replace(message, score=hit.score)
         kept.setdefault((shown.kind, shown.id), shown)
     return list(kept.values())
-
-
-def _quotes(memory: str, message: str) -> bool:
-    """Return whether a memory has the form `Ann: "some words of the message"`, and nothing after the quote."""
-    _, mark, rest = memory.rstrip(".").partition(': "')
-    return bool(mark) and rest.endswith('"') and set(words_of(rest)) <= set(words_of(message))
 
 
 _ABOVE: Final = 1e-6
@@ -335,7 +332,13 @@ def message_hits(
     # Looked up for all hits at once: reading numbers one by one is slow.
     scores = scale.scores(sums[best])
     similarities = candidates.background.similarities(candidates.dense[rows])
-    words, added = _explanations(candidates, rows, best, explained)
+    words: list[tuple[str, ...]] = []
+    added: list[tuple[tuple[str, float], ...]] = []
+    if explained is not None:
+        found = [(posting.word, have(posting.rows, rows)) for posting in candidates.postings]
+        words = [tuple([word for word, has in found if has[place]]) for place in range(len(best))]
+        columns = [values[best].tolist() for values in explained.values()]
+        added = [tuple(zip(explained, values, strict=True)) for values in zip(*columns, strict=True)]
     seqs = candidates.columns.seq[candidates.rows].tolist()
     hits = []
     for place, group in enumerate(groups):
@@ -361,15 +364,3 @@ def message_hits(
             )
         )
     return hits
-
-
-def _explanations(
-    candidates: Candidates, rows: Rows, best: list[int], parts: Mapping[str, Numbers] | None
-) -> tuple[list[tuple[str, ...]], list[tuple[tuple[str, float], ...]]]:
-    """Return the words of the question that each hit has, and what each feature added to it."""
-    if parts is None:
-        return [], []
-    found = [(posting.word, have(posting.rows, rows)) for posting in candidates.postings]
-    words = [tuple([word for word, has in found if has[place]]) for place in range(len(best))]
-    names, columns = tuple(parts), [values[best].tolist() for values in parts.values()]
-    return words, [tuple(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
