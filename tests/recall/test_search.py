@@ -366,7 +366,7 @@ async def test_a_search_that_began_and_is_not_wanted_any_more_stops_reading(memo
 
 
 async def test_the_names_of_somebody_who_was_purged_are_not_kept_for_later_searches(memory: aforesaid.Memory) -> None:
-    ann, gatherer = memory.user("ann"), memory._services.recall._gatherer
+    ann, gatherer = memory.user("ann"), memory._services.recall._finder
     await ann.add("user", "I live in Bern.", name="Quillonbrax")
     await ann.search("Bern")
     assert "Quillonbrax" in str(gatherer._speakers), "otherwise this test shows nothing"
@@ -380,7 +380,7 @@ async def test_a_search_during_a_purge_does_not_bring_names_back_into_the_cache(
         await memory.purge("ann")
         return found
 
-    ann, gatherer = memory.user("ann"), memory._services.recall._gatherer
+    ann, gatherer = memory.user("ann"), memory._services.recall._finder
     await ann.add("user", "I live in Bern.", name="Quillonbrax")
     end = intercept(memory.store, questions.MatchText, purge_after)
     assert await ann.search("Bern") == []
