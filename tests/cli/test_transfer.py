@@ -281,3 +281,10 @@ def test_a_chat_from_standard_input_is_read_as_a_whole(run: Run) -> None:
     assert (found["format"], found["new"]["message"]) == ("whatsapp", 1_501)
     first, *_ = as_json(run("history", "--store", "piped.db", "--user", "Ann", "--limit", "2000", "--json"))
     assert first["at"].startswith("2026-02-03")
+
+
+def test_memories_of_mem0_are_read_from_standard_input(run: Run) -> None:
+    memory = {"user_id": "ann", "created_at": "2026-03-01T12:00:00Z"}
+    lines = "".join(json.dumps({"id": str(n), "memory": f"likes tea {n}", **memory}) + "\n" for n in range(3))
+    found = as_json(run("import", "-", "--store", "piped.db", "--json", stdin=lines.encode()))
+    assert (found["format"], found["found"]) == ("mem0", {"memory": 3})
