@@ -25,7 +25,7 @@ from aforesaid.store import contract, questions
 from aforesaid.store.contract import Progress
 from aforesaid.store.questions import Question
 from aforesaid.store.readable.disk import Disk, make_folders, translated
-from aforesaid.store.readable.files import Files
+from aforesaid.store.readable.files import MARK, Files
 from aforesaid.store.readable.layouts import AccountFolders, JsonFile, Layout
 from aforesaid.store.sqlite import Options, SqliteStore
 from aforesaid.store.sqlite.engine import Engine, acquire, release
@@ -112,7 +112,10 @@ class ReadableStore(SqliteStore):
         """Answer a question."""
         if isinstance(question, questions.ChangeToken):
             return cast("T", "")  # no other process can change this store
-        return await super().read(question)
+        found = await super().read(question)
+        if isinstance(question, questions.Marks):
+            return cast("T", {name: value for name, value in found.items() if not name.startswith(MARK)})  # type: ignore[attr-defined]
+        return found
 
     async def health(self) -> Component:
         """Say how the store is doing."""

@@ -40,7 +40,7 @@ from aforesaid.store.unfinished import unfinished
 
 _log: Final = logging.getLogger("aforesaid.store")
 
-_MARK: Final = "readable"
+MARK: Final = "readable"
 """The mark in the database that says how the files stand. Each file has another one, named after it."""
 _PUT_MARK: Final = CHECKSUMS.insert_or_replace("mark", ("name", "value"), ("name",))
 _PAUSE_SECONDS: Final = 1.0
@@ -133,11 +133,11 @@ class Files:
                 return self._without_database(error, was_closed=was_closed)
 
     def _read_marks(self, connection: apsw.Connection) -> bool:
-        found = dict(connection.execute("SELECT name, value FROM mark WHERE name GLOB ?", (f"{_MARK}*",)))
-        if _MARK not in found:
+        found = dict(connection.execute("SELECT name, value FROM mark WHERE name GLOB ?", (f"{MARK}*",)))
+        if MARK not in found:
             return False
-        self.state = State(**json.loads(found.pop(_MARK)))
-        self._seals = {name.removeprefix(f"{_MARK}:"): Seal(*json.loads(value)) for name, value in found.items()}
+        self.state = State(**json.loads(found.pop(MARK)))
+        self._seals = {name.removeprefix(f"{MARK}:"): Seal(*json.loads(value)) for name, value in found.items()}
         self.dirty = not self.state.clean
         return True
 
@@ -272,7 +272,7 @@ class Files:
             self._put_state(connection)
 
     def _put_state(self, connection: apsw.Connection) -> None:
-        connection.execute(_PUT_MARK, (_MARK, json.dumps(asdict(self.state))))
+        connection.execute(_PUT_MARK, (MARK, json.dumps(asdict(self.state))))
 
     # While the store is open
 
@@ -354,9 +354,9 @@ class Files:
                 self.state = replace(self.state, counter=self.state.writing, clean=clean, erasing=erasing, last=last)
                 for name, seal in written.items():
                     if self._seals.get(name) != seal:
-                        connection.execute(_PUT_MARK, (f"{_MARK}:{name}", json.dumps(seal)))
+                        connection.execute(_PUT_MARK, (f"{MARK}:{name}", json.dumps(seal)))
                 for name in self._seals.keys() - written.keys():
-                    connection.execute("DELETE FROM mark WHERE name = ?", (f"{_MARK}:{name}",))
+                    connection.execute("DELETE FROM mark WHERE name = ?", (f"{MARK}:{name}",))
                 self._put_state(connection)
             self._seals = written
         self._seconds = time.monotonic() - started_at
@@ -370,7 +370,7 @@ class Files:
                 for row in _rows(connection, section, section.start):
                     content.add(row)
             marks = connection.execute(
-                "SELECT name, value FROM mark WHERE name NOT GLOB ? AND name != 'wipe'", (f"{_MARK}*",)
+                "SELECT name, value FROM mark WHERE name NOT GLOB ? AND name != 'wipe'", (f"{MARK}*",)
             )
             given = dict(connection.execute("SELECT name, seq FROM sqlite_sequence"))
             content.finish(dict(marks), given)
