@@ -91,11 +91,14 @@ class _OllamaReply(Reply):
     """JSON objects of which the last one is `done`."""
 
     def _read_event(self, event: object) -> None:
-        if isinstance(event, Mapping):
-            self._add(0, self._piece(event))
-            self._read_usage(event, ("prompt_eval_count",), "eval_count")
-            self.id = self.id or _context_id(event.get("context"))
+        self._read_whole(event)
         self.ended = self.ended or (isinstance(event, Mapping) and event.get("done") is True)
+
+    def _read_whole(self, answer: object) -> None:
+        if isinstance(answer, Mapping):
+            self._add(0, self._piece(answer))
+            self._read_usage(answer, ("prompt_eval_count",), "eval_count")
+            self.id = self.id or _context_id(answer.get("context"))
 
     def _piece(self, answer: Mapping[str, Any]) -> object:
         raise NotImplementedError
