@@ -163,10 +163,13 @@ class PostgresDamage(Damage):
 
 
 class FileDamage(Damage):
-    """Changes values of records in files of JSON, and in journals, which have a record on each line."""
+    """Changes values of records in files of JSON."""
 
     def __init__(self, path: Path) -> None:
-        self._files = [file for file in sorted(path.parent.rglob("*")) if file.is_file() and file.stat().st_size]
+        hidden = {".memory.db", ".aforesaid.db"}
+        files = [file for file in sorted(path.parent.rglob("*")) if file.is_file() and file.stat().st_size]
+        self._files = [file for file in files if not any(file.name.startswith(name) for name in hidden)]
+        assert self._files
 
     def execute(self, query: str) -> None:
         raise NotImplementedError
@@ -199,8 +202,7 @@ class FileDamage(Damage):
 
 
 def documents(file: Path) -> list[Place]:
-    text = file.read_text()
-    return [json.loads(line) for line in text.splitlines()] if ".journal-" in file.name else [json.loads(text)]
+    return [json.loads(file.read_text())]
 
 
 def values_of(value: Value, path: tuple[Any, ...], *, recorded: bool = False) -> Iterator[tuple[Any, ...]]:
