@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from aforesaid.text.vocabulary import MOST_COUNTED, count_change_words
+from aforesaid.text.languages import MOST_COUNTED, count_change_words
 
 
 @pytest.mark.parametrize(

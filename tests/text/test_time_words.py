@@ -6,11 +6,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from aforesaid.text.languages import guess_language
+from aforesaid.text.languages import guess_language, vocabulary
 from aforesaid.text.sentences import split_sentences
 from aforesaid.text.times.find import find_times, mentions_time
 from aforesaid.text.times.time_words import CALENDARS, NUMBERS, SHORT_MONTHS, SHORT_WEEKDAYS, calendar_words
-from aforesaid.text.vocabulary import vocabulary
 
 SAID = datetime(2026, 5, 6, 15, 0, tzinfo=UTC)  # a Wednesday
 

@@ -17,9 +17,8 @@ from aforesaid.domain.scope import is_direct
 from aforesaid.models.offline import Spoken, extract
 from aforesaid.models.offline.memories.keys import asks_own_name
 from aforesaid.models.offline.request_rules import asks, recognise_request
-from aforesaid.text.languages import guess_language, stop_words
+from aforesaid.text.languages import guess_language, stop_words, vocabulary
 from aforesaid.text.sentences import split_sentences
-from aforesaid.text.vocabulary import vocabulary
 from aforesaid.text.words import fold, words_of
 
 if TYPE_CHECKING:

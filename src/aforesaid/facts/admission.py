@@ -30,10 +30,9 @@ from aforesaid.models.offline import forget_fact, without_requests
 from aforesaid.models.prompts import strip_invisible
 from aforesaid.models.salience import RECENT, Judgement, load_salience
 from aforesaid.store import Store
-from aforesaid.text.languages import guess_language
+from aforesaid.text.languages import guess_language, vocabulary
 from aforesaid.text.relations import relation_called
 from aforesaid.text.sentences import is_question, own_text, split_sentences
-from aforesaid.text.vocabulary import vocabulary
 from aforesaid.text.words import UNSPACED_LANGUAGES, fold, words_of
 
 # Tags and marks of direction are never typed by accident; a few zero-width characters may come from copying.

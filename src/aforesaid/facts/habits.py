@@ -22,9 +22,8 @@ from aforesaid.errors import SourcesChanged
 from aforesaid.facts.timeline import zone_of
 from aforesaid.profiles import Profile
 from aforesaid.store import Store, questions
-from aforesaid.text.languages import guess_language, stop_words
+from aforesaid.text.languages import guess_language, stop_words, vocabulary
 from aforesaid.text.sentences import POLITE
-from aforesaid.text.vocabulary import vocabulary
 from aforesaid.text.words import words_of
 
 KIND: Final = "habits"

@@ -33,10 +33,9 @@ from aforesaid.models.prompts import Fenced, lines_of, load_prompt, numbered, tr
 from aforesaid.models.salience import Judgement
 from aforesaid.profiles.effective import settings_of
 from aforesaid.store import questions
-from aforesaid.text.languages import guess_language
-from aforesaid.text.sentences import length_in_words, points_elsewhere
+from aforesaid.text.languages import guess_language, vocabulary
+from aforesaid.text.sentences import begins_with_anaphor, length_in_words
 from aforesaid.text.times.find import When, find_times
-from aforesaid.text.vocabulary import vocabulary
 from aforesaid.text.words import UNSPACED_LANGUAGES, fold, words_of
 
 if TYPE_CHECKING:
@@ -72,7 +71,7 @@ def stands_alone(text: str, names: Collection[str]) -> bool:
     if not any(mentions(text, name) for name in names):
         return False
     beginning = " ".join(text.split()[:_FIRST_WORDS])
-    return not points_elsewhere(text, language) or any(mentions(beginning, name) for name in names)
+    return not begins_with_anaphor(text, language) or any(mentions(beginning, name) for name in names)
 
 
 def mentions(text: str, name: str) -> bool:

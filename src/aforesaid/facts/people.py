@@ -12,9 +12,8 @@ from typing import Final, NamedTuple
 from aforesaid.domain.memory import EDITED, FORGOTTEN, TAKEN_BACK, MemoryRecord
 from aforesaid.domain.message import Message
 from aforesaid.facts.statement import statement
-from aforesaid.text.languages import guess_language, stop_words
+from aforesaid.text.languages import guess_language, stop_words, vocabulary
 from aforesaid.text.relations import mentioned_people, relation_called
-from aforesaid.text.vocabulary import vocabulary
 from aforesaid.text.words import UNSPACED_LANGUAGES, fold, words_of
 
 NAMELESS: Final = "The user"

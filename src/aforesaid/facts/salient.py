@@ -23,21 +23,20 @@ from aforesaid.facts.people import Person, by_id, subject_of
 from aforesaid.models.offline import is_joke, may_ask, third_person
 from aforesaid.models.offline.memories.extract import written_time
 from aforesaid.models.salience import PLAIN_WORDS, Judgement
-from aforesaid.text.languages import guess_language, stop_words
+from aforesaid.text.languages import guess_language, stop_words, vocabulary
 from aforesaid.text.relations import mentioned_people
 from aforesaid.text.sentences import (
     POLITE,
+    begins_with_anaphor,
     begins_with_pronoun,
     is_about_somebody,
     is_question,
     length_in_words,
-    points_elsewhere,
     split_sentences,
     without_opener,
 )
 from aforesaid.text.times.find import When, direction_of, find_times
 from aforesaid.text.times.hours import recurs
-from aforesaid.text.vocabulary import vocabulary
 from aforesaid.text.words import UNSPACED_LANGUAGES, words_of
 
 _MOST_WORDS: Final = 40
@@ -75,7 +74,7 @@ def _plain_parts(sentences: list[str], text: str) -> Iterator[str]:
             found = [sentence]
         for each in found:
             part = without_opener(each, words, ())
-            alone = not points_elsewhere(part, language) and not begins_with_pronoun(part, language)
+            alone = not begins_with_anaphor(part, language) and not begins_with_pronoun(part, language)
             if _LEAST_WORDS <= length_in_words(part) <= PLAIN_WORDS and not is_question(part) and alone:
                 # The model has learned from whole sentences.
                 yield part if part[-1] in _STOPS else part + ("。" if language in UNSPACED_LANGUAGES else ".")
@@ -259,7 +258,7 @@ def _quoted(
     parts = _joined(sentences[first:end], wanted[first:end])
     parts[0] = without_opener(parts[0], vocabulary(language), words_of(speaker.name))
     content = _content(" ".join(parts), language)
-    points = points_elsewhere(parts[0], language)
+    points = begins_with_anaphor(parts[0], language)
     # A short reply to a question needs the question: "Since March." A short statement after another one does not.
     needed = _ENOUGH_WORDS if previous is None or hidden or _asks(previous) else _LEAST_WORDS
     alone = judgement.is_plain or (judgement.stands_alone and content >= needed)
@@ -289,7 +288,7 @@ def _first_alone(sentences: Sequence[str], first: int, language: str, *, answers
     """
     for place in range(first, len(sentences)):
         short = answers and _content(_DIGITS.sub("", sentences[place]), language) < _ENOUGH_WORDS
-        if not short and not points_elsewhere(sentences[place], language):
+        if not short and not begins_with_anaphor(sentences[place], language):
             return place
     return len(sentences)
 

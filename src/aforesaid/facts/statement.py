@@ -10,8 +10,7 @@ from typing import Final, NamedTuple
 
 from aforesaid.domain.caches import holds_texts
 from aforesaid.models.offline.memories.keys import Claim, claim_of, says_less
-from aforesaid.text.languages import guess_language, stems, stop_words
-from aforesaid.text.vocabulary import vocabulary
+from aforesaid.text.languages import guess_language, stems, stop_words, vocabulary
 from aforesaid.text.words import fold, words_of
 
 _CACHED: Final = 10_000

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from aforesaid.errors import ModelError
 from aforesaid.extras import np
-from aforesaid.text.languages import guess_language
-from aforesaid.text.vocabulary import vocabulary
+from aforesaid.text.languages import guess_language, vocabulary
 from aforesaid.text.words import UNSPACED_LANGUAGES, fold, words_of
 
 if TYPE_CHECKING:

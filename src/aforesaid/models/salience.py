@@ -20,9 +20,8 @@ from aforesaid.domain.checks import Kind
 from aforesaid.domain.memory import KINDS
 from aforesaid.errors import ModelError
 from aforesaid.extras import np
-from aforesaid.text.languages import guess_language
+from aforesaid.text.languages import guess_language, vocabulary
 from aforesaid.text.sentences import is_question, length_in_words, split_sentences
-from aforesaid.text.vocabulary import vocabulary
 from aforesaid.text.words import UNSPACED_LANGUAGES, fold, words_of
 
 if TYPE_CHECKING:

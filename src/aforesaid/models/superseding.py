@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from aforesaid.domain.caches import holds_texts
 from aforesaid.extras import np
 from aforesaid.models.salience import arrays, read_weights, text_features, weights
-from aforesaid.text.languages import terms
+from aforesaid.text.languages import count_change_words, terms
 from aforesaid.text.sentences import is_question, length_in_words
-from aforesaid.text.vocabulary import count_change_words
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+import tomllib
+from functools import cache, lru_cache
+from importlib.resources import files
 from itertools import pairwise
-from typing import Final
+from typing import Any, Final
 from unicodedata import combining, normalize
 
 from aforesaid.domain.caches import holds_texts
@@ -142,6 +144,24 @@ def word_key(text: str) -> str:
     """Return a key that is equal for texts of the same words; the text itself if it contains none."""
     words = text.encode().translate(_ASCII_FOLD).decode().split() if text.isascii() else words_of(text)
     return " ".join(words) or text
+
+
+_FILES: Final = (
+    *("english", "german", "spanish", "french", "italian", "portuguese", "dutch", "polish", "turkish", "russian"),
+    *("arabic", "hindi", "chinese", "japanese", "korean"),
+)
+
+
+@cache
+def by_language() -> dict[str, dict[str, Any]]:
+    """Return the words and patterns of each language that has a file in the folder `by_language`."""
+    folder = files("aforesaid.text") / "by_language"
+    return {name: tomllib.loads((folder / f"{name}.toml").read_text(encoding="utf-8")) for name in _FILES}
+
+
+def listed_words(language: str, name: str) -> frozenset[str]:
+    """Return a list in the file of a language, folded; empty where there is none."""
+    return frozenset(fold(by_language().get(language, {}).get(name, "")).split())
 
 
 def word_set(text: str) -> frozenset[str]:

@@ -12,10 +12,9 @@ from typing import Final, NamedTuple
 
 from aforesaid.models.offline.memories.extract import third_person
 from aforesaid.models.offline.memories.keys import Claim, claim_of, says_less
-from aforesaid.text.languages import guess_language, stems, stop_words
+from aforesaid.text.languages import guess_language, stems, stop_words, vocabulary
 from aforesaid.text.relations import without_determiners
 from aforesaid.text.sentences import split_sentences
-from aforesaid.text.vocabulary import vocabulary
 from aforesaid.text.words import UNSPACED_LANGUAGES, fold, words_of
 
 _PIECE: Final = re.compile(r",\s+(?:and\s+)?|;\s+|\s+and\s+|\s+und\s+|\s+y\s+|\s+et\s+|\s+и\s+|，|、")

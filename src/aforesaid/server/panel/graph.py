@@ -13,8 +13,7 @@ from starlette.responses import Response
 from aforesaid.domain.memory import MemoryRecord
 from aforesaid.server.languages import current, plural
 from aforesaid.server.panel.view import Looking, Person, View
-from aforesaid.text.languages import guess_language, stop_words
-from aforesaid.text.vocabulary import vocabulary
+from aforesaid.text.languages import guess_language, stop_words, vocabulary
 from aforesaid.text.words import words_of
 
 router = APIRouter()

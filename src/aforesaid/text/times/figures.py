@@ -16,6 +16,7 @@ from typing import Final, NamedTuple
 from aforesaid.text.languages import ENGLISH, LATIN_LANGUAGES, ROMANCE
 from aforesaid.text.times.days import Days, Direction, day_of_month
 from aforesaid.text.times.time_words import CALENDARS, EAST_ASIAN_LANGUAGES
+from aforesaid.text.words import by_language
 
 _MONTHS: Final = 12
 _CENTURY: Final = 2000
@@ -36,62 +37,18 @@ class _Form(NamedTuple):
 
     separators: str
     """Between day and month, if no year follows."""
-    before: str
-    """Words before a day that say that it is one."""
-    events: str
+    events: str = "(?!)"
     """Beginnings of words for what has a date."""
+    before: str = "(?!)"
+    """Words before a day that say that it is one."""
 
 
 _FORMS: Final = {
-    "english": _Form(
-        "/",
-        "on|by|until|till|since|from|due|before|after",
-        "appointment|meeting|dentist|doctor|exam|deadline|wedding|flight|birthday|concert|interview|party|due|expires?",
-    ),
-    "german": _Form(
-        "./",
-        "am|vom|zum|den|dem|der|bis|ab|seit",
-        "termin|zahnarzt|arzt|prufung|klausur|hochzeit|geburtstag|konzert|flug|urlaub|frist|treffen|besprechung|feier",
-    ),
-    "spanish": _Form(
-        "/-",
-        "el|del|al|dia|hasta|desde|para",
-        "cita|reunion|examen|boda|vuelo|concierto|entrevista|cumpleanos|dentista|plazo|fiesta|viaje",
-    ),
-    "french": _Form(
-        "./",
-        "le|du|au|des|avant|depuis",
-        "rendez-vous|rdv|reunion|examen|mariage|vol|concert|entretien|anniversaire|dentiste|echeance|fete",
-    ),
-    "italian": _Form(
-        "./",
-        "il|dal|al|del|entro|l'|dall'|all'|dell'",
-        "appuntamento|riunione|esame|matrimonio|volo|concerto|colloquio|compleanno|dentista|scadenza|festa|visita",
-    ),
-    "portuguese": _Form(
-        "./",
-        "dia|em|ate|desde|a partir de",
-        "consulta|reuniao|prova|exame|casamento|voo|concerto|show|entrevista|aniversario|dentista|prazo|festa",
-    ),
-    "dutch": _Form(
-        "/-",
-        "op|vanaf|sinds|per|van|tot",
-        "afspraak|vergadering|examen|bruiloft|vlucht|concert|gesprek|verjaardag|tandarts|deadline|feest",
-    ),
-    "russian": _Form(
-        "./",
-        "с|до|по|от|к|числа",
-        "прием|встреч|экзамен|свадьб|рейс|вылет|концерт|собеседован|день рождения|дня рождения|врач|стоматолог|отпуск",
-    ),
-    "arabic": _Form(
-        "/",
-        "يوم|في|بتاريخ|حتى|منذ|من|الى",
-        "موعد|اجتماع|امتحان|زفاف|رحلة|حفل|مقابلة|عيد ميلاد|طبيب",
-    ),
-    "chinese": _Form("/", "(?!)", "牙医|医生|考试|婚礼|会议|开会|生日|航班|面试|预约|截止|出发|到期|演唱会"),
-    "japanese": _Form("/", "(?!)", "歯医者|病院|試験|結婚式|会議|誕生日|便|面接|予約|締め切り|締切|出発|ライブ"),
+    language: _Form(**{name: pattern.replace("\n", "") for name, pattern in table["figures"].items()})
+    for language, table in by_language().items()
+    if "figures" in table
 }
-_ELSEWHERE: Final = _Form("", "(?!)", "(?!)")
+_ELSEWHERE: Final = _Form("")
 """For languages whose calendar is not known: only dates with a year are read."""
 _LINKING: Final = r"\W*(?:(?:is|ist|wird|es|sera|e|est|is op|будет|am|on|for|fur|para|pour|per|voor|на)\W+)?"
 """What may stand between an event and its date."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from functools import cache
-from typing import Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from aforesaid.text.times.time_words import CHINESE_NUMBER, EAST_ASIAN_LANGUAGES, HOURS
-from aforesaid.text.words import fold
+from aforesaid.text.words import by_language, fold
 
 PartOfDay = Literal["morning", "noon", "afternoon", "evening", "night"]
 
@@ -34,77 +34,8 @@ _H: Final = r"(?P<h>\d{1,2})(?:[:.](?P<m>\d{2}))?(?![\d:]|[./]\d| ?%)"
 _EITHER: Final = r"(?:(?P<word>H)|(?P<h>\d{1,2}))"
 _NO_HOURS: Final = "percent|minutes?|hours?|days?|weeks?|months?|years?|people|times|euros?|dollars?|pounds?|km|miles?"
 """A number before one of these words is not an hour."""
-_OPEN_HOURS: Final[dict[str, tuple[str, ...]]] = {
-    "english": (
-        rf"(?<!\w)(?:at|by|around) {_H}(?: o'?clock)?(?! ?(?:a\.?m|p\.?m)\b)(?! (?:{_NO_HOURS})\b)",
-        r"(?<![\d:.])(?P<h>\d{1,2})(?::(?P<m>\d{2})| o'?clock)(?![\d:])",
-        r"(?<!\w)(?:at|by|around) (?:(?P<past>half|quarter) past |(?P<to>quarter) to )?(?P<word>H)(?: o'?clock)?(?!\w)",
-        r"(?<!\w)(?:(?P<past>half|quarter) past|(?P<to>quarter) to) (?P<h>\d{1,2})(?!\d)",
-    ),
-    "german": (
-        rf"(?<!\w)(?:um|gegen|ab) {_H}",
-        rf"(?<!\w)um (?:(?P<before>halb) |(?P<past>viertel) nach |(?P<to>viertel) vor )?{_EITHER}(?: uhr)?(?!\w)",
-    ),
-    "dutch": (
-        rf"(?<!\w)om {_H}",
-        rf"(?<!\w)om (?:(?P<before>half) |(?P<past>kwart) over |(?P<to>kwart) voor )?{_EITHER}(?!\w)",
-    ),
-    "spanish": (rf"(?<!\w)a las? {_H}",),
-    "french": (rf"(?<!\w)(?:a|vers) {_H}(?! ?h)",),
-    "italian": (rf"(?<!\w)(?:alle|all'|verso le) ?{_H}",),
-    "portuguese": (rf"(?<!\w)as {_H}",),
-    "russian": (rf"(?<!\w)в {_H}(?: час(?:а|ов)?)?(?! ?(?:утра|дня|вечера|ночи|минут|дне))",),
-    "arabic": (rf"(?<!\w)(?:ال)?ساع[ةه] {_H}",),
-    "chinese": (rf"(?P<h>\d{{1,2}}|{CHINESE_NUMBER})[点點](?P<m>\d{{1,2}}|半)?分?(?!钟?[后後])",),
-    "japanese": (rf"(?P<h>\d{{1,2}}|{CHINESE_NUMBER})[時](?P<m>\d{{1,2}}|半)?分?(?!間)",),
-}
-_PARTS: Final[dict[str, dict[PartOfDay, str]]] = {
-    "english": {
-        "morning": "morning",
-        "noon": "noon|midday|lunchtime",
-        "afternoon": "afternoon",
-        "evening": "evening",
-        "night": "tonight|night",
-    },
-    "german": {
-        "morning": "fruh|vormittags?|(?:am|heute|jeden) morgen|morgens",
-        "noon": "mittags?",
-        "afternoon": "nachmittags?",
-        "evening": "abends?",
-        "night": "nachts?",
-    },
-    "spanish": {
-        "morning": "(?:por|de|en|esta) la manana|esta manana",
-        "noon": "mediodia",
-        "afternoon": "tarde",
-        "night": "noche",
-    },
-    "french": {
-        "morning": "matin",
-        "noon": "midi",
-        "afternoon": "apres-midi",
-        "evening": "soir|soiree",
-        "night": "nuit",
-    },
-    "italian": {
-        "morning": "mattina|stamattina|mattino",
-        "noon": "mezzogiorno",
-        "afternoon": "pomeriggio",
-        "evening": "sera|stasera",
-        "night": "notte|stanotte",
-    },
-    "portuguese": {"morning": "manha", "noon": "meio-dia", "afternoon": "tarde", "evening": "noite"},
-    "dutch": {
-        "morning": "(?:van|morgen)?ochtend|morgenvroeg",
-        "afternoon": "(?:van|morgen)?middag",
-        "evening": "(?:van|morgen)?avond",
-        "night": "(?:van)?nacht",
-    },
-    "russian": {"morning": "утром|утра", "afternoon": "днем", "evening": "вечером|вечера", "night": "ночью"},
-    "arabic": {"morning": "صباحا|الصباح", "noon": "ظهرا|الظهر", "evening": "مساء|المساء|الليلة", "night": "ليلا"},
-    "chinese": {"morning": "早上|上午", "noon": "中午", "afternoon": "下午", "evening": "晚上|今晚|明晚"},
-    "japanese": {"morning": "朝|午前", "noon": "正午|昼", "afternoon": "午後", "evening": "夕方|今晩|夜"},
-}
+_PLACES: Final = {"{EITHER}": _EITHER, "{H}": _H, "{NO_HOURS}": _NO_HOURS, "{NUMBER}": CHINESE_NUMBER}
+"""What stands for these names in the files of languages."""
 
 
 class OpenHour(NamedTuple):
@@ -221,16 +152,23 @@ def on(day: date, clock: time, zone: tzinfo | None) -> datetime:
 
 @cache
 def _hour_patterns(language: str) -> tuple[re.Pattern[str], ...]:
-    words = "|".join(HOURS.get(language, ()))
-    patterns = _OPEN_HOURS.get(language, _OPEN_HOURS["english"])
-    return tuple(re.compile(pattern.replace("(?P<word>H)", f"(?P<word>{words})")) for pattern in patterns)
+    meant = {**_PLACES, "(?P<word>H)": f"(?P<word>{'|'.join(HOURS.get(language, ()))})"}
+    written = "\n".join(_hours(language)["open"])
+    for name, pattern in meant.items():
+        written = written.replace(name, pattern)
+    return tuple(map(re.compile, written.split("\n")))
 
 
 @cache
 def _part_patterns(language: str) -> tuple[tuple[PartOfDay, re.Pattern[str]], ...]:
-    edge = "" if language in EAST_ASIAN_LANGUAGES else r"(?<!\w)(?:{})(?!\w)"
-    parts = _PARTS.get(language, _PARTS["english"])
-    return tuple((part, re.compile(edge.format(words) if edge else words)) for part, words in parts.items())
+    edge = "{}" if language in EAST_ASIAN_LANGUAGES else r"(?<!\w)(?:{})(?!\w)"
+    return tuple((part, re.compile(edge.format(words))) for part, words in _hours(language)["parts"].items())
+
+
+def _hours(language: str) -> dict[str, Any]:
+    tables = by_language()
+    found: dict[str, Any] = tables.get(language, {}).get("hours") or tables["english"]["hours"]
+    return found
 
 
 _SPANISH_DAYS: Final = "lunes|martes|miercoles|jueves|viernes|sabados|domingos"

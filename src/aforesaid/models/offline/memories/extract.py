@@ -12,11 +12,10 @@ from aforesaid.domain.memory import MOST_IMPORTANCE
 from aforesaid.models.offline.memories.keys import claim_of, introduction, standing_request, topic_of
 from aforesaid.models.offline.memories.rules import RULES, Rule
 from aforesaid.models.offline.request_rules import Spoken
-from aforesaid.text.languages import guess_language
+from aforesaid.text.languages import guess_language, vocabulary
 from aforesaid.text.sentences import is_question, length_in_words, split_sentences, without_opener
 from aforesaid.text.times.find import When, direction_of, find_times, read_requested_time
 from aforesaid.text.times.hours import recurs
-from aforesaid.text.vocabulary import vocabulary
 from aforesaid.text.words import fold, fold_for_patterns, word_set, words_of
 
 # Verbs that people begin such statements with, in the form of the first person present.

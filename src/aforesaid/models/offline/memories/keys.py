@@ -10,11 +10,10 @@ from importlib.resources import files
 from typing import Any, Final, NamedTuple
 
 from aforesaid.domain.caches import holds_texts
-from aforesaid.text.languages import ENGLISH, LATIN_LANGUAGES, guess_language, stems, stop_words
+from aforesaid.text.languages import ENGLISH, LATIN_LANGUAGES, guess_language, stems, stop_words, vocabulary
 from aforesaid.text.relations import mentioned_people, relation_called
 from aforesaid.text.sentences import is_question, is_role_play, reports_somebody, split_sentences, without_quotes
 from aforesaid.text.times.time_words import plain_calendar_words
-from aforesaid.text.vocabulary import vocabulary
 from aforesaid.text.words import alternatives, fold, fold_for_patterns, word_set, words_of
 
 _GREETING: Final = (

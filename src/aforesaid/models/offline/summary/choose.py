@@ -14,9 +14,8 @@ from typing import Final, NamedTuple
 
 from aforesaid.domain.caches import holds_texts
 from aforesaid.extras import np
-from aforesaid.text.languages import guess_language, stems, stop_words
+from aforesaid.text.languages import Vocabulary, guess_language, stems, stop_words, vocabulary
 from aforesaid.text.sentences import is_question, length_in_words, without_hesitation, without_opener
-from aforesaid.text.vocabulary import Vocabulary, vocabulary
 from aforesaid.text.words import UNSPACED_LANGUAGES, UNSPACED_LETTERS, fold, words_of
 
 _FOLLOWING: Final = 0.85
