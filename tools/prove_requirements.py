@@ -150,7 +150,7 @@ BREAKS = (
     ),
     Break(
         "D11",
-        "models/resilience/wrappers.py",
+        "models/resilience.py",
         "self._next_probe is None and self._failures >= self._limit",
         "self._next_probe is None and self._failures > self._limit + 1000",
         "breakers never open",

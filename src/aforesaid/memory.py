@@ -77,7 +77,7 @@ def connect(
             _open,
             known.store if location is None else location,
             load_profile(chosen_profile),
-            None if chosen is None else CachingEmbedder(chosen),
+            None if chosen is None else CachingEmbedder(chosen, metrics),
             known,
             metrics,
             "custom" if isinstance(chosen_profile, Mapping) else Path(chosen_profile).stem,
@@ -150,7 +150,7 @@ def _chat(settings: Settings, store: Store, metrics: Metrics) -> Chat | None:
     if not any(route.chain for operation, route in settings.routes.items() if operation != "embed"):
         return None
     from aforesaid.models.chat import open_chat  # noqa: PLC0415
-    from aforesaid.models.resilience.spending import StoreLedger  # noqa: PLC0415
+    from aforesaid.models.resilience import StoreLedger  # noqa: PLC0415
 
     return open_chat(settings, ledger=StoreLedger(store), metrics=metrics)
 

@@ -15,8 +15,7 @@ from aforesaid.errors import (
     ModelGarbled,
     ModelRefused,
 )
-from aforesaid.models.chat import RoutedChat, Said, open_chat
-from aforesaid.models.chat.completion import schema_of
+from aforesaid.models.chat import RoutedChat, Said, open_chat, schema_of
 from aforesaid.telemetry import Key
 from aforesaid.testing import ScriptedModel, Writes, faults
 from aforesaid.testing.faults import HttpResponse, failure

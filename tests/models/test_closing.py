@@ -11,7 +11,7 @@ import pytest
 
 import aforesaid
 from aforesaid.errors import ModelUnavailable
-from aforesaid.models.resilience.wrappers import RunningCalls
+from aforesaid.models.resilience import RunningCalls
 from aforesaid.testing import ScriptedModel, faults
 
 

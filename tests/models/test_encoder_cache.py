@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aforesaid.models.embed.encoder_cache import FirstLayers, WordTokenizer
 from aforesaid.models.embed.local import load_encoder
-from aforesaid.models.embed.token_vectors import TokenEncoder
+from aforesaid.models.embed.token_vectors import FirstLayers, TokenEncoder, WordTokenizer
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=80) | st.text("ab c\n\t▁\u0301é½ﬁ的 👩", max_size=40)
 

@@ -27,7 +27,6 @@ from aforesaid.models.embed import (
     local,
     remote,
 )
-from aforesaid.models.embed.contract import MeteredEmbedder
 from aforesaid.models.embed.local import Encoder
 from aforesaid.models.embed.remote import FAILED, LENGTH, SHAPE
 from aforesaid.settings import Choice, Route, Settings
@@ -173,7 +172,7 @@ async def test_a_question_begins_before_anything_else_is_done(
         return original(texts)
 
     monkeypatch.setattr(embedder, "_encode", encode)
-    caching = CachingEmbedder(MeteredEmbedder(embedder, metrics))
+    caching = CachingEmbedder(embedder, metrics)
     caching.expect("tea")
     assert begun.wait(60), "no task had a turn since"
     assert np.array_equal(await caching.embed(["tea"]), await embedder.embed(["tea"]))

@@ -32,13 +32,13 @@ from aforesaid.models.prompts import (
     name_mentions,
     name_speakers,
     numbered,
+    one_line,
     quote,
+    read_prompt,
     shapes,
     strip_invisible,
     transcript,
 )
-from aforesaid.models.prompts.fence import one_line
-from aforesaid.models.prompts.prompt import read_prompt
 from aforesaid.profiles import BUILT_IN, load_profile
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from aforesaid.errors import ModelError
-from aforesaid.models.embed import LocalEmbedder, TokenVectors, token_vectors
+from aforesaid.models import weights
+from aforesaid.models.embed import LocalEmbedder, TokenVectors
 from aforesaid.models.embed.local import Encoder, load_encoder
-from aforesaid.models.embed.token_vectors import DIMENSIONS, MOST_TOKENS, Ranker, products
+from aforesaid.models.embed.token_vectors import DIMENSIONS, MOST_TOKENS, load_ranker, products
 
 TEXTS = ["My dog is afraid of thunder.", "Der Hund hat Angst.", "", "我的狗怕打雷", "word " * 300]
 
@@ -63,11 +64,12 @@ async def test_a_text_that_was_just_embedded_is_not_encoded_again(monkeypatch: p
 
 
 def test_other_weights_are_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    (tmp_path / "ranker.npz").write_bytes(b"other weights")
+    (tmp_path / "embed").mkdir()
+    (tmp_path / "embed" / "ranker.npz").write_bytes(b"other weights")
 
     def elsewhere(_: str) -> Any:  # noqa: ANN401 - a folder
         return tmp_path
 
-    monkeypatch.setattr(token_vectors, "files", elsewhere)
-    with pytest.raises(ModelError, match="weights of the ranker"):
-        Ranker.load()
+    monkeypatch.setattr(weights, "files", elsewhere)
+    with pytest.raises(ModelError, match=r"weights in embed/ranker\.npz"):
+        load_ranker.__wrapped__()

@@ -9,7 +9,7 @@ import pytest
 from aforesaid.domain.change import Spend
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import InvalidInput
-from aforesaid.models.resilience.spending import StoreLedger
+from aforesaid.models.resilience import StoreLedger
 from aforesaid.store import Store, open_store, questions
 
 MONDAY, TUESDAY = date(2026, 5, 4), date(2026, 5, 5)

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from aforesaid.errors import InvalidInput, quoted
 from aforesaid.models.chat import Answer, RoutedChat, open_chat
 from aforesaid.models.client import plain_address
-from aforesaid.models.prompts.prompt import Prompt, read_prompt
+from aforesaid.models.prompts import Prompt, read_prompt
 from aforesaid.settings import Choice, Provider, Route, Secret, Settings, load_settings
 
 PROMPTS: Final = ("answer", "judge", "refusal")

@@ -19,7 +19,7 @@ from aforesaid.domain.memory import MemoryRecord
 from aforesaid.domain.message import Message
 from aforesaid.errors import InvalidInput, NotFound
 from aforesaid.models.offline.request_rules import AGAIN_AND_AGAIN, REMINDED_OF
-from aforesaid.models.prompts.fence import SOMEBODY
+from aforesaid.models.prompts import SOMEBODY
 from aforesaid.profiles.effective import TIME_ZONE
 from aforesaid.text.times.find import read_requested_time
 from aforesaid.text.words import fold

@@ -16,8 +16,7 @@ from aforesaid.domain.scope import is_direct
 from aforesaid.errors import AforesaidError, ModelError
 from aforesaid.facts import is_about
 from aforesaid.models.offline.request_rules import ME, may_ask, means_everything, recognise_request
-from aforesaid.models.prompts import fence, lines_of, load_prompt
-from aforesaid.models.prompts.fence import NAMELESS, Line
+from aforesaid.models.prompts import NAMELESS, Line, fence, lines_of, load_prompt
 
 if TYPE_CHECKING:
     from aforesaid.memory import Memory, UserMemory

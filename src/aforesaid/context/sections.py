@@ -20,8 +20,7 @@ from aforesaid.domain.memory import MemoryRecord
 from aforesaid.domain.message import Message, Position
 from aforesaid.domain.scope import Scope, is_chat, is_direct
 from aforesaid.domain.summary import Summary
-from aforesaid.models.prompts import Fenced, load_prompt, quote
-from aforesaid.models.prompts.fence import moment, one_line, written_day
+from aforesaid.models.prompts import Fenced, load_prompt, moment, one_line, quote, written_day
 from aforesaid.models.tokens import TokenCounter
 from aforesaid.profiles.recipe import Recipe, SectionName
 from aforesaid.recall import Begun, Recall

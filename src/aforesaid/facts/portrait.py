@@ -29,8 +29,7 @@ from aforesaid.facts.people import Person
 from aforesaid.facts.statement import says_the_same
 from aforesaid.facts.timeline import zone_of
 from aforesaid.models.offline import forget_fact
-from aforesaid.models.prompts import enclose, load_prompt, strip_invisible
-from aforesaid.models.prompts.fence import Fenced
+from aforesaid.models.prompts import Fenced, enclose, load_prompt, strip_invisible
 from aforesaid.profiles import Profile
 from aforesaid.store import Store, questions
 from aforesaid.telemetry import Metrics

@@ -20,7 +20,7 @@ from aforesaid.errors import InvalidInput
 from aforesaid.integrations import shared
 from aforesaid.integrations.shared import AnyUser, Calls
 from aforesaid.memory import UserMemory
-from aforesaid.models.prompts.fence import enclose
+from aforesaid.models.prompts import enclose
 
 _FRAMEWORK: Final = "autogen"
 """The key in the metadata of a message under which AutoGen's content is stored."""

@@ -7,15 +7,11 @@ come with the package; tools/ranker/asked_role.py trains them.
 from __future__ import annotations
 
 from functools import cache
-from hashlib import sha256
-from importlib.resources import files
-from io import BytesIO
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from aforesaid.errors import ModelError
 from aforesaid.extras import np
-from aforesaid.text.languages import guess_language, vocabulary
-from aforesaid.text.words import UNSPACED_LANGUAGES, fold, words_of
+from aforesaid.models.weights import arrays, read_weights
+from aforesaid.text.languages import guess_language, vocabulary, word_finder
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -46,13 +42,7 @@ class RoleModel(NamedTuple):
 def pronouns(question: str) -> Floats:
     """Return whether a question has second person pronouns, first person ones, both, or only the second."""
     language = guess_language(question)
-    lists, words, folded = vocabulary(language), set(words_of(question)), fold(question)
-
-    def has(wanted: frozenset[str]) -> bool:
-        if language in UNSPACED_LANGUAGES:
-            return any(word in folded for word in wanted)
-        return not wanted.isdisjoint(words)
-
+    lists, has = vocabulary(language), word_finder(question, language)
     second, first = has(lists.second_person), has(lists.first_person)
     return _PRESENT * np.array([second, first, second and first, second and not first], dtype=np.float32)
 
@@ -60,9 +50,5 @@ def pronouns(question: str) -> Floats:
 @cache
 def load_role_model() -> RoleModel:
     """Load the model. Raises ModelError if its weights are not the expected ones."""
-    data = (files("aforesaid.models") / "asked_role.npz").read_bytes()
-    if (found := sha256(data).hexdigest()) != _WEIGHTS:
-        raise ModelError(f"the weights of the model of asked roles are not the ones expected (SHA-256 {found[:16]}…)")
-    with np.load(BytesIO(data), allow_pickle=False) as stored:
-        values = {name: stored[name].astype(np.float32) for name in stored.files}
+    values = arrays(read_weights("asked_role.npz", _WEIGHTS))
     return RoleModel(values["vector"], values["pronouns"], float(values["offset"]))

@@ -6,24 +6,22 @@ import asyncio
 import logging
 import re
 import sys
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
 from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Generic
 from urllib.parse import parse_qsl, quote, urlsplit, urlunsplit
 
 from aforesaid.domain.checks import now
 from aforesaid.domain.report import Component
 from aforesaid.errors import ModelError, ModelRefused, ModelUnavailable, NoModel
 from aforesaid.extras import how_to_install
-from aforesaid.models.resilience.wrappers import BreakerState
+from aforesaid.models.resilience import Ask, BreakerState, Got, Result, What
 from aforesaid.settings import Provider
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from openai import AsyncOpenAI
 
     from aforesaid.models.chat import Chat
@@ -221,6 +219,23 @@ class Client:
             f"{name} returned an unreadable response ({type(error).__name__}: {why}). If this goes on, "
             f"check the base_url"
         )
+
+
+@dataclass(frozen=True)
+class Sent(Generic[What, Got]):
+    """A service that sends one request to a server, and yields the answer in one piece."""
+
+    client: Client
+    model: str
+    send: Callable[[AsyncOpenAI, What], Awaitable[Result[Got]]]
+
+    async def call(self, ask: Ask[What]) -> AsyncGenerator[Result[Got], None]:
+        try:
+            answer = await self.send(await self.client.open(), ask.what)
+        except Exception as error:
+            # Whatever the library raises, callers know ModelError alone; and its own texts may repeat the key.
+            raise self.client.failure(error, self.model) from None
+        yield answer
 
 
 def _quoted(error: BaseException) -> str:

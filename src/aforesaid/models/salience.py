@@ -10,19 +10,16 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 from functools import cache
-from hashlib import sha256
-from importlib.resources import files
-from io import BytesIO
 from math import exp, inf, log1p
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from aforesaid.domain.checks import Kind
 from aforesaid.domain.memory import KINDS
-from aforesaid.errors import ModelError
 from aforesaid.extras import np
-from aforesaid.text.languages import guess_language, vocabulary
+from aforesaid.models.weights import arrays, read_weights
+from aforesaid.text.languages import guess_language, vocabulary, word_finder
 from aforesaid.text.sentences import is_question, length_in_words, split_sentences
-from aforesaid.text.words import UNSPACED_LANGUAGES, fold, words_of
+from aforesaid.text.words import UNSPACED_LANGUAGES, words_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -222,32 +219,12 @@ def weights() -> bytes:
     return read_weights("salience.npz", _WEIGHTS)
 
 
-def read_weights(name: str, digest: str) -> bytes:
-    """Return a file of weights in this package. Raises ModelError if its SHA-256 is not `digest`."""
-    data = (files("aforesaid.models") / name).read_bytes()
-    if (found := sha256(data).hexdigest()) != digest:
-        raise ModelError(f"the weights in {name} are not the ones expected (SHA-256 {found[:16]}…)")
-    return data
-
-
-def arrays(data: bytes) -> dict[str, Floats]:
-    """Return the arrays in a file of weights, by name."""
-    with np.load(BytesIO(data), allow_pickle=False) as stored:
-        return {name: stored[name].astype(np.float32) for name in stored.files}
-
-
 def text_features(text: str) -> list[float]:
     """Return the properties of a text that the model reads beside its vector."""
     text = text[:CHARACTERS]
     language = guess_language(text)
     lists = vocabulary(language)
-    words = words_of(text)
-    unspaced = language in UNSPACED_LANGUAGES
-    folded = fold(text) if unspaced else ""
-
-    def has(wanted: frozenset[str]) -> bool:
-        return any(piece in folded for piece in wanted) if unspaced else not wanted.isdisjoint(words)
-
+    words, has = words_of(text), word_finder(text, language)
     length = length_in_words(text)
     sentences = split_sentences(text) or [text]
     questions = sum(map(is_question, sentences)) / len(sentences)
@@ -266,7 +243,7 @@ def text_features(text: str) -> list[float]:
         has(lists.times),
         sum(word[0].isupper() for word in text.split()[1:]) / 5,
         len(sentences) / 4,
-        bool(words) and not unspaced and words[0] in lists.small_talk,
+        bool(words) and language not in UNSPACED_LANGUAGES and words[0] in lists.small_talk,
         _EMOJI.search(text) is not None,
         *(language == each for each in _OWN_SCALE),
     ]

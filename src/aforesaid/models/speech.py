@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
 
 from aforesaid.domain.report import Component
 from aforesaid.errors import ModelGarbled, NoModel
-from aforesaid.models.client import Client, component, load_library
+from aforesaid.models.client import Client, Sent, component, load_library
 from aforesaid.models.resilience import (
     Ask,
     Breaker,
     BreakerState,
     Checked,
     ConcurrencyLimit,
-    Deadline,
     Fallback,
-    Guarded,
-    Limited,
-    Metered,
-    Priced,
+    Got,
+    Result,
     Retry,
     Service,
+    What,
     only,
+    wrapped,
 )
 from aforesaid.settings import Choice, Settings, SpeechOperation
 from aforesaid.telemetry import Metrics
@@ -48,104 +47,6 @@ def speech_health(speech: RoutedSpeech) -> tuple[Component, ...]:
 _NOT_THERE: Final = (404, 405)
 
 
-@dataclass(frozen=True, slots=True)
-class Transcript:
-    """A transcript. Empty: nothing was understood."""
-
-    text: str
-    prompt_tokens: int = 0
-    reply_tokens: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class SpokenAudio:
-    sound: bytes
-    prompt_tokens: int = 0
-    reply_tokens: int = 0
-
-
-class Transcription:
-    """Transcribes audio with OpenAI's `/v1/audio/transcriptions`."""
-
-    def __init__(self, client: Client, choice: Choice, language: str | None) -> None:
-        self._client = client
-        self._choice = choice
-        self._language = language
-
-    async def call(self, ask: Ask[bytes]) -> AsyncGenerator[Transcript, None]:
-        more: dict[str, Any] = {} if self._language is None else {"language": self._language}
-        try:
-            answer = await (await self._client.open()).audio.transcriptions.create(
-                file=("speech.wav", ask.what, "audio/wav"), model=self._choice.model, response_format="json", **more
-            )
-        except Exception as error:
-            # Whatever the library raises, callers know ModelError alone; and its own texts may repeat the key.
-            raise self._client.failure(error, self._choice.model) from None
-        text = getattr(answer, "text", None)
-        if not isinstance(text, str):
-            raise ModelGarbled(f"{self._choice} answered without a text in it. If this goes on, check the base_url")
-        yield Transcript(text.strip())
-
-
-class Speaking:
-    """Synthesises speech with OpenAI's `/v1/audio/speech`."""
-
-    def __init__(self, client: Client, choice: Choice, voice: str) -> None:
-        self._client = client
-        self._choice = choice
-        self._voice = voice
-
-    async def call(self, ask: Ask[str]) -> AsyncGenerator[SpokenAudio, None]:
-        try:
-            answer = await (await self._client.open()).audio.speech.create(
-                input=ask.what, model=self._choice.model, voice=self._voice, response_format="wav"
-            )
-        except Exception as error:
-            # As above.
-            raise self._client.failure(error, self._choice.model) from None
-        yield _checked(answer.content, self._choice)
-
-
-class PiperSpeaking:
-    """Synthesises speech with Piper's HTTP server: at `/synthesize`, or at the root in older versions."""
-
-    def __init__(self, client: Client, choice: Choice) -> None:
-        self._client = client
-        self._choice = choice
-        self._path = "/synthesize"
-
-    async def call(self, ask: Ask[str]) -> AsyncGenerator[SpokenAudio, None]:
-        try:
-            sound = await self._synthesize(await self._client.open(), ask.what)
-        except Exception as error:
-            # As above.
-            raise self._client.failure(error, self._choice.model) from None
-        yield _checked(sound, self._choice)
-
-    async def _synthesize(self, opened: AsyncOpenAI, text: str) -> bytes:
-        from openai import APIStatusError, HttpxBinaryResponseContent  # noqa: PLC0415 - loaded by now
-
-        body = {"text": text, "voice": self._choice.model}
-        try:
-            return (await opened.post(self._path, body=body, cast_to=HttpxBinaryResponseContent)).content
-        except APIStatusError as error:
-            if error.status_code not in _NOT_THERE or self._path == "/":
-                raise
-        made = await opened.post("/", body=body, cast_to=HttpxBinaryResponseContent)
-        self._path = "/"
-        return made.content
-
-
-def _checked(sound: bytes, choice: Choice) -> SpokenAudio:
-    if not sound:
-        raise ModelGarbled(f"{choice} answered without any sound. If this goes on, check the base_url")
-    return SpokenAudio(sound)
-
-
-What = TypeVar("What")
-Cost = TypeVar("Cost", bound=Priced)
-
-
 def open_speech(settings: Settings, *, metrics: Metrics | None = None) -> RoutedSpeech:
     """Return the services that are configured. Nothing is connected before the first call."""
     return RoutedSpeech(settings, metrics or Metrics())
@@ -159,14 +60,10 @@ class RoutedSpeech:
         self._settings = settings
         self._clients: dict[str, Client] = {}
         self._breakers: dict[tuple[SpeechOperation, str], Breaker] = {}
-        speech = settings.speech
-        self._hearing: list[Service[bytes, Transcript]] = [
-            self._wrapped("hear", choice, lambda client, choice: Transcription(client, choice, speech.language))
-            for choice in speech.hear
-        ]
-        self._voices: list[Service[str, SpokenAudio]] = [
-            self._wrapped("speak", choice, self._voice) for choice in speech.speak
-        ]
+        self._piper_paths: dict[Choice, str] = {}
+        """Where Piper servers of older versions synthesise."""
+        self._hearing = [self._wrapped("hear", choice, self._transcribe) for choice in settings.speech.hear]
+        self._voices = [self._wrapped("speak", choice, self._synthesize) for choice in settings.speech.speak]
 
     @property
     def hears(self) -> bool:
@@ -183,14 +80,14 @@ class RoutedSpeech:
         if not self._hearing:
             raise NoModel("no service for speech to text is configured: set speech.hear")
         await load_library()
-        return (await only(Fallback(self._hearing), self._ask("hear", wav))).text
+        return (await only(Fallback(self._hearing), self._ask("hear", wav))).value
 
     async def speak(self, text: str) -> bytes:
         """Return a text as speech, in a WAV file. Raises ModelError."""
         if not self._voices:
             raise NoModel("no service for text to speech is configured: set speech.speak")
         await load_library()
-        return (await only(Fallback(self._voices), self._ask("speak", text))).sound
+        return (await only(Fallback(self._voices), self._ask("speak", text))).value
 
     def states(self, operation: SpeechOperation) -> dict[str, BreakerState]:
         return {name: breaker.state() for (does, name), breaker in self._breakers.items() if does == operation}
@@ -203,24 +100,54 @@ class RoutedSpeech:
         end = asyncio.get_running_loop().time() + self._settings.speech.timeout
         return Ask(operation, what, answer_by=end, over_by=end)
 
-    def _voice(self, client: Client, choice: Choice) -> Service[str, SpokenAudio]:
-        if client.provider.api == "piper":
-            return PiperSpeaking(client, choice)
-        return Speaking(client, choice, self._settings.speech.voice)
+    async def _transcribe(self, choice: Choice, opened: AsyncOpenAI, wav: bytes) -> Result[str]:
+        language = self._settings.speech.language
+        more: dict[str, Any] = {} if language is None else {"language": language}
+        answer = await opened.audio.transcriptions.create(
+            file=("speech.wav", wav, "audio/wav"), model=choice.model, response_format="json", **more
+        )
+        text = getattr(answer, "text", None)
+        if not isinstance(text, str):
+            raise ModelGarbled(f"{choice} answered without a text in it. If this goes on, check the base_url")
+        return Result(text.strip())
+
+    async def _synthesize(self, choice: Choice, opened: AsyncOpenAI, text: str) -> Result[bytes]:
+        if self._settings.providers[choice.provider].api == "piper":
+            sound = await self._ask_piper(choice, opened, text)
+        else:
+            answer = await opened.audio.speech.create(
+                input=text, model=choice.model, voice=self._settings.speech.voice, response_format="wav"
+            )
+            sound = answer.content
+        if not sound:
+            raise ModelGarbled(f"{choice} answered without any sound. If this goes on, check the base_url")
+        return Result(sound)
+
+    async def _ask_piper(self, choice: Choice, opened: AsyncOpenAI, text: str) -> bytes:
+        """Synthesise speech with Piper's HTTP server: at `/synthesize`, or at the root in older versions."""
+        from openai import APIStatusError, HttpxBinaryResponseContent  # noqa: PLC0415 - loaded by now
+
+        body, path = {"text": text, "voice": choice.model}, self._piper_paths.get(choice, "/synthesize")
+        try:
+            return (await opened.post(path, body=body, cast_to=HttpxBinaryResponseContent)).content
+        except APIStatusError as error:
+            if error.status_code not in _NOT_THERE or path == "/":
+                raise
+        made = await opened.post("/", body=body, cast_to=HttpxBinaryResponseContent)
+        self._piper_paths[choice] = "/"
+        return made.content
 
     def _wrapped(
-        self, operation: SpeechOperation, choice: Choice, make: Callable[[Client, Choice], Service[What, Cost]]
-    ) -> Service[What, Cost]:
+        self,
+        operation: SpeechOperation,
+        choice: Choice,
+        send: Callable[[Choice, AsyncOpenAI, What], Awaitable[Result[Got]]],
+    ) -> Service[What, Result[Got]]:
         provider, resilience = self._settings.providers[choice.provider], self._settings.resilience
         client = self._clients.setdefault(provider.name, Client(provider))
-        name = str(choice)
-        breaker = self._breakers[operation, name] = Breaker(f"{name} ({operation})", resilience)
-        service = make(client, choice)
-        service = Deadline(service, name, stall=resilience.stall_seconds)
-        service = Metered(service, name, self.metrics)
-        service = Guarded(service, breaker)
-        service = Limited(service, ConcurrencyLimit(provider.name, provider.concurrency))
-        service = Checked(service, breaker)
-        service = Retry(service, resilience.attempts)
+        breaker = self._breakers[operation, str(choice)] = Breaker(f"{choice} ({operation})", resilience)
+        limit = ConcurrencyLimit(provider.name, provider.concurrency)
+        service: Service[What, Result[Got]] = Sent(client, choice.model, partial(send, choice))
+        service = Retry(wrapped(service, str(choice), breaker, limit, resilience, self.metrics), resilience.attempts)
         # Once more: somebody waits for an answer, and a service that is down should cost them nothing.
         return Checked(service, breaker)

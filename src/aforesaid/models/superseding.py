@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from aforesaid.domain.caches import holds_texts
 from aforesaid.extras import np
-from aforesaid.models.salience import arrays, read_weights, text_features, weights
+from aforesaid.models.salience import text_features, weights
+from aforesaid.models.weights import arrays, read_weights
 from aforesaid.text.languages import count_change_words, terms
 from aforesaid.text.sentences import is_question, length_in_words
 
@@ -123,7 +124,8 @@ def may_change_plainly(text: str) -> bool:
 @cache
 def load_superseding() -> SupersedingModel:
     """Load the weights. Raises ModelError if they are not the expected ones."""
-    return read_superseding(weights())
+    values = arrays(weights())
+    return SupersedingModel(values["new"], values["old"], values["pair"], float(values["pair_threshold"]))
 
 
 @cache
@@ -132,11 +134,6 @@ def load_plain_superseding() -> PlainSupersedingModel:
     values = arrays(read_weights("plain_changes.npz", _PLAIN_HASH))
     model = SupersedingModel(values["new"], values["old"], values["pair"], float(values["threshold"]))
     return PlainSupersedingModel(model, values["features"], values["plain"])
-
-
-def read_superseding(data: bytes) -> SupersedingModel:
-    values = arrays(data)
-    return SupersedingModel(values["new"], values["old"], values["pair"], float(values["pair_threshold"]))
 
 
 def pair_features(compared: Compared, says_change: float, changes_later: Any) -> Floats:  # noqa: ANN401 - an array

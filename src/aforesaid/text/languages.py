@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -46,6 +46,15 @@ def vocabulary(language: str) -> Vocabulary:
     lists["reactions"] = frozenset(" ".join(fold(each).replace("'", " ").split()) for each in phrases) - {""}
     lists["times"] |= full_calendar_words(language) - {"may"}  # far more often a verb
     return Vocabulary(**lists)
+
+
+def word_finder(text: str, language: str) -> Callable[[frozenset[str]], bool]:
+    """Return a function that tells whether a text has any of some folded words."""
+    if language in UNSPACED_LANGUAGES:
+        folded = fold(text)
+        return lambda wanted: any(word in folded for word in wanted)
+    words = set(words_of(text))
+    return lambda wanted: not wanted.isdisjoint(words)
 
 
 ENGLISH: Final = "english"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import Sequence
+from time import perf_counter
 from typing import TYPE_CHECKING, Final
 
 from cachetools import LRUCache
@@ -14,8 +15,10 @@ from aforesaid.domain.scope import Scope, direct_thread
 from aforesaid.errors import ModelError
 from aforesaid.extras import np
 from aforesaid.models.embed.contract import Beginning, Embedder, Forgetting, TokenEmbedder, Vectors
+from aforesaid.models.embed.remote import RemoteEmbedder
 from aforesaid.models.embed.token_vectors import TokenVectors
 from aforesaid.store import Store, questions
+from aforesaid.telemetry import Metrics, kind_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -51,10 +54,11 @@ class _Batch:
 
 
 class CachingEmbedder:
-    """An embedder with a cache of recent texts."""
+    """An embedder with a cache of recent texts. `metrics` count its calls, unless it counts them itself."""
 
-    def __init__(self, inner: Embedder, most_bytes: int = _MOST_BYTES) -> None:
+    def __init__(self, inner: Embedder, metrics: Metrics | None = None, *, most_bytes: int = _MOST_BYTES) -> None:
         self.inner: Final = inner
+        self._metrics: Final = None if isinstance(inner, RemoteEmbedder) else metrics
         # Looked up once: checking against a protocol takes longer than embedding a word.
         self._begin_inner: Final = inner.begin if isinstance(inner, Beginning) else None
         self._with_tokens: Final = inner if isinstance(inner, TokenEmbedder) else None
@@ -131,24 +135,19 @@ class CachingEmbedder:
         key = asyncio.get_running_loop(), text
         coming = self._coming.get(key)
         if coming is None:
-            begin = self._begin_inner
+            begin, kept, began = self._begin_inner, self._kept, perf_counter()
             coming = asyncio.ensure_future(self.inner.embed([text])) if begin is None else begin(text)
             self._coming[key] = coming
-            kept = self._kept
-            coming.add_done_callback(lambda ended: self._arrived(key, ended, kept))
+
+            def arrived(ended: asyncio.Future[Vectors]) -> None:
+                del self._coming[key]
+                self._keep(kept, [text], ended, began)
+
+            coming.add_done_callback(arrived)
         return coming
 
-    def _arrived(
-        self,
-        key: tuple[asyncio.AbstractEventLoop, str],
-        ended: asyncio.Future[Vectors],
-        kept: LRUCache[str, Vectors],
-    ) -> None:
-        del self._coming[key]
-        self._keep(kept, [key[1]], ended)
-
     def _begin_batch(self, loop: asyncio.AbstractEventLoop, texts: list[str]) -> _Batch:
-        vectors = asyncio.ensure_future(self.inner.embed(texts))
+        began, vectors = perf_counter(), asyncio.ensure_future(self.inner.embed(texts))
         batch, kept = _Batch(texts, vectors), self._kept
         self._batches |= dict.fromkeys([(loop, text) for text in texts], batch)
 
@@ -156,16 +155,22 @@ class CachingEmbedder:
             for text in texts:
                 if self._batches.get((loop, text)) is batch:
                     del self._batches[loop, text]
-            self._keep(kept, texts, ended)
+            self._keep(kept, texts, ended, began)
 
         vectors.add_done_callback(arrived)
         return batch
 
-    def _keep(self, kept: LRUCache[str, Vectors], texts: Sequence[str], ended: asyncio.Future[Vectors]) -> None:
-        """Cache vectors. Callers get an exception; without a caller it is ignored."""
+    def _keep(
+        self, kept: LRUCache[str, Vectors], texts: Sequence[str], ended: asyncio.Future[Vectors], began: float
+    ) -> None:
+        """Count a call, and cache its vectors. Callers get an exception; without a caller it is ignored."""
+        error = asyncio.CancelledError() if ended.cancelled() else ended.exception()
+        if self._metrics is not None:
+            failure = None if error is None else kind_of(error)
+            self._metrics.called("embed", self.name, perf_counter() - began, failure=failure)
         if ended.cancelled():
             return
-        if (error := ended.exception()) is not None:
+        if error is not None:
             self.error = str(error) if isinstance(error, ModelError) else f"{type(error).__name__}: {error}"
             return
         self.error = None

@@ -1,4 +1,4 @@
-"""Embedders: the contract, the choice of one, and the small ones for tests and metrics."""
+"""Embedders: the contract, and one for tests."""
 
 from __future__ import annotations
 
@@ -7,13 +7,10 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
 from hashlib import blake2b
-from time import perf_counter
 from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, runtime_checkable
 
-from aforesaid.errors import ModelError
 from aforesaid.extras import np
 from aforesaid.models.embed.token_vectors import TokenVectors
-from aforesaid.telemetry import Metrics, kind_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -100,57 +97,3 @@ def _direction(gram: str) -> Vectors:
     direction: Vectors = np.random.default_rng(seed).standard_normal(_DIMENSIONS, dtype=np.float32)
     direction.setflags(write=False)
     return direction
-
-
-class MeteredEmbedder:
-    """An embedder whose calls are counted, like those of a remote model."""
-
-    def __init__(self, inner: Embedder, metrics: Metrics) -> None:
-        self._inner = inner
-        # Looked up once: checking against a protocol takes longer than embedding a word.
-        self._begin_inner = inner.begin if isinstance(inner, Beginning) else None
-        self._with_tokens = inner if isinstance(inner, TokenEmbedder) else None
-        self._metrics = metrics
-
-    @property
-    def name(self) -> str:
-        return self._inner.name
-
-    async def embed(self, texts: Sequence[str]) -> Vectors:
-        began = perf_counter()
-        try:
-            vectors = await self._inner.embed(texts)
-        except BaseException as error:
-            self._count(began, error)
-            raise
-        self._count(began, None)
-        return vectors
-
-    def begin(self, text: str) -> asyncio.Future[Vectors]:
-        """Start embedding a text, immediately if the wrapped embedder can."""
-        if self._begin_inner is None:
-            return asyncio.ensure_future(self.embed([text]))
-        began, begun = perf_counter(), self._begin_inner(text)
-        begun.add_done_callback(lambda ended: self._count(began, None if ended.cancelled() else ended.exception()))
-        return begun
-
-    @property
-    def token_name(self) -> str | None:
-        return None if self._with_tokens is None else self._with_tokens.token_name
-
-    async def tokens(self, texts: Sequence[str]) -> list[TokenVectors]:
-        """Return the token vectors of each text. Not counted: the texts were embedded before."""
-        if self._with_tokens is None:
-            raise ModelError(f"{self.name} has no token vectors")
-        return await self._with_tokens.tokens(texts)
-
-    def forget_all(self) -> None:
-        if isinstance(self._inner, Forgetting):
-            self._inner.forget_all()
-
-    async def close(self) -> None:
-        await self._inner.close()
-
-    def _count(self, began: float, error: BaseException | None) -> None:
-        failure = None if error is None else kind_of(error)
-        self._metrics.called("embed", self.name, perf_counter() - began, failure=failure)

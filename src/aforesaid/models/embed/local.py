@@ -108,21 +108,14 @@ _loaded: Final[WeakValueDictionary[str, USE]] = WeakValueDictionary()
 """The encoder, by its weights, as long as an embedder uses it. It keeps nothing of what it encoded."""
 
 
-class Encoder:
+class Encoder(TokenEncoder):
     """The encoder, with the ranker's layer on top of it if wanted."""
 
     def __init__(self, *, ranker: bool) -> None:
         """Load the weights. Raises ModelError if they are missing or not the expected ones."""
         self._shared = load_encoder()
         """Held, so that other embedders of this process find it loaded."""
-        self._encoder = TokenEncoder(self._shared._model, load_ranker() if ranker else None)  # noqa: SLF001
-
-    def encode(self, texts: list[str]) -> tuple[Vectors, list[TokenVectors]]:
-        """Return a vector for each text, and the vectors of its tokens, if wanted."""
-        return self._encoder.encode(texts)
-
-    def forget_all(self) -> None:
-        self._encoder.forget_all()
+        super().__init__(self._shared._model, load_ranker() if ranker else None)  # noqa: SLF001
 
 
 class LocalEmbedder:

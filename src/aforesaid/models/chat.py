@@ -1,39 +1,51 @@
-"""Chat models: the contract, and one that is reached through an OpenAI-compatible API."""
+"""Calls to chat models of any provider: the contract, one model behind an OpenAI-compatible API, and all of them."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final, Generic, Literal, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Protocol, TypeVar
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
+from pydantic_core import from_json
 
 from aforesaid.domain.scope import Scope
-from aforesaid.errors import ModelGarbled, ModelRefused, ModelUnavailable
-from aforesaid.models.client import Client
-from aforesaid.models.resilience import Ask, BreakerState
-from aforesaid.settings import Choice, Operation
+from aforesaid.errors import InvalidInput, ModelGarbled, ModelRefused, ModelUnavailable
+from aforesaid.models.client import Client, load_library
+from aforesaid.models.prompts import Said
+from aforesaid.models.resilience import (
+    Ask,
+    Breaker,
+    BreakerState,
+    Budget,
+    Budgeted,
+    Checked,
+    ConcurrencyLimit,
+    Fallback,
+    MemoryLedger,
+    Retry,
+    RunningCalls,
+    Service,
+    SpendingLedger,
+    only,
+    wrapped,
+)
+from aforesaid.settings import Choice, Operation, Settings
+from aforesaid.telemetry import Metrics
 from aforesaid.telemetry.tracing import current_headers
 
 if TYPE_CHECKING:
     from openai import APIStatusError
     from openai.types.chat import ChatCompletion, ChatCompletionChunk
 
+__all__ = ["Answer", "Chat", "Reply", "RoutedChat", "Said", "open_chat"]
 
 Shape = TypeVar("Shape", bound=BaseModel)
-
-
-class Said(NamedTuple):
-    """One message of a request to a model."""
-
-    role: Literal["system", "user", "assistant"]
-    content: str
-    name: str | None = None
-    """Sent along where the API takes it: letters, digits, `_` and `-`. Prompts that need a name say it in the text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,12 +178,8 @@ def schema_of(shape: type[BaseModel]) -> Schema:
     if "$ref" in whole:
         # A recursive shape: providers require an object at the root instead of a reference.
         whole = {**whole["$defs"][whole["$ref"].rpartition("/")[2]], "$defs": whole["$defs"]}
-    full, plain = _walk(whole, _full), _walk(whole, _plain)
+    full, plain = _walk(whole, lambda node: node), _walk(whole, _plain)
     return Schema(shape.__name__, json.dumps(full), json.dumps(plain), _closed(full))
-
-
-def _full(node: dict[str, Any]) -> dict[str, Any]:
-    return node
 
 
 def _plain(node: dict[str, Any]) -> dict[str, Any]:
@@ -378,3 +386,169 @@ def _usage(answer: ChatCompletion | ChatCompletionChunk) -> tuple[int, int]:
     counts = (getattr(usage, "prompt_tokens", 0), getattr(usage, "completion_tokens", 0))
     prompt_tokens, reply_tokens = (count if isinstance(count, int) else 0 for count in counts)
     return prompt_tokens, reply_tokens
+
+
+_FENCE: Final = re.compile(r"\s*```(?:json)?[ \t]*\n(.*)\n[ \t]*```\s*", re.DOTALL | re.IGNORECASE)
+_FENCE_START: Final = re.compile(r"\A\s*```(?:json)?[ \t]*\n", re.IGNORECASE)
+_MOST_ERRORS: Final = 8
+
+
+@dataclass(frozen=True)
+class StructuredCall(Generic[Shape]):
+    """Requests JSON and validates it strictly. An invalid reply is sent back once, with the reason."""
+
+    inner: Service[Prompt, Reply]
+    shape: type[Shape]
+
+    async def call(self, ask: Ask[Prompt]) -> AsyncGenerator[Answer[Shape], None]:
+        schema = schema_of(self.shape)
+        prompt = replace(ask.what, schema=schema)
+        first = await only(self.inner, replace(ask, what=prompt))
+        value, problem = read(first, self.shape)
+        replies = [first]
+        if value is None:
+            told = (
+                f"That was not accepted: {problem}\n"
+                f"Write the whole answer again, as JSON alone, such that it fits this schema:\n{schema.full}"
+            )
+            again = replace(prompt, messages=(*prompt.messages, Said("assistant", first.text), Said("user", told)))
+            replies.append(await only(self.inner, replace(ask, what=again)))
+            value, problem = read(replies[-1], self.shape)
+        if value is None:
+            raise ModelGarbled(
+                f"{first.model} did not answer with the JSON that was asked for ({schema.name}), also after it was "
+                f"told what was wrong: {problem}"
+            )
+        prompt_tokens = sum(reply.prompt_tokens for reply in replies)
+        reply_tokens = sum(reply.reply_tokens for reply in replies)
+        yield Answer(value, replies[-1].model, prompt_tokens, reply_tokens)
+
+
+def read(reply: Reply, shape: type[Shape]) -> tuple[Shape | None, str]:
+    """Return the value in a reply, or None and the error. A code fence around the JSON is removed.
+
+    Of a reply that was cut off, the complete items count if the shape has `usable_when_cut`.
+    """
+    if reply.cut:
+        value = None
+        if getattr(shape, "usable_when_cut", False):
+            with suppress(ValueError):  # among them ValidationError: nothing in it is complete
+                begun = from_json(_FENCE_START.sub("", reply.text), allow_partial=True)
+                value = shape.model_validate(begun, strict=True)
+        return value, "it was cut off because it was too long; be shorter."
+    fenced = _FENCE.fullmatch(reply.text)
+    try:
+        return shape.model_validate_json(fenced[1] if fenced else reply.text, strict=True), ""
+    except ValidationError as error:
+        found = error.errors(include_url=False, include_context=False, include_input=False)
+        lines = [f"{'.'.join(str(part) for part in each['loc']) or 'the answer'}: {each['msg']}" for each in found]
+        more = [f"and {len(lines) - _MOST_ERRORS} more"] if len(lines) > _MOST_ERRORS else []
+        return None, "; ".join(lines[:_MOST_ERRORS] + more)
+
+
+def open_chat(
+    settings: Settings, *, ledger: SpendingLedger | None = None, metrics: Metrics | None = None
+) -> RoutedChat:
+    """Return the models that are configured. Nothing is connected before the first call.
+
+    `ledger` is where spending is counted; without one it is counted until the process ends.
+    """
+    return RoutedChat(settings, ledger or MemoryLedger(), metrics or Metrics())
+
+
+class RoutedChat:
+    """A `Chat` over OpenAI-compatible providers."""
+
+    def __init__(self, settings: Settings, ledger: SpendingLedger, metrics: Metrics) -> None:
+        self.metrics = metrics
+        self._settings = settings
+        self._calls = RunningCalls()
+        self._budget = Budget(settings.spending, ledger)
+        self._clients: dict[str, Client] = {}
+        self._limits: dict[str, ConcurrencyLimit] = {}
+        self._breakers: dict[str, Breaker] = {}
+        self._models: dict[Choice, Service[Prompt, Reply]] = {}
+        for operation, route in settings.routes.items():
+            for choice in route.chain if operation != "embed" else ():
+                self._add(operation, choice)
+
+    async def text(self, operation: Operation, messages: Sequence[Said], *, scope: Scope | None = None) -> Reply:
+        async with self._calls.running():
+            return await only(Fallback(self._chain(operation)), await self._ask(operation, messages, scope))
+
+    async def stream(
+        self,
+        operation: Operation,
+        messages: Sequence[Said],
+        *,
+        scope: Scope | None = None,
+        ended: Callable[[Reply], None] | None = None,
+    ) -> AsyncGenerator[str, None]:
+        ask = await self._ask(operation, messages, scope, piecewise=True)
+        async with aclosing(Fallback(self._chain(operation)).call(ask)) as pieces:
+            while True:
+                # The timeout covers waiting for the model only, not the caller's work between two pieces.
+                async with self._calls.running():
+                    piece = await anext(pieces, None)
+                if piece is None:
+                    return
+                if piece.text:
+                    yield piece.text
+                elif ended is not None:
+                    ended(piece)
+
+    async def structure(
+        self, operation: Operation, messages: Sequence[Said], shape: type[Shape], *, scope: Scope | None = None
+    ) -> Answer[Shape]:
+        chain = [StructuredCall(model, shape) for model in self._chain(operation)]
+        async with self._calls.running():
+            return await only(Fallback(chain), await self._ask(operation, messages, scope))
+
+    def has(self, operation: Operation) -> bool:
+        return bool(self._settings.route(operation).chain)
+
+    def states(self) -> dict[str, BreakerState]:
+        return {name: breaker.state() for name, breaker in self._breakers.items()}
+
+    async def close(self) -> None:
+        self._calls.close()
+        for client in self._clients.values():
+            await client.close()
+
+    def _chain(self, operation: Operation) -> list[Service[Prompt, Reply]]:
+        if operation == "embed":
+            raise InvalidInput("'embed' is an embedding model and cannot write replies")
+        return [self._models[choice] for choice in self._settings.route(operation).chain]
+
+    async def _ask(
+        self, operation: Operation, messages: Sequence[Said], scope: Scope | None, *, piecewise: bool = False
+    ) -> Ask[Prompt]:
+        route = self._settings.route(operation)
+        if route.chain:
+            await load_library()
+        end = asyncio.get_running_loop().time() + route.timeout
+        prompt = Prompt(tuple(messages), route.temperature, route.max_tokens, piecewise=piecewise)
+        return Ask(operation, prompt, answer_by=end, over_by=end, scope=scope)
+
+    def _add(self, operation: Operation, choice: Choice) -> None:
+        provider = self._settings.providers.get(choice.provider)
+        if provider is None:
+            raise InvalidInput(f"{operation!r} is to use {choice}, but no provider {choice.provider!r} is configured")
+        if choice in self._models:
+            return
+        resilience = self._settings.resilience
+        client = self._clients.setdefault(provider.name, Client(provider))
+        limit = self._limits.setdefault(provider.name, ConcurrencyLimit(provider.name, provider.concurrency))
+        breaker = self._breakers.setdefault(provider.name, Breaker(provider.name, resilience))
+        model: Service[Prompt, Reply] = Completion(client, choice)
+        model = wrapped(
+            model,
+            str(choice),
+            breaker,
+            limit,
+            resilience,
+            self.metrics,
+            lambda inner: Budgeted(inner, self._budget, estimate, estimate_reply),
+        )
+        # Checked a second time, before queueing: calls to a provider that is down should cost almost nothing.
+        self._models[choice] = Checked(Retry(model, resilience.attempts), breaker)

@@ -1,19 +1,48 @@
-"""Wrappers around a model: retries, circuit breaker, deadline, limit of concurrent calls, fallback."""
+"""Wrappers around models that may be down, slow or expensive.
+
+Every wrapper is a `Service` around a `Service`: it takes an `Ask` and yields what comes back. They compose in any
+order; this is the order in which a model is wrapped, from the caller to the wire:
+
+    Fallback    tries the next model when one fails
+    Retry       calls the same model again after a pause
+    Checked     fails at once if the provider's breaker is open
+    Limited     limits concurrent calls
+    Guarded     the breaker: counts failures, lets one probe through per interval
+    Budgeted    limits tokens per day
+    Metered     measures time and tokens
+    Deadline    limits the duration
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
-from contextlib import aclosing, asynccontextmanager
+from collections import Counter
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
+from contextlib import aclosing, asynccontextmanager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from typing import Final, Generic, Literal, NamedTuple, Protocol, TypeVar
+from datetime import UTC, date, datetime
+from time import perf_counter
+from typing import Final, Generic, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
+from aforesaid.domain.change import Spend
+from aforesaid.domain.checks import now
 from aforesaid.domain.scope import Scope
-from aforesaid.errors import ModelError, ModelGarbled, ModelRefused, ModelUnavailable, NoModel
+from aforesaid.errors import (
+    ModelError,
+    ModelGarbled,
+    ModelRefused,
+    ModelUnavailable,
+    NoModel,
+    SpendingLimit,
+    StoreError,
+)
 from aforesaid.extras import how_to_install
-from aforesaid.settings import Operation, RerankOperation, Resilience, SpeechOperation
+from aforesaid.settings import Operation, RerankOperation, Resilience, SpeechOperation, Spending
+from aforesaid.store import Store, questions
+from aforesaid.telemetry import Metrics, kind_of
+from aforesaid.telemetry.tracing import ModelSpan
 
 What = TypeVar("What")
 Got = TypeVar("Got")
@@ -57,6 +86,15 @@ class Priced(Protocol):
         """Tokens that were written."""
 
 
+@dataclass(frozen=True, slots=True)
+class Result(Generic[Got]):
+    """An answer in one piece, and what it cost."""
+
+    value: Got
+    prompt_tokens: int = 0
+    reply_tokens: int = 0
+
+
 async def begin(service: Service[What, Got], ask: Ask[What]) -> AsyncGenerator[Got, None]:
     """Wait for the first piece and return all pieces. A failure here can be retried with another model."""
     pieces = service.call(ask)
@@ -64,14 +102,14 @@ async def begin(service: Service[What, Got], ask: Ask[What]) -> AsyncGenerator[G
         first = await anext(pieces)
     except StopAsyncIteration:
         raise ModelGarbled(f"the model was asked to {ask.operation} and returned nothing") from None
-    return _with_first(first, pieces)
 
+    async def whole() -> AsyncGenerator[Got, None]:
+        async with aclosing(pieces):
+            yield first
+            async for piece in pieces:
+                yield piece
 
-async def _with_first(first: Got, rest: AsyncGenerator[Got, None]) -> AsyncGenerator[Got, None]:
-    async with aclosing(rest):
-        yield first
-        async for piece in rest:
-            yield piece
+    return whole()
 
 
 async def only(service: Service[What, Got], ask: Ask[What]) -> Got:
@@ -171,45 +209,43 @@ class Breaker:
         return BreakerState(state, self._failures, max(0.0, self._next_probe - self._clock()), error, self._answered)
 
 
+@dataclass(frozen=True)
 class Checked(Generic[What, Got]):
     """Fails at once while a breaker is open, before the call queues for a slot."""
 
-    def __init__(self, inner: Service[What, Got], breaker: Breaker) -> None:
-        self._inner = inner
-        self._breaker = breaker
+    inner: Service[What, Got]
+    breaker: Breaker
 
-    async def call(self, ask: Ask[What]) -> AsyncGenerator[Got, None]:
-        """Yield the answer, or raise BreakerOpen."""
-        self._breaker.check()
-        async with aclosing(self._inner.call(ask)) as pieces:
-            async for piece in pieces:
-                yield piece
+    def call(self, ask: Ask[What]) -> AsyncGenerator[Got, None]:
+        """Return the answer, or raise BreakerOpen."""
+        self.breaker.check()
+        return self.inner.call(ask)
 
 
+@dataclass(frozen=True)
 class Guarded(Generic[What, Got]):
     """Reports the results of calls to a breaker."""
 
-    def __init__(self, inner: Service[What, Got], breaker: Breaker) -> None:
-        self._inner = inner
-        self._breaker = breaker
+    inner: Service[What, Got]
+    breaker: Breaker
 
     async def call(self, ask: Ask[What]) -> AsyncGenerator[Got, None]:
         """Yield the answer, or raise BreakerOpen."""
-        probe = self._breaker.admit()
+        probe = self.breaker.admit()
         try:
-            async with aclosing(self._inner.call(ask)) as pieces:
+            async with aclosing(self.inner.call(ask)) as pieces:
                 async for piece in pieces:
                     # Counted at the first piece, because the caller may stop before the last one.
-                    self._breaker.answered()
+                    self.breaker.answered()
                     yield piece
         except ModelUnavailable as error:
-            self._breaker.failed(error)
+            self.breaker.failed(error)
             raise
         except (ModelRefused, ModelGarbled):
-            self._breaker.answered()
+            self.breaker.answered()
             raise
         finally:
-            self._breaker.done(probe=probe)
+            self.breaker.done(probe=probe)
 
 
 class ConcurrencyLimit:
@@ -220,8 +256,9 @@ class ConcurrencyLimit:
         self.count = count
         self._free = asyncio.Semaphore(count)
 
-    async def take(self, until: float) -> None:
-        """Wait for a free slot, in order of arrival. Raises ModelUnavailable at the deadline."""
+    @asynccontextmanager
+    async def slot(self, until: float) -> AsyncIterator[None]:
+        """Wait for a free slot, in order of arrival, and hold it. Raises ModelUnavailable at the deadline."""
         try:
             async with asyncio.timeout_at(until):
                 await self._free.acquire()
@@ -230,41 +267,38 @@ class ConcurrencyLimit:
                 f"{self.name} is busy: its limit of {self.count} concurrent calls was in use until the deadline. "
                 f"Raise its concurrency or the timeout"
             ) from None
+        try:
+            yield
+        finally:
+            self._free.release()
 
-    def give_back(self) -> None:
-        self._free.release()
 
-
+@dataclass(frozen=True)
 class Limited(Generic[What, Got]):
     """Holds a slot from the request to the last piece."""
 
-    def __init__(self, inner: Service[What, Got], limit: ConcurrencyLimit) -> None:
-        self._inner = inner
-        self._limit = limit
+    inner: Service[What, Got]
+    limit: ConcurrencyLimit
 
     async def call(self, ask: Ask[What]) -> AsyncGenerator[Got, None]:
-        await self._limit.take(ask.answer_by)
-        try:
-            async with aclosing(self._inner.call(ask)) as pieces:
-                async for piece in pieces:
-                    yield piece
-        finally:
-            self._limit.give_back()
+        async with self.limit.slot(ask.answer_by), aclosing(self.inner.call(ask)) as pieces:
+            async for piece in pieces:
+                yield piece
 
 
+@dataclass(frozen=True)
 class Deadline(Generic[What, Got]):
     """Aborts calls that take too long: until the first piece, between two pieces, or in total."""
 
-    def __init__(self, inner: Service[What, Got], name: str, *, stall: float) -> None:
-        self._inner = inner
-        self._name = name
-        self._stall = stall
+    inner: Service[What, Got]
+    name: str
+    stall: float
 
     async def call(self, ask: Ask[What]) -> AsyncGenerator[Got, None]:
         """Yield the pieces that arrive in time. Raises ModelUnavailable on a timeout."""
         time = asyncio.get_running_loop().time
         started, next_by, came = time(), min(ask.answer_by, ask.over_by), 0
-        async with aclosing(self._inner.call(ask)) as pieces:
+        async with aclosing(self.inner.call(ask)) as pieces:
             while True:
                 try:
                     # The timeout covers waiting only: the caller's work between two pieces is never cancelled.
@@ -280,15 +314,16 @@ class Deadline(Generic[What, Got]):
                     raise self._late(f"was not done after {came} pieces", time() - started, ask)
                 came += 1
                 yield piece
-                next_by = min(ask.over_by, time() + self._stall)
+                next_by = min(ask.over_by, time() + self.stall)
 
     def _late(self, what: str, seconds: float, ask: Ask[What]) -> ModelUnavailable:
         return ModelUnavailable(
-            f"{self._name} {what}; given up after {seconds:.1f} s. If it is only slow, raise the timeout of "
+            f"{self.name} {what}; given up after {seconds:.1f} s. If it is only slow, raise the timeout of "
             f"{ask.operation!r}"
         )
 
 
+@dataclass(frozen=True)
 class Fallback(Generic[What, Got]):
     """Calls models in order until one begins to answer.
 
@@ -296,26 +331,24 @@ class Fallback(Generic[What, Got]):
     spending limit ends it: the next model would cost as well.
     """
 
-    def __init__(self, chain: Sequence[Service[What, Got]]) -> None:
-        self._chain = chain
+    chain: Sequence[Service[What, Got]]
 
     async def call(self, ask: Ask[What]) -> AsyncGenerator[Got, None]:
-        async with aclosing(await self._begin(ask)) as pieces:
-            async for piece in pieces:
-                yield piece
-
-    async def _begin(self, ask: Ask[What]) -> AsyncGenerator[Got, None]:
         time = asyncio.get_running_loop().time
         failures: list[ModelError] = []
-        for number, service in enumerate(self._chain):
+        for left, service in zip(range(len(self.chain), 0, -1), self.chain, strict=True):
             now = time()
-            share = (ask.answer_by - now) / (len(self._chain) - number)
             try:
-                return await begin(service, replace(ask, answer_by=now + share))
+                pieces = await begin(service, replace(ask, answer_by=now + (ask.answer_by - now) / left))
             except (ModelUnavailable, ModelRefused, ModelGarbled) as error:
                 failures.append(error)
-                if number + 1 < len(self._chain):
+                if left > 1:
                     _log.warning("%s falls back to the next model: %s", ask.operation, error)
+                continue
+            async with aclosing(pieces):
+                async for piece in pieces:
+                    yield piece
+            return
         raise _together(ask, failures)
 
 
@@ -343,33 +376,20 @@ class _SaidAlready(logging.Filter):
 _SAID_ALREADY: Final = _SaidAlready()
 
 
+@dataclass(frozen=True)
 class Retry(Generic[What, Got]):
     """Asks again when a model is unavailable: after longer and longer pauses, or when the server said so.
 
     Never after the first piece, never past the deadline, and not while the breaker is open.
     """
 
-    def __init__(
-        self,
-        inner: Service[What, Got],
-        attempts: int,
-        *,
-        first_pause: float = 0.25,
-        longest_pause: float = 5.0,
-        jitter: float = 0.5,
-    ) -> None:
-        self._inner = inner
-        self._attempts = attempts
-        self._first_pause = first_pause
-        self._longest_pause = longest_pause
-        self._jitter = jitter
+    inner: Service[What, Got]
+    attempts: int
+    first_pause: float = 0.25
+    longest_pause: float = 5.0
+    jitter: float = 0.5
 
     async def call(self, ask: Ask[What]) -> AsyncGenerator[Got, None]:
-        async with aclosing(await self._begin(ask)) as pieces:
-            async for piece in pieces:
-                yield piece
-
-    async def _begin(self, ask: Ask[What]) -> AsyncGenerator[Got, None]:
         try:
             import stamina  # noqa: PLC0415 - only programs that use a model need it
         except ImportError as error:
@@ -389,16 +409,18 @@ class Retry(Generic[What, Got]):
 
         async for attempt in stamina.retry_context(
             on=again,
-            attempts=self._attempts,
+            attempts=self.attempts,
             timeout=None,
-            wait_initial=self._first_pause,
-            wait_max=self._longest_pause,
-            wait_jitter=self._jitter,
+            wait_initial=self.first_pause,
+            wait_max=self.longest_pause,
+            wait_jitter=self.jitter,
         ):
             with attempt:
-                pause = attempt.next_wait + self._jitter
-                return await begin(self._inner, ask)
-        raise AssertionError("stamina lets the last error through")
+                pause = attempt.next_wait + self.jitter
+                pieces = await begin(self.inner, ask)
+        async with aclosing(pieces):
+            async for piece in pieces:
+                yield piece
 
 
 class RunningCalls:
@@ -434,3 +456,194 @@ class RunningCalls:
 
 
 _WHY = "the memory was closed before the model answered"
+
+
+_Payer: TypeAlias = tuple[str, str] | None
+
+
+class SpendingLedger(Protocol):
+    """Counts the tokens of each day, shared by all processes."""
+
+    async def spent(self, day: date, scope: Scope | None) -> int:
+        """Return the tokens that a user spent on a day, or with None the total of all users."""
+
+    async def spend(self, day: date, scope: Scope | None, tokens: int) -> None:
+        """Add spent tokens to the total and, with a scope, to its user."""
+
+
+class MemoryLedger:
+    """Counts tokens in this process only."""
+
+    def __init__(self) -> None:
+        self._spent: Counter[tuple[date, _Payer]] = Counter()
+
+    async def spent(self, day: date, scope: Scope | None) -> int:
+        return self._spent[day, _payer(scope)]
+
+    async def spend(self, day: date, scope: Scope | None, tokens: int) -> None:
+        for payer in {_payer(scope), None}:
+            self._spent[day, payer] += tokens
+
+
+class Budget:
+    """The limits and the reserved tokens, shared by all models."""
+
+    def __init__(self, limits: Spending, ledger: SpendingLedger, clock: Callable[[], int] = now) -> None:
+        self._limits = limits
+        self._ledger = ledger
+        self._clock = clock
+        self._pending: Counter[_Payer] = Counter()
+
+    async def check(self, scope: Scope | None) -> None:
+        """Raise SpendingLimit if spent and reserved tokens reach a limit."""
+        limits: list[tuple[int | None, Scope | None, str]] = [(self._limits.tokens_per_day, None, "all users together")]
+        if scope is not None:
+            limits.append((self._limits.tokens_per_user_and_day, scope, f"user {scope.user!r}"))
+        day = self.today()
+        known = [
+            (limit, payer, whose, await self._ledger.spent(day, payer))
+            for limit, payer, whose in limits
+            if limit is not None
+        ]
+        # Reserved tokens are read last and without awaiting, because the caller reserves right after this.
+        for limit, payer, whose, spent in known:
+            if (used := spent + self._pending[_payer(payer)]) >= limit:
+                raise SpendingLimit(
+                    f"{whose} used {used:,} of {limit:,} tokens on {day} (UTC). Raise the limit in [spending], or wait "
+                    f"until tomorrow"
+                )
+
+    async def book(self, scope: Scope | None, tokens: int) -> None:
+        """Count spent tokens. A failing ledger is only logged, because the answer is already paid for."""
+        try:
+            await self._ledger.spend(self.today(), scope, tokens)
+        except StoreError as error:
+            _log.warning("%d tokens could not be counted: %s", tokens, error)
+
+    @contextmanager
+    def reserve(self, scope: Scope | None, tokens: int) -> Iterator[None]:
+        """Reserve an estimate during a call, so that concurrent calls together respect the limit."""
+        payers = {_payer(scope), None}
+        self._pending.update(dict.fromkeys(payers, tokens))
+        try:
+            yield
+        finally:
+            self._pending.subtract(dict.fromkeys(payers, tokens))
+
+    def today(self) -> date:
+        """Return the current day in UTC."""
+        return datetime.fromtimestamp(self._clock() / 1_000_000, UTC).date()
+
+
+Cost = TypeVar("Cost", bound=Priced)
+
+
+@dataclass(frozen=True)
+class Budgeted(Generic[What, Cost]):
+    """Asks only while there is something left to spend, and books what it took.
+
+    Where a provider does not say what an answer cost, it is estimated. A call that failed costs nothing here.
+    """
+
+    inner: Service[What, Cost]
+    budget: Budget
+    estimate: Callable[[What], int]
+    estimate_reply: Callable[[Cost], int]
+
+    async def call(self, ask: Ask[What]) -> AsyncGenerator[Cost, None]:
+        """Yield the answer, or raise SpendingLimit."""
+        await self.budget.check(ask.scope)
+        guess = self.estimate(ask.what)
+        told = guessed = 0
+        try:
+            with self.budget.reserve(ask.scope, guess):
+                async with aclosing(self.inner.call(ask)) as pieces:
+                    async for piece in pieces:
+                        told += piece.prompt_tokens + piece.reply_tokens
+                        guessed += self.estimate_reply(piece)
+                        yield piece
+        finally:
+            if tokens := told or (guessed and guess + guessed):
+                await self.budget.book(ask.scope, tokens)
+
+
+def _payer(scope: Scope | None) -> _Payer:
+    return None if scope is None else (scope.space, scope.user)
+
+
+@dataclass(frozen=True)
+class Metered(Generic[What, Cost]):
+    """Counts the calls that are sent: number, latency, tokens and result."""
+
+    inner: Service[What, Cost]
+    model: str
+    metrics: Metrics
+
+    async def call(self, ask: Ask[What]) -> AsyncGenerator[Cost, None]:
+        seconds, prompt, reply = 0.0, 0, 0
+        # The default, if nothing else happens: the caller was cancelled.
+        failure: str | None = "abandoned"
+        span = self._span(ask)
+        try:
+            async with aclosing(self.inner.call(ask)) as pieces:
+                while True:
+                    began = perf_counter()
+                    try:
+                        with nullcontext() if span is None else span.current():
+                            piece = await anext(pieces)
+                    except StopAsyncIteration:
+                        break
+                    finally:
+                        # Only waiting is measured, not the caller's work between two pieces.
+                        seconds += perf_counter() - began
+                    prompt, reply = prompt + piece.prompt_tokens, reply + piece.reply_tokens
+                    yield piece
+            failure = None
+        except ModelError as error:
+            failure = kind_of(error)
+            raise
+        finally:
+            self.metrics.called(
+                ask.operation, self.model, seconds, prompt_tokens=prompt, reply_tokens=reply, failure=failure
+            )
+            if span is not None:
+                span.note(gen_ai__usage__input_tokens=prompt or None, gen_ai__usage__output_tokens=reply or None)
+                span.end(failure)
+            ended = failure or f"{prompt} + {reply} tokens"
+            _log.debug("%s by %s: %s, %.2f s", ask.operation, self.model, ended, seconds)
+
+    def _span(self, ask: Ask[What]) -> ModelSpan | None:
+        """Begin the span of a call, if tracing is on."""
+        tracing = self.metrics.tracing
+        if tracing is None:
+            return None
+        provider, _, model = self.model.partition(":")
+        span = tracing.model_call(ask.operation, provider, model)
+        messages = getattr(ask.what, "messages", ())
+        span.note_text("gen_ai.input.messages", [{"role": each.role, "content": each.content} for each in messages])
+        return span
+
+
+class StoreLedger:
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def spent(self, day: date, scope: Scope | None) -> int:
+        return await self._store.read(questions.TokensSpent(day, scope))
+
+    async def spend(self, day: date, scope: Scope | None, tokens: int) -> None:
+        await self._store.apply([Spend(day, scope, tokens)])
+
+
+def wrapped(
+    service: Service[What, Cost],
+    name: str,
+    breaker: Breaker,
+    limit: ConcurrencyLimit,
+    resilience: Resilience,
+    metrics: Metrics,
+    budgeted: Callable[[Service[What, Cost]], Service[What, Cost]] = lambda service: service,
+) -> Service[What, Cost]:
+    """Wrap a service in what every call to a server needs, up to the check of its breaker."""
+    service = Metered(Deadline(service, name, resilience.stall_seconds), name, metrics)
+    return Checked(Limited(Guarded(budgeted(service), breaker), limit), breaker)
