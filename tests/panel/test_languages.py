@@ -23,9 +23,7 @@ from aforesaid.profiles.effective import RUNTIME_SETTINGS
 from aforesaid.profiles.recipe import SectionName
 from aforesaid.server import ServerOptions, create_app
 from aforesaid.server.auth import ROLES
-from aforesaid.server.languages import ENGLISH, OfferedLanguages, read_language, using
-from aforesaid.server.languages.catalogue import placeholders
-from aforesaid.server.languages.error_texts import ERROR_TEXTS, translate_error
+from aforesaid.server.languages import ENGLISH, OfferedLanguages, placeholders, read_language, translate_error, using
 from aforesaid.server.panel.health import shown_fact
 from aforesaid.server.panel.memories import GROUPINGS
 from aforesaid.settings import Serving
@@ -141,7 +139,7 @@ def test_every_error_that_a_form_can_lead_to_is_translated() -> None:
             if not any(part in text for part in UNREACHABLE)
             and translate_error(text.replace("{}", "X")) == text.replace("{}", "X")
         ]
-    assert english == [], "add these to ERROR_TEXTS and to de.toml"
+    assert english == [], "add these to the table `errors` of de.toml"
 
 
 @pytest.mark.parametrize(
@@ -191,9 +189,8 @@ def test_counts_on_the_page_of_health_are_in_german(fact: str, german: str) -> N
 
 def test_every_translated_error_is_in_the_sources() -> None:
     framework = {"Field required", "Input should be a valid integer, unable to parse string as an integer"}
-    modules = (path for path in SERVER.parent.rglob("*.py") if path.name != "error_texts.py")
-    written = {sentence(node) for path in modules for node in nodes(path)}
-    assert [text for text in ERROR_TEXTS if re.sub(r"\{\w+\}", "{}", text) not in written | framework] == []
+    written = {sentence(node) for path in SERVER.parent.rglob("*.py") for node in nodes(path)}
+    assert [text for text in GERMAN.errors if re.sub(r"\{\w+\}", "{}", text) not in written | framework] == []
 
 
 def test_every_german_entry_is_used_and_has_the_right_forms() -> None:
@@ -206,6 +203,7 @@ def test_every_german_entry_is_used_and_has_the_right_forms() -> None:
         wrong += [
             f"{text.english}: lacks a placeholder" for form in forms if placeholders(form) != placeholders(text.english)
         ]
+    wrong += [english for english in GERMAN.errors if placeholders(GERMAN.text(english)) != placeholders(english)]
     assert not wrong
 
 

@@ -17,10 +17,8 @@ import anyio
 import uvicorn
 from fastapi import APIRouter, FastAPI
 from fastapi.staticfiles import StaticFiles
-from starlette.datastructures import Headers
 from starlette.middleware.cors import CORSMiddleware
 from starlette.routing import Route
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from aforesaid import __version__
@@ -29,17 +27,15 @@ from aforesaid.errors import AforesaidError
 from aforesaid.extras import how_to_install
 from aforesaid.memory import Memory
 from aforesaid.models.client import guard_logs, hide
-from aforesaid.server import api, panel, problems, signin, status
+from aforesaid.server import api, panel, problems, prometheus, signin
 from aforesaid.server.auth import Keys, Sessions, authentication
 from aforesaid.server.auth.authentication import Authentication
-from aforesaid.server.guard import Access, Bodies, Hosts, Rates, SecurityHeaders, cors
+from aforesaid.server.guard import Access, Bodies, Hosts, HttpMetrics, Rates, RouteTemplates, SecurityHeaders, cors
 from aforesaid.server.languages import Languages, OfferedLanguages
 from aforesaid.server.options import ServerOptions
 from aforesaid.server.problems import MEDIA_TYPE, STATIC, Problem, Refusal, Wrong, problem
-from aforesaid.server.prometheus import HttpMetrics
 from aforesaid.server.proxy import pass_through
 from aforesaid.server.proxy.routes import CHATS
-from aforesaid.server.route_templates import OTHER, RouteTemplates, path_of
 from aforesaid.server.state import AppState
 from aforesaid.settings import Serving
 from aforesaid.telemetry import unmeasured
@@ -48,50 +44,20 @@ _description: Final[dict[str, Any]] = {}
 """The description, once it was made. All applications of a process have the same routes, and so share it."""
 
 
-def add_problems_to_openapi(app: FastAPI) -> None:
-    """Add the problem responses to the description of an application."""
-    plain = app.openapi
-
-    def whole() -> dict[str, Any]:
+class _Application(FastAPI):
+    def openapi(self) -> dict[str, Any]:
+        """Return the description, with the problem responses in the place of the framework's own."""
         if not _description:
-            made = plain()
-            shapes = made.setdefault("components", {}).setdefault("schemas", {})
+            made = super().openapi()
+            schemas = made.setdefault("components", {}).setdefault("schemas", {})
             for model in (Problem, Wrong):
-                shapes[model.__name__] = model.model_json_schema(ref_template="#/components/schemas/{model}")
-                shapes[model.__name__].pop("$defs", None)
-            # The framework's own schema, which the problem schema replaces.
+                schemas[model.__name__] = model.model_json_schema(ref_template="#/components/schemas/{model}")
+                schemas[model.__name__].pop("$defs", None)
             for unused in ("HTTPValidationError", "ValidationError"):
-                shapes.pop(unused, None)
+                schemas.pop(unused, None)
             _description.update(made)
-        app.openapi_schema = _description
+        self.openapi_schema = _description
         return _description
-
-    app.openapi = whole  # type: ignore[method-assign] # as the framework documents it
-
-
-class RequestSpans:
-    def __init__(self, app: ASGIApp, state: AppState, templates: RouteTemplates) -> None:
-        self._app = app
-        self._state = state
-        self._templates = templates
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        tracing = self._state.memory.metrics.tracing if scope["type"] == "http" else None
-        if tracing is None:
-            await self._app(scope, receive, send)
-            return
-        method, path = scope["method"], path_of(scope)
-        with tracing.request(method, Headers(scope=scope), http__request__method=method) as span:
-
-            async def noted(message: Message) -> None:
-                if message["type"] == "http.response.start":
-                    span.note(http__response__status_code=message["status"])
-                await send(message)
-
-            await self._app(scope, receive, noted)
-            # A template has no ids of people in it, as the path of a request may.
-            route = self._templates.of(scope, path)
-            span.note(http__route=None if route == OTHER else route)
 
 
 _log: Final = logging.getLogger("aforesaid.server")
@@ -101,7 +67,7 @@ def _all_routes() -> APIRouter:
     routes = APIRouter()
     # They are tried in this order. Somebody waits for the first word of a chat.
     routes.routes.extend(CHATS)
-    for router in (status.router, api.router, signin.router, panel.router):
+    for router in (prometheus.router, api.router, signin.router, panel.router):
         routes.include_router(router)
     routes.routes.extend(pass_through.ROUTES)
     return routes
@@ -155,7 +121,7 @@ def create_app(memory: Memory, options: ServerOptions | None = None) -> FastAPI:
     chosen = options or ServerOptions()
     keys = Keys(chosen.keys)
     http = HttpMetrics()
-    app = FastAPI(
+    app = _Application(
         lifespan=_lifespan,
         title="Aforesaid",
         version=__version__,
@@ -174,7 +140,6 @@ def create_app(memory: Memory, options: ServerOptions | None = None) -> FastAPI:
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
     _serve_agents(app, memory, chosen.serving)
     app.router.routes.extend(_ROUTES.routes)
-    add_problems_to_openapi(app)
     # The middleware added last sees a request first.
     app.add_middleware(Bodies, most_bytes=chosen.serving.body_bytes, seconds=chosen.serving.body_seconds)
     app.add_middleware(Authentication, state=app.state.served)
@@ -182,10 +147,8 @@ def create_app(memory: Memory, options: ServerOptions | None = None) -> FastAPI:
         app.add_middleware(CORSMiddleware, **cors(chosen.serving.origins))
     app.add_middleware(Hosts, names=chosen.names, origins=chosen.serving.origins)
     app.add_middleware(Languages, offered=app.state.languages)
-    templates = RouteTemplates(app.router.routes)
-    app.add_middleware(RequestSpans, state=app.state.served, templates=templates)
     app.add_middleware(SecurityHeaders)
-    app.add_middleware(Access, metrics=http, templates=templates)
+    app.add_middleware(Access, http=http, templates=RouteTemplates(app.router.routes), metrics=memory.metrics)
     return app
 
 

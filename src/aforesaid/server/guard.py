@@ -1,4 +1,4 @@
-"""Guards in front of every request: hosts, origins, sizes, rates, headers."""
+"""What stands before every route: access log, metrics and spans of requests; hosts, origins, sizes, rates, headers."""
 
 from __future__ import annotations
 
@@ -7,54 +7,141 @@ import logging
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from contextlib import nullcontext
+from re import Pattern
+from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
+from fastapi import routing
+from prometheus_client import CollectorRegistry, Counter, Histogram
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
+from starlette.routing import BaseRoute, Mount, compile_path
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from aforesaid.server.options import ANY_ORIGIN
 from aforesaid.server.problems import Refusal, protocol_problem
-from aforesaid.server.prometheus import HttpMetrics
-from aforesaid.server.route_templates import RouteTemplates, path_of
+from aforesaid.telemetry import Metrics
 
-__all__ = ["Access", "Bodies", "Headers", "Hosts", "Rates"]
+OTHER: Final = "other"
+"""Stands for all paths without a route: everybody can make up as many as they like."""
+
+
+class _Known(NamedTuple):
+    path: Pattern[str]
+    methods: frozenset[str]
+    template: str
+
+
+class RouteTemplates:
+    """The templates of an application's routes, with the prefixes of the routers that they are in."""
+
+    def __init__(self, routes: Sequence[BaseRoute]) -> None:
+        """Take the list of an application's routes. It is read at the first request, when it is complete."""
+        self._routes = routes
+        self._all: list[_Known] = []
+        self._selected: dict[int, str] = {}
+
+    def of(self, scope: Scope, path: str) -> str:
+        """Return the template for a request, whether it was answered or refused; `other` if it has no route.
+
+        `path` is that of the request when it came: where a mounted application answers, its scope changes. A request
+        with a wrong method has the route of its path.
+        """
+        if not self._all:
+            self._read()
+        selected = self._selected.get(id(scope.get("route")))
+        if selected is not None:
+            return selected
+        # It was refused before a route was selected, or its route is one of Starlette's own, which the scope does not
+        # name.
+        found = [known for known in self._all if known.path.match(path)]
+        fitting = (known.template for known in found if not known.methods or scope["method"] in known.methods)
+        return next(fitting, found[0].template if found else OTHER)
+
+    def _read(self) -> None:
+        # FastAPI selects the routes of an included router without their prefix; older versions copy and prefix them.
+        unfold = getattr(routing, "iter_route_contexts", None)
+        for found in self._routes if unfold is None else unfold(self._routes):
+            route: Any = found
+            original = getattr(route, "original_route", route)
+            below = "/{path:path}" if isinstance(original, Mount) else ""
+            methods = frozenset(getattr(route, "methods", None) or ())
+            known = _Known(compile_path(route.path + below)[0], methods, route.path)
+            self._all.append(known)
+            self._selected[id(original)] = known.template
+
+
+_SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+
+
+class HttpMetrics:
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self._requests = Counter(
+            "aforesaid_http_requests",
+            "Requests that were answered.",
+            ("method", "route", "status"),
+            registry=self.registry,
+        )
+        self._seconds = Histogram(
+            "aforesaid_http_request_seconds",
+            "How long answers took, to their last byte.",
+            ("method", "route"),
+            buckets=_SECONDS,
+            registry=self.registry,
+        )
+
+    def seen(self, method: str, route: str, status: int, seconds: float) -> None:
+        self._requests.labels(method, route, str(status)).inc()
+        self._seconds.labels(method, route).observe(seconds)
 
 
 _log: Final = logging.getLogger("aforesaid.server.access")
 
 
 class Access:
-    """Logs and counts requests."""
+    """Logs and counts requests, and makes a span for each if tracing is on."""
 
-    def __init__(self, app: ASGIApp, metrics: HttpMetrics, templates: RouteTemplates) -> None:
+    def __init__(self, app: ASGIApp, http: HttpMetrics, templates: RouteTemplates, metrics: Metrics) -> None:
         self._app = app
-        self._metrics = metrics
+        self._http = http
         self._templates = templates
+        self._metrics = metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         status = 500
-        path = path_of(scope)
+        method: str = scope["method"]
+        # Where a mounted application answers, the scope changes.
+        path: str = scope["path"].removeprefix(scope.get("root_path", ""))
+        tracing = self._metrics.tracing
         began = time.perf_counter()
 
         async def send_seen(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
+                if span is not None:
+                    span.note(http__response__status_code=status)
             await send(message)
 
+        headers = Headers(scope=scope)
+        opened = nullcontext() if tracing is None else tracing.request(method, headers, http__request__method=method)
         try:
-            await self._app(scope, receive, send_seen)
+            with opened as span:
+                await self._app(scope, receive, send_seen)
+                if span is not None:
+                    route = self._templates.of(scope, path)
+                    span.note(http__route=None if route == OTHER else route)
         finally:
             took = time.perf_counter() - began
-            route = self._templates.of(scope, path)
-            self._metrics.seen(scope["method"], route, status, took)
             # The route, not the path: a path can hold a user's name.
-            _log.info("%s %s %d %.1f ms %s", scope["method"], route, status, took * 1000, scope.get("caller", "-"))
+            route = self._templates.of(scope, path)
+            self._http.seen(method, route, status, took)
+            _log.info("%s %s %d %.1f ms %s", method, route, status, took * 1000, scope.get("caller", "-"))
 
 
 _LEAST_BYTES_PER_SECOND: Final = 1024
@@ -67,6 +154,7 @@ class Bodies:
     def __init__(self, app: ASGIApp, most_bytes: int, seconds: float = 30.0) -> None:
         self._app = app
         self._most_bytes = most_bytes
+        self._too_large = f"The request has more than {most_bytes:,} bytes (server.body_bytes)."
         self._seconds = seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -101,10 +189,6 @@ class Bodies:
             return message
 
         await self._app(scope, receive_bounded, send)
-
-    @property
-    def _too_large(self) -> str:
-        return f"The request has more than {self._most_bytes:,} bytes (server.body_bytes)."
 
 
 POLICY: Final = (
@@ -167,10 +251,6 @@ def cors(origins: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def may_call(path: str, origin: str, origins: Sequence[str]) -> bool:
-    return path.startswith(_BELOW) and (ANY_ORIGIN in origins or origin.lower() in origins)
-
-
 OTHER_ORIGIN: Final = "aforesaid.other_origin"
 """The key in the ASGI scope of requests that an allowed page of another origin makes."""
 UNGUARDED: Final = ("/healthz", "/readyz")
@@ -199,7 +279,9 @@ class Hosts:
         elif _own_page(headers, host):
             await self._app(scope, receive, send)
             return
-        elif may_call(scope["path"], headers.get("origin", ""), self._origins):
+        elif scope["path"].startswith(_BELOW) and (
+            ANY_ORIGIN in self._origins or headers.get("origin", "").lower() in self._origins
+        ):
             scope[OTHER_ORIGIN] = True
             await self._app(scope, receive, send)
             return

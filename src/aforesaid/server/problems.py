@@ -24,8 +24,7 @@ from starlette.types import Scope
 from aforesaid import __version__, errors
 from aforesaid.models.client import redact
 from aforesaid.server.form_errors import UNKNOWN, UnknownFields, field_of_request, form_with_errors
-from aforesaid.server.languages import current, translate_error
-from aforesaid.server.languages.current import plural_in_page, translate_in_page
+from aforesaid.server.languages import current, plural_in_page, translate_error, translate_in_page
 
 PANEL: Final = Path(__file__).parent / "panel"
 STATIC: Final = PANEL / "static"

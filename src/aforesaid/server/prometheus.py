@@ -1,17 +1,21 @@
-"""Metrics for Prometheus, and the routes that watch a server."""
+"""The routes that watch a server: whether it runs, whether it is ready, and metrics for Prometheus."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from itertools import accumulate
-from typing import Final
+from typing import Final, Literal
 
-from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from fastapi import APIRouter, Response
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
+from pydantic import BaseModel
 
 from aforesaid.domain.report import Health, Stats
 from aforesaid.memory import Memory
+from aforesaid.server.auth.authentication import Overseer, StateDep
+from aforesaid.server.problems import declared
 from aforesaid.telemetry import SECONDS, Key, OperationMetrics
 
 _TOTALS: Final = ("spaces", "users", "threads", "sessions", "messages", "archived", "summaries", "memories", "bytes")
@@ -23,25 +27,22 @@ async def registry_of(memory: Memory) -> CollectorRegistry:
     """Return a registry of everything as it is now. It does not change afterwards: make one for each scrape."""
     registry = CollectorRegistry()
     stats, health = await memory.stats(), await memory.health()
-    registry.register(_Now(stats, health, memory.metrics.snapshot()))
+    counts = memory.metrics.snapshot()
+    registry.register(_Now([*_totals(stats), *_parts(health), *_operations(counts)]))
     return registry
 
 
 class _Now(Collector):
-    """A snapshot of a memory's metrics."""
+    def __init__(self, metrics: list[Metric]) -> None:
+        self._metrics = metrics
 
-    def __init__(self, stats: Stats, health: Health, counts: Mapping[Key, OperationMetrics]) -> None:
-        self._stats = stats
-        self._health = health
-        self._counts = counts
+    def collect(self) -> list[Metric]:
+        return self._metrics
 
-    def collect(self) -> Iterator[Metric]:
-        for name in _TOTALS:
-            value = getattr(self._stats, name)
-            yield GaugeMetricFamily(f"aforesaid_store_{name}", f"The store's {name}.", value)
-        yield from _parts(self._health)
-        yield from _room(self._health)
-        yield from _operations(self._counts)
+
+def _totals(stats: Stats) -> Iterator[Metric]:
+    for name in _TOTALS:
+        yield GaugeMetricFamily(f"aforesaid_store_{name}", f"The store's {name}.", getattr(stats, name))
 
 
 def _parts(health: Health) -> Iterator[Metric]:
@@ -65,11 +66,7 @@ def _parts(health: Health) -> Iterator[Metric]:
     for alert in health.alerts:
         alerts.add_metric((alert.kind, alert.about), 1)
     yield from (healthy, status, waiting, updated, alerts)
-
-
-def _room(health: Health) -> Iterator[Metric]:
-    storage = health.storage
-    if storage is None:
+    if (storage := health.storage) is None:
         return
     for name, value, what in (
         ("aforesaid_disk_free_bytes", storage.free, "What is left on the store's device."),
@@ -102,30 +99,53 @@ def _operations(counts: Mapping[Key, OperationMetrics]) -> Iterator[Metric]:
     yield from (seconds, failures, known, tokens)
 
 
-_SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+router = APIRouter(tags=["operation"], responses=declared(400, 413))
 
 
-class HttpMetrics:
-    def __init__(self) -> None:
-        self.registry = CollectorRegistry()
-        self._requests = Counter(
-            "aforesaid_http_requests",
-            "Requests that were answered.",
-            ("method", "route", "status"),
-            registry=self.registry,
-        )
-        self._seconds = Histogram(
-            "aforesaid_http_request_seconds",
-            "How long answers took, to their last byte.",
-            ("method", "route"),
-            buckets=_SECONDS,
-            registry=self.registry,
-        )
+class Alive(BaseModel):
+    """It runs."""
 
-    def seen(self, method: str, route: str, status: int, seconds: float) -> None:
-        self._requests.labels(method, route, str(status)).inc()
-        self._seconds.labels(method, route).observe(seconds)
+    status: Literal["ok"] = "ok"
 
 
-async def exposition(memory: Memory, http: HttpMetrics) -> bytes:
-    return generate_latest(http.registry) + generate_latest(await registry_of(memory))
+class Ready(BaseModel):
+    """Whether it can store and answer."""
+
+    status: Literal["ready", "failing"]
+
+
+@router.get("/healthz", summary="Does it run?")
+async def alive() -> Alive:
+    """Return 200 while the process runs."""
+    return Alive()
+
+
+@router.get(
+    "/readyz",
+    summary="Can it store and answer?",
+    responses={503: {"description": "The store cannot be used.", "model": Ready}},
+)
+async def ready(here: StateDep, response: Response) -> Ready:
+    """Return 503 while the store is failing. A failing model does not matter: everything works without one."""
+    if (await here.memory.store.health()).status == "failing":
+        response.status_code = 503
+        return Ready(status="failing")
+    return Ready(status="ready")
+
+
+@router.get(
+    "/metrics",
+    summary="Everything that is counted",
+    response_class=Response,
+    responses={
+        200: {"description": "Prometheus' text form.", "content": {"text/plain": {"schema": {"type": "string"}}}},
+        **declared(401, 403, 429, 503),
+    },
+)
+async def metrics(here: StateDep, who: Overseer) -> Response:
+    """Return metrics for Prometheus. Needs a key for all spaces."""
+    del who
+    return Response(
+        generate_latest(here.http.registry) + generate_latest(await registry_of(here.memory)),
+        media_type=CONTENT_TYPE_LATEST,
+    )

@@ -21,9 +21,8 @@ from aforesaid.portability import Loaded
 from aforesaid.server.auth import LINK, Credential, Keys, KeyUse, Sessions
 from aforesaid.server.auth.credential import PageViews
 from aforesaid.server.auth.keys import COOKIE, hash_of
-from aforesaid.server.guard import Rates
+from aforesaid.server.guard import HttpMetrics, Rates
 from aforesaid.server.options import ServerOptions
-from aforesaid.server.prometheus import HttpMetrics
 from aforesaid.server.proxy.proxy_memory import ProxyMemory
 from aforesaid.server.proxy.upstream import Upstream
 from aforesaid.settings import Secret
