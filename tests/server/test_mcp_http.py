@@ -17,8 +17,7 @@ from mcp import Client
 from mcp.server.mcpserver import MCPServer
 
 from aforesaid.memory import Memory, UserMemory
-from aforesaid.server.mcp.build import build
-from aforesaid.server.mcp.message_tools import CredentialOf
+from aforesaid.server.mcp.build import CredentialOf, build
 from aforesaid.settings import Serving
 from server.agents import over_http, over_stdio
 from server.serving import Live, live

@@ -1,9 +1,9 @@
 """The languages of the panel: texts, numbers and dates.
 
 English texts are the keys of the catalogues, and what is shown where a catalogue lacks one. Templates call `_` and
-`_n`, Python calls `translate` and `plural`; all of them use the language of the request that is being answered. The texts
-of errors that somebody can meet in the panel stand in a table of their own in the German catalogue; a test compares it
-with the sources.
+`_n`, Python calls `translate` and `plural`; all of them use the language of the request that is being answered. The
+texts of errors that somebody can meet in the panel stand in a table of their own in the German catalogue; a test
+compares it with the sources.
 """
 
 from __future__ import annotations

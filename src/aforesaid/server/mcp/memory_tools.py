@@ -1,21 +1,25 @@
-"""Tools for memories and reminders."""
+"""Tools for memories, reminders, the people around a user, and what happened when."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime, tzinfo
-from typing import Annotated, Any, ClassVar, Final, Literal, Self
+from textwrap import shorten
+from typing import Annotated, ClassVar, Final, Literal, Self
 
-from mcp.server.mcpserver import Context
 from pydantic import AwareDatetime, BaseModel, Field
 
 from aforesaid.domain.checks import Category, CategoryOrKind, HitKind, Kind, MemoryState, to_zone
 from aforesaid.domain.hit import Hit
 from aforesaid.domain.memory import MemoryRecord
 from aforesaid.errors import NotFound
+from aforesaid.facts.people import KnownPerson
+from aforesaid.front.handle import MOST_AT_ONCE
 from aforesaid.memory import UserMemory
 from aforesaid.server.api.params import cursor_of, number_of
 from aforesaid.server.mcp.message_tools import (
+    CALLER,
     AgentAccess,
+    AnswerLimit,
     Author,
     Chat,
     CursorArgument,
@@ -115,7 +119,6 @@ class ForgetResult(BaseModel):
 class MemoryTools(AgentAccess):
     async def get_context(
         self,
-        ctx: Context[Any, Any],
         text: Annotated[str, Field(description="The message that you are about to answer.")],
         budget: Annotated[
             int | None, Field(ge=256, le=200_000, description="Maximum tokens. Default: as many as an answer may have.")
@@ -129,13 +132,12 @@ class MemoryTools(AgentAccess):
         That is what is known about the user, summaries of what was said, and the parts of past conversations that fit.
         Call this first, with the user's own words.
         """
-        person = self._person(ctx, user, thread=thread, chat=chat)
+        person = self._person(user, thread=thread, chat=chat)
         made = await person.context(text, min(budget or self._limit.tokens, self._limit.tokens))
         return ContextText(text=made.text, tokens=made.tokens)
 
     async def search_memories(
         self,
-        ctx: Context[Any, Any],
         query: Annotated[str, Field(description="What to look for: words, a question, a date such as 'last May'.")],
         limit: Limit = _HITS,
         min_score: Annotated[
@@ -159,7 +161,7 @@ class MemoryTools(AgentAccess):
         Use it when get_context was not enough, or when you look for something in particular.
         """
         seen = number_of(cursor) or 0
-        hits = await self._person(ctx, user).search(
+        hits = await self._person(user).search(
             query,
             min(seen + limit + 1, _MOST_HITS),
             kinds=_KINDS,
@@ -175,7 +177,6 @@ class MemoryTools(AgentAccess):
 
     async def get_memories(
         self,
-        ctx: Context[Any, Any],
         category: Annotated[Category | None, Field(description="Only memories of this category.")] = None,
         kind: Annotated[Kind | None, Field(description="Only memories of this kind, finer than the category.")] = None,
         state: Annotated[
@@ -190,7 +191,7 @@ class MemoryTools(AgentAccess):
         They are facts, preferences, events, appointments, tasks, reminders, relationships and standing requests. To
         find something in particular, use search_memories.
         """
-        scope = self._person(ctx, user).scope
+        scope = self._person(user).scope
         found = await self._memory.memories(
             category,
             space=scope.space,
@@ -199,7 +200,7 @@ class MemoryTools(AgentAccess):
             kind=kind,
             limit=limit,
             before=number_of(cursor),
-            actor=self._who(ctx).actor,
+            actor=CALLER.get().actor,
         )
         page = self._limit.fit(map(MemoryItem.of, found))
         last = page and (len(page) < len(found) or len(found) == limit)
@@ -207,7 +208,6 @@ class MemoryTools(AgentAccess):
 
     async def remember(
         self,
-        ctx: Context[Any, Any],
         fact: Annotated[str, Field(min_length=1, description="One statement, such as: prefers tea over coffee.")],
         user: User = None,
     ) -> RememberResult:
@@ -216,12 +216,11 @@ class MemoryTools(AgentAccess):
         What reads like an instruction to a model is kept apart ('quarantined') until a person approves it. For
         appointments and tasks use add_memory, for reminders set_reminder.
         """
-        kept = await self._person(ctx, user).remember(fact)
+        kept = await self._person(user).remember(fact)
         return RememberResult(outcome=kept.outcome, reason=kept.reason, facts=self._limit.part(kept.facts, None)[0])
 
     async def add_memory(
         self,
-        ctx: Context[Any, Any],
         content: Annotated[str, Field(min_length=1, description="The text, such as: Dentist on Monday at 9am.")],
         category: Annotated[CategoryOrKind, Field(description="What it is.")] = "fact",
         importance: Importance = 5,
@@ -235,12 +234,11 @@ class MemoryTools(AgentAccess):
 
         Times in the content ('on Monday at 9am') are understood.
         """
-        person = self._person(ctx, user)
+        person = self._person(user)
         return MemoryItem.of(await person.note(category, content, importance=importance, tags=tags, about=about))
 
     async def update_memory(
         self,
-        ctx: Context[Any, Any],
         id: MemoryId,  # noqa: A002 - the name that agents know
         content: Annotated[str | None, Field(description="The new text.")] = None,
         category: Annotated[CategoryOrKind | None, Field(description="What it is.")] = None,
@@ -249,14 +247,13 @@ class MemoryTools(AgentAccess):
         when: Annotated[str | None, Field(description="When it happens or reminds: 'tomorrow at 9'.")] = None,
     ) -> MemoryItem:
         """Correct a memory. What is not given stays as it is; what it was before is kept."""
-        person = await self._owner(ctx, id)
+        person = await self._owner(id)
         return MemoryItem.of(
             await person.edit_memory(id, text=content, category=category, importance=importance, tags=tags, when=when)
         )
 
     async def end_memory(
         self,
-        ctx: Context[Any, Any],
         id: MemoryId,  # noqa: A002
         at: Annotated[
             AwareDatetime | None,
@@ -267,22 +264,21 @@ class MemoryTools(AgentAccess):
 
         It stays part of the past. If it never was true, use delete_memory.
         """
-        person = await self._owner(ctx, id)
+        person = await self._owner(id)
         return MemoryItem.of(await person.end_memory(id, at=at))
 
-    async def delete_memory(self, ctx: Context[Any, Any], id: MemoryId) -> MemoryItem:  # noqa: A002
+    async def delete_memory(self, id: MemoryId) -> MemoryItem:  # noqa: A002
         """Put a memory away, so that it is not used any more. It is kept, and people can bring it back."""
-        person = await self._owner(ctx, id)
+        person = await self._owner(id)
         return MemoryItem.of(await person.deactivate(id))
 
     async def forget(
         self,
-        ctx: Context[Any, Any],
         fact: Annotated[str, Field(min_length=1, description="What to forget, in a few words: likes pizza.")],
         user: User = None,
     ) -> ForgetResult:
         """Forget something about a user, because they asked for it. Says whether there was something to forget."""
-        gone = await self._person(ctx, user).forget(fact)
+        gone = await self._person(user).forget(fact)
         return ForgetResult(found=gone.found, facts=self._limit.part(gone.facts, None)[0])
 
 
@@ -325,7 +321,6 @@ class ReminderList(BaseModel):
 class ReminderTools(AgentAccess):
     async def list_reminders(
         self,
-        ctx: Context[Any, Any],
         due: Annotated[bool, Field(description="Only reminders whose time has come.")] = False,
         cursor: CursorArgument = None,
         user: User = None,
@@ -334,7 +329,7 @@ class ReminderTools(AgentAccess):
 
         Use get_timeline for appointments and other events.
         """
-        person = self._person(ctx, user)
+        person = self._person(user)
         zone = await person.time_zone()
         found, after = self._limit.page(
             await person.reminders(due=due), cursor, lambda memory: Reminder.of(memory, zone)
@@ -343,7 +338,6 @@ class ReminderTools(AgentAccess):
 
     async def set_reminder(
         self,
-        ctx: Context[Any, Any],
         text: Annotated[str, Field(min_length=1, description="What to remind the user of, such as: call mum.")],
         when: When,
         user: User = None,
@@ -352,31 +346,212 @@ class ReminderTools(AgentAccess):
 
         A bot of the user delivers it. Use add_memory for appointments that need no reminder.
         """
-        person = self._person(ctx, user)
+        person = self._person(user)
         return Reminder.of(await person.note("reminder", text, when=when), await person.time_zone())
 
     async def move_reminder(
         self,
-        ctx: Context[Any, Any],
         id: ReminderId,  # noqa: A002 - the name that agents know
         when: When,
     ) -> Reminder:
         """Move a reminder to another time. Confirm the returned day and time to the user."""
-        person = await self._of_reminder(ctx, id)
+        person = await self._of_reminder(id)
         return Reminder.of(await person.edit_memory(id, when=when), await person.time_zone())
 
-    async def cancel_reminder(self, ctx: Context[Any, Any], id: ReminderId) -> Reminder:  # noqa: A002
+    async def cancel_reminder(self, id: ReminderId) -> Reminder:  # noqa: A002
         """Cancel a reminder, so that the user is not reminded. Returns the reminder that was cancelled."""
-        person = await self._of_reminder(ctx, id)
+        person = await self._of_reminder(id)
         return Reminder.of(await person.deactivate(id), await person.time_zone())
 
-    async def _of_reminder(self, ctx: Context[Any, Any], number: int) -> UserMemory:
+    async def _of_reminder(self, number: int) -> UserMemory:
         """Return the memory of the user whose reminder has this id. Raises NotFound for other memories."""
         missing = NotFound(f"there is no reminder {number} that is still to come; list_reminders has those that are")
         try:
-            person = await self._owner(ctx, number)
+            person = await self._owner(number)
         except NotFound:
             raise missing from None
         if number not in {memory.id for memory in await person.reminders()}:
             raise missing
         return person
+
+
+_EVENTS: Final = 50
+_PEOPLE: Final = 20
+_KNOWN: Final = 5
+"""Statements about each person in a list of people; recall_person has all of them."""
+_STATEMENT: Final = 300
+"""Maximum characters of a statement in a list of people."""
+_SAID: Final = 5
+"""Messages about a person that recall_person returns."""
+
+
+class TimelineEvent(Item):
+    """Something that happened, or is to come."""
+
+    LONG: ClassVar[str] = "content"
+
+    memory: int = Field(description="The id of the memory that tells it.")
+    when: datetime
+    content: str
+
+    @classmethod
+    def of(cls, memory: MemoryRecord) -> Self:
+        happened = memory.happened
+        return cls(memory=memory.id, when=memory.said_at if happened is None else happened.start, content=memory.text)
+
+
+class TimelineList(BaseModel):
+    """What happened and what is to come, in the order in which it happened."""
+
+    events: list[TimelineEvent]
+    next: NextCursor
+
+
+class PersonItem(Item):
+    """A person around the user."""
+
+    LONG: ClassVar[str] = "name"
+
+    name: str
+    relation: str | None = Field(description="To the user, such as sister or boss.")
+    first_mentioned: datetime
+    last_mentioned: datetime
+    known: list[str] = Field(description="The most important statements about the person.")
+
+    @classmethod
+    def of(cls, person: KnownPerson) -> Self:
+        known = [shorten(memory.text, _STATEMENT, placeholder=" …") for memory in person.memories[:_KNOWN]]
+        return cls.taken_from(person, cut=None, known=known)
+
+
+class PeopleList(BaseModel):
+    """The people whom the memories of a user mention."""
+
+    people: list[PersonItem]
+    next: NextCursor
+
+
+class Statement(Item):
+    """One statement about a person."""
+
+    LONG: ClassVar[str] = "content"
+
+    memory: int = Field(description="The id of the memory.")
+    content: str
+    when: datetime | None = Field(description="When it happened, if it is dated.")
+    said_at: datetime
+
+    @classmethod
+    def of(cls, memory: MemoryRecord) -> Self:
+        happened = memory.happened
+        when = None if happened is None else happened.start
+        return cls(memory=memory.id, content=memory.text, when=when, said_at=memory.said_at)
+
+
+class RecalledPerson(BaseModel):
+    """Everything that is known about one person."""
+
+    found: bool = Field(description="Whether the memory knows somebody who is called so.")
+    name: str | None
+    relation: str | None = Field(description="To the user, such as sister or boss.")
+    last_mentioned: datetime | None
+    others: list[str] = Field(description="Other people who could be meant. Call again with the name of one of them.")
+    statements: list[Statement] = Field(description="What is known, the most important first.")
+    said: list[SearchHit] = Field(description="Messages that mention the person.")
+    next: NextCursor
+
+
+class PortraitText(BaseModel):
+    """What is known about a user."""
+
+    portrait: str | None = Field(description="Null if nothing is known.")
+    next: NextCursor
+
+
+class PeopleTools(AgentAccess):
+    async def portrait(self, cursor: CursorArgument = None, user: User = None) -> PortraitText:
+        """Get what is known about the user themselves, in one text: facts, and what the last days were about.
+
+        Use recall_person for other people in the user's life.
+        """
+        text = await self._person(user).portrait()
+        if text is None:
+            return PortraitText(portrait=None, next=None)
+        part, after = self._limit.part(text, cursor)
+        return PortraitText(portrait=part, next=after)
+
+    async def recall_person(
+        self,
+        name: Annotated[
+            str, Field(min_length=1, description="A name, or the relation to the user: 'Tom', 'my sister'.")
+        ],
+        cursor: CursorArgument = None,
+        user: User = None,
+    ) -> RecalledPerson:
+        """Recall everything about one person in the user's life: who they are, what is known, what was said last.
+
+        Use it for "who is Tom?", "what does my sister like?". Use portrait for the user themselves, get_people for a
+        list.
+        """
+        asked = self._person(user)
+        people = await asked.people(name)
+        if not people:
+            return RecalledPerson(
+                found=False, name=None, relation=None, last_mentioned=None, others=[], statements=[], said=[], next=None
+            )
+        person, *others = people
+        said = await asked.search(person.name, _SAID, kinds=("message",)) if cursor is None else []
+        half = AnswerLimit(self._limit.tokens // 2)
+        statements, after = half.page(person.memories, cursor, Statement.of)
+        return RecalledPerson(
+            found=True,
+            name=person.name,
+            relation=person.relation,
+            last_mentioned=person.last_mentioned,
+            others=[each.name for each in others[:_PEOPLE]],
+            statements=statements,
+            said=half.fit(map(SearchHit.of, said)),
+            next=after,
+        )
+
+    async def get_people(
+        self,
+        name: Annotated[
+            str | None, Field(description="Only people called so: a name, or a relation such as 'sister'.")
+        ] = None,
+        limit: Limit = _PEOPLE,
+        cursor: CursorArgument = None,
+        user: User = None,
+    ) -> PeopleList:
+        """List the people around the user: family, friends, colleagues, each with what matters most about them.
+
+        Use recall_person for everything about one of them.
+        """
+        found = await self._person(user).people(name)
+        people, after = self._limit.page(found, cursor, PersonItem.of, most=limit)
+        return PeopleList(people=people, next=after)
+
+    async def get_timeline(
+        self,
+        query: Annotated[
+            str | None, Field(description="A topic or a question: 'the kitchen', 'what happened in May?'.")
+        ] = None,
+        about: Annotated[str | None, Field(description="Only what mentions this person, by name.")] = None,
+        since: Annotated[AwareDatetime | None, Field(description="Only what happened at this time or later.")] = None,
+        until: Annotated[AwareDatetime | None, Field(description="Only what happened before this time.")] = None,
+        limit: Limit = _EVENTS,
+        cursor: CursorArgument = None,
+        user: User = None,
+    ) -> TimelineList:
+        """Get what happened in the user's life and what is to come, in order, each with its date.
+
+        Use it for questions about the order of events, a period, or how something went. With `since`, the first page
+        has the earliest events; without it, the latest.
+        """
+        found = await self._person(user).timeline(since, until, about=about, query=query, limit=MOST_AT_ONCE)
+        if since is not None:
+            events, after = self._limit.page(found, cursor, TimelineEvent.of, most=limit)
+        else:
+            events, after = self._limit.page(found[::-1], cursor, TimelineEvent.of, most=limit)
+            events.reverse()
+        return TimelineList(events=events, next=after)

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from contextvars import ContextVar
 from datetime import datetime
-from typing import Annotated, Any, ClassVar, Final, Self, TypeAlias, TypeVar
+from typing import Annotated, Any, ClassVar, Final, Self, TypeVar
 
-from mcp.server.mcpserver import Context
 from pydantic import AwareDatetime, BaseModel, Field
 
 from aforesaid.domain.checks import Role
-from aforesaid.errors import InvalidInput, NotFound
+from aforesaid.errors import AforesaidError, InvalidInput, NotFound
 from aforesaid.memory import Memory, UserMemory
+from aforesaid.models.client import redact
 from aforesaid.models.tokens import TokenCounter, counter_for
 from aforesaid.server.api.params import MessageBody, cursor_of, number_of, text_of
 from aforesaid.server.auth import Credential
-from aforesaid.server.schemas import BatchShape, ErasedShape, MessageCount, Shape
+from aforesaid.server.schemas import BatchShape, ErasedShape, MessageCount, Shape, ThreadShape
 
 USUAL_TOKENS: Final = 4_000
 """Maximum tokens of an answer unless `server.mcp_tokens` is set."""
@@ -101,11 +101,13 @@ class AnswerLimit:
         return fitting, cursor_of(start + len(fitting)) if 0 < len(fitting) < len(rest) else None
 
 
-CredentialOf: TypeAlias = Callable[[object], Credential]
-"""Returns the credential of a request as the transport received it; None over standard input and output."""
-
 CALLER: Final[ContextVar[Credential]] = ContextVar("aforesaid_mcp_caller")
-"""The credential of the request that is handled, for handlers that get no context of the request."""
+"""The credential of the request that is handled."""
+
+
+def words_of(error: AforesaidError) -> str:
+    """Return what an error says, without secrets, and in characters that can be sent."""
+    return redact(str(error)).encode(errors="backslashreplace").decode()
 
 
 class AgentAccess:
@@ -114,27 +116,21 @@ class AgentAccess:
     That a key may write is checked for all tools in one place, `AgentServer.call_tool`.
     """
 
-    def __init__(self, memory: Memory, credential_of: CredentialOf, limit: AnswerLimit) -> None:
+    def __init__(self, memory: Memory, limit: AnswerLimit) -> None:
         self._memory = memory
-        self._credential_of = credential_of
         self._limit = limit
 
-    def _who(self, ctx: Context[Any, Any]) -> Credential:
-        return self._credential_of(ctx.request_context.request)
-
-    def _person(
-        self, ctx: Context[Any, Any], user: str | None, *, thread: str | None = None, chat: str | None = None
-    ) -> UserMemory:
+    def _person(self, user: str | None, *, thread: str | None = None, chat: str | None = None) -> UserMemory:
         """Return the memory of the user that a call is about. Raises InvalidInput if it names none."""
-        who = self._who(ctx)
+        who = CALLER.get()
         named = who.user_of(user)
         if named is None:
             raise InvalidInput("this connection is for several users; pass the argument `user` to say whose memory")
         return who.person(self._memory, named, thread=thread, chat=chat)
 
-    async def _owner(self, ctx: Context[Any, Any], number: int) -> UserMemory:
+    async def _owner(self, number: int) -> UserMemory:
         """Return the memory of the user to whom a memory with this id belongs. Raises NotFound, also for others'."""
-        who = self._who(ctx)
+        who = CALLER.get()
         found = await self._memory.memory(number, space=who.space_of(None))
         if who.user not in (None, found.user):
             raise NotFound(f"there is no memory {number}")
@@ -184,17 +180,10 @@ class MessageList(BaseModel):
     next: NextCursor
 
 
-class ThreadItem(Item):
+class ThreadItem(ThreadShape, Item):
     """A conversation of a user."""
 
     LONG: ClassVar[str] = "last_text"
-
-    id: str
-    chat: str | None = Field(description="The id of the private chat that this is; null for any other thread.")
-    messages: int = Field(description="Number of the user's messages in it.")
-    first_at: datetime
-    last_at: datetime
-    last_text: str = Field(description="The beginning of the newest message.")
 
 
 class ThreadList(BaseModel):
@@ -207,7 +196,6 @@ class ThreadList(BaseModel):
 class MessageTools(AgentAccess):
     async def get_messages(
         self,
-        ctx: Context[Any, Any],
         limit: Limit = _PAGE,
         cursor: CursorArgument = None,
         thread: Annotated[str | None, Field(description="Only this thread, with everybody's messages.")] = None,
@@ -223,7 +211,7 @@ class MessageTools(AgentAccess):
 
         The next page has earlier ones. Use search_memories to find something in particular.
         """
-        person = self._person(ctx, user, thread=thread, chat=chat)
+        person = self._person(user, thread=thread, chat=chat)
         found = await person.history(
             limit,
             before=number_of(cursor),
@@ -242,7 +230,6 @@ class MessageTools(AgentAccess):
 
     async def count_messages(
         self,
-        ctx: Context[Any, Any],
         role: OfRole = None,
         author: Author = None,
         since: Since = None,
@@ -251,73 +238,67 @@ class MessageTools(AgentAccess):
         user: User = None,
     ) -> MessageCount:
         """Count a user's messages, all of them or those of a role, an author, a time or with certain metadata."""
-        person = self._person(ctx, user)
+        person = self._person(user)
         count = await person.count(role=role, author=author, since=since, until=until, metadata=metadata)
         return MessageCount(count=count)
 
     async def list_threads(
         self,
-        ctx: Context[Any, Any],
         limit: Limit = _PAGE,
         cursor: CursorArgument = None,
         user: User = None,
     ) -> ThreadList:
         """List the conversations (threads) that a user has messages in, the one with the newest message first."""
-        found = await self._person(ctx, user).threads(limit, before=text_of(cursor))
+        found = await self._person(user).threads(limit, before=text_of(cursor))
         page = self._limit.fit(map(ThreadItem.model_validate, found))
         more = page and (len(page) < len(found) or len(found) == limit)
         return ThreadList(threads=page, next=cursor_of(page[-1].id) if more else None)
 
     async def add_messages(
         self,
-        ctx: Context[Any, Any],
         messages: Annotated[list[MessageBody], Field(max_length=MOST, description="The messages, in their order.")],
         thread: Thread = None,
         chat: Chat = None,
         user: User = None,
     ) -> BatchShape:
         """Store messages of a conversation, all of them or none. They can be found at once."""
-        person = self._person(ctx, user, thread=thread, chat=chat)
+        person = self._person(user, thread=thread, chat=chat)
         return BatchShape.of(await person.add_many([message.arguments() for message in messages]))
 
     async def edit_message(
         self,
-        ctx: Context[Any, Any],
         id: MessageId,  # noqa: A002 - the name that agents know
         text: Annotated[str | None, Field(description="The new text.")] = None,
         metadata: Annotated[dict[str, Any] | None, Field(description="The new metadata.")] = None,
         user: User = None,
     ) -> MessageItem:
         """Correct a message that was stored. What is not given stays as it is; what it was before is kept."""
-        receipt = await self._person(ctx, user).edit(id, text, metadata=metadata)
+        receipt = await self._person(user).edit(id, text, metadata=metadata)
         return MessageItem.model_validate(receipt.message)
 
     async def take_back_message(
         self,
-        ctx: Context[Any, Any],
         id: MessageId,  # noqa: A002
         user: User = None,
     ) -> MessageItem:
         """Take a message back, because somebody asked for it: it is not found, shown or used any more."""
-        receipt = await self._person(ctx, user).take_back(id)
+        receipt = await self._person(user).take_back(id)
         return MessageItem.model_validate(receipt.message)
 
     async def erase_messages(
         self,
-        ctx: Context[Any, Any],
         ids: Annotated[list[str], Field(min_length=1, max_length=MOST, description="The ids of the messages.")],
         user: User = None,
     ) -> ErasedShape:
         """Erase messages for good, with all that was made from them. This cannot be undone; ask the user first."""
-        return ErasedShape.model_validate(await self._person(ctx, user).erase(ids))
+        return ErasedShape.model_validate(await self._person(user).erase(ids))
 
     async def clear_thread(
         self,
-        ctx: Context[Any, Any],
         thread: Thread = None,
         chat: Chat = None,
         erase: Annotated[bool, Field(description="Erase the messages for good.")] = False,
         user: User = None,
     ) -> MessageCount:
         """Take back all messages that the user has in a thread or a chat, or erase them for good. Returns how many."""
-        return MessageCount(count=await self._person(ctx, user, thread=thread, chat=chat).clear(erase=erase))
+        return MessageCount(count=await self._person(user, thread=thread, chat=chat).clear(erase=erase))

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
-from typing import Annotated, Any, Final, NamedTuple, TypeVar
+from typing import Annotated, Final, NamedTuple, TypeVar
 from urllib.parse import quote
 
-from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
 from mcp.server.mcpserver.prompts.base import UserMessage
 from mcp.shared.exceptions import MCPError
@@ -26,8 +25,7 @@ from aforesaid.errors import AforesaidError, NotFound
 from aforesaid.front.handle import MOST_AT_ONCE
 from aforesaid.memory import UserMemory
 from aforesaid.server.auth import Credential
-from aforesaid.server.mcp.message_tools import CALLER, AgentAccess
-from aforesaid.server.mcp.server import words_of
+from aforesaid.server.mcp.message_tools import CALLER, AgentAccess, words_of
 
 _BELOW: Final = "aforesaid://users/{user}"
 _MESSAGES: Final = 100
@@ -64,28 +62,28 @@ OF_EVERY_USER: Final = (PORTRAIT, SUMMARIES, TIMELINE)
 
 
 class Resources(AgentAccess):
-    async def portrait(self, user: str, ctx: Context[Any, Any]) -> str:
-        text = await self._read(ctx, user, None, lambda person: person.portrait())
+    async def portrait(self, user: str) -> str:
+        text = await self._read(user, None, lambda person: person.portrait())
         return text or f"Nothing is known about {user}."
 
-    async def summaries(self, user: str, ctx: Context[Any, Any]) -> str:
-        found = await self._read(ctx, user, None, lambda person: person.summaries())
+    async def summaries(self, user: str) -> str:
+        found = await self._read(user, None, lambda person: person.summaries())
         return "\n\n".join(f"{each.period} (level {each.level})\n{each.text}" for each in found) or "No summaries yet."
 
-    async def timeline(self, user: str, ctx: Context[Any, Any]) -> str:
-        found = await self._read(ctx, user, None, lambda person: person.timeline(limit=MOST_AT_ONCE))
+    async def timeline(self, user: str) -> str:
+        found = await self._read(user, None, lambda person: person.timeline(limit=MOST_AT_ONCE))
         dated = ((each.happened, each.text) for each in found)
         lines = [f"{when.start:%Y-%m-%d %H:%M}  {text}" for when, text in dated if when is not None]
         return "\n".join(lines) or "No dated events yet."
 
-    async def thread(self, user: str, thread: str, ctx: Context[Any, Any]) -> str:
-        found = await self._read(ctx, user, thread, lambda person: person.history(_MESSAGES, within="thread"))
+    async def thread(self, user: str, thread: str) -> str:
+        found = await self._read(user, thread, lambda person: person.history(_MESSAGES, within="thread"))
         if not found:
             raise ResourceNotFoundError(f"there are no messages in the thread {thread!r}")
         return "\n".join(f"[{each.at:%Y-%m-%d %H:%M}] {each.name or each.author}: {each.text}" for each in found)
 
-    async def message(self, user: str, id: str, ctx: Context[Any, Any]) -> str:  # noqa: A002 - the template's name
-        return (await self._read(ctx, user, None, lambda person: person.message(id))).text
+    async def message(self, user: str, id: str) -> str:  # noqa: A002 - the template's name
+        return (await self._read(user, None, lambda person: person.message(id))).text
 
     async def of_caller(self, who: Credential) -> list[Listed]:
         """Return the resources of the user whom a credential is for; none if it is for several users."""
@@ -123,14 +121,13 @@ class Resources(AgentAccess):
 
     async def _read(
         self,
-        ctx: Context[Any, Any],
         user: str,
         thread: str | None,
         read: Callable[[UserMemory], Awaitable[T]],
     ) -> T:
         """Read from the memory of a user whom the caller may reach, and say in words what went wrong."""
         try:
-            return await read(self._person(ctx, user, thread=thread))
+            return await read(self._person(user, thread=thread))
         except NotFound as error:
             raise ResourceNotFoundError(words_of(error)) from error
         except AforesaidError as error:
@@ -157,7 +154,6 @@ PromptUser = Annotated[str | None, Field(description="The user. Not needed if th
 class Prompts(AgentAccess):
     async def with_memory(
         self,
-        ctx: Context[Any, Any],
         message: Annotated[str, Field(description="The message to answer.")],
         user: PromptUser = None,
     ) -> list[UserMessage]:
@@ -166,11 +162,10 @@ class Prompts(AgentAccess):
         async def write(person: UserMemory) -> str:
             return (await person.context(message, self._limit.tokens)).text
 
-        return await self._message(ctx, user, write)
+        return await self._message(user, write)
 
     async def about_person(
         self,
-        ctx: Context[Any, Any],
         name: Annotated[str, Field(description="A name or a relation, such as Tom or my sister.")],
         user: PromptUser = None,
     ) -> list[UserMessage]:
@@ -181,9 +176,9 @@ class Prompts(AgentAccess):
             known = [f"- {memory.text}" for each in people for memory in each.memories] or ["- nothing yet"]
             return f"Tell me about {name}. This is remembered:\n" + "\n".join(known)
 
-        return await self._message(ctx, user, write)
+        return await self._message(user, write)
 
-    async def coming_up(self, ctx: Context[Any, Any], user: PromptUser = None) -> list[UserMessage]:
+    async def coming_up(self, user: PromptUser = None) -> list[UserMessage]:
         """Tell me what is coming up: appointments and reminders."""
 
         async def write(person: UserMemory) -> str:
@@ -200,14 +195,12 @@ class Prompts(AgentAccess):
             today = datetime.now(zone)
             return f"Today is {today:%A %d %B %Y}. What is coming up? This is remembered:\n" + "\n".join(known)
 
-        return await self._message(ctx, user, write)
+        return await self._message(user, write)
 
-    async def _message(
-        self, ctx: Context[Any, Any], user: str | None, write: Callable[[UserMemory], Awaitable[str]]
-    ) -> list[UserMessage]:
+    async def _message(self, user: str | None, write: Callable[[UserMemory], Awaitable[str]]) -> list[UserMessage]:
         """Return a prompt of one message, as long as an answer may be. Errors say in words what is wrong."""
         try:
-            text = await write(self._person(ctx, user))
+            text = await write(self._person(user))
         except AforesaidError as error:
             raise MCPError(INVALID_PARAMS, words_of(error)) from error
         return [UserMessage(self._limit.part(text, None)[0])]
