@@ -10,7 +10,7 @@ import logging
 import secrets
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from difflib import get_close_matches
 from typing import Any, Final, TypeAlias
 
@@ -33,9 +33,7 @@ from mcp_types import (
     ListPromptsResult,
     ListResourcesResult,
     ListToolsResult,
-    Prompt,
     TextContent,
-    Tool,
     ToolAnnotations,
 )
 from pydantic import ValidationError
@@ -67,7 +65,23 @@ class AgentServer(MCPServer[None]):
         self, name: str, arguments: dict[str, Any], context: Context[None, Any] | None = None
     ) -> CallToolResult | InputRequiredResult:
         """Call a tool for a caller who may use it. Raises ToolError, whose text the agent reads."""
-        self._check(name, arguments)
+        who, tool = CALLER.get(), self._tool_manager.get_tool(name)
+        if tool is None:
+            known = [each.name for each in self._tool_manager.list_tools()]
+            alike = get_close_matches(name, known, n=3, cutoff=_LEAST_ALIKE)
+            hint = f"Did you mean {' or '.join(alike)}?" if alike else "tools/list has all of them."
+            raise ToolError(f"There is no tool {name!r}. {hint}")
+        if not (tool.annotations is not None and tool.annotations.read_only_hint) and not who.may("app"):
+            raise ToolError(
+                f"{name} changes the memory, and this connection may only read (its key has the role {who.role}). Tell "
+                "the user that writing needs a key with the role app."
+            )
+        known = list(tool.parameters.get("properties", {}))
+        if unknown := [each for each in arguments if each not in known]:
+            raise ToolError(
+                f"{name} has no argument {', '.join(map(repr, unknown))}; its arguments are {', '.join(known)}. "
+                "Correct the call and repeat it."
+            )
         try:
             async with _progress(context):
                 result = await super().call_tool(name, arguments, context)
@@ -79,11 +93,17 @@ class AgentServer(MCPServer[None]):
                 "the call; do not repeat it now."
             ) from error.__cause__
         except ToolError as error:
-            if isinstance(error.__cause__, ValidationError):
-                raise ToolError(_wrong_arguments(name, error.__cause__)) from error.__cause__
-            raise
-        if isinstance(result, CallToolResult) and result.structured_content is not None:
-            return result.model_copy(update={"content": [_compact(result.structured_content)]})
+            if not isinstance(wrong := error.__cause__, ValidationError):
+                raise
+            # Without the values, which the agent knows.
+            told = [f"{'.'.join(map(str, each['loc'])) or 'the arguments'}: {each['msg']}" for each in wrong.errors()]
+            words = f"{name} was called with wrong arguments. {'; '.join(told)}. Correct them and call it again."
+            raise ToolError(words) from wrong
+        if isinstance(result, CallToolResult) and (content := result.structured_content) is not None:
+            # For models that read text: JSON without spaces, and items without empty fields.
+            short = {name: _filled(value) for name, value in content.items() if name != "cut" or value}
+            text = json.dumps(short, ensure_ascii=False, separators=(",", ":"))
+            return result.model_copy(update={"content": [TextContent(type="text", text=text)]})
         return result
 
     async def get_prompt(
@@ -109,43 +129,6 @@ class AgentServer(MCPServer[None]):
                 f"{name} has no argument {', '.join(map(repr, unknown))}; its arguments are {arguments_of}.",
             )
         return await super().get_prompt(name, arguments, context)
-
-    def _check(self, name: str, arguments: dict[str, Any]) -> None:
-        """Raise ToolError for a tool that does not exist, that the caller may not use, or for unknown arguments."""
-        tool = self._tool_manager.get_tool(name)
-        who = CALLER.get()
-        if tool is None:
-            known = [each.name for each in self._tool_manager.list_tools()]
-            alike = get_close_matches(name, known, n=3, cutoff=_LEAST_ALIKE)
-            raise ToolError(f"There is no tool {name!r}. {_alternatives(alike) or 'tools/list has all of them.'}")
-        reads = tool.annotations is not None and tool.annotations.read_only_hint
-        if not reads and not who.may("app"):
-            raise ToolError(
-                f"{name} changes the memory, and this connection may only read (its key has the role {who.role}). Tell "
-                "the user that writing needs a key with the role app."
-            )
-        known = list(tool.parameters.get("properties", {}))
-        if unknown := [each for each in arguments if each not in known]:
-            raise ToolError(
-                f"{name} has no argument {', '.join(map(repr, unknown))}; its arguments are {', '.join(known)}. "
-                "Correct the call and repeat it."
-            )
-
-
-def _alternatives(names: list[str]) -> str:
-    return f"Did you mean {' or '.join(names)}?" if names else ""
-
-
-def _wrong_arguments(tool: str, wrong: ValidationError) -> str:
-    """Say which arguments of a tool are wrong, and why, without repeating their values."""
-    told = [f"{'.'.join(map(str, each['loc'])) or 'the arguments'}: {each['msg']}" for each in wrong.errors()]
-    return f"{tool} was called with wrong arguments. {'; '.join(told)}. Correct them and call it again."
-
-
-def _compact(content: dict[str, Any]) -> TextContent:
-    """Return structured content as JSON for models that read text: without spaces, and items without empty fields."""
-    short = {name: _filled(value) for name, value in content.items() if name != "cut" or value}
-    return TextContent(type="text", text=json.dumps(short, ensure_ascii=False, separators=(",", ":")))
 
 
 def _filled(value: Any) -> Any:  # noqa: ANN401 - any JSON
@@ -242,8 +225,10 @@ class Lists:
             resources = ListResourcesResult.model_validate(result)
             return resources.model_copy(update={"resources": await self._resources.of_caller(who)})
         if ctx.method == "prompts/list" and result is not None and who.user is None:
-            prompts = ListPromptsResult.model_validate(result)
-            return prompts.model_copy(update={"prompts": list(map(_prompt_for_several, prompts.prompts))})
+            prompts = ListPromptsResult.model_validate(result).model_copy(deep=True)
+            for argument in (each for prompt in prompts.prompts for each in prompt.arguments or ()):
+                argument.required = argument.required or argument.name == "user"
+            return prompts
         if ctx.method != "tools/list" or result is None:
             return result
         listed = ListToolsResult.model_validate(result)
@@ -251,22 +236,11 @@ class Lists:
         if not who.may("app"):
             tools = [tool for tool in tools if tool.annotations is not None and tool.annotations.read_only_hint]
         if who.user is None:
-            tools = list(map(_tool_for_several, tools))
+            tools = [tool.model_copy(deep=True) for tool in tools]
+            for tool in tools:
+                if "user" in tool.input_schema.get("properties", {}):
+                    tool.input_schema["required"] = [*tool.input_schema.get("required", ()), "user"]
         return listed.model_copy(update={"tools": tools})
-
-
-def _prompt_for_several(prompt: Prompt) -> Prompt:
-    arguments = [
-        each.model_copy(update={"required": True}) if each.name == "user" else each for each in prompt.arguments or ()
-    ]
-    return prompt.model_copy(update={"arguments": arguments})
-
-
-def _tool_for_several(tool: Tool) -> Tool:
-    if "user" not in tool.input_schema.get("properties", {}):
-        return tool
-    required = [*tool.input_schema.get("required", ()), "user"]
-    return tool.model_copy(update={"input_schema": {**tool.input_schema, "required": required}})
 
 
 class Cancellations:
@@ -440,13 +414,17 @@ class McpEndpoint:
         if not is_own_session(request):
             await _refusal(404, "There is no such session; initialize a new one.")(scope, receive, send)
             return
-        body = await request.body()
+        body, initializes = await request.body(), False
+        if b'"initialize"' in body:
+            with suppress(ValueError, RecursionError):  # the library answers it
+                sent = json.loads(body)
+                initializes = isinstance(sent, dict) and sent.get("method") == "initialize"
         first: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
         async def receive_again() -> Message:
             return first.pop() if first else await receive()
 
-        session = new_session(request) if _is_initialize(body) else None
+        session = new_session(request) if initializes else None
 
         async def send_session(message: Message) -> None:
             answered = message["type"] == "http.response.start" and message["status"] == 200  # noqa: PLR2004
@@ -458,16 +436,6 @@ class McpEndpoint:
             if self._manager is None:
                 self._manager = await self._tasks.start(self._serve)
         await self._manager.handle_request(scope, receive_again, send_session)
-
-
-def _is_initialize(body: bytes) -> bool:
-    if b'"initialize"' not in body:
-        return False
-    try:
-        sent = json.loads(body)
-    except (ValueError, RecursionError):
-        return False  # the library answers it
-    return isinstance(sent, dict) and sent.get("method") == "initialize"
 
 
 def _refusal(status: int, words: str, **headers: str) -> JSONResponse:

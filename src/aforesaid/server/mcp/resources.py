@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Annotated, Final, NamedTuple, TypeVar
 from urllib.parse import quote
@@ -159,10 +160,8 @@ class Prompts(AgentAccess):
     ) -> list[UserMessage]:
         """Answer a message with what is remembered about it."""
 
-        async def write(person: UserMemory) -> str:
-            return (await person.context(message, self._limit.tokens)).text
-
-        return await self._message(user, write)
+        with _errors_in_words():
+            return self._prompt((await self._person(user).context(message, self._limit.tokens)).text)
 
     async def about_person(
         self,
@@ -171,17 +170,16 @@ class Prompts(AgentAccess):
     ) -> list[UserMessage]:
         """Tell me what I know about a person."""
 
-        async def write(person: UserMemory) -> str:
-            people = await person.people(name)
+        with _errors_in_words():
+            people = await self._person(user).people(name)
             known = [f"- {memory.text}" for each in people for memory in each.memories] or ["- nothing yet"]
-            return f"Tell me about {name}. This is remembered:\n" + "\n".join(known)
-
-        return await self._message(user, write)
+            return self._prompt(f"Tell me about {name}. This is remembered:\n" + "\n".join(known))
 
     async def coming_up(self, user: PromptUser = None) -> list[UserMessage]:
         """Tell me what is coming up: appointments and reminders."""
 
-        async def write(person: UserMemory) -> str:
+        with _errors_in_words():
+            person = self._person(user)
             zone = await person.time_zone()
             ahead = await person.timeline(since=datetime.now(UTC), limit=_EVENTS)
             dated = ((each.happened, each.text) for each in ahead)
@@ -193,14 +191,17 @@ class Prompts(AgentAccess):
             ]
             known = list(dict.fromkeys(events + reminders)) or ["- nothing"]
             today = datetime.now(zone)
-            return f"Today is {today:%A %d %B %Y}. What is coming up? This is remembered:\n" + "\n".join(known)
+            when = f"Today is {today:%A %d %B %Y}. What is coming up? This is remembered:\n"
+            return self._prompt(when + "\n".join(known))
 
-        return await self._message(user, write)
-
-    async def _message(self, user: str | None, write: Callable[[UserMemory], Awaitable[str]]) -> list[UserMessage]:
-        """Return a prompt of one message, as long as an answer may be. Errors say in words what is wrong."""
-        try:
-            text = await write(self._person(user))
-        except AforesaidError as error:
-            raise MCPError(INVALID_PARAMS, words_of(error)) from error
+    def _prompt(self, text: str) -> list[UserMessage]:
+        """Return a prompt of one message, as long as an answer may be."""
         return [UserMessage(self._limit.part(text, None)[0])]
+
+
+@contextmanager
+def _errors_in_words() -> Iterator[None]:
+    try:
+        yield
+    except AforesaidError as error:
+        raise MCPError(INVALID_PARAMS, words_of(error)) from error
