@@ -26,7 +26,6 @@ from aforesaid.server.auth import keys as keys_room
 from aforesaid.server.auth import keys as sessions_room
 from aforesaid.server.auth.credential import Credential
 from aforesaid.server.guard import Access, Bodies, Hosts, Rates, RouteTemplates, SecurityHeaders
-from aforesaid.telemetry import Metrics
 
 pytestmark = pytest.mark.anyio
 LINK = Credential("link", "the link", "admin")
@@ -304,7 +303,7 @@ class Seen:
         SecurityHeaders,
         lambda app: Bodies(app, 1),
         lambda app: Hosts(app, frozenset()),
-        lambda app: Access(app, Seen(), RouteTemplates([]), Metrics()),  # type: ignore[arg-type]
+        lambda app: Access(app, Seen(), RouteTemplates([]), lambda: None),  # type: ignore[arg-type]
     ],
 )
 async def test_what_is_no_request_passes_every_guard(guard: Callable[[Any], ASGIApp]) -> None:
@@ -358,8 +357,8 @@ async def test_a_request_that_fails_is_counted_as_failed_and_logged(caplog: pyte
     seen = Seen()
     with caplog.at_level(logging.INFO, "aforesaid.server.access"):
         with pytest.raises(RuntimeError, match="inside"):
-            await answered(Access(fails, seen, RouteTemplates([]), Metrics()))  # type: ignore[arg-type]
-        await answered(Access(inner(), seen, RouteTemplates([]), Metrics()))  # type: ignore[arg-type]
+            await answered(Access(fails, seen, RouteTemplates([]), lambda: None))  # type: ignore[arg-type]
+        await answered(Access(inner(), seen, RouteTemplates([]), lambda: None))  # type: ignore[arg-type]
     assert seen.requests == [("POST", "other", 500), ("POST", "other", 200)]
     lines = [record.getMessage() for record in caplog.records]
     assert [re.sub(r"[\d.]+ ms", "# ms", line) for line in lines] == ["POST other 500 # ms -", "POST other 200 # ms -"]
@@ -369,6 +368,6 @@ async def test_a_request_takes_no_longer_than_whoever_waits_for_it() -> None:
     seen = Seen()
     began = time.perf_counter()
     for _ in range(3):
-        await answered(Access(inner(), seen, RouteTemplates([]), Metrics()))  # type: ignore[arg-type]
+        await answered(Access(inner(), seen, RouteTemplates([]), lambda: None))  # type: ignore[arg-type]
     assert all(took > 0 for took in seen.seconds)
     assert sum(seen.seconds) < time.perf_counter() - began

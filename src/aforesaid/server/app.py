@@ -148,7 +148,9 @@ def create_app(memory: Memory, options: ServerOptions | None = None) -> FastAPI:
     app.add_middleware(Hosts, names=chosen.names, origins=chosen.serving.origins)
     app.add_middleware(Languages, offered=app.state.languages)
     app.add_middleware(SecurityHeaders)
-    app.add_middleware(Access, http=http, templates=RouteTemplates(app.router.routes), metrics=memory.metrics)
+    app.add_middleware(
+        Access, http=http, templates=RouteTemplates(app.router.routes), tracing=lambda: memory.metrics.tracing
+    )
     return app
 
 

@@ -21,7 +21,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from aforesaid.server.options import ANY_ORIGIN
 from aforesaid.server.problems import Refusal, protocol_problem
-from aforesaid.telemetry import Metrics
+from aforesaid.telemetry.tracing import Tracing
 
 OTHER: Final = "other"
 """Stands for all paths without a route: everybody can make up as many as they like."""
@@ -103,11 +103,13 @@ _log: Final = logging.getLogger("aforesaid.server.access")
 class Access:
     """Logs and counts requests, and makes a span for each if tracing is on."""
 
-    def __init__(self, app: ASGIApp, http: HttpMetrics, templates: RouteTemplates, metrics: Metrics) -> None:
+    def __init__(
+        self, app: ASGIApp, http: HttpMetrics, templates: RouteTemplates, tracing: Callable[[], Tracing | None]
+    ) -> None:
         self._app = app
         self._http = http
         self._templates = templates
-        self._metrics = metrics
+        self._tracing = tracing
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -117,7 +119,7 @@ class Access:
         method: str = scope["method"]
         # Where a mounted application answers, the scope changes.
         path: str = scope["path"].removeprefix(scope.get("root_path", ""))
-        tracing = self._metrics.tracing
+        tracing = self._tracing()
         began = time.perf_counter()
 
         async def send_seen(message: Message) -> None:

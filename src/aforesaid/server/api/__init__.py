@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Depends
 
-from aforesaid.server.api import administration, context, events, memories, messages, summaries, transfer
+from aforesaid.server.api import administration, context, memories, messages
 from aforesaid.server.api.params import check_request
 from aforesaid.server.problems import declared
 
@@ -20,16 +20,16 @@ for _part in (
     context.router,
     context.receipts_router,
     context.search_router,
-    summaries.router,
+    memories.summaries_router,
     messages.threads_router,
     messages.sessions_router,
     memories.facts_router,
-    summaries.timeline_router,
+    memories.timeline_router,
     administration.stats_router,
     administration.settings_router,
     administration.audit_router,
-    events.router,
-    transfer.router,
+    messages.events_router,
+    administration.moving_router,
     administration.keys_router,
 ):
     router.include_router(_part)

@@ -1,20 +1,28 @@
-"""Routes for users, keys, settings, statistics and the audit log."""
+"""Routes for users, keys, settings, statistics, the audit log, export, import and deletion."""
 
 from __future__ import annotations
 
 import asyncio
+import tempfile
 from bisect import bisect_right
+from collections.abc import AsyncIterator
 from datetime import datetime
+from io import BytesIO
 from operator import attrgetter
-from typing import Annotated
+from pathlib import Path as FilePath
+from typing import Annotated, Final
 
-from fastapi import APIRouter, HTTPException, Path
+from fastapi import APIRouter, HTTPException, Path, Query, Request
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator
+from starlette.responses import StreamingResponse
 
 from aforesaid.domain.checks import AlertKind, ComponentStatus
 from aforesaid.domain.scope import DEFAULT_SPACE, Scope
 from aforesaid.domain.setting import EVERYBODY
-from aforesaid.errors import InvalidInput
+from aforesaid.errors import InvalidInput, NotFound, quoted
+from aforesaid.memory import Memory
+from aforesaid.portability import READERS
+from aforesaid.portability.exporting import LineWriter, RowsOfUser
 from aforesaid.profiles.effective import check_setting
 from aforesaid.server.api.params import (
     NAMES,
@@ -28,6 +36,7 @@ from aforesaid.server.api.params import (
     Text,
     UserQuery,
     cursor_of,
+    named,
     text_of,
     unknown_cursor,
 )
@@ -35,7 +44,8 @@ from aforesaid.server.auth import Credential, Role
 from aforesaid.server.auth.authentication import Admin, App, MemoryDep, Overseer, Reader, StateDep, require_all_spaces
 from aforesaid.server.auth.keys import Key
 from aforesaid.server.schemas import Shape, UserPage, UserShape
-from aforesaid.server.state import AppState
+from aforesaid.server.state import AppState, load_upload
+from aforesaid.store import questions
 
 audit_router = APIRouter(tags=["audit"])
 
@@ -354,3 +364,161 @@ async def list_users(
     page = found[start : start + limit]
     more = cursor_of(f"{page[-1].space}\n{page[-1].id}") if start + limit < len(found) else None
     return UserPage(users=[UserShape.model_validate(user) for user in page], next=more)
+
+
+moving_router = APIRouter(tags=["moving"])
+
+_LINES: Final = "application/x-ndjson"
+
+
+class ProblemShape(Shape):
+    """An entry of a file that could not be imported."""
+
+    where: str
+    why: str
+
+
+class ImportedUserShape(Shape):
+    """A user whose memory an import added to."""
+
+    id: str
+    name: str | None = Field(description="The display name in the file.")
+    messages: int
+    memories: int
+
+
+class LoadedShape(Shape):
+    """The result of an import."""
+
+    format: str
+    found: dict[str, int] = Field(description="How many things of each kind there are in it.")
+    new: dict[str, int] = Field(description="How many of them were not here before.")
+    skipped: dict[str, int]
+    problems: int
+    examples: list[ProblemShape]
+    dry_run: bool
+    users: list[ImportedUserShape] = Field(description="Whose memory it became, most messages first: at most 100.")
+    user_count: int
+    missing_attachments: list[str] = Field(
+        description="Hashes of attachments that messages of an export name, but whose bytes are not stored."
+    )
+
+
+class PurgedShape(Shape):
+    """The number of deleted rows."""
+
+    messages: int
+    summaries: int
+    memories: int
+    of_others: int = Field(description="How many of these were others', made with the user's words.")
+
+
+@moving_router.get(
+    "/export",
+    summary="Take everything out",
+    response_class=StreamingResponse,
+    responses={200: {"description": "JSON lines.", "content": {_LINES: {"schema": {"type": "string"}}}}},
+)
+async def export(
+    who: Admin,
+    memory: MemoryDep,
+    user: Annotated[
+        Identifier | None,
+        Query(description="Only the data of this user. Not needed with a key for one user.", examples=["ann"]),
+    ] = None,
+    vectors: Annotated[bool, Query(description="Include embedding vectors.")] = False,
+    space: Annotated[
+        Identifier | None,
+        Query(description="The space of the user. Only for keys for all spaces; other keys have their own."),
+    ] = None,
+) -> StreamingResponse:
+    """Return a consistent export of everything, or of one user, as JSON lines, for `load` and `aforesaid import`.
+
+    Without a user, it needs an admin key for all spaces. The export is streamed. Its last line has a checksum, so an
+    import detects a truncated file. It has no bytes of attachments: get them one by one from `/attachments/{hash}`.
+    """
+    whose = who.user_of(user)
+    if whose is None:
+        require_all_spaces(who)
+        if space is not None:
+            raise InvalidInput("an export is of everything or of one user; name the user of this space", "user")
+        await memory.record_access("export", "everything", actor=who.actor)
+        scope = None
+    else:
+        person = who.person(memory, whose, space=space)
+        scope = person.scope
+        if not await memory.store.read(questions.UsersPage(scope.space, users=[scope.user])):
+            raise NotFound(f"there is no user {quoted(scope.user)} in the space {quoted(scope.space)}")
+        await person.record_access("export", "everything about the user")
+    headers = {"Content-Disposition": 'attachment; filename="aforesaid.jsonl"'}
+    return StreamingResponse(_exported(memory, scope, vectors=vectors), media_type=_LINES, headers=headers)
+
+
+@moving_router.post(
+    "/import",
+    summary="Take a file in",
+    openapi_extra={
+        "requestBody": {
+            "required": True,
+            "description": "The file.",
+            "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary", "minLength": 1}}},
+        }
+    },
+)
+async def load(
+    request: Request,
+    who: Admin,
+    memory: MemoryDep,
+    format: Annotated[  # noqa: A002 - the public name of the file's format
+        str, Query(description="`auto`, or the name of a format.", json_schema_extra={"enum": ["auto", *READERS]})
+    ] = "auto",
+    user: Annotated[Identifier | None, Query(description="Imports everything as the memory of this user.")] = None,
+    dry_run: Annotated[bool, Query(description="Check the file without storing anything.")] = False,
+    space: SpaceQuery = None,
+) -> LoadedShape:
+    """Import an export of Aforesaid or of another application. The file is the body of the request.
+
+    Existing entries are recognised. Needs an admin key for all spaces, because an export contains its own spaces.
+    """
+    require_all_spaces(who)
+    with tempfile.TemporaryDirectory(prefix="aforesaid-import-") as folder:
+        file = FilePath(folder) / "uploaded"
+        with file.open("wb") as out:
+            async for part in request.stream():
+                await asyncio.to_thread(out.write, part)
+        if not file.stat().st_size:
+            raise InvalidInput("the request has no body; send the file", "body")
+        where = who.space_of(space)
+        done = await load_upload(memory, file, format, user=user, space=where, dry_run=dry_run, actor=who.actor)
+    examples = [ProblemShape(where=str(each.where), why=str(each.why)) for each in done.examples]
+    return LoadedShape.taken_from(done, examples=examples)
+
+
+@moving_router.delete("/users/{user}", summary="Erase somebody")
+async def purge(
+    who: Admin,
+    memory: MemoryDep,
+    user: Annotated[Identifier, Path(examples=["ann"])],
+    confirm: Annotated[str, Query(description="The user's id again, as a confirmation.", examples=["ann"])],
+    space: SpaceQuery = None,
+) -> PurgedShape:
+    """Delete all data of a user permanently: messages, summaries, memories, facts, settings. This cannot be undone."""
+    whose, where = named(who, user), who.space_of(space)
+    if confirm != whose:
+        raise InvalidInput("to erase somebody for good, repeat their id in `confirm`", "confirm")
+    return PurgedShape.model_validate(await memory.purge(whose, space=where, actor=who.actor))
+
+
+async def _exported(memory: Memory, scope: Scope | None, *, vectors: bool) -> AsyncIterator[bytes]:
+    """Return the lines of an export of everything, or of one user, a page at a time."""
+    chosen = None if scope is None else RowsOfUser(scope, vectors=vectors)
+    pages = BytesIO()
+    lines = LineWriter(pages)
+    lines.begin(vectors=vectors)
+    async for page in memory.store.dump(vectors=vectors):
+        lines.write(page if chosen is None else [row for row in page if chosen(row)])
+        yield pages.getvalue()
+        pages.seek(0)
+        pages.truncate()
+    lines.end()
+    yield pages.getvalue()

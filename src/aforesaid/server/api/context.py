@@ -6,29 +6,29 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Self
 
-from fastapi import APIRouter, Path, Query
+from fastapi import APIRouter, Depends, Path, Query
 from pydantic import BaseModel, Field
 
-from aforesaid.domain.checks import HitKind, Within
+from aforesaid.domain.checks import HitKind
 from aforesaid.domain.context_receipt import ContextReceipt, SentItem, SentKind, SentSource, is_receipt_id
 from aforesaid.front.messages import MOST_AROUND
 from aforesaid.profiles.recipe import LEAST_BUDGET, MOST_TOKENS, SECTIONS, SectionName
 from aforesaid.recall import DEFAULT_KINDS, Arms
 from aforesaid.server.api.params import (
     PAGE,
+    Asker,
     Cursor,
     Limit,
     MessageFilter,
     Moment,
     OfUser,
     Person,
-    SpaceQuery,
     Text,
+    WithinQuery,
     cursor_of,
     text_of,
     unknown_cursor,
 )
-from aforesaid.server.auth.authentication import MemoryDep, Reader
 from aforesaid.server.schemas import ContextShape, HitShape, Shape
 
 router = APIRouter(tags=["context"])
@@ -59,9 +59,9 @@ class ContextWanted(OfUser):
 
 
 @router.post("/context", summary="Make a context")
-async def make_context(who: Reader, memory: MemoryDep, wanted: ContextWanted, space: SpaceQuery = None) -> ContextShape:
+async def make_context(asker: Annotated[Asker, Depends()], wanted: ContextWanted) -> ContextShape:
     """Return the context for answering a message, within the budget. No chat model is called."""
-    person = wanted.person(who, memory, space)
+    person = asker.user_of(wanted)
     made = await person.context(
         wanted.text,
         wanted.budget,
@@ -187,7 +187,7 @@ async def search(
     where: MessageFilter,
     q: Annotated[str, Query(max_length=10_000, description="Words or a question.", examples=["Where does Ann live?"])],
     limit: Limit = 10,
-    within: Annotated[Within, Query(description="The user's own messages, the whole thread, or one session.")] = "user",
+    within: WithinQuery = "user",
     kinds: Annotated[list[HitKind] | None, Query(description="Kinds of hits. Default: messages.")] = None,
     arms: Annotated[Arms, Query(description="By words, by meaning, or both.")] = "all",
     around: Annotated[int, Query(ge=0, le=MOST_AROUND, description="Number of messages around each hit.")] = 0,

@@ -1,9 +1,9 @@
-"""Routes for memories and facts."""
+"""Routes for what is known: memories, facts, summaries, the timeline and people."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from datetime import datetime
+from datetime import date, datetime
 from typing import Annotated, Final, Literal
 
 from fastapi import APIRouter, Depends, Header, Query, Response
@@ -12,15 +12,15 @@ from pydantic.json_schema import SkipJsonSchema
 
 from aforesaid.domain.checks import Category, CategoryOrKind, Kind, MemoryState
 from aforesaid.domain.memory import LEAST_IMPORTANCE, MOST_IMPORTANCE, USUAL_IMPORTANCE, USUAL_PRIORITY, MemoryRecord
+from aforesaid.domain.scope import direct_thread
+from aforesaid.domain.summary import SummaryKind
 from aforesaid.errors import InvalidInput, NotFound
-from aforesaid.memory import Memory as TheWhole
-from aforesaid.memory import UserMemory
+from aforesaid.memory import Memory, UserMemory
 from aforesaid.server.api.params import (
     PAGE,
     Body,
     Cursor,
-    IdempotencyKey,
-    IdempotentRequest,
+    Idempotent,
     Identifier,
     IfMatch,
     Limit,
@@ -31,17 +31,27 @@ from aforesaid.server.api.params import (
     SpaceQuery,
     Text,
     UserQuery,
+    Writer,
     cursor_of,
     etag,
     expected,
-    named,
     number_of,
     unchanged,
 )
 from aforesaid.server.auth import Credential
 from aforesaid.server.auth.authentication import App, MemoryDep, Reader
 from aforesaid.server.problems import declared
-from aforesaid.server.schemas import MemoryPage, MemoryShape, MemoryVersionShape, Shape, all_shown, shown
+from aforesaid.server.schemas import (
+    Happening,
+    MemoryPage,
+    MemoryShape,
+    MemoryVersionShape,
+    MessageShape,
+    Shape,
+    SummaryShape,
+    all_shown,
+    shown,
+)
 
 router = APIRouter(tags=["memories"])
 
@@ -60,6 +70,8 @@ Content = Annotated[
     # For the description only: `checks.filled_text` refuses NUL characters and blanks.
     Field(min_length=1, examples=["Dentist on Monday at 9am"], json_schema_extra={"pattern": BLANKLESS}),
 ]
+Active = Annotated[bool | None, Query(description="Whether to return active or inactive ones. Default: true.")]
+Every = Annotated[bool, Query(description="All states; `active` is ignored.")]
 _CONTENT: Final = AliasChoices("content", "text")
 _CONTENT_MEANING: Final = "What it says. `text` is another name of this field."
 
@@ -104,6 +116,42 @@ class MemoryEdit(Body):
     active: bool | SkipJsonSchema[None] = Field(default=None, description="False deactivates it, true reactivates it.")
 
 
+async def _whose(who: Credential, memory: Memory, number: int, space: str | None) -> UserMemory:
+    """Return the user whom a memory is about. One of another space or user looks like none at all."""
+    found = await memory.memory(number, space=who.space_of(space))
+    if who.user not in (None, found.user):
+        raise NotFound(f"there is no memory {number}")
+    return who.person(memory, found.user, space=space)
+
+
+class _Change:
+    """One memory that a request changes; the answer is the memory afterwards, with its ETag."""
+
+    def __init__(self, person: UserMemory, memory: Memory, match: str | None, response: Response) -> None:
+        self.person = person
+        self._memory = memory
+        self._match = match
+        self._response = response
+
+    async def carry_out(
+        self, act: Callable[..., Awaitable[MemoryRecord]], number: int, **arguments: object
+    ) -> MemoryShape:
+        """Change the memory, unless somebody else changed it before (412)."""
+        with unchanged(self._match):
+            made = await act(number, revision=expected(self._match), **arguments)
+        self._response.headers["ETag"] = etag(made.revision)
+        return await shown(self._memory, made)
+
+
+async def _change(
+    who: App, memory: MemoryDep, number: Number, response: Response, match: IfMatch = None, space: SpaceQuery = None
+) -> _Change:
+    return _Change(await _whose(who, memory, number, space), memory, match, response)
+
+
+Change = Annotated[_Change, Depends(_change)]
+
+
 @router.get("/memories", summary="List memories")
 async def list_memories(
     who: Reader,
@@ -111,11 +159,9 @@ async def list_memories(
     user: UserQuery = None,
     category: Category | None = None,
     kind: Annotated[Kind | None, Query(description="Only memories of this kind. Finer than the category.")] = None,
-    active: Annotated[
-        bool | None, Query(description="Whether to return active or inactive ones. Default: true.")
-    ] = None,
+    active: Active = None,
     state: Annotated[MemoryState | None, Query(description="Only memories in this state.")] = None,
-    every: Annotated[bool, Query(description="All states; `active` is ignored.")] = False,
+    every: Every = False,
     q: Annotated[str | None, Query(max_length=1_000, description="Only memories that contain these words.")] = None,
     cursor: Cursor = None,
     limit: Limit = PAGE,
@@ -140,15 +186,10 @@ async def list_memories(
 
 @router.post("/memories", status_code=201, summary="Write a memory down")
 async def create_memory(
-    who: App,
-    memory: MemoryDep,
-    new: NewMemory,
-    response: Response,
-    key: IdempotencyKey = None,
-    space: SpaceQuery = None,
+    writer: Writer, memory: MemoryDep, once: Idempotent, new: NewMemory, response: Response
 ) -> MemoryShape:
     """Store a memory."""
-    person = who.person(memory, named(who, new.user_name), space=space)
+    person = writer.user(new.user_name)
 
     async def write() -> MemoryShape:
         written = await person.note(
@@ -163,7 +204,7 @@ async def create_memory(
         )
         return await shown(memory, written)
 
-    made = await IdempotentRequest(memory.store, who, person.scope, key, new).carry_out(MemoryShape, write, response)
+    made = await once.carry_out(person.scope, new, MemoryShape, write)
     response.headers["ETag"] = etag(made.revision)
     response.headers["Location"] = f"/api/memories/{made.id}"
     return made
@@ -195,16 +236,10 @@ async def read_memory(
 
 @router.put("/memories/{number}", summary="Correct a memory", responses=declared(412))
 async def edit_memory(
-    who: App,
-    memory: MemoryDep,
-    number: Number,
-    edit: MemoryEdit,
-    response: Response,
-    match: IfMatch = None,
-    space: SpaceQuery = None,
+    change: Change, memory: MemoryDep, number: Number, edit: MemoryEdit, response: Response, match: IfMatch = None
 ) -> MemoryShape:
     """Change a memory. The earlier version is kept and can be restored."""
-    person = await _whose(who, memory, number, space)
+    person = change.person
     changes = edit.model_dump(exclude_unset=True, exclude={"active"})
     if not changes and edit.active is None:
         raise InvalidInput("the request changes nothing; send at least one field", "body")
@@ -256,34 +291,6 @@ async def memory_history(
     ]
 
 
-class _Change:
-    """One memory that a request changes; the answer is the memory afterwards, with its ETag."""
-
-    def __init__(self, person: UserMemory, memory: TheWhole, match: str | None, response: Response) -> None:
-        self.person = person
-        self._memory = memory
-        self._match = match
-        self._response = response
-
-    async def carry_out(
-        self, act: Callable[..., Awaitable[MemoryRecord]], number: int, **arguments: object
-    ) -> MemoryShape:
-        """Change the memory, unless somebody else changed it before (412)."""
-        with unchanged(self._match):
-            made = await act(number, revision=expected(self._match), **arguments)
-        self._response.headers["ETag"] = etag(made.revision)
-        return await shown(self._memory, made)
-
-
-async def _change(
-    who: App, memory: MemoryDep, number: Number, response: Response, match: IfMatch = None, space: SpaceQuery = None
-) -> _Change:
-    return _Change(await _whose(who, memory, number, space), memory, match, response)
-
-
-Change = Annotated[_Change, Depends(_change)]
-
-
 @router.post("/memories/{number}/undo", summary="Undo the last change", responses=declared(412))
 async def undo_change(change: Change, number: Number) -> MemoryShape:
     """Undo the last change of a memory. Undoing twice redoes it."""
@@ -322,14 +329,6 @@ async def end_memory(
 async def reactivate_memory(change: Change, number: Number) -> MemoryShape:
     """Restore a memory that was deactivated, superseded or expired. Returns 409 for one that waits for approval."""
     return await change.carry_out(change.person.reactivate, number)
-
-
-async def _whose(who: Credential, memory: TheWhole, number: int, space: str | None) -> UserMemory:
-    """Return the user whom a memory is about. One of another space or user looks like none at all."""
-    found = await memory.memory(number, space=who.space_of(space))
-    if who.user not in (None, found.user):
-        raise NotFound(f"there is no memory {number}")
-    return who.person(memory, found.user, space=space)
 
 
 facts_router = APIRouter(tags=["facts"])
@@ -397,43 +396,168 @@ async def read_facts(person: Person) -> list[FactsShape]:
 
 
 @facts_router.post("/remember", summary="Keep a fact in mind")
-async def remember(
-    who: App,
-    memory: MemoryDep,
-    request: RememberRequest,
-    response: Response,
-    key: IdempotencyKey = None,
-    space: SpaceQuery = None,
-) -> RememberResult:
+async def remember(writer: Writer, memory: MemoryDep, once: Idempotent, request: RememberRequest) -> RememberResult:
     """Store a fact. It replaces older facts that it contradicts."""
-    person = request.person(who, memory, space)
+    person = writer.user_of(request)
 
     async def keep() -> RememberResult:
         kept = await person.remember(request.fact, by=request.by, name=request.name)
         single = None if kept.memory is None else await shown(memory, kept.memory)
         return RememberResult(outcome=kept.outcome, facts=kept.facts, reason=kept.reason, memory=single)
 
-    return await IdempotentRequest(memory.store, who, person.scope, key, request).carry_out(
-        RememberResult, keep, response
-    )
+    return await once.carry_out(person.scope, request, RememberResult, keep)
 
 
 @facts_router.post("/forget", summary="Forget a fact")
-async def forget(
-    who: App,
-    memory: MemoryDep,
-    request: FactRequest,
-    response: Response,
-    key: IdempotencyKey = None,
-    space: SpaceQuery = None,
-) -> ForgetResult:
+async def forget(writer: Writer, memory: MemoryDep, once: Idempotent, request: FactRequest) -> ForgetResult:
     """Forget a fact, and return whether it was known. It is not extracted again from earlier messages."""
-    person = request.person(who, memory, space)
+    person = writer.user_of(request)
 
     async def drop() -> ForgetResult:
         gone = await person.forget(request.fact, name=request.name)
         return ForgetResult(found=gone.found, facts=gone.facts, memories=await all_shown(memory, gone.memories))
 
-    return await IdempotentRequest(memory.store, who, person.scope, key, request).carry_out(
-        ForgetResult, drop, response
+    return await once.carry_out(person.scope, request, ForgetResult, drop)
+
+
+summaries_router = APIRouter(tags=["summaries"])
+
+
+class Summaries(BaseModel):
+    """Summaries, highest level first."""
+
+    summaries: list[SummaryShape]
+
+
+class SummaryWanted(OfUser):
+    """The user whose messages to summarise."""
+
+
+class SummaryEdit(Body):
+    """The new text of a summary."""
+
+    text: Text = Field(min_length=1, examples=["Ann moved to Berlin and likes it."])
+
+
+@summaries_router.get("/summaries", summary="List summaries")
+async def list_summaries(
+    person: Person,
+    active: Active = None,
+    kind: SummaryKind | None = None,
+    day: Annotated[date | None, Query(description="Only summaries of this day.")] = None,
+    every: Every = False,
+) -> Summaries:
+    """Return a user's summaries, highest level first; with `thread` or `chat`, only those made there."""
+    state = None if every else active is not False
+    scope = person.scope
+    thread = None if scope.thread == direct_thread(scope.user) else scope.thread
+    found = await person.summaries(active=state, kind=kind, day=day, thread=thread)
+    return Summaries(summaries=[SummaryShape.model_validate(each) for each in found])
+
+
+@summaries_router.post("/summaries", summary="Summarise now")
+async def summarize(writer: Writer, once: Idempotent, wanted: SummaryWanted) -> Summaries:
+    """Summarise now, even a single message, and return the new summaries."""
+    person = writer.user_of(wanted)
+
+    async def make() -> Summaries:
+        made = await person.summarize()
+        return Summaries(summaries=[SummaryShape.model_validate(each) for each in made])
+
+    return await once.carry_out(person.scope, wanted, Summaries, make)
+
+
+@summaries_router.get("/summaries/{number}/messages", summary="Read the messages of a summary")
+async def summary_messages(person: Person, number: Number) -> list[MessageShape]:
+    """Return the messages below a summary of any level, oldest first."""
+    return [MessageShape.model_validate(each) for each in await person.summary_messages(number)]
+
+
+@summaries_router.put("/summaries/{number}", summary="Correct a summary")
+async def edit_summary(writer: Writer, number: Number, edit: SummaryEdit, user: UserQuery = None) -> SummaryShape:
+    """Correct an active summary. The new text is stored as the next version with a new id; the old version is kept.
+
+    Editing a version that is not the newest is refused.
+    """
+    made = await writer.user(user).edit_summary(number, edit.text, editor=writer.who.actor)
+    return SummaryShape.model_validate(made)
+
+
+@summaries_router.post("/summaries/{number}/roll-back", summary="Take a summary back")
+async def roll_back(writer: Writer, number: Number, user: UserQuery = None) -> SummaryShape:
+    """Roll back a summary: its earlier version, or else the messages and summaries it covers, become active again."""
+    return SummaryShape.model_validate(await writer.user(user).roll_back(number))
+
+
+timeline_router = APIRouter(tags=["timeline"])
+
+_MOST_LISTED = 100
+
+
+class TimelineEntry(BaseModel):
+    """Something that happened, or is to come."""
+
+    at: Happening
+    memory: MemoryShape
+
+
+class Timeline(BaseModel):
+    """What happened and what is to come, in the order in which it happened."""
+
+    events: list[TimelineEntry]
+
+
+class KnownPersonShape(Shape):
+    """A person around a user."""
+
+    name: str = Field(
+        description="The name; of somebody of whom only the relation is known, that.", examples=["Sinéad"]
     )
+    id: str | None = Field(description="The id, if the person is a user of the same space.")
+    relation: str | None = Field(description="To the user.", examples=["sister"])
+    first_mentioned: datetime
+    last_mentioned: datetime
+    memories: list[MemoryShape] = Field(description="What is known: active memories, those about the person first.")
+
+
+class KnownPeople(BaseModel):
+    """The people whom the memories of a user mention, those with most memories first."""
+
+    people: list[KnownPersonShape]
+
+
+@timeline_router.get("/timeline", summary="Read the timeline")
+async def read_timeline(
+    person: Person,
+    memory: MemoryDep,
+    since: Annotated[Moment | None, Query(description="Only what happened at this time or later.")] = None,
+    until: Annotated[Moment | None, Query(description="Only what happened before this time.")] = None,
+    about: Annotated[Identifier | None, Query(description="Only what mentions this person, by id or name.")] = None,
+    q: Annotated[
+        Text | None, Query(max_length=1_000, description="A topic or a question, such as `what happened in May?`.")
+    ] = None,
+    limit: Limit = _MOST_LISTED,
+) -> Timeline:
+    """Return dated memories in the order in which things happened: the first from `since` on, or else the last ones."""
+    found = await person.timeline(since, until, about=about, query=q or None, limit=limit)
+    shapes = await all_shown(memory, found)
+    events = [
+        TimelineEntry(at=Happening.model_validate(each.happened), memory=shape)
+        for each, shape in zip(found, shapes, strict=True)
+    ]
+    return Timeline(events=events)
+
+
+@timeline_router.get("/people", summary="Read who is around a user")
+async def read_people(
+    person: Person,
+    memory: MemoryDep,
+    name: Annotated[
+        Text | None, Query(max_length=255, description="Only people called so: by name, id or relation.")
+    ] = None,
+    limit: Limit = _MOST_LISTED,
+) -> KnownPeople:
+    """Return the people whom the memories of a user mention, and what is known about each."""
+    found = (await person.people(name or None))[:limit]
+    people = [KnownPersonShape.taken_from(each, memories=await all_shown(memory, each.memories)) for each in found]
+    return KnownPeople(people=people)

@@ -1,18 +1,23 @@
-"""Routes for messages, attachments, threads and sessions."""
+"""Routes for messages, attachments, threads, sessions and events."""
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Annotated, Any, Final
 from urllib.parse import quote
 
-from fastapi import APIRouter, Path, Query, Response
+from fastapi import APIRouter, Header, Path, Query, Request, Response
 from pydantic import BaseModel, Field
+from starlette.responses import StreamingResponse
 
 from aforesaid.domain.checks import Within
 from aforesaid.domain.details import MOST_PARTS
+from aforesaid.domain.report import AuditEntry
 from aforesaid.errors import InvalidInput, NotFound, quoted
 from aforesaid.front.handle import MOST_AT_ONCE
+from aforesaid.memory import UserMemory
 from aforesaid.server.api.params import (
     HASH,
     PAGE,
@@ -25,13 +30,14 @@ from aforesaid.server.api.params import (
     OfUser,
     PartBody,
     Person,
-    SpaceQuery,
     Text,
     ToolCallBody,
+    WithinQuery,
+    Writer,
     cursor_of,
     number_of,
 )
-from aforesaid.server.auth.authentication import App, MemoryDep
+from aforesaid.server.auth.authentication import MemoryDep, Reader, StateDep, is_still_valid
 from aforesaid.server.schemas import (
     BatchShape,
     ErasedShape,
@@ -42,8 +48,12 @@ from aforesaid.server.schemas import (
     SessionShape,
     ThreadShape,
 )
+from aforesaid.server.state import AppState
+from aforesaid.store import questions
 
 router = APIRouter(tags=["messages"])
+
+Archived = Annotated[bool, Query(description="Include archived messages, which a summary covers.")]
 
 
 class NewMessage(OfUser, MessageBody):
@@ -102,21 +112,15 @@ class NamedMessages(OfUser):
 async def list_messages(
     person: Person,
     where: MessageFilter,
-    within: Annotated[Within, Query(description="The user's own messages, the whole thread, or one session.")] = "user",
-    archived: Annotated[bool, Query(description="Include archived messages, which a summary covers.")] = True,
+    within: WithinQuery = "user",
+    archived: Archived = True,
     versions: Annotated[bool, Query(description="Include older versions of messages.")] = False,
     cursor: Cursor = None,
     limit: Limit = PAGE,
 ) -> MessagePage:
     """Return the newest messages in order of time; `next` leads to earlier ones."""
-    found = await person.history(
-        limit,
-        before=number_of(cursor),
-        archived=archived,
-        within=within,
-        versions=versions,
-        **where,
-    )
+    before = number_of(cursor)
+    found = await person.history(limit, before=before, archived=archived, within=within, versions=versions, **where)
     more = cursor_of(found[0].seq) if len(found) == limit else None
     return MessagePage(messages=[MessageShape.model_validate(each) for each in found], next=more)
 
@@ -127,19 +131,12 @@ async def list_messages(
     summary="Store a message",
     responses={200: {"description": "It had been stored before.", "model": ReceiptShape}},
 )
-async def add_message(
-    who: App,
-    memory: MemoryDep,
-    new: NewMessage,
-    response: Response,
-    key: IdempotencyKey = None,
-    space: SpaceQuery = None,
-) -> ReceiptShape:
+async def add_message(writer: Writer, new: NewMessage, response: Response, key: IdempotencyKey = None) -> ReceiptShape:
     """Store a message. It is on disk when the response arrives (`durable`).
 
     Without an `id`, the Idempotency-Key becomes the message's id, so it is recognised as long as the message exists.
     """
-    person = new.person(who, memory, space, new.session)
+    person = writer.user_of(new, new.session)
     given = new.arguments()
     if new.id is None:
         given["id"] = key
@@ -153,22 +150,20 @@ async def add_message(
 async def count_messages(
     person: Person,
     where: MessageFilter,
-    within: Annotated[Within, Query(description="The user's own messages, the whole thread, or one session.")] = "user",
-    archived: Annotated[bool, Query(description="Include archived messages, which a summary covers.")] = True,
+    within: WithinQuery = "user",
+    archived: Archived = True,
 ) -> MessageCount:
     """Return the number of messages, of each only the newest version."""
     return MessageCount(count=await person.count(within=within, archived=archived, **where))
 
 
 @router.post("/messages/batch", status_code=201, summary="Store many messages")
-async def add_messages(
-    who: App, memory: MemoryDep, new: NewMessages, key: IdempotencyKey = None, space: SpaceQuery = None
-) -> BatchShape:
+async def add_messages(writer: Writer, new: NewMessages, key: IdempotencyKey = None) -> BatchShape:
     """Store messages together: all of them, or none. They are on disk when the response arrives (`durable`).
 
     Without an `id`, the Idempotency-Key and its place in the batch become a message's id.
     """
-    person = new.person(who, memory, space, new.session)
+    person = writer.user_of(new, new.session)
     given = new.arguments()
     for place, each in enumerate(given):
         if each["id"] is None and key is not None:
@@ -177,10 +172,10 @@ async def add_messages(
 
 
 @router.patch("/messages", summary="Edit a message")
-async def edit_message(who: App, memory: MemoryDep, new: EditedMessage, space: SpaceQuery = None) -> ReceiptShape:
+async def edit_message(writer: Writer, new: EditedMessage) -> ReceiptShape:
     """Store a new version of a message. Only the new version is shown and found; older ones stay in the log."""
     given = new.model_dump(exclude={"user", "thread", "chat", "id", "parts"}, exclude_none=True)
-    person = new.person(who, memory, space)
+    person = writer.user_of(new)
     if new.parts is not None:
         by_hash = any(part.is_hash_alone for part in new.parts)
         known = {part.hash for part in (await person.message(new.id)).parts} if by_hash else ()
@@ -189,15 +184,15 @@ async def edit_message(who: App, memory: MemoryDep, new: EditedMessage, space: S
 
 
 @router.post("/messages/take-back", summary="Take a message back")
-async def take_back_message(who: App, memory: MemoryDep, named: NamedMessage, space: SpaceQuery = None) -> ReceiptShape:
+async def take_back_message(writer: Writer, named: NamedMessage) -> ReceiptShape:
     """Remove a message from history, search, contexts, memories and summaries. Its versions stay in the log."""
-    return ReceiptShape.model_validate(await named.person(who, memory, space).take_back(named.id))
+    return ReceiptShape.model_validate(await writer.user_of(named).take_back(named.id))
 
 
 @router.post("/messages/erase", summary="Erase messages")
-async def erase_messages(who: App, memory: MemoryDep, named: NamedMessages, space: SpaceQuery = None) -> ErasedShape:
+async def erase_messages(writer: Writer, named: NamedMessages) -> ErasedShape:
     """Erase messages in all their versions, so that no byte of them is left in the store. This cannot be undone."""
-    return ErasedShape.model_validate(await named.person(who, memory, space).erase(named.ids))
+    return ErasedShape.model_validate(await writer.user_of(named).erase(named.ids))
 
 
 _BYTES: Final = "application/octet-stream"
@@ -249,7 +244,7 @@ class SessionList(BaseModel):
 async def list_sessions(
     person: Person,
     memory: MemoryDep,
-    within: Annotated[Within, Query(description="The user's own messages, the whole thread, or one session.")] = "user",
+    within: WithinQuery = "user",
     limit: Limit = PAGE,
 ) -> SessionList:
     """Return the newest sessions, oldest first, each active, idle or closed."""
@@ -288,6 +283,123 @@ async def list_threads(
 
 
 @threads_router.post("/threads/clear", summary="Clear a thread")
-async def clear_thread(who: App, memory: MemoryDep, which: ClearedThread, space: SpaceQuery = None) -> MessageCount:
+async def clear_thread(writer: Writer, which: ClearedThread) -> MessageCount:
     """Take back, or erase, all messages that the user has in a thread. Returns how many these were."""
-    return MessageCount(count=await which.person(who, memory, space).clear(erase=which.erase))
+    return MessageCount(count=await writer.user_of(which).clear(erase=which.erase))
+
+
+events_router = APIRouter(tags=["events"])
+
+_KEEP_ALIVE_SECONDS: Final = 15.0
+"""Seconds without an event before a comment is sent, so that proxies keep the connection open."""
+_NEWS_AT_ONCE: Final = 200
+_MOST_CHANGES: Final = 10_000
+"""Maximum changes that a client is sent when it comes back after a long time."""
+_READS: Final = (".read", ".search")
+"""Suffixes of audit actions that change nothing."""
+
+
+@events_router.get(
+    "/events",
+    summary="Follow what changes",
+    response_class=StreamingResponse,
+    responses={
+        200: {
+            "description": "`message` for every stored message, `change` for every other change.",
+            "content": {"text/event-stream": {"schema": {"type": "string"}}},
+        }
+    },
+)
+async def events(
+    request: Request,
+    state: StateDep,
+    who: Reader,
+    person: Person,
+    last_event_id: Annotated[
+        str | None, Header(max_length=60, description="Continue after this event. Browsers send it automatically.")
+    ] = None,
+) -> StreamingResponse:
+    """Stream the events of a user's memory: new messages, and changes of memories, facts and summaries.
+
+    This includes changes by workers and other servers. A client that comes back with `Last-Event-ID` receives what it
+    missed: all messages, and up to 10,000 changes. The stream ends when its key is revoked or expires. Only admin
+    keys receive who changed and who viewed something.
+    """
+    await person.record_access("events.read", "events")
+    if last_event_id is None:
+        store = state.memory.store
+        newest = await store.read(questions.AuditRows(person.scope, limit=1))
+        place = (await store.read(questions.UserLedger(person.scope))).last_seq, newest[-1].id if newest else 0
+    else:
+        seq, _, entry = last_event_id.partition(".")
+        if not (seq.isascii() and seq.isdecimal() and entry.isascii() and entry.isdecimal()):
+            raise InvalidInput("Last-Event-ID is not the id of an event of this server", "last-event-id")
+        place = int(seq), int(entry)
+    follower = _Follower(state, person, *place, admin=who.may("admin"))
+    stream = follower.events(request)
+    return StreamingResponse(stream, media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
+
+
+class _Follower:
+    """A stream: its positions in the log and the audit log, and its permissions."""
+
+    def __init__(self, state: AppState, person: UserMemory, seq: int, entry: int, *, admin: bool) -> None:
+        self._state = state
+        self._person = person
+        self._seq = seq
+        self._entry = entry
+        self._admin = admin
+
+    async def events(self, request: Request) -> AsyncIterator[bytes]:
+        """Yield events until the server stops or the credential ends."""
+        scope = self._person.scope
+        with self._state.feed.follow(scope, lambda: is_still_valid(request, self._state)) as subscription:
+            # An id without an event: a client that loses the connection before the first event continues from here.
+            yield f": following\nid: {self._seq}.{self._entry}\n\n".encode()
+            more = True  # What was stored since the last event, before the first wait.
+            while not subscription.ended and not self._state.stopping.is_set():
+                if more:
+                    found = await self._news()
+                    for event in found:
+                        yield event
+                    more = len(found) >= _NEWS_AT_ONCE
+                elif await subscription.wait(_KEEP_ALIVE_SECONDS):
+                    more = True
+                else:
+                    yield b": still here\n\n"
+
+    async def _news(self) -> Sequence[bytes]:
+        store, scope = self._state.memory.store, self._person.scope
+        # Changes first: a message that was stored before one of them is among the messages then, and is sent before it.
+        changes = await self._newest_changes()
+        messages = await store.read(questions.MessagesAfter(scope, self._seq, _NEWS_AT_ONCE))
+        found = []
+        for message in messages:
+            self._seq = message.seq
+            found.append(self._event("message", MessageShape.model_validate(message).model_dump(mode="json")))
+        # Of many missed messages this is the first page: the changes wait for the last one.
+        return found if len(messages) == _NEWS_AT_ONCE else [*found, *self._changes(changes)]
+
+    async def _newest_changes(self) -> Sequence[AuditEntry]:
+        """Return all changes since the last one that was sent, with some before it; at most the newest 10,000."""
+        limit = _NEWS_AT_ONCE
+        while True:
+            found = await self._state.memory.store.read(questions.AuditRows(self._person.scope, limit=limit))
+            if len(found) < limit or found[0].id <= self._entry or limit >= _MOST_CHANGES:
+                return found
+            limit = min(limit * 4, _MOST_CHANGES)
+
+    def _changes(self, entries: Sequence[AuditEntry]) -> Iterator[bytes]:
+        for entry in entries:
+            if entry.id <= self._entry:
+                continue
+            self._entry = entry.id
+            shown = {"action": entry.action, "subject": entry.subject, "at": entry.at.isoformat()}
+            if self._admin:
+                yield self._event("change", shown | {"actor": entry.actor})
+            elif not entry.action.endswith(_READS):
+                yield self._event("change", shown)
+
+    def _event(self, name: str, data: dict[str, Any]) -> bytes:
+        number = f"{self._seq}.{self._entry}"
+        return f"id: {number}\nevent: {name}\ndata: {json.dumps(data, ensure_ascii=False)}\n\n".encode()

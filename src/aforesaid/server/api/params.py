@@ -18,16 +18,16 @@ from fastapi.routing import APIRoute
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints, model_validator
 from pydantic.config import JsonDict
 
-from aforesaid.domain.checks import IDENTIFIER_CHARACTERS, LARGEST, Role
+from aforesaid.domain.checks import IDENTIFIER_CHARACTERS, LARGEST, Role, Within
 from aforesaid.domain.details import MOST_PARTS, PartType
 from aforesaid.domain.memory import PutDerived
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import InvalidInput, SourcesChanged, quoted
-from aforesaid.memory import Memory, UserMemory
+from aforesaid.memory import UserMemory
 from aforesaid.server.auth import Credential
-from aforesaid.server.auth.authentication import MemoryDep, Reader
+from aforesaid.server.auth.authentication import App, MemoryDep, Reader
 from aforesaid.server.form_errors import UNKNOWN
-from aforesaid.store import Store, questions
+from aforesaid.store import questions
 
 if TYPE_CHECKING:
     from fastapi._compat import ModelField
@@ -77,6 +77,7 @@ Cursor = Annotated[
         json_schema_extra={"pattern": "^[A-Za-z0-9_-]+$"},
     ),
 ]
+WithinQuery = Annotated[Within, Query(description="The user's own messages, the whole thread, or one session.")]
 Number = Annotated[int, Path(ge=1, le=LARGEST, description="The id.", examples=[1])]
 
 
@@ -99,12 +100,6 @@ class OfUser(Body):
         default=None, description="One of the user's private chats. Default: the direct chat.", examples=["chat-1"]
     )
 
-    def person(self, who: Credential, memory: Memory, space: str | None, session: str | None = None) -> UserMemory:
-        """Return the user's memory, if the credential allows it."""
-        return who.person(
-            memory, named(who, self.user), space=space, thread=self.thread, chat=self.chat, session=session
-        )
-
 
 def named(who: Credential, user: str | None) -> str:
     """Return the user that a request names, or the one that its key is for."""
@@ -112,6 +107,31 @@ def named(who: Credential, user: str | None) -> str:
     if found is None:
         raise InvalidInput("the request does not say whose memory it is about: name the user", "user")
     return found
+
+
+class Asker:
+    """Who asks, where the body of a request names the user: the memory of this user, if the credential allows it."""
+
+    def __init__(self, who: Reader, memory: MemoryDep, space: SpaceQuery = None) -> None:
+        self.who = who
+        self._memory = memory
+        self._space = space
+
+    def user(self, user: str | None) -> UserMemory:
+        return self.who.person(self._memory, named(self.who, user), space=self._space)
+
+    def user_of(self, body: OfUser, session: str | None = None) -> UserMemory:
+        """Return the memory of the user and the thread that a body names."""
+        user, thread, chat = named(self.who, body.user), body.thread, body.chat
+        return self.who.person(self._memory, user, space=self._space, thread=thread, chat=chat, session=session)
+
+
+class _Writer(Asker):
+    def __init__(self, who: App, memory: MemoryDep, space: SpaceQuery = None) -> None:
+        super().__init__(who, memory, space)
+
+
+Writer = Annotated[Asker, Depends(_Writer)]
 
 
 def _person(
@@ -213,61 +233,54 @@ IdempotencyKey = Annotated[
 M = TypeVar("M", bound=BaseModel)
 
 
-class IdempotentRequest:
-    """A request with an idempotency key, of one credential and one user."""
+class Once:
+    """Carries requests out once for each idempotency key of a credential and a user."""
 
-    def __init__(self, store: Store, who: Credential, scope: Scope, key: str | None, body: BaseModel) -> None:
-        self._store = store
-        self._scope = scope
-        self._key = None if key is None else _digest(who.id, key)
-        self._body = _digest(type(body).__name__, body.model_dump_json())
-        self._kind = f"once/{0 if self._key is None else int(self._key[:8], 16) % _PLACES}"
+    def __init__(self, who: App, memory: MemoryDep, response: Response, key: IdempotencyKey = None) -> None:
+        self._who = who
+        self._store = memory.store
+        self._response = response
+        self._key = key
 
-    async def carry_out(self, shape: type[M], act: Callable[[], Awaitable[M]], response: Response) -> M:
-        """Process the request, or return the stored response of an earlier one."""
+    async def carry_out(self, scope: Scope, body: BaseModel, shape: type[M], act: Callable[[], Awaitable[M]]) -> M:
+        """Process a request about a user, or return the stored response of an earlier one with the same key."""
         if self._key is None:
             return await act()
-        answer = await self._begin()
-        if answer is not None:
-            response.headers["Idempotency-Replayed"] = "true"
-            return shape.model_validate_json(answer)
-        try:
-            made = await act()
-        except BaseException:
-            # A failed request may be retried with the same key.
-            await self._keep("", "", instead_of=self._key)
-            raise
-        await self._keep(self._key, self._record(made.model_dump_json()), instead_of=self._key)
-        return made
+        key, sent = _digest(self._who.id, self._key), _digest(type(body).__name__, body.model_dump_json())
+        kind = f"once/{int(key[:8], 16) % _PLACES}"
 
-    async def _begin(self) -> str | None:
-        """Mark the key as in progress. Return the response if it was processed already."""
-        assert self._key is not None  # noqa: S101 - asked for only with a key
+        async def keep(value: str, *, instead_of: str, under: str = key) -> None:
+            await self._store.apply([PutDerived(scope, kind, under, value, instead_of=instead_of)])
+
         for _ in range(_TRIES):
-            kept = await self._store.read(questions.DerivedText(self._scope, self._kind))
-            if kept is not None and kept.key == self._key:
+            kept = await self._store.read(questions.DerivedText(scope, kind))
+            if kept is not None and kept.key == key:
                 record = json.loads(kept.value)
-                if record["body"] != self._body:
+                if record["body"] != sent:
                     raise InvalidInput(
                         "this Idempotency-Key was used for another request; take a new one", "Idempotency-Key"
                     )
                 if record["answer"] is not None:
-                    answer: str = record["answer"]
-                    return answer
+                    self._response.headers["Idempotency-Replayed"] = "true"
+                    return shape.model_validate_json(record["answer"])
                 if datetime.now(UTC) - kept.at < _DEAD_AFTER:
                     raise SourcesChanged("this very request is being carried out; ask again in a moment")
-            try:
-                await self._keep(self._key, self._record(None), instead_of="" if kept is None else kept.key)
-            except SourcesChanged:
-                continue  # another request took the place first
-            return None
-        raise SourcesChanged("too many requests with keys at once; try again in a moment")
+            with suppress(SourcesChanged):  # another request took the place first
+                await keep(json.dumps({"body": sent, "answer": None}), instead_of="" if kept is None else kept.key)
+                break
+        else:
+            raise SourcesChanged("too many requests with keys at once; try again in a moment")
+        try:
+            made = await act()
+        except BaseException:
+            # A failed request may be retried with the same key.
+            await keep("", under="", instead_of=key)
+            raise
+        await keep(json.dumps({"body": sent, "answer": made.model_dump_json()}), instead_of=key)
+        return made
 
-    def _record(self, answer: str | None) -> str:
-        return json.dumps({"body": self._body, "answer": answer})
 
-    async def _keep(self, key: str, value: str, *, instead_of: str) -> None:
-        await self._store.apply([PutDerived(self._scope, self._kind, key, value, instead_of=instead_of)])
+Idempotent = Annotated[Once, Depends()]
 
 
 def _digest(*parts: str) -> str:
@@ -285,7 +298,16 @@ async def check_request(request: Request) -> None:
     """
     route = request.scope["route"]
     assert isinstance(route, APIRoute)  # noqa: S101 - a dependency of such routes alone
-    _check_query(request, route)
+    given = Counter(name for name, _ in request.query_params.multi_items())
+    known = {field.alias: field for field in _parameters(route.dependant)} if given else {}
+    wrong = [_error(UNKNOWN, "Unknown parameter", "query", name) for name in given if name not in known]
+    wrong += [
+        _error("repeated", "Send this parameter only once", "query", name)
+        for name, count in given.items()
+        if count > 1 and name in known and not _is_list(known[name])
+    ]
+    if wrong:
+        raise RequestValidationError(wrong)
     has_body = request.headers.get("content-length", "0") != "0" or "transfer-encoding" in request.headers
     if has_body and "requestBody" not in (route.openapi_extra or {}):  # a route that reads the body itself describes it
         body = (await request.body()).strip()
@@ -298,21 +320,6 @@ async def check_request(request: Request) -> None:
             raise HTTPException(
                 415, f"The body must be JSON with the header `Content-Type: application/json`{instead}."
             )
-
-
-def _check_query(request: Request, route: APIRoute) -> None:
-    given = Counter(name for name, _ in request.query_params.multi_items())
-    if not given:
-        return
-    known = {field.alias: field for field in _parameters(route.dependant)}
-    wrong = [_error(UNKNOWN, "Unknown parameter", "query", name) for name in given if name not in known]
-    wrong += [
-        _error("repeated", "Send this parameter only once", "query", name)
-        for name, count in given.items()
-        if count > 1 and name in known and not _is_list(known[name])
-    ]
-    if wrong:
-        raise RequestValidationError(wrong)
 
 
 def _is_json(content_type: str) -> bool:
