@@ -14,11 +14,11 @@ from pathlib import Path
 from time import monotonic
 from typing import Any, Final
 
-from aforesaid.domain.scope import Scope
+from aforesaid.domain.scope import DEFAULT_SPACE, Scope
 from aforesaid.errors import AforesaidError, InvalidInput, NotFound, StoreError
 from aforesaid.memory import Memory
 from aforesaid.portability import Loaded
-from aforesaid.server.auth import LINK, Credential, Keys, KeyUse, Sessions
+from aforesaid.server.auth import LINK, Credential, Key, Keys, KeyUse, Sessions
 from aforesaid.server.auth.credential import PageViews
 from aforesaid.server.auth.keys import COOKIE, hash_of
 from aforesaid.server.guard import HttpMetrics, Rates
@@ -302,6 +302,11 @@ class AppState:
             self.finish(self._write_use())
         spelled = self.memory.known_ids.spelled
         return replace(key.credential, space=spelled(key.space), user=spelled(key.user))
+
+    async def record_key(self, who: Credential, action: str, key: Key) -> None:
+        """Add a row about a key to the audit log of its space; for a key for all spaces, of the default one."""
+        subject = f"key {key.id} ({key.role}, {key.name})"
+        await self.memory.record_access(action, subject, actor=who.actor, space=key.space or DEFAULT_SPACE)
 
     async def _write_use(self) -> None:
         try:

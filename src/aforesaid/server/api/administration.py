@@ -40,11 +40,10 @@ from aforesaid.server.api.params import (
     text_of,
     unknown_cursor,
 )
-from aforesaid.server.auth import Credential, Role
+from aforesaid.server.auth import Role
 from aforesaid.server.auth.authentication import Admin, App, MemoryDep, Overseer, Reader, StateDep, require_all_spaces
-from aforesaid.server.auth.keys import Key
 from aforesaid.server.schemas import Shape, UserPage, UserShape
-from aforesaid.server.state import AppState, load_upload
+from aforesaid.server.state import load_upload
 from aforesaid.store import questions
 
 audit_router = APIRouter(tags=["audit"])
@@ -148,7 +147,7 @@ async def make_key(who: Admin, here: StateDep, new: NewKey) -> MadeKey:
     key, token = await asyncio.to_thread(
         here.keys.add, new.name, new.role, space=new.space, user=new.user, expires_at=new.expires_at
     )
-    await _record(here, who, "key.add", key)
+    await here.record_key(who, "key.add", key)
     return MadeKey.taken_from(key, token=str.__str__(token), last_used=None)
 
 
@@ -160,15 +159,9 @@ async def remove_key(
     require_all_spaces(who)
     removed = await asyncio.to_thread(here.keys.remove, key_id)
     here.feed.check_credentials()
-    await _record(here, who, "key.remove", removed)
+    await here.record_key(who, "key.remove", removed)
     used = await asyncio.to_thread(here.key_use.all)
     return KeyShape.taken_from(removed, last_used=used.get(removed.id))
-
-
-async def _record(here: AppState, who: Credential, action: str, key: Key) -> None:
-    """Add a row about a key to the audit log of its space; for a key for all spaces, of the default one."""
-    subject = f"key {key.id} ({key.role}, {key.name})"
-    await here.memory.record_access(action, subject, actor=who.actor, space=key.space or DEFAULT_SPACE)
 
 
 settings_router = APIRouter(tags=["settings"])

@@ -23,9 +23,8 @@ from aforesaid.errors import InvalidInput, NotFound
 from aforesaid.memory import UserMemory
 from aforesaid.profiles.recipe import SectionName
 from aforesaid.server.languages import N_, translate
-from aforesaid.server.panel import view as forms
 from aforesaid.server.panel.search import receipts_by_reply
-from aforesaid.server.panel.view import Looking, Person, PersonView
+from aforesaid.server.panel.view import Looking, Person, PersonView, not_a_day, typed_text, whole_number
 from aforesaid.store import questions
 
 router = APIRouter()
@@ -157,7 +156,10 @@ async def conversation(
             *await chat.read(after=marked.position, limit=_AROUND),
         ]
     elif day.strip():
-        start = _start_of(day, zone)
+        try:
+            start = _start_of(date.fromisoformat(day.strip()), zone)
+        except ValueError:
+            raise InvalidInput(not_a_day(day), "day") from None
         found = await chat.read(after=start) or await chat.read(before=start)
     elif after is not None:
         found = await chat.read(after=(await chat.newest_version(after)).position)
@@ -196,10 +198,7 @@ async def sessions(person: Person) -> Response:
 @router.get("/person/session")
 async def session(person: Person, session: str) -> Response:
     there = person.view.who.person(person.view.memory, person.user, space=person.view.space, session=session)
-    return await _listed(person, await there.history(_PAGE * 10, within="session"))
-
-
-async def _listed(person: PersonView, messages: list[Message]) -> Response:
+    messages = await there.history(_PAGE * 10, within="session")
     return person.part("part/messages.html", **await shown_messages(person, messages))
 
 
@@ -210,14 +209,9 @@ async def shown_messages(person: PersonView, messages: list[Message]) -> dict[st
     return {"days": _days(await _bubbles(chat, messages, zone)), "chat": chat, "marked": None, "zone": zone}
 
 
-def _start_of(typed: str, zone: tzinfo) -> Position:
-    """Return the position before everything said on a day. Raises InvalidInput."""
-    try:
-        day = date.fromisoformat(typed.strip())
-        start = microseconds(datetime.combine(day, time(), zone), "the day", "day")
-    except ValueError:
-        raise InvalidInput(forms.not_a_day(typed), "day") from None
-    return Position(start, 0)
+def _start_of(day: date, zone: tzinfo) -> Position:
+    """Return the position before everything said on a day."""
+    return Position(microseconds(datetime.combine(day, time(), zone), "the day", "day"), 0)
 
 
 async def _edge(chat: Chat, found: Sequence[Message], side: str) -> int | None:
@@ -231,7 +225,13 @@ async def _edge(chat: Chat, found: Sequence[Message], side: str) -> int | None:
 
 async def _stretches(chat: Chat, messages: list[Message], zone: tzinfo) -> list[Stretch]:
     """Take messages apart where an archive begins and where a day does."""
-    summaries = await _by_chunk(chat) if any(message.chunk for message in messages) else {}
+    summaries: dict[int, Summary] = {}
+    if any(message.chunk for message in messages):
+        # The summary that each archive was made for: the lowest one, in its newest version.
+        made = await chat.person.memory.summaries(active=None, kind="tree")
+        lowest = [summary for summary in made if summary.level == 1 and not summary.rolled_back]
+        for summary in sorted(lowest, key=lambda each: each.version):
+            summaries |= dict.fromkeys(summary.chunks, summary)
     found: list[tuple[int | None, list[Shown]]] = []
     for each in await _bubbles(chat, messages, zone):
         chunk = each.message.chunk
@@ -255,7 +255,11 @@ async def _bubbles(chat: Chat, messages: Sequence[Message], zone: tzinfo) -> lis
     await person.view.look_up(name for message in messages for name in (message.author, message.user))
     versions = await _versions(chat, messages)
     quoted_messages = await _quoted(chat, messages)
-    remembered = await _remembered(person, messages)
+    here = {message.seq for message in messages}
+    remembered: dict[int, list[MemoryRecord]] = {}
+    for memory in await person.view.memory.store.read(questions.Memories(person.memory.scope)):
+        for seq in here.intersection(memory.sources):
+            remembered.setdefault(seq, []).append(memory)
     receipts = await receipts_by_reply(person, messages)
     tools = {call.id: call.name for message in messages for call in message.tool_calls}
     found = []
@@ -317,23 +321,6 @@ async def _quoted(chat: Chat, messages: Sequence[Message]) -> dict[str, Message]
     return found
 
 
-async def _remembered(person: PersonView, messages: Sequence[Message]) -> dict[int, list[MemoryRecord]]:
-    """Return the person's active memories by the messages that they rest on."""
-    here = {message.seq for message in messages}
-    found: dict[int, list[MemoryRecord]] = {}
-    for memory in await person.view.memory.store.read(questions.Memories(person.memory.scope)):
-        for seq in here.intersection(memory.sources):
-            found.setdefault(seq, []).append(memory)
-    return found
-
-
-async def _by_chunk(chat: Chat) -> Mapping[int, Summary]:
-    """Return the summary that each archive was made for: the lowest one, in its newest version."""
-    found = await chat.person.memory.summaries(active=None, kind="tree")
-    lowest = [summary for summary in found if summary.level == 1 and not summary.rolled_back]
-    return {chunk: summary for summary in sorted(lowest, key=lambda each: each.version) for chunk in summary.chunks}
-
-
 def _pretty(text: str) -> str:
     """Return JSON with line breaks; any other text as it is."""
     try:
@@ -385,10 +372,10 @@ async def context(
     made: Context | None = None
     if text.strip() and whose:
         made = await view.person(whose).context(
-            forms.text(text),
-            forms.whole(budget, translate("the budget"), "budget") if budget.strip() else None,
-            system=forms.text(system) or None,
-            persona=forms.text(persona) or None,
+            typed_text(text),
+            whole_number(budget, translate("the budget"), "budget") if budget.strip() else None,
+            system=typed_text(system) or None,
+            persona=typed_text(persona) or None,
         )
     return view.page(
         "context.html",

@@ -25,8 +25,16 @@ from aforesaid.server.auth import ROLES, Credential
 from aforesaid.server.auth.authentication import Admin, StateDep, require_all_spaces, state_of
 from aforesaid.server.auth.keys import Key
 from aforesaid.server.languages import N_, plural, translate
-from aforesaid.server.panel import view as forms
-from aforesaid.server.panel.view import Looking, Person, View
+from aforesaid.server.panel.view import (
+    Looking,
+    Person,
+    View,
+    decimal_number,
+    not_a_day,
+    typed_text,
+    unknown_value,
+    whole_number,
+)
 from aforesaid.server.state import AppState, PendingImport, load_upload
 from aforesaid.settings import Secret
 
@@ -57,25 +65,42 @@ _PIECE: Final = 256 * 1024
 
 
 @router.get("/data")
-async def data(view: Looking, who: Admin) -> Response:
-    del who
-    return await _page(view)
+async def data(view: Looking, _: Admin) -> Response:
+    most = state_of(view.request).options.serving.body_bytes
+    return view.page("data.html", people=await view.offered(), formats=_FORMATS, most=most)
 
 
 @router.get("/data/export")
 async def export(view: Looking, who: Admin) -> Response:
     """Send everything, of all spaces, as one file."""
     require_all_spaces(who)
+    name = f"aforesaid-{datetime.now(UTC):%Y-%m-%d}.jsonl.gz"
+    return await sent_export(view, f'filename="{name}"', actor=who.actor)
+
+
+async def sent_export(
+    view: View, name: str, *, actor: str, user: str | None = None, space: str = DEFAULT_SPACE
+) -> Response:
+    """Send an export of everything, or of one user, as a file. `name` is its name as the header has it."""
     folder = await asyncio.to_thread(tempfile.mkdtemp, prefix="aforesaid-export-")
     path = Path(folder) / "aforesaid.jsonl.gz"
     try:
-        await view.memory.export(path, attachments=False, actor=who.actor)
+        await view.memory.export(path, user=user, space=space, attachments=False, actor=actor)
     except BaseException:
         await asyncio.to_thread(shutil.rmtree, folder)
         raise
-    name = f"aforesaid-{datetime.now(UTC):%Y-%m-%d}.jsonl.gz"
-    told = {"Content-Disposition": f'attachment; filename="{name}"', "Content-Length": str(path.stat().st_size)}
-    return StreamingResponse(file_in_pieces(path), headers=told, media_type="application/gzip")
+    headers = {"Content-Disposition": f"attachment; {name}", "Content-Length": str(path.stat().st_size)}
+    return StreamingResponse(_pieces(path), headers=headers, media_type="application/gzip")
+
+
+async def _pieces(path: Path) -> AsyncIterator[bytes]:
+    """Give a file out piece by piece, then remove it with its folder."""
+    try:
+        with path.open("rb") as source:
+            while piece := await asyncio.to_thread(source.read, _PIECE):
+                yield piece
+    finally:
+        await asyncio.to_thread(shutil.rmtree, path.parent)
 
 
 @router.post("/data/import")
@@ -89,16 +114,22 @@ async def upload(
     """Receive a file, an export or what another application wrote, and show what is in it. Nothing is stored yet."""
     require_all_spaces(who)
     if format not in _FORMATS:
-        raise InvalidInput(forms.unknown(format, _FORMATS), "format")
+        raise InvalidInput(unknown_value(format, _FORMATS), "format")
     if not file.filename:
         raise InvalidInput(translate("choose a file first"), "file")
     imports = state_of(view.request).imports
     whose = await view.find(user) or None
-    pending = imports.begin(
-        _file_name(file.filename), actor=who.actor, format_name=format, user=whose, space=view.space
-    )
+    # Some formats name the chat in the name of the file; the folder is never the sender's choice.
+    name = re.sub(r"[^\w .,()+&'~-]", "_", file.filename.replace("\\", "/").rpartition("/")[2])
+    name = name.lstrip(". ")[-_NAME_CHARACTERS:] or "file"
+    pending = imports.begin(name, actor=who.actor, format_name=format, user=whose, space=view.space)
+
+    def store() -> None:
+        with pending.file.open("xb") as target:
+            shutil.copyfileobj(file.file, target)
+
     try:
-        await asyncio.to_thread(_store_upload, file, pending.file)
+        await asyncio.to_thread(store)
         pending.preview = await _load(view, pending, dry_run=True)
     except BaseException as error:
         imports.drop(pending)
@@ -122,9 +153,18 @@ async def take_in(view: Looking, who: Admin, token: str) -> Response:
     require_all_spaces(who)
     state = state_of(view.request)
     pending = state.imports.of(token, who.actor)
+
+    async def load() -> None:
+        try:
+            pending.report = await _load(view, pending, dry_run=False)
+        except AforesaidError as error:
+            pending.failure = error
+        finally:
+            await asyncio.to_thread(pending.remove)
+
     if not pending.running:
         pending.running = True
-        state.finish(_import(view, pending))
+        state.finish(load())
     return RedirectResponse(view.address(f"/data/import/{token}"), 303)
 
 
@@ -136,15 +176,6 @@ async def cancel(view: Looking, who: Admin, token: str) -> Response:
     if not pending.running:
         imports.drop(pending)
     return view.done(translate("Nothing was stored."), view.address("/data"), leave=True)
-
-
-async def _import(view: View, pending: PendingImport) -> None:
-    try:
-        pending.report = await _load(view, pending, dry_run=False)
-    except AforesaidError as error:
-        pending.failure = error
-    finally:
-        await asyncio.to_thread(pending.remove)
 
 
 async def _load(view: View, pending: PendingImport, *, dry_run: bool) -> Loaded:
@@ -162,40 +193,9 @@ async def _load(view: View, pending: PendingImport, *, dry_run: bool) -> Loaded:
 
 @router.post("/data/purge")
 async def purge(
-    view: Looking, who: Admin, user: Annotated[str, Form()], confirm: Annotated[str, Form()] = ""
+    view: Looking, _: Admin, user: Annotated[str, Form()], confirm: Annotated[str, Form()] = ""
 ) -> Response:
-    del who
     return await erase_person(view, view.person(await view.find(user)).scope.user, confirm, "confirm")
-
-
-async def _page(view: View) -> Response:
-    return view.page(
-        "data.html",
-        people=await view.offered(),
-        formats=_FORMATS,
-        most=state_of(view.request).options.serving.body_bytes,
-    )
-
-
-def _file_name(given: str) -> str:
-    """Return a name for an uploaded file. Some formats name the chat in it; the folder is never the sender's choice."""
-    name = re.sub(r"[^\w .,()+&'~-]", "_", given.replace("\\", "/").rpartition("/")[2])
-    return name.lstrip(". ")[-_NAME_CHARACTERS:] or "file"
-
-
-def _store_upload(file: UploadFile, path: Path) -> None:
-    with path.open("xb") as target:
-        shutil.copyfileobj(file.file, target)
-
-
-async def file_in_pieces(path: Path) -> AsyncIterator[bytes]:
-    """Give a file out piece by piece, then remove it with its folder."""
-    try:
-        with path.open("rb") as source:
-            while piece := await asyncio.to_thread(source.read, _PIECE):
-                yield piece
-    finally:
-        await asyncio.to_thread(shutil.rmtree, path.parent)
 
 
 ROLE_WORDS: Final = {
@@ -229,15 +229,18 @@ async def make(
         raise InvalidInput(translate("give the key a name, such as the app that uses it"), "name")
     if key_user.strip() and not key_space.strip():
         raise InvalidInput(translate("name the space of this person too"), "key_space")
-    key, token = await asyncio.to_thread(
-        here.keys.add,
-        name.strip(),
-        role,
-        space=key_space.strip() or None,
-        user=key_user.strip() or None,
-        expires_at=_end_of_day(expires_at.strip()),
-    )
-    await _record(here, who.actor, "key.add", key)
+    end = None
+    if given := expires_at.strip():
+        try:
+            day = date.fromisoformat(given)
+        except ValueError:
+            raise InvalidInput(not_a_day(given), "expires_at") from None
+        if day < datetime.now(UTC).date():
+            raise InvalidInput(translate("this day is over; choose a day to come"), "expires_at")
+        end = datetime.combine(day, time(23, 59, 59), UTC)
+    space, user = key_space.strip() or None, key_user.strip() or None
+    key, token = await asyncio.to_thread(here.keys.add, name.strip(), role, space=space, user=user, expires_at=end)
+    await here.record_key(who, "key.add", key)
     return await _keys_page(view, here, made=key, token=token)
 
 
@@ -247,17 +250,17 @@ async def revoke(view: Looking, who: Admin, here: StateDep, key_id: str) -> Resp
     require_all_spaces(who)
     removed = await asyncio.to_thread(here.keys.remove, key_id)
     here.feed.check_credentials()
-    await _record(here, who.actor, "key.remove", removed)
+    await here.record_key(who, "key.remove", removed)
     return view.done(translate("Revoked: {name}", name=removed.name), view.address("/keys"))
 
 
 async def _keys_page(view: View, here: AppState, made: Key | None = None, token: Secret | None = None) -> Response:
     used = await asyncio.to_thread(here.key_use.all)
     now = datetime.now(UTC)
-    rows = [
-        (key, datetime.fromisoformat(key.created_at), _moment(key.expires_at), used.get(key.id), key.expired(now))
-        for key in reversed(here.keys.all())
-    ]
+    rows = []
+    for key in reversed(here.keys.all()):
+        expires = None if key.expires_at is None else datetime.fromisoformat(key.expires_at)
+        rows.append((key, datetime.fromisoformat(key.created_at), expires, used.get(key.id), key.expired(now)))
     return view.page(
         "keys.html",
         keys=rows,
@@ -268,27 +271,6 @@ async def _keys_page(view: View, here: AppState, made: Key | None = None, token:
         made=made,
         token="" if token is None else str.__str__(token),
     )
-
-
-def _moment(value: str | None) -> datetime | None:
-    return None if value is None else datetime.fromisoformat(value)
-
-
-def _end_of_day(given: str) -> datetime | None:
-    if not given:
-        return None
-    try:
-        day = date.fromisoformat(given)
-    except ValueError:
-        raise InvalidInput(forms.not_a_day(given), "expires_at") from None
-    if day < datetime.now(UTC).date():
-        raise InvalidInput(translate("this day is over; choose a day to come"), "expires_at")
-    return datetime.combine(day, time(23, 59, 59), UTC)
-
-
-async def _record(here: AppState, actor: str, action: str, key: Key) -> None:
-    subject = f"key {key.id} ({key.role}, {key.name})"
-    await here.memory.record_access(action, subject, actor=actor, space=key.space or DEFAULT_SPACE)
 
 
 GROUPS: Final[Mapping[Group, str]] = {
@@ -327,12 +309,14 @@ async def change_space(request: Request, view: Looking, who: Admin) -> Response:
         check_setting(Scope.of(EVERYBODY, view.space), key, value)
     for key, value in changed.items():
         await view.memory.set(key, value, space=view.space, actor=who.actor)
-    return view.done(_said(changed), view.address("/settings"))
+    return view.done(
+        _said(changed),
+        view.address("/settings"),
+    )
 
 
 @router.get("/person/settings")
-async def of_person(person: Person, who: Admin) -> Response:
-    del who
+async def of_person(person: Person, _: Admin) -> Response:
     above = await person.view.memory.settings(person.view.space)
     stored = await person.memory.settings()
     usual = _defaults(person.view.memory.profile, above | stored)
@@ -346,8 +330,7 @@ async def of_person(person: Person, who: Admin) -> Response:
 
 
 @router.post("/person/settings")
-async def change_person(request: Request, person: Person, who: Admin) -> Response:
-    del who
+async def change_person(request: Request, person: Person, _: Admin) -> Response:
     given = await _given(request, of_space=False)
     stored = await person.memory.settings()
     changed = {key: value for key, value in given.items() if stored.get(key) != value}
@@ -355,7 +338,10 @@ async def change_person(request: Request, person: Person, who: Admin) -> Respons
         check_setting(person.memory.scope, key, value)
     for key, value in changed.items():
         await person.memory.set(key, value)
-    return person.view.done(_said(changed), person.address("/person/settings"))
+    return person.view.done(
+        _said(changed),
+        person.address("/person/settings"),
+    )
 
 
 def _source(own: SettingValue, above: SettingValue, usual: SettingValue, place: str) -> Source:
@@ -383,22 +369,18 @@ async def _given(request: Request, *, of_space: bool) -> dict[str, SettingValue]
     found: dict[str, SettingValue] = {}
     for field in _shown(of_space=of_space):
         sent = form.get(field.key)
-        if isinstance(sent, str):
-            found[field.key] = _value(field, sent)
+        if not isinstance(sent, str):
+            continue
+        text = typed_text(sent).strip()
+        if not text:
+            found[field.key] = None
+        elif field.kind == "whole":
+            found[field.key] = whole_number(text, translate(field.label), field.key)
+        elif field.kind == "share":
+            found[field.key] = decimal_number(text, translate(field.label), field.key)
+        else:
+            found[field.key] = text == "on" if field.kind == "switch" else text
     return found
-
-
-def _value(field: RuntimeSetting, sent: str) -> SettingValue:
-    text = forms.text(sent).strip()
-    if not text:
-        return None
-    if field.kind == "whole":
-        return forms.whole(text, translate(field.label), field.key)
-    if field.kind == "share":
-        return forms.number(text, translate(field.label), field.key)
-    if field.kind == "switch":
-        return text == "on"
-    return text
 
 
 def _shown(*, of_space: bool) -> list[RuntimeSetting]:

@@ -103,53 +103,29 @@ def drawn(view: View, memories: Sequence[MemoryRecord], people: Sequence[str | N
                 for name in found & counts.keys():
                     counts[name][columns[_month(memory)]] += 1
         most = max((max(each, default=0) for each in counts.values()), default=0)
-        return tuple(_row(view, name, each, months, most, user, of_people=of_people) for name, each in counts.items())
+        return tuple(row(name, each, most, of_people=of_people) for name, each in counts.items())
+
+    def row(name: str, counts: Sequence[int], most: int, *, of_people: bool) -> Row:
+        shown = view.names.get(name, name) if of_people else name
+        if of_people and user is None:
+            address = view.address("/person/memories", user=name)
+        else:
+            path = "/memories" if user is None else "/person/memories"
+            address = view.address(path, user=user, text=shown, state="all")
+        dots = []
+        for column, count in enumerate(counts):
+            if count:
+                radius = round(_SMALLEST + (_LARGEST - _SMALLEST) * (count / most) ** 0.5, 2)
+                of = {"name": shown, "month": _written(months[column])}
+                label = plural("{name}, {month}: {count} memory", "{name}, {month}: {count} memories", count, **of)
+                dots.append(Dot(column, count, radius, label, address))
+        return Row(shown, tuple(counts), tuple(dots), address)
 
     about = [frozenset([name] if name else []) for name in people]
-    return Graph(
-        tuple(_written(month) for month in months),
-        rows([name for name, _ in by_person.most_common(_MOST_ROWS)], about, of_people=True),
-        rows(
-            [name for name, times in by_topic.most_common(_MOST_ROWS) if times >= _LEAST_TIMES], topics, of_people=False
-        ),
-        len(memories),
-    )
-
-
-def _row(
-    view: View,
-    name: str,
-    counts: Sequence[int],
-    months: Sequence[date],
-    most: int,
-    user: str | None,
-    *,
-    of_people: bool,
-) -> Row:
-    shown = view.names.get(name, name) if of_people else name
-    if of_people and user is None:
-        address = view.address("/person/memories", user=name)
-    else:
-        path = "/memories" if user is None else "/person/memories"
-        address = view.address(path, user=user, text=shown, state="all")
-    dots = tuple(
-        Dot(
-            column,
-            count,
-            round(_SMALLEST + (_LARGEST - _SMALLEST) * (count / most) ** 0.5, 2),
-            plural(
-                "{name}, {month}: {count} memory",
-                "{name}, {month}: {count} memories",
-                count,
-                name=shown,
-                month=_written(months[column]),
-            ),
-            address,
-        )
-        for column, count in enumerate(counts)
-        if count
-    )
-    return Row(shown, tuple(counts), dots, address)
+    common = [name for name, times in by_topic.most_common(_MOST_ROWS) if times >= _LEAST_TIMES]
+    people_rows = rows([name for name, _ in by_person.most_common(_MOST_ROWS)], about, of_people=True)
+    topic_rows = rows(common, topics, of_people=False)
+    return Graph(tuple(_written(month) for month in months), people_rows, topic_rows, len(memories))
 
 
 def _topics(memory: MemoryRecord, view: View) -> frozenset[str]:

@@ -11,16 +11,23 @@ from fastapi import APIRouter, Form
 from starlette.responses import RedirectResponse, Response
 
 from aforesaid.domain.checks import AlertKind
-from aforesaid.domain.memory import MemoryRecord
-from aforesaid.domain.report import Alert, AuditEntry, Health, User
+from aforesaid.domain.report import Alert, AuditEntry, Health
 from aforesaid.domain.scope import DEFAULT_SPACE
 from aforesaid.errors import NotFound
-from aforesaid.memory import Memory, UserMemory
+from aforesaid.memory import Memory
 from aforesaid.models.tokens import count_tokens
 from aforesaid.server.auth.authentication import Admin, Overseer, StateDep
 from aforesaid.server.languages import N_, plural, translate
-from aforesaid.server.panel import view as figures
-from aforesaid.server.panel.view import Latency, Looking, Person, View, latencies
+from aforesaid.server.panel.view import (
+    Looking,
+    Person,
+    by_category,
+    by_importance,
+    growth,
+    latencies,
+    longest_quiet,
+    per_day,
+)
 from aforesaid.store import questions
 from aforesaid.upkeep.watch import Acknowledgement, acknowledgements
 from aforesaid.upkeep.watch import acknowledge as store_acknowledgement
@@ -57,12 +64,9 @@ class ShownAlert(NamedTuple):
 
 
 @router.get("/health")
-async def health(view: Looking, who: Overseer, here: StateDep) -> Response:
-    del who
-    memory = view.memory
+async def health(view: Looking, _: Overseer, here: StateDep) -> Response:
+    memory, models = view.memory, view.memory.models
     found = await memory.health()
-    models = memory.models
-    operations: list[Latency] = latencies(memory.metrics.snapshot())
     alerts = await shown_alerts(memory, found)
     return view.page(
         "part/health.html" if view.partly else "health.html",
@@ -71,7 +75,7 @@ async def health(view: Looking, who: Overseer, here: StateDep) -> Response:
         sentence=sentence(found, [each for each in alerts if each.by is None]),
         breakers={} if models is None else models.states(),
         upstreams=here.upstream.states(),
-        operations=operations,
+        operations=latencies(memory.metrics.snapshot()),
         stats=await memory.stats(),
         verification=None,
         shown_fact=shown_fact,
@@ -80,10 +84,9 @@ async def health(view: Looking, who: Overseer, here: StateDep) -> Response:
 
 @router.post("/health/acknowledge")
 async def acknowledge(
-    view: Looking, who: Overseer, admin: Admin, kind: Annotated[str, Form()], about: Annotated[str, Form()]
+    view: Looking, _: Overseer, admin: Admin, kind: Annotated[str, Form()], about: Annotated[str, Form()]
 ) -> Response:
     """Record who has seen an alert, and when. It is shown quietly from then on, until it is raised anew."""
-    del who
     found = await view.memory.health()
     alert = next((each for each in found.alerts if (each.kind, each.about) == (kind, about)), None)
     if alert is None:
@@ -96,8 +99,7 @@ async def acknowledge(
 
 
 @router.post("/health/upkeep")
-async def upkeep(view: Looking, who: Overseer, admin: Admin) -> Response:
-    del who, admin
+async def upkeep(view: Looking, _: Overseer, __: Admin) -> Response:
     report = await view.memory.upkeep()
     said = translate(
         "Done: {embedded} embedded, {summarised} summarised, {remembered} remembered.",
@@ -111,8 +113,7 @@ async def upkeep(view: Looking, who: Overseer, admin: Admin) -> Response:
 
 
 @router.post("/health/verify")
-async def verify(view: Looking, who: Overseer, admin: Admin) -> Response:
-    del who, admin
+async def verify(view: Looking, _: Overseer, __: Admin) -> Response:
     return view.page("verified.html", verification=await view.memory.verify())
 
 
@@ -209,10 +210,14 @@ async def overview(view: Looking, days: int = _USUAL_DAYS) -> Response:
     spaces = [] if totals else await view.spaces()
     if spaces and not view.chosen:
         return RedirectResponse(view.in_space(spaces[0].space), 303)
-    activity = figures.longest_quiet(await view.memory.activity(shown, space=view.space, user=own))
+    activity = longest_quiet(await view.memory.activity(shown, space=view.space, user=own))
     counts = await view.memory.store.read(questions.MemoryCounts(view.space, user=own))
     active = [each for each in counts if each.state == "active"]
     messages = totals.messages if totals else 0
+    due = questions.DueMemories("reminder", datetime.max.replace(tzinfo=UTC), _MOST_REMINDERS)
+    reminders = [
+        each for each in await view.memory.store.read(due) if each.space == view.space and own in (None, each.user)
+    ]
     health = await view.memory.health() if view.who.everywhere else None
     alerts = [] if health is None else await shown_alerts(view.memory, health)
     return view.page(
@@ -223,17 +228,17 @@ async def overview(view: Looking, days: int = _USUAL_DAYS) -> Response:
         messages=messages,
         memories=sum(each.number for each in active),
         waiting=sum(each.number for each in counts if each.state == "quarantined"),
-        reminders=len(await _reminders(view, own)),
+        reminders=len(reminders),
         days=shown,
         all_days=_DAYS,
         activity=activity,
-        per_day=figures.per_day(activity),
-        growth=figures.growth(activity, messages, active),
-        categories=figures.by_category(active),
-        importances=figures.by_importance(active),
+        per_day=per_day(activity),
+        growth=growth(activity, messages, active),
+        categories=by_category(active),
+        importances=by_importance(active),
         health=health,
         alerts=[each.alert for each in alerts if each.by is None],
-        operations=figures.latencies(view.memory.metrics.snapshot())[:6] if view.who.everywhere else [],
+        operations=latencies(view.memory.metrics.snapshot())[:6] if view.who.everywhere else [],
         stats=await view.memory.stats() if view.who.everywhere else None,
     )
 
@@ -241,37 +246,21 @@ async def overview(view: Looking, days: int = _USUAL_DAYS) -> Response:
 @router.get("/overview/savings")
 async def savings(view: Looking) -> Response:
     """Show what contexts save, measured now on those who were active last."""
-    found = [
-        await _saving(view.person(user.id), user)
-        for user in (each.user for each in await view.people(_MEASURED_PEOPLE))
-    ]
-    measured = [saving for saving in found if saving is not None]
+    measured = []
+    for user in (each.user for each in await view.people(_MEASURED_PEOPLE)):
+        person = view.person(user.id)
+        if said := await person.history(_MEASURED_MESSAGES):
+            # The newest question is as good as any to make a context for.
+            question = next((message.text for message in reversed(said) if message.role == "user"), said[-1].text)
+            sent = await person.context(question)
+            whole = sum(count_tokens(message.text) for message in said)
+            measured.append(Saving(user.id, user.messages, whole, sent.tokens))
     return view.page(
         "part/savings.html",
         savings=measured,
         whole=sum(saving.whole for saving in measured),
         sent=sum(saving.sent for saving in measured),
     )
-
-
-async def _saving(person: UserMemory, user: User) -> Saving | None:
-    said = await person.history(_MEASURED_MESSAGES)
-    if not said:
-        return None
-    # The newest question is as good as any to make a context for.
-    question = next((message.text for message in reversed(said) if message.role == "user"), said[-1].text)
-    sent = await person.context(question)
-    return Saving(user.id, user.messages, sum(count_tokens(message.text) for message in said), sent.tokens)
-
-
-async def _reminders(view: View, user: str | None) -> list[MemoryRecord]:
-    """Return the reminders of the space that are still to be delivered."""
-    every = questions.DueMemories("reminder", datetime.max.replace(tzinfo=UTC), _MOST_REMINDERS)
-    return [
-        memory
-        for memory in await view.memory.store.read(every)
-        if memory.space == view.space and user in (None, memory.user)
-    ]
 
 
 _ROWS: Final = 200
@@ -285,11 +274,14 @@ _PEOPLE: Final = 50
 
 
 @router.get("/audit")
-async def audit(view: Looking, who: Admin, user: str = "", action: str = "", by: str = "") -> Response:
+async def audit(view: Looking, _: Admin, user: str = "", action: str = "", by: str = "") -> Response:
     """Show the newest entries of the audit log: about one person, or about those who were active last."""
-    del who
     whose = await view.find(user)
-    found = await _entries(view, whose)
+    people = [whose] if whose else [each.user.id for each in await view.people(_PEOPLE)]
+    found = [entry for each in people for entry in await view.person(each).audit(_ROWS)]
+    if not whose and view.who.user is None:
+        found += await view.memory.audit(_ROWS, space=view.space, actor=view.who.viewer)
+    found.sort(key=lambda entry: entry.id, reverse=True)
     await view.look_up(name for entry in found for name in (entry.actor, entry.user))
     actions = sorted({entry.action for entry in found})
     shown = [
@@ -311,8 +303,7 @@ async def audit(view: Looking, who: Admin, user: str = "", action: str = "", by:
 
 
 @router.get("/person/audit")
-async def of_person(person: Person, who: Admin) -> Response:
-    del who
+async def of_person(person: Person, _: Admin) -> Response:
     entries = list(reversed(await person.memory.audit(_ROWS)))
     await person.view.look_up(entry.actor for entry in entries)
     return await person.page("person/audit.html", tab="audit", entries=entries, undoable=undoable(entries))
@@ -329,11 +320,3 @@ def undoable(entries: Iterable[AuditEntry]) -> dict[int, int]:
         seen.add(memory[1])
         found[entry.id] = int(memory[1])
     return found
-
-
-async def _entries(view: View, user: str) -> list[AuditEntry]:
-    people = [user] if user else [each.user.id for each in await view.people(_PEOPLE)]
-    found = [entry for each in people for entry in await view.person(each).audit(_ROWS)]
-    if not user and view.who.user is None:
-        found += await view.memory.audit(_ROWS, space=view.space, actor=view.who.viewer)
-    return sorted(found, key=lambda entry: entry.id, reverse=True)

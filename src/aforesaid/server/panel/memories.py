@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Final, NamedTuple, cast
+from typing import Annotated, Any, Final, NamedTuple, cast
 
 from fastapi import APIRouter, Depends, Form
 from starlette.responses import Response
 
-from aforesaid.domain.checks import Category, CategoryOrKind, Kind, MemoryState, to_zone
+from aforesaid.domain.checks import Category, CategoryOrKind, to_zone
 from aforesaid.domain.memory import CATEGORIES, KINDS, STATES, USUAL_IMPORTANCE, MemoryRecord
 from aforesaid.domain.message import Message
 from aforesaid.errors import InvalidInput, NotFound, SourcesChanged, WrongState
 from aforesaid.memory import UserMemory
 from aforesaid.server.auth.authentication import App
 from aforesaid.server.languages import N_, plural, translate
-from aforesaid.server.panel import view
-from aforesaid.server.panel import view as forms
-from aforesaid.server.panel.view import Looking, Person, View
+from aforesaid.server.panel.view import Looking, Person, View, comma_separated, typed_text, unknown_value, whole_number
 from aforesaid.store import questions
 
 BANDS: Final = {name: (least, most) for name, least, most in (
@@ -69,16 +67,10 @@ class Filters:
         return any(self.chosen.values())
 
     @property
-    def known_kind(self) -> Kind | None:
-        return cast("Kind", self.kind) if self.kind else None
-
-    @property
-    def known_category(self) -> Category | None:
-        return cast("Category", self.category) if self.category else None
-
-    @property
-    def known_state(self) -> MemoryState | None:
-        return None if self.state == "all" else cast("MemoryState", self.state)
+    def arguments(self) -> dict[str, Any]:
+        """Those that a list of memories takes."""
+        state = None if self.state == "all" else self.state
+        return {"category": self.category or None, "kind": self.kind or None, "state": state, "active": None}
 
     def fits(self, memory: MemoryRecord) -> bool:
         least, most = BANDS.get(self.importance, (1, 10))
@@ -110,7 +102,7 @@ def _filters(
         (by, tuple(GROUPINGS), "by"),
     ):
         if value not in known:
-            raise InvalidInput(view.unknown(value, known), what)
+            raise InvalidInput(unknown_value(value, known), what)
     return Filters(kind, category, state, importance, text.strip(), by)
 
 
@@ -123,14 +115,29 @@ _PAGE: Final = 50
 _AT_ONCE: Final = 500
 _MOST_LOOKED_THROUGH: Final = 20_000
 _SOURCES: Final = 5
+_SHOWN_CHARACTERS: Final = 60
 
 
 @router.get("/memories")
 async def everybody(view: Looking, filters: Filtered, user: str = "", before: int | None = None) -> Response:
-    whose = view.who.user_of(await view.find(user) or None)
-    found, further = await _looked_for(view, filters, whose, before)
+    whose, actor = view.who.user_of(await view.find(user) or None), view.who.viewer
+    found: list[MemoryRecord] = []
+    further, looked, last = True, 0, before
+    while further and len(found) <= _PAGE and looked < _MOST_LOOKED_THROUGH:
+        size = _AT_ONCE if filters.importance else _PAGE + 1
+        words = filters.text or None
+        some = await view.memory.memories(
+            **filters.arguments, space=view.space, user=whose, containing=words, before=last, limit=size, actor=actor
+        )
+        found += [memory for memory in some if filters.fits(memory)]
+        further = len(some) == size or len(found) > _PAGE
+        if len(some) < size:
+            break
+        looked, last = looked + len(some), some[-1].id
+    found = found[:_PAGE]
     await view.look_up(memory.speaker for memory in found)
     await view.look_up_zones(memory.user for memory in found if memory.event is not None)
+    waiting = await view.memory.memories(space=view.space, user=whose, active=None, state="quarantined", limit=_PAGE)
     return view.page(
         "memories.html",
         memories=found,
@@ -138,16 +145,14 @@ async def everybody(view: Looking, filters: Filtered, user: str = "", before: in
         user=whose or "",
         further=further,
         people=await view.offered(),
-        waiting=len(await _waiting(view, whose)),
+        waiting=len(waiting),
     )
 
 
 @router.get("/person/memories")
 async def of_person(person: Person, filters: Filtered) -> Response:
     """Show the memories of a person by kind or category, the most important of each first."""
-    found = await person.memory.memories(
-        filters.known_category, active=None, state=filters.known_state, kind=filters.known_kind
-    )
+    found = await person.memory.memories(**filters.arguments)
     await person.view.look_up(memory.speaker for memory in found)
     await person.view.look_up_zones([person.user])
     return await person.page(
@@ -172,9 +177,9 @@ async def add(
     person = view.person(await view.find(user))
     memory = await person.note(
         cast("CategoryOrKind", category),
-        forms.text(text).strip(),
-        importance=forms.whole(importance, translate("the importance"), "importance"),
-        tags=forms.words(tags),
+        typed_text(text).strip(),
+        importance=whole_number(importance, translate("the importance"), "importance"),
+        tags=comma_separated(tags),
         when=when.strip() or None,
     )
     await view.look_up_zones([memory.user])
@@ -191,9 +196,9 @@ class Choice:
 
     def done(self, what: str, memory: MemoryRecord) -> Response:
         """Answer to a change: with the memory as it is now, and with a bar to undo it."""
-        gone = memory.state in {"deactivated", "expired"}
+        gone, text = memory.state in {"deactivated", "expired"}, " ".join(memory.text.split())
         return self.view.done(
-            f"{what}: {_short(memory)}",
+            f"{what}: {text if len(text) <= _SHOWN_CHARACTERS else f'{text[: _SHOWN_CHARACTERS - 1]}…'}",
             self.view.address("/person/memories", user=memory.user),
             "part/deleted.html" if gone else "part/memory.html",
             undo=(memory,),
@@ -226,8 +231,16 @@ async def change_many(
     importance: Annotated[str, Form()] = "",
 ) -> Response:
     """Do the same with all chosen memories. Those in another state are left as they are, and counted."""
-    numbers = [forms.whole(each, translate("the memory"), "memory") for each in _some(memory)]
-    act = _edit(category, importance) if do == "edit" else _ACTS.get(do)
+    numbers = [whole_number(each, translate("the memory"), "memory") for each in _some(memory)]
+    act = _ACTS.get(do)
+    if do == "edit":
+        if category and category not in CATEGORIES:
+            raise InvalidInput(translate("choose one of the categories"), "category")
+        weight = whole_number(importance, translate("the importance"), "importance") if importance.strip() else None
+        if not category and weight is None:
+            raise InvalidInput(translate("choose a category or an importance"), "category")
+        kept = category or None
+        act = lambda person, number: person.edit_memory(number, category=kept, importance=weight)  # noqa: E731
     if act is None:
         raise InvalidInput(translate("choose what to do with the memories"), "do")
     changed = []
@@ -255,8 +268,8 @@ async def undo_many(view: Looking, _: App, memory: Annotated[list[str] | None, F
     for each in _some(memory):
         number, _colon, revision = each.partition(":")
         try:
-            found, person = await one_memory(view, forms.whole(number, translate("the memory"), "memory"))
-            await person.undo(found.id, revision=forms.whole(revision, translate("the revision"), "memory"))
+            found, person = await one_memory(view, whole_number(number, translate("the memory"), "memory"))
+            await person.undo(found.id, revision=whole_number(revision, translate("the revision"), "memory"))
             undone += 1
         except (SourcesChanged, NotFound):
             others += 1
@@ -278,20 +291,6 @@ def _some(given: list[str] | None) -> list[str]:
     return list(dict.fromkeys(given))
 
 
-def _edit(category: str, importance: str) -> Act:
-    """Return a change of category and importance; an empty one keeps each memory's own."""
-    if category and category not in CATEGORIES:
-        raise InvalidInput(translate("choose one of the categories"), "category")
-    weight = forms.whole(importance, translate("the importance"), "importance") if importance.strip() else None
-    if not category and weight is None:
-        raise InvalidInput(translate("choose a category or an importance"), "category")
-
-    async def edit(person: UserMemory, number: int) -> MemoryRecord:
-        return await person.edit_memory(number, category=category or None, importance=weight)
-
-    return edit
-
-
 async def _choice(view: Looking, _: App, number: int) -> Choice:
     return Choice(view, (await one_memory(view, number))[1])
 
@@ -299,35 +298,22 @@ async def _choice(view: Looking, _: App, number: int) -> Choice:
 Chosen = Annotated[Choice, Depends(_choice)]
 
 
-@router.post("/memories/{number}/delete")
-async def delete(chosen: Chosen, number: int) -> Response:
-    """Put a memory away, with one click. It can be brought back with one more."""
-    return chosen.done(translate("Deleted"), await chosen.person.deactivate(number))
+def _add_route(name: str, said: str, act: Act) -> None:
+    async def change(chosen: Chosen, number: int) -> Response:
+        return chosen.done(translate(said), await act(chosen.person, number))
+
+    router.add_api_route(f"/memories/{{number}}/{name}", change, methods=["POST"])
 
 
-@router.post("/memories/{number}/end")
-async def end(chosen: Chosen, number: int) -> Response:
-    return chosen.done(translate("No longer true"), await chosen.person.end_memory(number))
-
-
-@router.post("/memories/{number}/undo")
-async def undo(chosen: Chosen, number: int) -> Response:
-    return chosen.done(translate("Undone"), await chosen.person.undo(number))
-
-
-@router.post("/memories/{number}/restore")
-async def restore(chosen: Chosen, number: int) -> Response:
-    return chosen.done(translate("Restored"), await chosen.person.reactivate(number))
-
-
-@router.post("/memories/{number}/approve")
-async def approve(chosen: Chosen, number: int) -> Response:
-    return chosen.done(translate("Approved"), await chosen.person.approve(number))
-
-
-@router.post("/memories/{number}/reject")
-async def reject(chosen: Chosen, number: int) -> Response:
-    return chosen.done(translate("Rejected"), await chosen.person.reject(number))
+for _name, _said in (
+    ("delete", N_("Deleted")),
+    ("end", N_("No longer true")),
+    ("restore", N_("Restored")),
+    ("approve", N_("Approved")),
+    ("reject", N_("Rejected")),
+):
+    _add_route(_name, _said, _ACTS[_name])
+_add_route("undo", N_("Undone"), lambda person, number: person.undo(number))
 
 
 @router.post("/memories/{number}/delivered")
@@ -369,12 +355,12 @@ async def correct(
     untouched = when.strip() in {"", await _when(person, before)}
     memory = await chosen.person.edit_memory(
         number,
-        text=forms.text(text).strip(),
+        text=typed_text(text).strip(),
         category=cast("Category", category),
-        importance=forms.whole(importance, translate("the importance"), "importance"),
-        tags=forms.words(tags),
+        importance=whole_number(importance, translate("the importance"), "importance"),
+        tags=comma_separated(tags),
         when=None if untouched else when.strip(),
-        revision=forms.whole(revision, translate("the revision"), "revision") if revision else None,
+        revision=whole_number(revision, translate("the revision"), "revision") if revision else None,
     )
     return chosen.done(translate("Corrected"), memory)
 
@@ -400,42 +386,8 @@ async def _when(person: UserMemory, memory: MemoryRecord) -> str:
     """Return when a memory happens or reminds, in the person's time zone, as a form shows it."""
     at = memory.remind_at or (memory.event.start if memory.event else None)
     whole_day = memory.remind_at is None and memory.event is not None and not memory.event.timed
-    return (
-        ""
-        if at is None
-        else to_zone(at, await person.time_zone()).strftime("%Y-%m-%d" if whole_day else "%Y-%m-%d %H:%M")
-    )
-
-
-async def _looked_for(
-    view: View, filters: Filters, user: str | None, before: int | None
-) -> tuple[list[MemoryRecord], bool]:
-    """Return a page of memories, and whether there are more."""
-    found: list[MemoryRecord] = []
-    looked, last = 0, before
-    while len(found) <= _PAGE and looked < _MOST_LOOKED_THROUGH:
-        size = _AT_ONCE if filters.importance else _PAGE + 1
-        some = await view.memory.memories(
-            filters.known_category,
-            space=view.space,
-            user=user,
-            active=None,
-            state=filters.known_state,
-            kind=filters.known_kind,
-            containing=filters.text or None,
-            before=last,
-            limit=size,
-            actor=view.who.viewer,
-        )
-        found += [memory for memory in some if filters.fits(memory)]
-        if len(some) < size:
-            return found[:_PAGE], len(found) > _PAGE
-        looked, last = looked + len(some), some[-1].id
-    return found[:_PAGE], True
-
-
-async def _waiting(view: View, user: str | None) -> list[MemoryRecord]:
-    return await view.memory.memories(space=view.space, user=user, active=None, state="quarantined", limit=_PAGE)
+    form = "%Y-%m-%d" if whole_day else "%Y-%m-%d %H:%M"
+    return "" if at is None else to_zone(at, await person.time_zone()).strftime(form)
 
 
 async def _sources(view: View, person: UserMemory, memory: MemoryRecord) -> list[Message]:
@@ -443,8 +395,3 @@ async def _sources(view: View, person: UserMemory, memory: MemoryRecord) -> list
     found = await view.memory.store.read(questions.MessagesByNumber(person.scope, memory.sources[:_SOURCES]))
     await view.look_up(message.author for message in found)
     return found
-
-
-def _short(memory: MemoryRecord, most: int = 60) -> str:
-    text = " ".join(memory.text.split())
-    return text if len(text) <= most else f"{text[: most - 1]}…"

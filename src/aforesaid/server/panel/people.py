@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
-import shutil
-import tempfile
 from collections.abc import Awaitable, Iterator, Sequence
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from difflib import SequenceMatcher
-from pathlib import Path
 from typing import Annotated, Final, NamedTuple
 from urllib.parse import quote
 
 from fastapi import APIRouter, Form
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 
 from aforesaid.domain.checks import to_zone
 from aforesaid.domain.memory import Facts, MemoryRecord
@@ -22,11 +18,9 @@ from aforesaid.domain.summary import Summary
 from aforesaid.errors import InvalidInput, NotFound
 from aforesaid.server.auth.authentication import Admin, App, Overseer
 from aforesaid.server.languages import plural, translate
-from aforesaid.server.panel import view
-from aforesaid.server.panel import view as forms
 from aforesaid.server.panel.conversation import shown_messages
-from aforesaid.server.panel.data import erase_person, file_in_pieces
-from aforesaid.server.panel.view import Looking, Person, PersonView, reason
+from aforesaid.server.panel.data import erase_person, sent_export
+from aforesaid.server.panel.view import Looking, Person, reason, typed_text
 from aforesaid.store import questions
 
 router = APIRouter()
@@ -91,23 +85,21 @@ async def portrait(person: Person) -> Response:
 
 
 @router.post("/person/remember")
-async def remember(person: Person, who: App, fact: Annotated[str, Form()]) -> Response:
-    told = await person.memory.remember(forms.text(fact).strip(), by=None)
+async def remember(person: Person, _: App, fact: Annotated[str, Form()]) -> Response:
+    told = await person.memory.remember(typed_text(fact).strip(), by=None)
     said = {
         "stored": translate("Remembered."),
         "known": translate("That was known already."),
         "quarantined": translate("Waits for approval: {reason}.", reason=reason(told.reason)),
     }[told.outcome]
-    del who
-    return person.view.done(said, person.address("/person"))
+    return person.done(said, "/person")
 
 
 @router.post("/person/forget")
-async def forget(person: Person, who: App, fact: Annotated[str, Form()]) -> Response:
-    del who
-    forgotten = await person.memory.forget(forms.text(fact).strip())
+async def forget(person: Person, _: App, fact: Annotated[str, Form()]) -> Response:
+    forgotten = await person.memory.forget(typed_text(fact).strip())
     said = translate("Forgotten.") if forgotten else translate("Nothing like that was known.")
-    return person.view.done(said, person.address("/person"))
+    return person.done(said, "/person")
 
 
 @router.get("/person/people")
@@ -128,77 +120,49 @@ class Changed(NamedTuple):
 def compared(versions: list[Facts]) -> Iterator[tuple[Facts, list[Changed]]]:
     before = ""
     for version in versions:
-        yield version, list(_changes(before, version.text))
-        before = version.text
-
-
-def _changes(before: str, after: str) -> Iterator[Changed]:
-    if not before or len(before) + len(after) > _MOST_COMPARED:
-        yield Changed("same", after)
-        return
-    old, new = _WORD.findall(before), _WORD.findall(after)
-    for kind, start, end, from_, to in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
-        if kind == "equal":
-            yield Changed("same", "".join(new[from_:to]))
-            continue
-        if dropped := "".join(old[start:end]).strip():
-            yield Changed("dropped", dropped)
-        if added := "".join(new[from_:to]):
-            yield Changed("added", added)
+        after, changes = version.text, []
+        if not before or len(before) + len(after) > _MOST_COMPARED:
+            changes.append(Changed("same", after))
+        else:
+            old, new = _WORD.findall(before), _WORD.findall(after)
+            for kind, start, end, from_, to in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+                dropped, added = "".join(old[start:end]).strip(), "".join(new[from_:to])
+                if kind == "equal":
+                    changes.append(Changed("same", added))
+                    continue
+                changes += [Changed("dropped", dropped)] if dropped else []
+                changes += [Changed("added", added)] if added else []
+        yield version, changes
+        before = after
 
 
 _THREADS: Final = 500
 
 
-class StoredCounts(NamedTuple):
-    messages: int
-    summaries: int
-    memories: int
-    facts: int
-    threads: int
-
-
 @router.get("/person/data")
-async def data(person: Person, who: Admin) -> Response:
-    del who
-    return await person.page("person/data.html", tab="data", stored=await _count_stored(person))
+async def data(person: Person, _: Admin) -> Response:
+    store, scope = person.view.memory.store, person.memory.scope
+    stored = {
+        "messages": (await store.read(questions.UserLedger(scope))).messages,
+        "summaries": len(await store.read(questions.Summaries(scope, active=None))),
+        "memories": len(await store.read(questions.Memories(scope, active=None))),
+        "facts": len(await store.read(questions.FactsVersions(scope))),
+        "threads": len(await person.memory.threads(_THREADS)),
+    }
+    return await person.page("person/data.html", tab="data", stored=stored)
 
 
 @router.get("/person/export")
 async def export(person: Person, who: Admin) -> Response:
-    folder = await asyncio.to_thread(tempfile.mkdtemp, prefix="aforesaid-export-")
-    path = Path(folder) / "person.jsonl.gz"
-    try:
-        space = person.view.space
-        await person.view.memory.export(path, user=person.user, space=space, attachments=False, actor=who.actor)
-    except BaseException:
-        await asyncio.to_thread(shutil.rmtree, folder)
-        raise
     name = quote(f"{person.name}-{datetime.now(UTC):%Y-%m-%d}.jsonl.gz".replace("/", "_"), safe="")
-    headers = {
-        "Content-Disposition": f"attachment; filename*=UTF-8''{name}",
-        "Content-Length": str(path.stat().st_size),
-    }
-    return StreamingResponse(file_in_pieces(path), headers=headers, media_type="application/gzip")
+    space = person.view.space
+    return await sent_export(person.view, f"filename*=UTF-8''{name}", user=person.user, space=space, actor=who.actor)
 
 
 @router.post("/person/erase")
-async def erase(person: Person, who: Admin, confirm: Annotated[str, Form()] = "") -> Response:
+async def erase(person: Person, _: Admin, confirm: Annotated[str, Form()] = "") -> Response:
     """Erase a person for good, once their name or id was typed."""
-    del who
     return await erase_person(person.view, person.user, confirm, "confirm")
-
-
-async def _count_stored(person: PersonView) -> StoredCounts:
-    store, scope = person.view.memory.store, person.memory.scope
-    ledger = await store.read(questions.UserLedger(scope))
-    return StoredCounts(
-        ledger.messages,
-        len(await store.read(questions.Summaries(scope, active=None))),
-        len(await store.read(questions.Memories(scope, active=None))),
-        len(await store.read(questions.FactsVersions(scope))),
-        len(await person.memory.threads(_THREADS)),
-    )
 
 
 class Planned(NamedTuple):
@@ -235,42 +199,37 @@ async def reminders(person: Person) -> Response:
 @router.post("/person/reminders")
 async def set_reminder(
     person: Person,
-    who: App,
+    _: App,
     text: Annotated[str, Form()],
     at: Annotated[str, Form()] = "",
     words: Annotated[str, Form()] = "",
 ) -> Response:
     """Set a reminder: at a time that was chosen, or described in words."""
-    del who
-    when = _when(at, words, "words" if not at.strip() else "at")
-    memory = await _explained(
-        person.memory.note("reminder", view.text(text).strip(), when=when), "at" if at.strip() else "words"
-    )
-    return _done(person, translate("Reminder set: {text}", text=memory.text))
+    field = "at" if at.strip() else "words"
+    when = _when(at, words, field)
+    memory = await _explained(person.memory.note("reminder", typed_text(text).strip(), when=when), field)
+    return person.done(translate("Reminder set: {text}", text=memory.text), "/person/reminders")
 
 
 @router.post("/person/reminders/{number}/move")
-async def move(person: Person, who: App, number: int, at: Annotated[str, Form()]) -> Response:
-    del who
+async def move(person: Person, _: App, number: int, at: Annotated[str, Form()]) -> Response:
     memory = await _explained(person.memory.edit_memory(number, when=_when(at, "", "at")), "at")
-    return _done(person, translate("Moved: {text}", text=memory.text))
+    return person.done(translate("Moved: {text}", text=memory.text), "/person/reminders")
 
 
 @router.post("/person/reminders/{number}/done")
-async def done(person: Person, who: App, number: int) -> Response:
+async def done(person: Person, _: App, number: int) -> Response:
     """Take a reminder off the list: it was delivered, or is done."""
-    del who
     await person.memory.delivered(number)
     memory = await person.memory.read_memory(number)
-    return _done(person, translate("Done: {text}", text=memory.text))
+    return person.done(translate("Done: {text}", text=memory.text), "/person/reminders")
 
 
 @router.post("/person/reminders/{number}/cancel")
-async def cancel(person: Person, who: App, number: int) -> Response:
+async def cancel(person: Person, _: App, number: int) -> Response:
     """Cancel a reminder. It can be brought back."""
-    del who
     memory = await person.memory.deactivate(number)
-    return _done(person, translate("Cancelled: {text}", text=memory.text), undo=(memory,))
+    return person.done(translate("Cancelled: {text}", text=memory.text), "/person/reminders", undo=(memory,))
 
 
 def planned(memories: Sequence[MemoryRecord], zone: tzinfo) -> list[Planned]:
@@ -305,10 +264,6 @@ async def _explained(change: Awaitable[MemoryRecord], field: str) -> MemoryRecor
         raise
 
 
-def _done(person: PersonView, said: str, *, undo: Sequence[MemoryRecord] = ()) -> Response:
-    return person.view.done(said, person.address("/person/reminders"), undo=undo)
-
-
 @router.get("/person/summaries")
 async def tree(person: Person) -> Response:
     found = await person.memory.summaries()
@@ -329,7 +284,10 @@ async def below(person: Person, number: int) -> Response:
     sources = [each for each in everything if each.id in summary.sources]
     messages = [] if sources else await person.memory.summary_messages(number)
     shown = await shown_messages(person, messages)
-    earlier = _earlier(everything, summary)
+    by_id, earlier, version = {each.id: each for each in everything}, [], summary
+    while version.version > 1 and version.replaces in by_id:
+        version = by_id[version.replaces]
+        earlier.append(version)
     return person.part("part/below.html", summary=summary, sources=sources, earlier=earlier, **shown)
 
 
@@ -346,48 +304,29 @@ async def text(person: Person, number: int) -> Response:
 @router.post("/person/summaries/{number}")
 async def correct(person: Person, who: App, number: int, text: Annotated[str, Form()]) -> Response:
     """Correct a summary: the new text is its next version."""
-    summary = await person.memory.edit_summary(number, view.text(text).strip(), editor=who.actor)
-    return _back(person, translate("Corrected; this is version {number}.", number=summary.version))
+    summary = await person.memory.edit_summary(number, typed_text(text).strip(), editor=who.actor)
+    return person.done(translate("Corrected; this is version {number}.", number=summary.version), "/person/summaries")
 
 
 @router.post("/person/summaries/{number}/back")
-async def roll_back(person: Person, who: App, number: int) -> Response:
+async def roll_back(person: Person, _: App, number: int) -> Response:
     """Take back what a summary did."""
-    del who
     await person.memory.roll_back(number)
-    return _back(person, translate("Taken back: what it stood for is active again."))
+    return person.done(translate("Taken back: what it stood for is active again."), "/person/summaries")
 
 
 @router.post("/person/summarise")
-async def summarise(person: Person, who: App) -> Response:
-    del who
+async def summarise(person: Person, _: App) -> Response:
     made = await person.memory.summarize()
-    said = (
-        plural("{count} made.", "{count} made.", len(made))
-        if made
-        else translate("There was nothing new to summarise.")
-    )
-    return _back(person, said)
-
-
-def _back(person: PersonView, said: str) -> Response:
-    return person.view.done(said, person.address("/person/summaries"))
+    nothing = translate("There was nothing new to summarise.")
+    said = plural("{count} made.", "{count} made.", len(made)) if made else nothing
+    return person.done(said, "/person/summaries")
 
 
 def _named(summaries: list[Summary], number: int) -> Summary:
     found = next((summary for summary in summaries if summary.id == number), None)
     if found is None:
         raise NotFound(f"there is no summary {number}")
-    return found
-
-
-def _earlier(summaries: list[Summary], summary: Summary) -> list[Summary]:
-    """Return the versions before one, newest first."""
-    by_id = {each.id: each for each in summaries}
-    found: list[Summary] = []
-    while summary.version > 1 and summary.replaces in by_id:
-        summary = by_id[summary.replaces]
-        found.append(summary)
     return found
 
 

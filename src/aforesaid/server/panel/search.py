@@ -29,12 +29,11 @@ from aforesaid.models.tokens import counter_for
 from aforesaid.recall import ARMS, DEFAULT_KINDS, KINDS, Turn
 from aforesaid.server.auth.authentication import App
 from aforesaid.server.languages import translate
-from aforesaid.server.panel import view as forms
-from aforesaid.server.panel.view import Looking, Parts, Person, PersonView, View
+from aforesaid.server.panel.view import Looking, Parts, Person, PersonView, View, not_a_day, typed_text, unknown_value
 from aforesaid.store import questions
 
 if TYPE_CHECKING:
-    from aforesaid.models.chat import Reply, Said
+    from aforesaid.models.chat import Reply
 
 
 router = APIRouter()
@@ -71,7 +70,7 @@ class Limits:
     def arguments(self) -> dict[str, Any]:
         """The limits as arguments of a search. Raises InvalidInput."""
         if self.speaker and self.speaker not in _SPEAKERS:
-            raise InvalidInput(forms.unknown(self.speaker, _SPEAKERS), "speaker")
+            raise InvalidInput(unknown_value(self.speaker, _SPEAKERS), "speaker")
         until = _day(self.until, "until")
         limits: dict[str, Any] = {
             "role": _SPEAKERS.get(self.speaker),
@@ -105,9 +104,9 @@ async def search(
     """Search, and say why each thing was found. Without a person, everybody's memory is searched."""
     kinds = tuple(cast("HitKind", each) for each in kind or DEFAULT_KINDS)
     if others := [each for each in kinds if each not in KINDS]:
-        raise InvalidInput(forms.unknown(others[0], KINDS), "kind")
+        raise InvalidInput(unknown_value(others[0], KINDS), "kind")
     if arms not in ARMS:
-        raise InvalidInput(forms.unknown(arms, ARMS), "arms")
+        raise InvalidInput(unknown_value(arms, ARMS), "arms")
     limits = Limits(since.strip(), until.strip(), speaker, kinds)
     whose = view.who.user_of(await view.find(user) or None) or ""
     asked: dict[str, Any] = {"arms": arms, "min_score": 0 if weak else None, **limits.arguments}
@@ -191,7 +190,7 @@ def _day(typed: str, field: str) -> datetime | None:
     try:
         return datetime.combine(date.fromisoformat(typed), time(), UTC)
     except ValueError:
-        raise InvalidInput(forms.not_a_day(typed), field) from None
+        raise InvalidInput(not_a_day(typed), field) from None
 
 
 def notable(reasons: Sequence[tuple[str, float]]) -> list[str]:
@@ -305,15 +304,16 @@ _turns: Final[TTLCache[str, PlaygroundTurn]] = TTLCache(_MOST_TURNS, _TURN_SECON
 
 @router.get("/playground")
 async def playground(
-    view: Looking, who: App, user: str = "", thread: str = "", text: str = "", mode: str = "both"
+    view: Looking, _: App, user: str = "", thread: str = "", text: str = "", mode: str = "both"
 ) -> Response:
-    del who
     people = await view.offered()
     whose = await view.find(user) or (people[0].id if people else "")
     threads = await view.person(whose).threads() if whose else []
     chosen = mode if mode in MODES else MODES[0]
     values: dict[str, Any] = {"user": whose, "thread": thread, "text": text, "mode": chosen, "modes": MODES}
-    return view.page("playground.html", people=people, threads=threads, has_model=_has_model(view), **values)
+    models = view.memory.models
+    values["has_model"] = models is not None and models.has("chat")
+    return view.page("playground.html", people=people, threads=threads, **values)
 
 
 @router.post("/playground/ask")
@@ -326,14 +326,24 @@ async def ask(
     thread: Annotated[str, Form()] = "",
 ) -> Response:
     """Answer a question, line by line."""
-    question = forms.text(text)
+    question = typed_text(text)
     if not question.strip():
         raise InvalidInput(translate("write a question"), "text")
     whose = await view.find(user)
     person = who.person(view.memory, whose, space=view.space, thread=thread or None)
     await view.look_up([person.scope.user])
-    lines = _lines(view, PersonView(view, person.scope.user, person), question, with_memory=memory == "on")
-    return StreamingResponse(lines, media_type="application/x-ndjson")
+    answer = _events(view, PersonView(view, person.scope.user, person), question, with_memory=memory == "on")
+
+    async def lines() -> AsyncGenerator[bytes, None]:
+        """Yield the events of the answer. The last one holds the error, if any: the HTTP status was sent before."""
+        try:
+            async with aclosing(answer) as events:
+                async for event in events:
+                    yield json.dumps(event, ensure_ascii=False).encode() + b"\n"
+        except AforesaidError as error:
+            yield json.dumps({"failed": str(error)}, ensure_ascii=False).encode() + b"\n"
+
+    return StreamingResponse(lines(), media_type="application/x-ndjson")
 
 
 @router.post("/playground/keep")
@@ -349,16 +359,6 @@ async def keep(view: Looking, who: App, turn: Annotated[str, Form()]) -> Respons
         receipt = replace(_measured(tried.receipt, tried), reply=reply.seq)
         await view.memory.receipt_keeper.keep(receipt)
     return view.done(translate("Stored."), view.address("/playground", user=tried.person.scope.user))
-
-
-async def _lines(view: View, person: PersonView, question: str, *, with_memory: bool) -> AsyncGenerator[bytes, None]:
-    """Yield the events of one answer. The last one holds the error, if any: the HTTP status was sent before."""
-    try:
-        async with aclosing(_events(view, person, question, with_memory=with_memory)) as events:
-            async for event in events:
-                yield json.dumps(event, ensure_ascii=False).encode() + b"\n"
-    except AforesaidError as error:
-        yield json.dumps({"failed": str(error)}, ensure_ascii=False).encode() + b"\n"
 
 
 async def _events(
@@ -377,20 +377,8 @@ async def _events(
         plain = [{"role": each.role, "content": each.content} for each in messages]
         turn.tokens = counter_for(None).count_messages(plain)
     yield {"sent": await _rendered(person, turn, "part/playground_sent.html")}
-    if not _has_model(view):
+    if (chat := view.memory.models) is None or not chat.has("chat"):
         return
-    async with aclosing(_replied(view, turn, messages)) as pieces:
-        async for piece in pieces:
-            yield {"piece": piece}
-    number = secrets.token_urlsafe(16)
-    _turns[number] = turn
-    yield {"done": await _rendered(person, turn, "part/playground_done.html", number=number)}
-
-
-async def _replied(view: View, turn: PlaygroundTurn, messages: list[Said]) -> AsyncGenerator[str, None]:
-    """Yield the reply of the model, and note how long it takes."""
-    chat = view.memory.models
-    assert chat is not None  # noqa: S101 - checked by the caller
 
     def ended(reply: Reply) -> None:
         turn.ended = reply
@@ -400,8 +388,11 @@ async def _replied(view: View, turn: PlaygroundTurn, messages: list[Said]) -> As
         async for piece in stream:
             turn.note("first_byte")
             turn.pieces.append(piece)
-            yield piece
+            yield {"piece": piece}
     turn.note("reply")
+    number = secrets.token_urlsafe(16)
+    _turns[number] = turn
+    yield {"done": await _rendered(person, turn, "part/playground_done.html", number=number)}
 
 
 async def _rendered(person: PersonView, turn: PlaygroundTurn, template: str, **values: Any) -> str:  # noqa: ANN401
@@ -423,7 +414,3 @@ def _measured(receipt: ContextReceipt, turn: PlaygroundTurn) -> ContextReceipt:
         output_tokens=None if ended is None else ended.reply_tokens or None,
         milliseconds={**receipt.milliseconds, **turn.milliseconds},
     )
-
-
-def _has_model(view: View) -> bool:
-    return view.memory.models is not None and view.memory.models.has("chat")

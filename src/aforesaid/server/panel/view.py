@@ -108,13 +108,9 @@ class View:
             leading: Response = RedirectResponse(place, 303)
             if self.partly:
                 leading = Response(status_code=204, headers={"HX-Redirect": place})
-            leading.set_cookie(
-                _NOTICE_COOKIE,
-                _to_cookie(ChangeNotice(said, tuple((each.id, each.revision) for each in undo))),
-                max_age=_NOTICE_SECONDS,
-                httponly=True,
-                samesite="strict",
-            )
+            notice = json.dumps((said, [(each.id, each.revision) for each in undo]))
+            cookie = base64.urlsafe_b64encode(notice.encode()).decode()
+            leading.set_cookie(_NOTICE_COOKIE, cookie, max_age=_NOTICE_SECONDS, httponly=True, samesite="strict")
             return leading
         answer = self.page(template, **values)
         told = {"text": said, "undo": [] if undo_in_part else [f"{each.id}:{each.revision}" for each in undo]}
@@ -134,14 +130,10 @@ class View:
     async def page_of_people(self, limit: int, skip: int = 0, part: str = "") -> list[ListedUser]:
         """Return a page of the people, last active first. With `part`, those whose name or id contains it."""
         own = self.who.user_of(None)
-        if part:
+        users = None if own is None else [own]
+        if part and own is None:
             names = await self.memory.names(self.space)
-            wanted = part.casefold()
-            users: list[str] | None = [user for user, name in names.items() if wanted in name.casefold()]
-        else:
-            users = None
-        if own is not None:
-            users = [own]
+            users = [user for user, name in names.items() if part.casefold() in name.casefold()]
         page = questions.UsersPage(
             self.space, limit=limit, skip=skip, users=users, id_part=part if part and own is None else None
         )
@@ -176,15 +168,8 @@ class View:
         people = await self.memory.store.read(questions.UsersPage(self.space, users=named)) if named else []
         if len(people) > 1:
             ids = ", ".join(each.user.id for each in people)
-            raise InvalidInput(
-                translate(
-                    "{count} people are called {name}; type one of their ids: {ids}",
-                    count=len(people),
-                    name=repr(wanted),
-                    ids=ids,
-                ),
-                "user",
-            )
+            words = "{count} people are called {name}; type one of their ids: {ids}"
+            raise InvalidInput(translate(words, count=len(people), name=repr(wanted), ids=ids), "user")
         return people[0].user.id if people else wanted
 
     async def spaces(self) -> list[SpaceTotals]:
@@ -217,10 +202,6 @@ class ChangeNotice(NamedTuple):
     text: str
     undo: tuple[tuple[int, int], ...] = ()
     """Ids and revisions of the memories whose last change can be undone. Not an address: others can write cookies."""
-
-
-def _to_cookie(notice: ChangeNotice) -> str:
-    return base64.urlsafe_b64encode(json.dumps(notice).encode()).decode()
 
 
 def _from_cookie(cookie: str) -> ChangeNotice | None:
@@ -261,6 +242,10 @@ class PersonView:
     def address(self, path: str, **parts: Parts) -> str:
         return self.view.address(path, user=self.user, **parts)
 
+    def done(self, said: str, back: str, *, undo: Sequence[MemoryRecord] = ()) -> Response:
+        """Answer to a change of somebody, as `View.done` does; `back` is a path about the person."""
+        return self.view.done(said, self.address(back), undo=undo)
+
 
 async def _person(view: Looking, user: str) -> PersonView:
     found = view.person(user)
@@ -274,12 +259,12 @@ Person = Annotated[PersonView, Depends(_person)]
 _MOST_DIGITS: Final = 18
 
 
-def text(value: str) -> str:
+def typed_text(value: str) -> str:
     """Return a text as it was typed: browsers send the ends of lines in another way."""
     return value.replace("\r\n", "\n")
 
 
-def whole(value: str, what: str, field: str) -> int:
+def whole_number(value: str, what: str, field: str) -> int:
     """Return a whole number. Raises InvalidInput for the field."""
     digits = value.strip()
     if not digits.lstrip("-").isdecimal() or len(digits) > _MOST_DIGITS:
@@ -289,7 +274,7 @@ def whole(value: str, what: str, field: str) -> int:
     return int(digits)
 
 
-def number(value: str, what: str, field: str) -> float:
+def decimal_number(value: str, what: str, field: str) -> float:
     try:
         return float(value.strip().replace(",", "."))
     except ValueError:
@@ -298,12 +283,12 @@ def number(value: str, what: str, field: str) -> float:
         ) from None
 
 
-def words(value: str) -> tuple[str, ...]:
+def comma_separated(value: str) -> tuple[str, ...]:
     """Return words that are separated by commas."""
     return tuple(word for each in value.split(",") if (word := each.strip()))
 
 
-def unknown(value: str, known: Iterable[str]) -> str:
+def unknown_value(value: str, known: Iterable[str]) -> str:
     """Return what is wrong with a value that is not one of those offered."""
     offered = ", ".join(each for each in known if each)
     return translate("unknown value {value}; use one of {offered}", value=quoted(value), offered=offered)
@@ -334,35 +319,23 @@ class Latency(NamedTuple):
 
 def latencies(snapshot: Mapping[Key, OperationMetrics]) -> list[Latency]:
     """Return what operations took, the memory's own first, most often called first."""
-    found = [
-        Latency(
-            key.operation,
-            key.model,
-            measured,
-            measured.within(_HALF),
-            measured.within(_MOST),
-            tuple(count / max(measured.latencies) for count in measured.latencies),
-        )
-        for key, measured in snapshot.items()
-        if measured.calls
-    ]
+    found = []
+    for (operation, model), measured in snapshot.items():
+        if measured.calls:
+            shape = tuple(count / max(measured.latencies) for count in measured.latencies)
+            found.append(Latency(operation, model, measured, measured.within(_HALF), measured.within(_MOST), shape))
     return sorted(found, key=lambda each: (each.model != OWN, -each.measured.calls, each.name))
 
 
 def per_day(activity: Sequence[Activity]) -> Chart:
     """Return a chart of what was said on each day, by people and by assistants."""
-    return {
-        "kind": "stacked",
-        "x": [_noon(each.day) for each in activity],
-        "series": [
-            {"label": translate("people"), "colour": "--chart-1", "values": [each.turns for each in activity]},
-            {
-                "label": translate("assistant"),
-                "colour": "--chart-2",
-                "values": [each.messages - each.turns for each in activity],
-            },
-        ],
-    }
+    people = [each.turns for each in activity]
+    assistant = [each.messages - each.turns for each in activity]
+    series = [
+        {"label": translate("people"), "colour": "--chart-1", "values": people},
+        {"label": translate("assistant"), "colour": "--chart-2", "values": assistant},
+    ]
+    return {"kind": "stacked", "x": [_noon(each.day) for each in activity], "series": series}
 
 
 def growth(activity: Sequence[Activity], messages: int, memories: Iterable[MemoryCount]) -> Chart:
@@ -377,23 +350,13 @@ def growth(activity: Sequence[Activity], messages: int, memories: Iterable[Memor
         # What is said to be of tomorrow, because clocks differ, counts today: the end of the chart is the total.
         made[min(memory.day, days[-1]) if days else memory.day] += memory.number
     earlier = sum(number for day, number in made.items() if days and day < days[0])
-    return {
-        "kind": "lines",
-        "x": [_noon(day) for day in days],
-        "series": [
-            {
-                "label": translate("messages"),
-                "colour": "--chart-1",
-                "values": list(accumulate((each.messages for each in activity), initial=before))[1:],
-            },
-            {
-                "label": translate("memories"),
-                "colour": "--chart-3",
-                "scale": "right",
-                "values": list(accumulate((made[day] for day in days), initial=earlier))[1:],
-            },
-        ],
-    }
+    said = list(accumulate((each.messages for each in activity), initial=before))[1:]
+    remembered = list(accumulate((made[day] for day in days), initial=earlier))[1:]
+    series = [
+        {"label": translate("messages"), "colour": "--chart-1", "values": said},
+        {"label": translate("memories"), "colour": "--chart-3", "scale": "right", "values": remembered},
+    ]
+    return {"kind": "lines", "x": [_noon(day) for day in days], "series": series}
 
 
 def by_category(memories: Iterable[MemoryCount]) -> list[tuple[str, int]]:
@@ -428,10 +391,6 @@ _HUES: Final = 12
 _SHORT: Final = 1.0
 
 
-def thousands(value: int) -> str:
-    return current().number(value)
-
-
 def decimal(value: float, decimals: int = 2) -> str:
     return current().number(value, decimals)
 
@@ -439,11 +398,6 @@ def decimal(value: float, decimals: int = 2) -> str:
 def signed(value: float, decimals: int = 2) -> str:
     """Write a number with decimals and its sign, also if it is positive."""
     return f"{'+' if value >= 0 else '-'}{decimal(abs(value), decimals)}"
-
-
-def share(value: float) -> str:
-    """Write a part of a whole in percent."""
-    return f"{value * 100:.0f} %"
 
 
 def size(value: float) -> str:
@@ -461,11 +415,6 @@ def duration(seconds: float | None) -> str:
         return translate("over a minute")
     text = f"{seconds * 1000:.3g} ms" if seconds < _SHORT else f"{seconds:.3g} s"
     return text.replace(".", current().decimal)
-
-
-def moment(value: datetime) -> str:
-    """Write a moment in UTC. A script replaces it by the reader's local time."""
-    return current().time(value)
 
 
 def day(value: date) -> str:
@@ -512,11 +461,10 @@ _SUSPICIOUS: Final = "the message that it comes from is suspicious: "
 
 def reason(value: str) -> str:
     """Write why a memory waits or is over."""
-    if value.startswith(_SUSPICIOUS):
-        return translate(
-            "the message that it comes from is suspicious: {reason}", reason=reason(value[len(_SUSPICIOUS) :])
-        )
-    return translate(value)
+    if not value.startswith(_SUSPICIOUS):
+        return translate(value)
+    why = reason(value.removeprefix(_SUSPICIOUS))
+    return translate("the message that it comes from is suspicious: {reason}", reason=why)
 
 
 def hue(user: str) -> int:
@@ -531,21 +479,6 @@ def initials(name: str) -> str:
     return "".join(shown).upper()[:2] or "·"
 
 
-def clock(value: datetime) -> str:
-    """Write the time of day, in the time zone that the moment has."""
-    return f"{value:%H:%M}"
-
-
-def day_in_zone(value: datetime, zone: tzinfo) -> str:
-    """Write the day that a moment is on in a time zone."""
-    return day(to_zone(value, zone).date())
-
-
-def moment_in_zone(value: datetime) -> str:
-    """Write a moment in the time zone that it has."""
-    return f"{day(value.date())}, {clock(value)}"
-
-
 def bars(counts: Mapping[str, int] | Sequence[tuple[str, int]]) -> list[tuple[str, int, float]]:
     """Return names with counts, and how long their bars are, up to 100."""
     pairs = list(counts.items()) if isinstance(counts, Mapping) else list(counts)
@@ -558,19 +491,19 @@ FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
     "decimal": decimal,
     "signed": signed,
     "day": day,
-    "thousands": thousands,
-    "share": share,
+    "thousands": lambda value: current().number(value),
+    "share": lambda value: f"{value * 100:.0f} %",
     "size": size,
     "duration": duration,
-    "moment": moment,
+    "moment": lambda value: current().time(value),  # in UTC; a script replaces it by the reader's local time
     "ago": ago,
     "reason": reason,
     "translated": translate,
     "hue": hue,
     "initials": initials,
-    "clock": clock,
-    "day_in_zone": day_in_zone,
-    "moment_in_zone": moment_in_zone,
+    "clock": lambda value: f"{value:%H:%M}",
+    "day_in_zone": lambda value, zone: day(to_zone(value, zone).date()),
+    "moment_in_zone": lambda value: f"{day(value.date())}, {value:%H:%M}",
     "bars": bars,
     "band": band,
 }
@@ -592,8 +525,7 @@ async def live(request: Request, view: Looking, here: StateDep, user: str = "") 
     The browser then asks for its own page again, with its own permissions. Nothing is sent while nothing changes, but
     for a comment every 15 seconds. The stream ends when the browser is signed out.
     """
-    whose = view.who.user_of(view.memory.known_ids.spelled(user) or None)
-    stream = _events(request, view, here, whose)
+    stream = _events(request, view, here, view.who.user_of(view.memory.known_ids.spelled(user) or None))
     return StreamingResponse(stream, media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
 
 
