@@ -79,7 +79,7 @@ ROOMS = {
     ),
     "facts": Room(("aforesaid/facts/*.py",), ("tests/facts",), "not postgres"),
     "proxy": Room(
-        ("aforesaid/server/proxy/*.py", "aforesaid/server/proxy/protocols/*.py"),
+        ("aforesaid/server/proxy/*.py",),
         ("tests/server/test_turns.py", *(f"tests/server/{path.name}" for path in _PROXY_TESTS)),
         "not postgres and not node and not embedder",
     ),

@@ -7,8 +7,7 @@ import json
 import pytest
 
 from aforesaid.server.proxy.app_prompts import own_words
-from aforesaid.server.proxy.protocols.messages import MessageReply
-from aforesaid.server.proxy.protocols.openai import ResponseReply
+from aforesaid.server.proxy.protocols import MessageReply, ResponseReply
 from aforesaid.server.proxy.reply import Reply
 
 STREAM = "text/event-stream"

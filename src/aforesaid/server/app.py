@@ -34,8 +34,7 @@ from aforesaid.server.guard import Access, Bodies, Hosts, HttpMetrics, Rates, Ro
 from aforesaid.server.languages import Languages, OfferedLanguages
 from aforesaid.server.options import ServerOptions
 from aforesaid.server.problems import MEDIA_TYPE, STATIC, Problem, Refusal, Wrong, problem
-from aforesaid.server.proxy import pass_through
-from aforesaid.server.proxy.routes import CHATS
+from aforesaid.server.proxy.routes import CHATS, PASSED_ON
 from aforesaid.server.state import AppState
 from aforesaid.settings import Serving
 from aforesaid.telemetry import unmeasured
@@ -69,7 +68,7 @@ def _all_routes() -> APIRouter:
     routes.routes.extend(CHATS)
     for router in (prometheus.router, api.router, signin.router, panel.router):
         routes.include_router(router)
-    routes.routes.extend(pass_through.ROUTES)
+    routes.routes.extend(PASSED_ON)
     return routes
 
 

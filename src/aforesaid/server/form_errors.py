@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from html import escape
-from html.parser import HTMLParser
+from html import escape, unescape
 from typing import Any, Final, NamedTuple
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Match
@@ -113,19 +111,17 @@ def _fields(request: Request, operation: dict[str, Any]) -> Iterator[tuple[str, 
             yield name, f"body.{name}"
 
 
-Attributes = Sequence[tuple[str, str | None]]
 Typed = Mapping[str, Sequence[str]]
 """The values of each field, by its name. A field can have several: boxes of the same name that are checked."""
 
 _LEFT_ALONE: Final = frozenset({"hidden", "file", "password", "submit", "button"})
 """Types of inputs that keep the value they were rendered with."""
-_CHOSEN: Final = frozenset({"checkbox", "radio"})
-
-
-class _Edit(NamedTuple):
-    start: int
-    end: int
-    text: str
+_FORM: Final = re.compile(r"<form\b([^>]*)>")
+_DETAILS: Final = re.compile(r"<(/?)details\b([^>]*)>")
+_FIELD: Final = re.compile(r"<(input)\b([^>]*)>|<(textarea|select)\b([^>]*)>(.*?)</\3>", re.DOTALL)
+_OPTION: Final = re.compile(r"<option\b([^>]*)>([^<]*)")
+_ATTRIBUTE: Final = re.compile(r'([\w-]+)(?:="([^"]*)")?')
+"""These fit the HTML of our own templates: attributes have double quotes, and values are escaped."""
 
 
 def fill_form(
@@ -136,142 +132,76 @@ def fill_form(
     The parameters in `action` are added to the address that the form is sent to. `wrong` has a message for each field
     by its name; messages about something else than a field of the form are shown above all fields.
     """
-    found = _Form(html, method.lower(), path, action, typed, wrong)
-    if found.start is None:
+    for form in _FORM.finditer(html):
+        attributes = _attributes(form[1])
+        address = urlsplit(attributes.get("action") or "")
+        if (attributes.get("method") or "get") == method.lower() and address.path == path:
+            break
+    else:
         return None
-    others = [message for name, message in wrong.items() if name not in found.explained]
+    explained: set[str] = set()
+
+    def filled(field: re.Match[str]) -> str:
+        tag, attributes, inside = field[1] or field[3], _attributes(field[2] or field[4] or ""), field[5]
+        name, kind = attributes.get("name") or "", (attributes.get("type") or "text").lower()
+        values = typed.get(name)
+        if tag == "input" and kind in {"checkbox", "radio"}:
+            _set(attributes, "checked", on=(attributes.get("value") or "on") in (values or ()))
+        elif tag == "input" and kind not in _LEFT_ALONE and values is not None:
+            attributes["value"] = values[0]
+        elif tag == "textarea" and values is not None:
+            inside = "\n" + escape(values[0])  # a line break right after the tag is not part of the text
+        elif tag == "select" and values is not None:
+            inside = _OPTION.sub(lambda option: _chosen(option, values), inside)
+        if kind != "hidden" and name in wrong:
+            described = attributes.get("aria-describedby")
+            attributes |= {
+                "aria-invalid": "true",
+                "aria-describedby": " ".join(filter(None, (described, f"wrong-{name}"))),
+            }
+        whole = _tag(tag, attributes) + ("" if tag == "input" else f"{inside}</{tag}>")
+        if kind == "hidden" or name not in wrong or name in explained:
+            return whole
+        explained.add(name)
+        return f'{whole}<b class="wrong" id="wrong-{name}" role="alert">{escape(wrong[name])}</b>'
+
+    end = html.index("</form>", form.end())
+    fields = _FIELD.sub(filled, html[form.end() : end])
+    others = [message for name, message in wrong.items() if name not in explained]
     above = "".join(f'<p class="notice bad" role="alert">{escape(message)}</p>' for message in others)
-    edits = sorted([*found.edits, _Edit(found.start, found.start, above)], key=lambda edit: (edit.start, edit.end))
-    pieces, last = [], 0
-    for edit in edits:
-        pieces += [html[last : edit.start], edit.text]
-        last = edit.end
-    return "".join([*pieces, html[last:]])
+    query = [*(each for each in parse_qsl(address.query) if each[0] not in action), *action.items()]
+    attributes |= {"action": address._replace(query=urlencode(query)).geturl()} if "action" in attributes else {}
+    before, around = html[: form.start()], list[re.Match[str]]()
+    for details in _DETAILS.finditer(before):
+        around = around[:-1] if details[1] else [*around, details]
+    for details in reversed(around):
+        opened = _tag("details", _attributes(details[2]) | {"open": None})
+        before = before[: details.start()] + opened + before[details.end() :]
+    return f"{before}{_tag('form', attributes)}{above}{fields}{html[end:]}"
 
 
-class _Form(HTMLParser):
-    """Finds a form in a page, and collects the edits that fill it in."""
-
-    def __init__(
-        self, html: str, method: str, path: str, action: Mapping[str, str], typed: Typed, wrong: Mapping[str, str]
-    ) -> None:
-        super().__init__(convert_charrefs=True)
-        self.edits: list[_Edit] = []
-        self.explained: set[str] = set()
-        """The fields that have their message."""
-        self.start: int | None = None
-        """Where the contents of the form begin."""
-        self._method, self._path, self._action, self._typed, self._wrong = method, path, action, typed, wrong
-        self._lines = [0, *(place + 1 for place, character in enumerate(html) if character == "\n")]
-        self._inside = False
-        self._details: list[tuple[int, int, Attributes]] = []
-        self._textarea: tuple[str, int] | None = None
-        self._select = ""
-        self._option: tuple[int, int, Attributes] | None = None
-        self._option_text = ""
-        self.feed(html)
-        self.close()
-
-    def _place(self) -> int:
-        line, column = self.getpos()
-        return self._lines[line - 1] + column
-
-    def handle_starttag(self, tag: str, attrs: Attributes) -> None:
-        start = self._place()
-        end = start + len(self.get_starttag_text() or "")
-        values = dict(attrs)
-        if tag == "details" and not self._inside:
-            self._details.append((start, end, attrs))
-        elif tag == "form" and self.start is None and self._is_wanted(values):
-            self._inside, self.start = True, end
-            self.edits.append(_Edit(start, end, _tag("form", self._sent_on(attrs))))
-            self.edits += [
-                _Edit(begin, finish, _tag("details", [*given, ("open", None)]))
-                for begin, finish, given in self._details
-                if "open" not in dict(given)
-            ]
-        elif self._inside:
-            name = values.get("name") or ""
-            if tag == "option":
-                self._option, self._option_text = (start, end, attrs), ""
-            elif tag == "input":
-                self._input(attrs, name, start, end)
-            elif tag in {"textarea", "select"}:
-                if name in self._wrong:
-                    self.edits.append(_Edit(start, end, _tag(tag, _marked(attrs, name))))
-                self._textarea = (name, end) if tag == "textarea" else self._textarea
-                self._select = name if tag == "select" else self._select
-
-    def _is_wanted(self, values: Mapping[str, str | None]) -> bool:
-        action = urlsplit(values.get("action") or "").path
-        return (values.get("method") or "get").lower() == self._method and action == self._path
-
-    def _sent_on(self, attrs: Attributes) -> Attributes:
-        """Return the attributes of the form with the parameters added to its action."""
-        address = urlsplit(dict(attrs).get("action") or "")
-        query = urlencode(
-            [*(each for each in parse_qsl(address.query) if each[0] not in self._action), *self._action.items()]
-        )
-        return [each if each[0] != "action" else ("action", address._replace(query=query).geturl()) for each in attrs]
-
-    def _input(self, attrs: Attributes, name: str, start: int, end: int) -> None:
-        kind = (dict(attrs).get("type") or "text").lower()
-        given = list(attrs)
-        if kind in _CHOSEN:
-            chosen = (dict(attrs).get("value") or "on") in self._typed.get(name, ())
-            given = [each for each in given if each[0] != "checked"] + ([("checked", None)] if chosen else [])
-        elif kind not in _LEFT_ALONE and name in self._typed:
-            given = [each for each in given if each[0] != "value"] + [("value", self._typed[name][0])]
-        if kind != "hidden" and name in self._wrong:
-            given = list(_marked(given, name))
-        self.edits.append(_Edit(start, end, _tag("input", given)))
-        if kind != "hidden":
-            self._explain(name, end)
-
-    def handle_data(self, data: str) -> None:
-        self._option_text += data
-
-    def handle_endtag(self, tag: str) -> None:
-        place = self._place()
-        if tag == "details" and not self._inside and self._details:
-            self._details.pop()
-        elif not self._inside:
-            return
-        elif tag == "form":
-            self._inside = False
-        elif tag == "textarea" and self._textarea is not None:
-            name, begin = self._textarea
-            if name in self._typed:
-                # A line break right after the tag is not part of the text.
-                self.edits.append(_Edit(begin, place, "\n" + escape(self._typed[name][0])))
-            self._explain(name, place + len("</textarea>"))
-        elif tag == "option" and self._option is not None and self._select in self._typed:
-            start, end, attrs = self._option
-            value = dict(attrs).get("value")
-            chosen = (self._option_text.strip() if value is None else value) in self._typed[self._select]
-            given = [each for each in attrs if each[0] != "selected"] + ([("selected", None)] if chosen else [])
-            self.edits.append(_Edit(start, end, _tag("option", given)))
-        elif tag == "select":
-            self._explain(self._select, place + len("</select>"))
-
-    def _explain(self, name: str, place: int) -> None:
-        """Put the message about a field at a place, once."""
-        if name in self._wrong and name not in self.explained:
-            self.explained.add(name)
-            message = escape(self._wrong[name])
-            self.edits.append(_Edit(place, place, f'<b class="wrong" id="wrong-{name}" role="alert">{message}</b>'))
+def _chosen(option: re.Match[str], values: Sequence[str]) -> str:
+    attributes, text = _attributes(option[1]), option[2]
+    value = attributes.get("value")
+    _set(attributes, "selected", on=(unescape(text).strip() if value is None else value) in values)
+    return _tag("option", attributes) + text
 
 
-def _marked(attrs: Attributes, name: str) -> Attributes:
-    """Return the attributes of a field with those that mark it as wrong and point at its message."""
-    described = " ".join(filter(None, (dict(attrs).get("aria-describedby"), f"wrong-{name}")))
-    kept = [each for each in attrs if each[0] not in {"aria-describedby", "aria-invalid"}]
-    return [*kept, ("aria-invalid", "true"), ("aria-describedby", described)]
+def _set(attributes: dict[str, str | None], name: str, *, on: bool) -> None:
+    attributes.pop(name, None)
+    if on:
+        attributes[name] = None
 
 
-def _tag(name: str, attrs: Attributes) -> str:
-    written = "".join(f" {key}" if value is None else f' {key}="{escape(value)}"' for key, value in attrs)
-    return f"<{name}{written}>"
+def _attributes(written: str) -> dict[str, str | None]:
+    """Return the attributes of a tag; None for one without a value."""
+    found = _ATTRIBUTE.finditer(written)
+    return {each[1]: None if each[2] is None else unescape(each[2]) for each in found}
+
+
+def _tag(name: str, attributes: Mapping[str, str | None]) -> str:
+    written = (f" {key}" if value is None else f' {key}="{escape(value)}"' for key, value in attributes.items())
+    return f"<{name}{''.join(written)}>"
 
 
 CAME_FROM: Final = "came_from"
@@ -296,11 +226,11 @@ async def form_with_errors(request: Request, status: int, detail: str, wrong: Ma
         page = Page(request.url.path, urlencode([each for each in _query(request) if each[0] not in wrong]))
     else:
         page = None
-    shown = None if page is None else await _get(request, page)
-    if shown is None:
+    if page is None or (shown := await _get(request, page)) is None:
         return None
+    shown_headers, body = shown
     html = fill_form(
-        shown.body.decode(),
+        body.decode(),
         method=request.method,
         path=request.url.path,
         # The address of the answer is that of the form, which is no page.
@@ -310,9 +240,9 @@ async def form_with_errors(request: Request, status: int, detail: str, wrong: Ma
     )
     if html is None:
         return None
-    headers = MutableHeaders(raw=[each for each in shown.headers if each[0].lower() != b"content-length"])
     answer = Response(html, status)
-    answer.raw_headers = [*headers.raw, (b"content-length", str(len(answer.body)).encode())]
+    length = (b"content-length", str(len(answer.body)).encode())
+    answer.raw_headers = [*(each for each in shown_headers if each[0].lower() != length[0]), length]
     return answer
 
 
@@ -322,11 +252,6 @@ class Page(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.path}?{self.query}" if self.query else self.path
-
-
-class _Shown(NamedTuple):
-    headers: list[tuple[bytes, bytes]]
-    body: bytes
 
 
 async def _typed(request: Request) -> Typed:
@@ -348,18 +273,16 @@ def page_of_form(request: Request) -> Page | None:
     named = request.query_params.get(CAME_FROM)
     came = urlsplit(request.headers.get("referer", "") if named is None else named)
     own = came.netloc == ("" if named is not None else request.url.netloc)
-    known = own and came.path.startswith("/") and "\\" not in came.path and _is_page(request, came.path)
+    if not own or not came.path.startswith("/") or "\\" in came.path:
+        return None
+    # A form that was refused is shown at the address that it was sent to, which may be no page.
+    scope = {"type": "http", "method": "GET", "path": came.path, "root_path": request.scope.get("root_path", "")}
+    known = any(route.matches(scope)[0] is Match.FULL for route in request.app.router.routes)
     return Page(came.path, came.query) if known else None
 
 
-def _is_page(request: Request, path: str) -> bool:
-    """Tell whether a path can be asked for. A form that was refused is shown at the address that it was sent to."""
-    scope = {"type": "http", "method": "GET", "path": path, "root_path": request.scope.get("root_path", "")}
-    return any(route.matches(scope)[0] is Match.FULL for route in request.app.router.routes)
-
-
-async def _get(request: Request, page: Page) -> _Shown | None:
-    """Ask the application for a page on behalf of whoever sent a request. None if it is not a page."""
+async def _get(request: Request, page: Page) -> tuple[list[tuple[bytes, bytes]], bytes] | None:
+    """Return the headers and the HTML of a page, for whoever sent a request. None if it is not a page."""
     scope: Scope = {
         **request.scope,
         "method": "GET",
@@ -384,4 +307,4 @@ async def _get(request: Request, page: Page) -> _Shown | None:
     headers = list(start["headers"])
     if start["status"] != 200 or not dict(headers).get(b"content-type", b"").startswith(b"text/html"):  # noqa: PLR2004
         return None
-    return _Shown(headers, b"".join(part.get("body", b"") for part in parts))
+    return headers, b"".join(part.get("body", b"") for part in parts)

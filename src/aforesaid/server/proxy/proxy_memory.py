@@ -16,7 +16,7 @@ from cachetools import LRUCache
 
 from aforesaid.background import begin
 from aforesaid.context import Context
-from aforesaid.context.context import Item, sections_of_items
+from aforesaid.context.context import sections_of_items
 from aforesaid.domain.change import AddMessage, SetAside
 from aforesaid.domain.checks import MESSAGE_BYTES, moment, now
 from aforesaid.domain.context_receipt import REQUEST, ContextReceipt, SentSection, new_receipt_id
@@ -98,12 +98,6 @@ _SEARCH: Final = "snippets"
 """The section that needs a search."""
 
 
-def _why(error: Exception) -> str:
-    if isinstance(error, QueueTimeout):
-        return str(error)
-    return f"the search took over {RECALL_SECONDS:g} s" if isinstance(error, TimeoutError) else "the search failed"
-
-
 @dataclass(slots=True)
 class RequestReceipt:
     """What is noted while a request is answered."""
@@ -131,15 +125,14 @@ class RequestReceipt:
         """Note how long something took since the clock was started, unless it was noted before."""
         self.milliseconds.setdefault(what, round((perf_counter() - self._began) * 1_000))
 
-    def sent_without_memory(self) -> None:
-        self.text = NO_TEXT
-
     def receipt(
         self, scope: Scope, thread: str, caller: str, profile: str, *, reply: int | None, answer: Reply | None
     ) -> ContextReceipt:
         """Return the receipt. `reply` is the number of the stored reply, `answer` what the provider sent."""
         counter = counter_for(self.model)
-        known = sections_of_items(_known(self.text.items), self.text.tokens, lambda name: counter.count(empty(name)))
+        # Each item once: one that is in the stable text can be offered again.
+        items = list({(item.section, item.key): item for item in self.text.items}.values())
+        known = sections_of_items(items, self.text.tokens, lambda name: counter.count(empty(name)))
         sections = (*known, SentSection(REQUEST, self.request_tokens))
         return ContextReceipt(
             id=self.id,
@@ -159,11 +152,6 @@ class RequestReceipt:
             milliseconds=dict(self.milliseconds),
             limited=self.limited,
         )
-
-
-def _known(items: Iterable[Item]) -> list[Item]:
-    """Return each item once: one that is in the stable text can be offered again."""
-    return list({(item.section, item.key): item for item in items}.values())
 
 
 _log: Final = logging.getLogger("aforesaid.server.proxy")
@@ -346,7 +334,12 @@ class ProxyMemory:
             # Whatever it is, the other parts of the memory may still answer. They need no embedder and no turn.
             self._note_search(caller, time.perf_counter() - began, error)
             made = await ask(UNSEARCHED_SECONDS, *NOT_ADDED, _SEARCH)
-            return replace(made, limited=f"{_why(error)}, so there are only memories, summaries and recent messages")
+            if isinstance(error, QueueTimeout):
+                why = str(error)
+            else:
+                timed_out = isinstance(error, TimeoutError)
+                why = f"the search took over {RECALL_SECONDS:g} s" if timed_out else "the search failed"
+            return replace(made, limited=f"{why}, so there are only memories, summaries and recent messages")
         self._note_search(caller, time.perf_counter() - began)
         return made
 

@@ -15,7 +15,7 @@ from aforesaid.background import begin
 from aforesaid.errors import ModelUnavailable
 from aforesaid.models.client import redact
 from aforesaid.server.proxy.caller import NoMemory
-from aforesaid.server.proxy.protocols.openai import Endpoint
+from aforesaid.server.proxy.protocols import Endpoint
 from aforesaid.server.proxy.proxy_memory import MemoryOutcome, RequestReceipt
 from aforesaid.server.proxy.reply import Reply, is_stream
 from aforesaid.server.proxy.upstream import returned

@@ -24,7 +24,7 @@ from aforesaid.errors import NoModel
 from aforesaid.memory import Memory
 from aforesaid.models.client import hide, hide_address, plain_address, redact
 from aforesaid.server.proxy.caller import PRIVATE_HEADERS
-from aforesaid.server.proxy.protocols.openai import BEARER, Endpoint
+from aforesaid.server.proxy.protocols import BEARER, Endpoint
 from aforesaid.settings import Provider, Settings
 from aforesaid.telemetry import CALLERS, UPSTREAM, Key
 
@@ -214,7 +214,9 @@ class Upstream:
         def look() -> None:
             nonlocal failure, waiting
             waited = perf_counter() - began
-            if failure == "abandoned" and waited >= self._patience(provider) and calls.answered_at < began:
+            counted = self._memory.metrics.snapshot().get(Key(UPSTREAM, provider.name))
+            patience = max(PATIENCE_SECONDS, 0.0 if counted is None else 2 * counted.within(_USUAL))
+            if failure == "abandoned" and waited >= patience and calls.answered_at < began:
                 calls.failed(f"no answer for {waited:.0f} s", reached=False)
                 failure = "timeout"
             waiting = loop.call_later(PATIENCE_SECONDS, look)
@@ -240,11 +242,6 @@ class Upstream:
         elif is_work or not calls.reached:
             calls.answered()
         return answer
-
-    def _patience(self, provider: Provider) -> float:
-        """Return after how many seconds a request without an answer counts as failed."""
-        counted = self._memory.metrics.snapshot().get(Key(UPSTREAM, provider.name))
-        return max(PATIENCE_SECONDS, 0.0 if counted is None else 2 * counted.within(_USUAL))
 
     def broke_off(self, provider: Provider, error: ClientError) -> None:
         self.calls_of(provider).failed(redact(f"broke off: {type(error).__name__} {error}"), reached=False)
