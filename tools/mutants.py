@@ -84,7 +84,7 @@ ROOMS = {
         "not postgres and not node and not embedder",
     ),
     "auth": Room(
-        ("aforesaid/server/auth/*.py", "aforesaid/server/guard.py", "aforesaid/server/signin.py"),
+        ("aforesaid/server/auth.py", "aforesaid/server/authentication.py", "aforesaid/server/guard.py"),
         ("tests/server/test_auth.py", "tests/server/test_guards.py", "tests/server/test_walls.py"),
         "not postgres",
     ),

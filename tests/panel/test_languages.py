@@ -88,7 +88,7 @@ REACHED = (
     "domain/checks.py", "domain/memory.py", "digest/digest.py", "facts/curating.py", "facts/fact_editor.py",
     "front/memories.py", "portability/detect_format.py", "portability/input_files.py", "portability/json_stream.py",
     "portability/formats/aforesaid.py", "portability/row_codec.py", "profiles/effective.py", "store/sql/people.py",
-    "store/sql/messages.py", "store/rules/known.py", "server/auth/credential.py", "server/auth/authentication.py",
+    "store/sql/messages.py", "store/rules/known.py", "server/auth.py", "server/authentication.py",
 )  # fmt: skip
 """The modules whose errors somebody can meet by what they type into a form, or by an address of a page."""
 UNREACHABLE = (

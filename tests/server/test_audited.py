@@ -20,8 +20,7 @@ from aforesaid.domain.scope import Scope
 from aforesaid.domain.setting import EVERYBODY
 from aforesaid.front.handle import Declaration, declaration_of
 from aforesaid.memory import Memory, UserMemory
-from aforesaid.server.auth import Credential
-from aforesaid.server.auth.credential import PageViews
+from aforesaid.server.auth import Credential, PageViews
 from aforesaid.store import questions
 from server.belongings import fill_with_everything
 from server.serving import Running

@@ -20,11 +20,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 import aforesaid
 from aforesaid.errors import InvalidInput, NotFound, StoreDamaged
+from aforesaid.server import auth as keys_room
 from aforesaid.server import guard as rate_room
-from aforesaid.server.auth import Keys, Sessions
-from aforesaid.server.auth import keys as keys_room
-from aforesaid.server.auth import keys as sessions_room
-from aforesaid.server.auth.credential import Credential
+from aforesaid.server.auth import Credential, Keys, Sessions
 from aforesaid.server.guard import Access, Bodies, Hosts, Rates, RouteTemplates, SecurityHeaders
 
 pytestmark = pytest.mark.anyio
@@ -103,7 +101,7 @@ def test_each_browser_has_secrets_of_its_own_that_nobody_guesses() -> None:
 
 
 def test_sessions_that_are_over_are_dropped_and_there_are_never_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sessions_room, "_MOST", 3)
+    monkeypatch.setattr(keys_room, "_MOST_SESSIONS", 3)
     clock = Clock()
     sessions = Sessions(Keys(), clock)
     first, second, third = [sessions.open(LINK) for _ in range(3)]

@@ -27,12 +27,11 @@ from aforesaid.errors import AforesaidError
 from aforesaid.extras import how_to_install
 from aforesaid.memory import Memory
 from aforesaid.models.client import guard_logs, hide
-from aforesaid.server import api, panel, problems, prometheus, signin
-from aforesaid.server.auth import Keys, Sessions, authentication
-from aforesaid.server.auth.authentication import Authentication
+from aforesaid.server import ServerOptions, api, authentication, panel, problems, prometheus
+from aforesaid.server.auth import Keys, Sessions
+from aforesaid.server.authentication import Authentication
 from aforesaid.server.guard import Access, Bodies, Hosts, HttpMetrics, Rates, RouteTemplates, SecurityHeaders, cors
 from aforesaid.server.languages import Languages, OfferedLanguages
-from aforesaid.server.options import ServerOptions
 from aforesaid.server.problems import MEDIA_TYPE, STATIC, Problem, Refusal, Wrong, problem
 from aforesaid.server.proxy.routes import CHATS, PASSED_ON
 from aforesaid.server.state import AppState
@@ -66,7 +65,7 @@ def _all_routes() -> APIRouter:
     routes = APIRouter()
     # They are tried in this order. Somebody waits for the first word of a chat.
     routes.routes.extend(CHATS)
-    for router in (prometheus.router, api.router, signin.router, panel.router):
+    for router in (prometheus.router, api.router, authentication.router, panel.router):
         routes.include_router(router)
     routes.routes.extend(PASSED_ON)
     return routes

@@ -19,7 +19,7 @@ from starlette.exceptions import HTTPException
 from starlette.routing import BaseRoute, Mount, compile_path
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from aforesaid.server.options import ANY_ORIGIN
+from aforesaid.server import ANY_ORIGIN
 from aforesaid.server.problems import Refusal, protocol_problem
 from aforesaid.telemetry.tracing import Tracing
 

@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from aforesaid.domain.report import Health, Stats
 from aforesaid.memory import Memory
-from aforesaid.server.auth.authentication import Overseer, StateDep
+from aforesaid.server.authentication import Overseer, StateDep
 from aforesaid.server.problems import declared
 from aforesaid.telemetry import SECONDS, Key, OperationMetrics
 

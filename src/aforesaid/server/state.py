@@ -10,19 +10,18 @@ import tempfile
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import Any, Final
 
-from aforesaid.domain.scope import DEFAULT_SPACE, Scope
+from aforesaid.domain.scope import DEFAULT_SPACE
 from aforesaid.errors import AforesaidError, InvalidInput, NotFound, StoreError
 from aforesaid.memory import Memory
 from aforesaid.portability import Loaded
-from aforesaid.server.auth import LINK, Credential, Key, Keys, KeyUse, Sessions
-from aforesaid.server.auth.credential import PageViews
-from aforesaid.server.auth.keys import COOKIE, hash_of
+from aforesaid.server import ServerOptions
+from aforesaid.server.auth import COOKIE, LINK, Credential, Key, Keys, KeyUse, PageViews, Sessions, hash_of
 from aforesaid.server.guard import HttpMetrics, Rates
-from aforesaid.server.options import ServerOptions
 from aforesaid.server.proxy.proxy_memory import ProxyMemory
 from aforesaid.server.proxy.upstream import Upstream
 from aforesaid.settings import Secret
@@ -113,7 +112,7 @@ class Subscription:
     """None for all users of the space."""
     is_valid: Callable[[], bool]
     """Returns whether the credential of the stream is still valid."""
-    accesses: bool = True
+    accesses: bool
     """Whether it is woken when somebody only viewed something."""
     ended: bool = False
     certain: bool = False
@@ -155,23 +154,16 @@ class ChangeFeed:
         self._stop_listening: list[Callable[[], None]] = []
 
     @contextmanager
-    def follow(self, scope: Scope, is_valid: Callable[[], bool]) -> Iterator[Subscription]:
-        """Subscribe to the changes of a user, and to who views their memory."""
-        with self._added(Subscription(scope.space, scope.user, is_valid)) as stream:
-            yield stream
-
-    @contextmanager
-    def watch(self, space: str, user: str | None, is_valid: Callable[[], bool]) -> Iterator[Subscription]:
-        """Subscribe to the changes of a space, or of one user in it."""
-        with self._added(Subscription(space, user, is_valid, accesses=False)) as stream:
-            yield stream
-
-    @contextmanager
-    def _added(self, stream: Subscription) -> Iterator[Subscription]:
+    def follow(
+        self, space: str, user: str | None, is_valid: Callable[[], bool], *, accesses: bool
+    ) -> Iterator[Subscription]:
+        """Subscribe to the changes of a user, or of all users of a space; with `accesses`, also to who views them."""
+        stream = Subscription(space, user, is_valid, accesses)
         self._streams.add(stream)
         if self._looking is None:
             listen = self._memory.changes.listen
-            self._stop_listening = [listen(self._announced), listen(self._changed, accesses=False)]
+            announced, changed = partial(self._wake, accesses=True), partial(self._wake, accesses=False)
+            self._stop_listening = [listen(announced), listen(changed, accesses=False)]
             self._looking = asyncio.create_task(self._look())
         try:
             yield stream
@@ -195,15 +187,9 @@ class ChangeFeed:
         for stream in tuple(self._streams):
             stream.end()
 
-    def _announced(self, owners: frozenset[Owner] | None) -> None:
-        """Wake the streams that also follow who views something."""
+    def _wake(self, owners: frozenset[Owner] | None, *, accesses: bool) -> None:
         for stream in self._streams:
-            if stream.accesses and stream.is_about(owners):
-                stream.wake()
-
-    def _changed(self, owners: frozenset[Owner] | None) -> None:
-        for stream in self._streams:
-            if not stream.accesses and stream.is_about(owners):
+            if stream.accesses == accesses and stream.is_about(owners):
                 stream.wake()
 
     async def _look(self) -> None:

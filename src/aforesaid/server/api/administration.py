@@ -41,7 +41,7 @@ from aforesaid.server.api.params import (
     unknown_cursor,
 )
 from aforesaid.server.auth import Role
-from aforesaid.server.auth.authentication import Admin, App, MemoryDep, Overseer, Reader, StateDep, require_all_spaces
+from aforesaid.server.authentication import Admin, App, MemoryDep, Overseer, Reader, StateDep, require_all_spaces
 from aforesaid.server.schemas import Shape, UserPage, UserShape
 from aforesaid.server.state import load_upload
 from aforesaid.store import questions

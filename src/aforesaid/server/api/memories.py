@@ -39,7 +39,7 @@ from aforesaid.server.api.params import (
     unchanged,
 )
 from aforesaid.server.auth import Credential
-from aforesaid.server.auth.authentication import App, MemoryDep, Reader
+from aforesaid.server.authentication import App, MemoryDep, Reader
 from aforesaid.server.problems import declared
 from aforesaid.server.schemas import (
     Happening,

@@ -37,7 +37,7 @@ from aforesaid.server.api.params import (
     cursor_of,
     number_of,
 )
-from aforesaid.server.auth.authentication import MemoryDep, Reader, StateDep, is_still_valid
+from aforesaid.server.authentication import MemoryDep, Reader, StateDep, is_still_valid
 from aforesaid.server.schemas import (
     BatchShape,
     ErasedShape,
@@ -353,7 +353,8 @@ class _Follower:
     async def events(self, request: Request) -> AsyncIterator[bytes]:
         """Yield events until the server stops or the credential ends."""
         scope = self._person.scope
-        with self._state.feed.follow(scope, lambda: is_still_valid(request, self._state)) as subscription:
+        feed, valid = self._state.feed, lambda: is_still_valid(request, self._state)
+        with feed.follow(scope.space, scope.user, valid, accesses=True) as subscription:
             # An id without an event: a client that loses the connection before the first event continues from here.
             yield f": following\nid: {self._seq}.{self._entry}\n\n".encode()
             more = True  # What was stored since the last event, before the first wait.

@@ -25,7 +25,7 @@ from aforesaid.domain.scope import Scope
 from aforesaid.errors import InvalidInput, SourcesChanged, quoted
 from aforesaid.memory import UserMemory
 from aforesaid.server.auth import Credential
-from aforesaid.server.auth.authentication import App, MemoryDep, Reader
+from aforesaid.server.authentication import App, MemoryDep, Reader
 from aforesaid.server.form_errors import UNKNOWN
 from aforesaid.store import questions
 

@@ -47,7 +47,7 @@ from aforesaid.background import beside
 from aforesaid.errors import AforesaidError
 from aforesaid.memory import Memory
 from aforesaid.server.auth import Credential
-from aforesaid.server.auth.authentication import CREDENTIAL, identify
+from aforesaid.server.authentication import CREDENTIAL, identify
 from aforesaid.server.mcp.memory_tools import MemoryTools, PeopleTools, ReminderTools
 from aforesaid.server.mcp.message_tools import CALLER, USUAL_TOKENS, AnswerLimit, MessageTools, words_of
 from aforesaid.server.mcp.resources import MESSAGE, PORTRAIT, SUMMARIES, THREAD, TIMELINE, Prompts, Resources

@@ -21,9 +21,8 @@ from aforesaid.errors import AforesaidError, InvalidInput
 from aforesaid.portability import READERS, Loaded
 from aforesaid.profiles import Profile
 from aforesaid.profiles.effective import PROFILE, RUNTIME_SETTINGS, Group, RuntimeSetting, check_setting, tuned
-from aforesaid.server.auth import ROLES, Credential
-from aforesaid.server.auth.authentication import Admin, StateDep, require_all_spaces, state_of
-from aforesaid.server.auth.keys import Key
+from aforesaid.server.auth import ROLES, Credential, Key
+from aforesaid.server.authentication import Admin, StateDep, require_all_spaces, state_of
 from aforesaid.server.languages import N_, plural, translate
 from aforesaid.server.panel.view import (
     Looking,

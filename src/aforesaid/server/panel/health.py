@@ -16,7 +16,7 @@ from aforesaid.domain.scope import DEFAULT_SPACE
 from aforesaid.errors import NotFound
 from aforesaid.memory import Memory
 from aforesaid.models.tokens import count_tokens
-from aforesaid.server.auth.authentication import Admin, Overseer, StateDep
+from aforesaid.server.authentication import Admin, Overseer, StateDep
 from aforesaid.server.languages import N_, plural, translate
 from aforesaid.server.panel.view import (
     Looking,

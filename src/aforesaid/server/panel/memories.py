@@ -14,7 +14,7 @@ from aforesaid.domain.memory import CATEGORIES, KINDS, STATES, USUAL_IMPORTANCE,
 from aforesaid.domain.message import Message
 from aforesaid.errors import InvalidInput, NotFound, SourcesChanged, WrongState
 from aforesaid.memory import UserMemory
-from aforesaid.server.auth.authentication import App
+from aforesaid.server.authentication import App
 from aforesaid.server.languages import N_, plural, translate
 from aforesaid.server.panel.view import Looking, Person, View, comma_separated, typed_text, unknown_value, whole_number
 from aforesaid.store import questions

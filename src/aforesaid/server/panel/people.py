@@ -16,7 +16,7 @@ from aforesaid.domain.checks import to_zone
 from aforesaid.domain.memory import Facts, MemoryRecord
 from aforesaid.domain.summary import Summary
 from aforesaid.errors import InvalidInput, NotFound
-from aforesaid.server.auth.authentication import Admin, App, Overseer
+from aforesaid.server.authentication import Admin, App, Overseer
 from aforesaid.server.languages import plural, translate
 from aforesaid.server.panel.conversation import shown_messages
 from aforesaid.server.panel.data import erase_person, sent_export

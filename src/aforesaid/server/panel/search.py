@@ -27,7 +27,7 @@ from aforesaid.errors import AforesaidError, InvalidInput, NotFound
 from aforesaid.memory import UserMemory
 from aforesaid.models.tokens import counter_for
 from aforesaid.recall import ARMS, DEFAULT_KINDS, KINDS, Turn
-from aforesaid.server.auth.authentication import App
+from aforesaid.server.authentication import App
 from aforesaid.server.languages import translate
 from aforesaid.server.panel.view import Looking, Parts, Person, PersonView, View, not_a_day, typed_text, unknown_value
 from aforesaid.store import questions

@@ -22,9 +22,8 @@ from aforesaid.domain.memory import CATEGORIES, MemoryRecord, band
 from aforesaid.domain.report import Activity, ListedUser, MemoryCount, SpaceTotals, User
 from aforesaid.errors import InvalidInput, quoted
 from aforesaid.memory import Memory, UserMemory
-from aforesaid.server.auth import Credential
-from aforesaid.server.auth.authentication import MemoryDep, Reader, StateDep, is_still_valid
-from aforesaid.server.auth.credential import REFRESH_HEADER
+from aforesaid.server.auth import REFRESH_HEADER, Credential
+from aforesaid.server.authentication import MemoryDep, Reader, StateDep, is_still_valid
 from aforesaid.server.form_errors import page_of_form
 from aforesaid.server.languages import current, plural, translate
 from aforesaid.server.problems import page
@@ -530,7 +529,7 @@ async def live(request: Request, view: Looking, here: StateDep, user: str = "") 
 
 
 async def _events(request: Request, view: View, here: AppState, user: str | None) -> AsyncIterator[bytes]:
-    with here.feed.watch(view.space, user, lambda: is_still_valid(request, here)) as subscription:
+    with here.feed.follow(view.space, user, lambda: is_still_valid(request, here), accesses=False) as subscription:
         yield f"retry: {_RETRY_MILLISECONDS}\nevent: ready\ndata: now\n\n".encode()
         seen = await _digest(view, user)
         while not subscription.ended and not here.stopping.is_set():

@@ -18,7 +18,7 @@ from starlette.routing import Route
 
 from aforesaid.errors import quoted
 from aforesaid.server.auth import Credential, Role
-from aforesaid.server.auth.authentication import admitted, state_of
+from aforesaid.server.authentication import admitted, state_of
 from aforesaid.server.proxy.app_prompts import is_task
 from aforesaid.server.proxy.caller import NoMemory, caller_of
 from aforesaid.server.proxy.conversations import text_of

@@ -8,19 +8,21 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Annotated, Final
 
-from fastapi import Depends, Security
+from fastapi import APIRouter, Depends, Form, Security
 from fastapi.security import HTTPBearer
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import JSONResponse
+from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from aforesaid.domain.scope import DEFAULT_SPACE
 from aforesaid.memory import Memory
-from aforesaid.server.auth import Credential, Role
-from aforesaid.server.auth.keys import hash_of
+from aforesaid.server.auth import SESSION_SECONDS, Credential, Role, hash_of
+from aforesaid.server.form_errors import page_of_form
 from aforesaid.server.guard import OTHER_ORIGIN
-from aforesaid.server.problems import refusal
+from aforesaid.server.languages import COOKIE as LANGUAGE_COOKIE
+from aforesaid.server.problems import page, refusal
 from aforesaid.server.state import AppState
 
 MCP_PATH: Final = "/mcp"
@@ -30,17 +32,12 @@ _HEADERS: Final = {"Access-Control-Allow-Origin": "*", "Cache-Control": "max-age
 """Clients in a browser read it from pages of other servers. It has no secrets."""
 
 
-def metadata_address(request: Request) -> str:
-    """Return the address of the metadata, under the name that the request called the server by."""
-    return f"{_origin(request)}{WELL_KNOWN}{MCP_PATH}"
-
-
 def routes(authorization_servers: Sequence[str]) -> list[Route]:
     """Return the routes of the metadata. Without authorization servers, keys are made by the operator."""
 
     async def metadata(request: Request) -> JSONResponse:
         found: dict[str, object] = {
-            "resource": f"{_origin(request)}{MCP_PATH}",
+            "resource": f"{request.url.scheme}://{request.url.netloc}{MCP_PATH}",
             "resource_name": "Aforesaid",
             "bearer_methods_supported": ["header"],
         }
@@ -51,10 +48,6 @@ def routes(authorization_servers: Sequence[str]) -> list[Route]:
     return [
         Route(path, metadata, methods=["GET"], include_in_schema=False) for path in (WELL_KNOWN, WELL_KNOWN + MCP_PATH)
     ]
-
-
-def _origin(request: Request) -> str:
-    return f"{request.url.scheme}://{request.url.netloc}"
 
 
 CREDENTIAL: Final = "aforesaid.credential"
@@ -86,7 +79,9 @@ class Authentication:
                 raise too_many(wait, "This key exceeds its rate limit (server.requests_per_second).")
         except HTTPException as error:
             answer = refusal(request, error)
-            if not _is_short(request):
+            length = request.headers.get("content-length", "0")
+            short = length.isdecimal() and int(length) <= _DRAINED_BYTES
+            if not short or "transfer-encoding" in request.headers:
                 answer.headers["Connection"] = "close"
             await answer(scope, receive, send)
             return
@@ -152,10 +147,11 @@ def count_failure(request: Request, state: AppState, token: str) -> None:
         raise too_many(wait, "Too many wrong keys came from this address.")
 
 
-async def check_csrf(request: Request, who: Credential) -> None:
-    """Refuse cross-site request forgery."""
+async def identify(request: Request) -> Credential:
+    """Return the credential that `Authentication` found. Raises 403 for a form that another site made."""
+    who = credential_of(request)
     if request.method in _SAFE_METHODS or who.csrf is None:
-        return
+        return who
     sent = request.headers.get("x-csrf-token")
     if sent is None and request.headers.get("content-type", "").startswith(
         ("application/x-www-form-urlencoded", "multipart/form-data")
@@ -164,6 +160,7 @@ async def check_csrf(request: Request, who: Credential) -> None:
         sent = field if isinstance(field, str) else None
     if sent is None or not secrets.compare_digest(sent.encode(), who.csrf.encode()):
         raise HTTPException(403, "The form's token is missing or old; reload the page and try again.")
+    return who
 
 
 def too_many(wait: float, words: str) -> HTTPException:
@@ -174,15 +171,9 @@ def too_many(wait: float, words: str) -> HTTPException:
 def _unauthorized(request: Request, words: str, **challenge: str) -> HTTPException:
     """Return a 401 error. Clients of MCP learn where the metadata of OAuth are (RFC 9728)."""
     if request.url.path == MCP_PATH:
-        challenge["resource_metadata"] = metadata_address(request)
+        challenge["resource_metadata"] = f"{request.url.scheme}://{request.url.netloc}{WELL_KNOWN}{MCP_PATH}"
     parameters = ", ".join(f'{name}="{value}"' for name, value in challenge.items())
     return HTTPException(401, words, {"WWW-Authenticate": f"Bearer {parameters}".strip()})
-
-
-def _is_short(request: Request) -> bool:
-    """Return whether the body of a request is short enough to be read and discarded."""
-    length = request.headers.get("content-length", "0")
-    return "transfer-encoding" not in request.headers and length.isdecimal() and int(length) <= _DRAINED_BYTES
 
 
 _bearer: Final = HTTPBearer(auto_error=False, description="A key that `aforesaid key add` made.")
@@ -195,13 +186,6 @@ def state_of(request: Request) -> AppState:
 
 def _memory(request: Request) -> Memory:
     return state_of(request).memory
-
-
-async def identify(request: Request) -> Credential:
-    """Return the credential that `Authentication` found. Raises 403 for a form that another site made."""
-    who = credential_of(request)
-    await check_csrf(request, who)
-    return who
 
 
 async def admitted(request: Request, role: Role) -> Credential:
@@ -237,3 +221,76 @@ App = Annotated[Credential, Depends(_requires("app"))]
 Admin = Annotated[Credential, Depends(_requires("admin"))]
 Overseer = Annotated[Credential, Depends(_overseer)]
 """A key for all spaces, of any role."""
+
+
+router = APIRouter(include_in_schema=False)
+
+_LANGUAGE_SECONDS: Final = 365 * 24 * 60 * 60
+
+
+@router.get("/login")
+async def sign_in(request: Request, here: StateDep, token: str | None = None, next: str = "/") -> Response:  # noqa: A002
+    """Show the sign-in page; with a token, as in the ready link, sign in at once."""
+    if token is None:
+        return page(request, "login.html", next=_local(next), wrong=False)
+    return await _enter(request, here, token, next)
+
+
+@router.post("/login")
+async def sign_in_by_form(
+    request: Request,
+    here: StateDep,
+    token: Annotated[str, Form()] = "",
+    next: Annotated[str, Form()] = "/",  # noqa: A002 - the name that is usual for it
+) -> Response:
+    return await _enter(request, here, token.strip(), next)
+
+
+@router.post("/language")
+async def choose_language(request: Request, language: Annotated[str, Form()] = "") -> Response:
+    """Remember the language of this browser in a cookie, and show the page again. Without one, forget it."""
+    answer = RedirectResponse(str(page_of_form(request) or "/"), 303)
+    if language in request.app.state.languages.by_code:
+        answer.set_cookie(LANGUAGE_COOKIE, language, max_age=_LANGUAGE_SECONDS, httponly=True, samesite="lax")
+    else:
+        answer.delete_cookie(LANGUAGE_COOKIE)
+    return answer
+
+
+@router.post("/logout")
+async def sign_out(request: Request, here: StateDep, who: Reader, everywhere: Annotated[str, Form()] = "") -> Response:
+    """End the session of this browser, or of all browsers that signed in with the same key or link."""
+    if everywhere:
+        here.sessions.close_all(who)
+    here.sessions.close(request.cookies.get(here.cookie, ""))
+    here.feed.check_credentials()
+    action = "sign-out everywhere" if everywhere else "sign-out"
+    await here.memory.record_access(action, "panel", actor=who.actor, space=who.space or DEFAULT_SPACE)
+    answer = RedirectResponse("/login", 303)
+    answer.delete_cookie(here.cookie)
+    return answer
+
+
+async def _enter(request: Request, here: AppState, token: str, after: str) -> Response:
+    who = here.credential_of(token)
+    if who is None:
+        count_failure(request, here, token)
+        return page(request, "login.html", status=401, next=_local(after), wrong=True)
+    # The answer leads on to an address without the token, so that it does not stay in the history of the browser.
+    await here.memory.record_access("sign-in", "panel", actor=who.actor, space=who.space or DEFAULT_SPACE)
+    answer = RedirectResponse(_local(after), 303)
+    answer.set_cookie(
+        here.cookie,
+        here.sessions.open(who),
+        max_age=SESSION_SECONDS,
+        httponly=True,
+        samesite="lax",
+        secure=request.url.scheme == "https",
+    )
+    return answer
+
+
+def _local(address: str) -> str:
+    """Return an address on this server, whatever was asked for."""
+    inside = address.startswith("/") and not address.startswith(("//", "/\\")) and address.isprintable()
+    return address if inside else "/"

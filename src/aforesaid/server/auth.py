@@ -1,4 +1,4 @@
-"""API keys: stored in a file, checked, and their use recorded."""
+"""Who may do what: credentials, API keys in a file, the use of keys, and the sessions of browsers."""
 
 from __future__ import annotations
 
@@ -16,11 +16,16 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal, TypeAlias, get_args
+
+from cachetools import TTLCache
+from starlette.requests import Request
 
 from aforesaid.domain import checks
+from aforesaid.domain.details import regular
+from aforesaid.domain.scope import DEFAULT_SPACE, is_direct
 from aforesaid.errors import InvalidInput, NotFound, StoreDamaged, quoted
-from aforesaid.server.auth.credential import ROLES, Credential, Role
+from aforesaid.memory import Memory, UserMemory
 from aforesaid.settings import Secret, Settings
 from aforesaid.settings.layers import usual_place
 from aforesaid.store import sqlite_path
@@ -30,6 +35,120 @@ try:
     import fcntl
 except ImportError:  # Windows: two processes that change keys in the same moment are not kept apart there
     fcntl = None  # type: ignore[assignment]
+
+Role: TypeAlias = Literal["reader", "app", "admin"]
+"""Reads; reads and writes; also settings, keys, audit, export and deletion. Each includes the ones before it."""
+
+ROLES: Final[tuple[Role, ...]] = get_args(Role)
+LINK: Final = "link"
+"""The id of the credential that the sign-in link gives."""
+
+
+@dataclass(frozen=True, slots=True)
+class Credential:
+    id: str
+    """`key:…` or `link`: its id in the audit log and in rate limits."""
+    name: str
+    role: Role
+    space: str | None = None
+    """The space it is limited to; None for all."""
+    user: str | None = None
+    """The user it is limited to; None for all users of the space."""
+    default_user: str | None = None
+    """The user of proxy requests that name nobody; None: they get no memory, because many people may use the key."""
+    csrf: str | None = None
+    """The CSRF token that a browser must send with changes; None without a cookie."""
+    refreshing: bool = False
+    """Whether an open page fetches itself again, which is not audited: opening it was."""
+
+    def may(self, role: Role) -> bool:
+        return ROLES.index(self.role) >= ROLES.index(role)
+
+    def space_of(self, wanted: str | None) -> str:
+        """Return the space that a request is about. Another one than the credential's own looks like none at all."""
+        if self.space is None:
+            return DEFAULT_SPACE if wanted is None else checks.identifier(wanted, "the space", "space")
+        if wanted is not None and regular(wanted) != regular(self.space):
+            raise NotFound(f"there is no space {quoted(wanted)} for this key")
+        return self.space
+
+    def user_of(self, wanted: str | None) -> str | None:
+        """Return the user that a request is about: the credential's own, where it has one."""
+        if self.user is None:
+            return None if wanted is None else checks.identifier(wanted, "the user id", "user")
+        if wanted is not None and regular(wanted) != regular(self.user):
+            raise NotFound(f"there is no user {quoted(wanted)} for this key")
+        return self.user
+
+    def person(
+        self,
+        memory: Memory,
+        user: str,
+        *,
+        space: str | None = None,
+        thread: str | None = None,
+        chat: str | None = None,
+        session: str | None = None,
+        audited: bool = True,
+    ) -> UserMemory:
+        """Return the memory of a user whom the credential may reach. What is seen and changed is audited under it.
+
+        If it is not, whoever asks for it writes down what is seen.
+        """
+        whose = self.user_of(user) or user
+        # A shared thread contains messages of others, so a key for one user can only use its own threads. Answers have
+        # the whole name, which is accepted too.
+        own = f"{whose}/"
+        if self.user is not None and thread is not None and not is_direct(thread) and not thread.startswith(own):
+            thread = f"{own}{thread}"
+        actor = self.viewer if audited else None
+        return memory.user(whose, space=self.space_of(space), thread=thread, chat=chat, session=session, actor=actor)
+
+    @property
+    def actor(self) -> str:
+        """Its name in the audit log. Several keys can have the same name; there is only one link."""
+        if self.id == LINK:
+            return self.name
+        return f"{self.id} {self.name}"[: checks.IDENTIFIER_CHARACTERS]
+
+    @property
+    def viewer(self) -> str | None:
+        """Its name in the audit log for what it views; None for a page that refreshes itself."""
+        return None if self.refreshing else self.actor
+
+    @property
+    def everywhere(self) -> bool:
+        return self.space is None and self.user is None
+
+
+REFRESH_HEADER: Final = "x-aforesaid-live"
+"""The header that `live.js` sends when it fetches its own page again."""
+PAGE_VIEW_SECONDS: Final = 24 * 60 * 60
+"""How long after a view a page may refresh itself without an audit row. A page that stays open has a row a day."""
+_MOST_VIEWS: Final = 10_000
+_NO_PAGES: Final = ("/api", "/v1", "/mcp", "/live")
+
+
+class PageViews:
+    """The pages that browsers opened lately.
+
+    The header alone proves nothing: everybody can send it. So a refresh counts as one only if the same session has
+    opened the same address before, which has left its audit rows.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._opened: TTLCache[tuple[str, str], bool] = TTLCache(_MOST_VIEWS, PAGE_VIEW_SECONDS, clock)
+
+    def is_refresh(self, request: Request, who: Credential) -> bool:
+        """Return whether a page refreshes itself. Any other request for a page is noted as a view of it."""
+        if request.method != "GET" or request.url.path.startswith(_NO_PAGES):
+            return False
+        page = (who.csrf or who.id, f"{request.url.path}?{request.url.query}")
+        if REFRESH_HEADER in request.headers and page in self._opened:
+            return True
+        self._opened[page] = True
+        return False
+
 
 PREFIX: Final = "ak_"
 _ID_BYTES: Final = 4
@@ -75,8 +194,8 @@ class Keys:
     def find(self, token: str) -> Key | None:
         """Return the key of a token, if there is one and its time is not over."""
         # Tokens are long and random, so a plain hash cannot be reversed, and comparing hashes reveals nothing.
-        hashed = hash_of(token)
-        return self._valid(key for key in self.all() if key.hash == hashed)
+        hashed, now = hash_of(token), datetime.now(UTC)
+        return next((key for key in self.all() if key.hash == hashed and not key.expired(now)), None)
 
     def describe_refused(self, token: str) -> str | None:
         """Return the id of a token that is not valid any more, and why; None for one that never was, or long ago."""
@@ -89,7 +208,8 @@ class Keys:
 
     def get(self, key_id: str) -> Key | None:
         """Return a key by its id, if its time is not over."""
-        return self._valid(key for key in self.all() if key.id == key_id)
+        now = datetime.now(UTC)
+        return next((key for key in self.all() if key.id == key_id and not key.expired(now)), None)
 
     def add(
         self,
@@ -134,10 +254,6 @@ class Keys:
             self._revoked = dict(list(revoked.items())[-_MOST_REVOKED:])
             self._write(tuple(key for key in self._keys if key.id != key_id))
         return found
-
-    def _valid(self, keys: Iterator[Key]) -> Key | None:
-        found = next(keys, None)
-        return None if found is None or found.expired(datetime.now(UTC)) else found
 
     def _refresh(self) -> None:
         if self._path is None:
@@ -219,7 +335,7 @@ def keys_path(settings: Settings, location: str | os.PathLike[str] | None) -> Pa
         return Path(settings.server.keys).expanduser()
     where = settings.store if location is None else os.fspath(location)
     if (address := address_of(where)) is not None:
-        return _folder() / f"{file_name(address)}.keys.json"
+        return usual_place(os.environ).parent / f"{file_name(address)}.keys.json"
     path = sqlite_path(where)
     return None if path is None else path.expanduser().with_name(f"{path.name}.keys.json")
 
@@ -245,16 +361,12 @@ def shared_keys(settings: Settings, location: str | os.PathLike[str] | None) -> 
     where = settings.store if location is None else os.fspath(location)
     if settings.server.keys is not None or postgres_dsn(where) is None:
         return None
-    return _folder() / "keys.json"
+    return usual_place(os.environ).parent / "keys.json"
 
 
 def copy_command(source: Path, target: Path) -> str:
     """Return the command that copies a file, for a person to run."""
     return _command("copy" if sys.platform == "win32" else "cp", source, target)
-
-
-def _folder() -> Path:
-    return usual_place(os.environ).parent
 
 
 def _command(name: str, source: Path, target: Path) -> str:
@@ -325,42 +437,34 @@ class KeyUse:
 
 COOKIE: Final = "aforesaid_session"
 SESSION_SECONDS: Final = 7 * 24 * 60 * 60
-_MOST: Final = 10_000
-
-
-@dataclass(frozen=True, slots=True)
-class _Session:
-    credential: Credential
-    until: float
+_MOST_SESSIONS: Final = 10_000
 
 
 class Sessions:
     def __init__(self, keys: Keys, clock: Callable[[], float] = time.monotonic) -> None:
         self._keys = keys
         self._clock = clock
-        self._sessions: dict[str, _Session] = {}
+        self._sessions: dict[str, tuple[Credential, float]] = {}
+        """Credentials by the hash of their cookie, and until when they hold; the oldest first."""
 
     def open(self, credential: Credential) -> Secret:
         """Sign a browser in. Return the value of its cookie."""
         now = self._clock()
-        for name in [name for name, session in self._sessions.items() if session.until <= now]:
-            del self._sessions[name]
-        while len(self._sessions) >= _MOST:
+        self._sessions = {name: each for name, each in self._sessions.items() if each[1] > now}
+        while len(self._sessions) >= _MOST_SESSIONS:
             del self._sessions[next(iter(self._sessions))]
         cookie = Secret(secrets.token_urlsafe(32))
         signed_in = replace(credential, csrf=secrets.token_urlsafe(24))
-        self._sessions[hash_of(cookie)] = _Session(signed_in, self._clock() + SESSION_SECONDS)
+        self._sessions[hash_of(cookie)] = signed_in, now + SESSION_SECONDS
         return cookie
 
     def find(self, cookie: str) -> Credential | None:
         """Return the credential of a cookie; None if its key was revoked."""
-        session = self._sessions.get(hash_of(cookie))
-        if session is None or session.until <= self._clock():
+        credential, until = self._sessions.get(hash_of(cookie), (None, 0.0))
+        if credential is None or until <= self._clock():
             return None
-        kind, _, number = session.credential.id.partition(":")
-        if kind == "key" and self._keys.get(number) is None:
-            return None
-        return session.credential
+        kind, _, number = credential.id.partition(":")
+        return None if kind == "key" and self._keys.get(number) is None else credential
 
     def close(self, cookie: str) -> None:
         """Sign a browser out."""
@@ -368,7 +472,6 @@ class Sessions:
 
     def close_all(self, credential: Credential) -> int:
         """Sign out every browser that signed in with the same credential. Return how many there were."""
-        found = [name for name, session in self._sessions.items() if session.credential.id == credential.id]
-        for name in found:
-            del self._sessions[name]
-        return len(found)
+        kept = {name: each for name, each in self._sessions.items() if each[0].id != credential.id}
+        gone, self._sessions = len(self._sessions) - len(kept), kept
+        return gone
