@@ -251,7 +251,12 @@ async def serve(memory: Memory, options: ServerOptions, ready: Callable[[str], N
         app = create_app(memory, known)
         here: AppState = app.state.served
         config = uvicorn_config(app, known.serving, timeout_graceful_shutdown=_SHUTDOWN_SECONDS)
-        await _Server(config, here, lambda: ready(_link(known, here))).serve(sockets=[listening])
+        host = known.serving.host
+        shown = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)  # noqa: S104
+        link = f"http://{shown}:{port}/"
+        if known.auth:
+            link += f"login?token={str.__str__(here.link)}"
+        await _Server(config, here, lambda: ready(link)).serve(sockets=[listening])
 
 
 class _Server(uvicorn.Server):
@@ -299,10 +304,3 @@ def listen(host: str, port: int) -> socket.socket:
             "stop what listens there, or choose another with --host and --port"
         ) from error
     return listening
-
-
-def _link(options: ServerOptions, here: AppState) -> str:
-    host = options.serving.host
-    shown = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)  # noqa: S104
-    address = f"http://{shown}:{options.serving.port}/"
-    return f"{address}login?token={str.__str__(here.link)}" if options.auth else address

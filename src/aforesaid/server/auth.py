@@ -418,7 +418,6 @@ class KeyUse:
             _log.warning("the last use of keys could not be written to %s: %s", self._path, error)
 
     def _merge(self) -> None:
-        """Take over newer times of other processes."""
         if self._path is None:
             return
         try:

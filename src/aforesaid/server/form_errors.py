@@ -255,7 +255,6 @@ class Page(NamedTuple):
 
 
 async def _typed(request: Request) -> Typed:
-    """Return what was typed into the fields of a form; files are left out."""
     items = _query(request) if request.method == "GET" else (await request.form()).multi_items()
     typed: dict[str, list[str]] = {}
     for name, value in items:

@@ -186,25 +186,20 @@ def refusal(request: Request, error: HTTPException) -> Response:
     detail = str(error.detail)
     headers = dict(error.headers or {})
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
-        headers["Allow"] = ", ".join(_methods(request))
+        # Of all routes at this address: the framework names the methods of the first one alone. An address without a
+        # route is that of a file of the panel.
+        routes: Sequence[BaseRoute] = request.app.routes
+        scopes = {method: {**request.scope, "method": method} for method in _METHODS}
+        allowed = [
+            method for method, scope in scopes.items() if any(route.matches(scope)[0] is Match.FULL for route in routes)
+        ]
+        headers["Allow"] = ", ".join(allowed or ["GET", "HEAD"])
         detail = f"This route does not support this method; use {headers['Allow']}."
     elif detail == HTTPStatus.NOT_FOUND.phrase:  # The framework raised it: no route matched.
         detail = "There is no such page or route."
     detail = translate_error(detail)
     kind = phrase.lower().replace(" ", "-")
     return _answer(request, Refusal(error.status_code, kind, detail, headers=headers))
-
-
-def _methods(request: Request) -> list[str]:
-    """Return the methods of all routes at an address. The framework names only those of the first one."""
-    routes: Sequence[BaseRoute] = request.app.routes
-
-    def allowed(method: str) -> bool:
-        scope = {**request.scope, "method": method}
-        return any(route.matches(scope)[0] is Match.FULL for route in routes)
-
-    # An address without a route is that of a file of the panel.
-    return [method for method in _METHODS if allowed(method)] or ["GET", "HEAD"]
 
 
 def declared(*statuses: int) -> dict[int | str, dict[str, Any]]:
@@ -233,7 +228,16 @@ def install(app: FastAPI) -> None:
     async def unfit(request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)  # noqa: S101
         found = error.errors()
-        wrong = _all_unfit(request, found[:_MOST_WRONG])
+        unknown = UnknownFields(request) if any(each["type"] == UNKNOWN for each in found) else None
+        wrong = []
+        for each in found[:_MOST_WRONG]:
+            place, what = each["loc"], str(each["msg"])
+            where = ".".join(str(part).encode(errors="backslashreplace").decode() for part in place)
+            if each["type"] == "json_invalid":  # The second part is then a position, not a field.
+                where, what = str(place[0]), f"{what} at character {place[1]}"
+            if each["type"] == UNKNOWN and unknown is not None:
+                what = unknown.describe(place) or what
+            wrong.append(Wrong(where=where, what=translate_error(what)))
         detail = "; ".join(f"{each.where}: {each.what}" for each in wrong)
         if len(found) > len(wrong):
             detail += f"; and {len(found) - len(wrong):,} more"
@@ -258,19 +262,3 @@ def _wants_page(request: Request) -> bool:
     """Return whether a browser shows to somebody what is answered."""
     asked = "text/html" in request.headers.get("accept", "") and "authorization" not in request.headers
     return asked and not request.url.path.startswith(("/api", "/v1", "/mcp"))
-
-
-def _all_unfit(request: Request, found: Sequence[Mapping[str, Any]]) -> list[Wrong]:
-    """Describe what the framework found wrong with a request, in the language of the request."""
-    unknown = UnknownFields(request) if any(each["type"] == UNKNOWN for each in found) else None
-    return [_unfit(each, unknown) for each in found]
-
-
-def _unfit(error: Mapping[str, Any], unknown: UnknownFields | None) -> Wrong:
-    place, what = error["loc"], str(error["msg"])
-    if error["type"] == "json_invalid":  # The second part is then a position, not a field.
-        return Wrong(where=str(place[0]), what=translate_error(f"{what} at character {place[1]}"))
-    if error["type"] == UNKNOWN and unknown is not None:
-        what = unknown.describe(place) or what
-    where = ".".join(str(part).encode(errors="backslashreplace").decode() for part in place)
-    return Wrong(where=where, what=translate_error(what))

@@ -298,45 +298,42 @@ async def check_request(request: Request) -> None:
     """
     route = request.scope["route"]
     assert isinstance(route, APIRoute)  # noqa: S101 - a dependency of such routes alone
+
+    def takes_list(parameter: ModelField) -> bool:
+        annotation = parameter.field_info.annotation
+        return any(get_origin(each) is list for each in (annotation, *get_args(annotation)))
+
     given = Counter(name for name, _ in request.query_params.multi_items())
     known = {field.alias: field for field in _parameters(route.dependant)} if given else {}
     wrong = [_error(UNKNOWN, "Unknown parameter", "query", name) for name in given if name not in known]
     wrong += [
         _error("repeated", "Send this parameter only once", "query", name)
         for name, count in given.items()
-        if count > 1 and name in known and not _is_list(known[name])
+        if count > 1 and name in known and not takes_list(known[name])
     ]
     if wrong:
         raise RequestValidationError(wrong)
     has_body = request.headers.get("content-length", "0") != "0" or "transfer-encoding" in request.headers
     if has_body and "requestBody" not in (route.openapi_extra or {}):  # a route that reads the body itself describes it
         body = (await request.body()).strip()
-        if route.body_field is None:
-            if body not in _EMPTY_BODIES:
-                text = "This route takes no body; send parameters in the query string"
-                raise RequestValidationError([_error("no_body", text, "body")])
-        elif body and not _is_json(sent := request.headers.get("content-type", "")):
+        if route.body_field is None and body not in _EMPTY_BODIES:
+            text = "This route takes no body; send parameters in the query string"
+            raise RequestValidationError([_error("no_body", text, "body")])
+        sent = request.headers.get("content-type", "")
+        # As the framework decides what to read as JSON.
+        main, _, subtype = sent.partition(";")[0].strip().lower().partition("/")
+        is_json = main == "application" and (subtype == "json" or subtype.endswith("+json"))
+        if body and route.body_field is not None and not is_json:
             instead = f", not `{sent}`" if sent else ""
             raise HTTPException(
                 415, f"The body must be JSON with the header `Content-Type: application/json`{instead}."
             )
 
 
-def _is_json(content_type: str) -> bool:
-    """Return whether the framework reads a body as JSON."""
-    main, _, subtype = content_type.partition(";")[0].strip().lower().partition("/")
-    return main == "application" and (subtype == "json" or subtype.endswith("+json"))
-
-
 def _parameters(dependant: Dependant) -> Iterator[ModelField]:
     yield from dependant.query_params
     for each in dependant.dependencies:
         yield from _parameters(each)
-
-
-def _is_list(parameter: ModelField) -> bool:
-    annotation = parameter.field_info.annotation
-    return any(get_origin(each) is list for each in (annotation, *get_args(annotation)))
 
 
 def _error(kind: str, text: str, *place: str) -> dict[str, Any]:

@@ -160,21 +160,6 @@ SESSION_HEADER: Final = "mcp-session-id"
 _NONCE_BYTES: Final = 16
 
 
-def new_session(request: Request) -> str:
-    """Return a new session id for the sender of a request."""
-    nonce = secrets.token_hex(_NONCE_BYTES)
-    return f"{nonce}.{_signature(request, nonce)}"
-
-
-def is_own_session(request: Request) -> bool:
-    """Return whether a request has no session id, or one that was made for the same key."""
-    session = request.headers.get(SESSION_HEADER)
-    if session is None:
-        return True
-    nonce, _, signature = session.partition(".")
-    return hmac.compare_digest(signature.encode(), _signature(request, nonce).encode())
-
-
 def session_of(request: object) -> str | None:
     """Return the session id of a request, which was checked before; None over standard input and output."""
     return request.headers.get(SESSION_HEADER) if isinstance(request, Request) else None
@@ -411,7 +396,10 @@ class McpEndpoint:
             # Nothing is ever sent to a client that did not ask, so a stream for it would stay empty.
             await _refusal(405, "Send requests with POST.", Allow="POST")(scope, receive, send)
             return
-        if not is_own_session(request):
+        made, _, signature = request.headers.get(SESSION_HEADER, "").partition(".")
+        if SESSION_HEADER in request.headers and not hmac.compare_digest(
+            signature.encode(), _signature(request, made).encode()
+        ):  # It was made for another key.
             await _refusal(404, "There is no such session; initialize a new one.")(scope, receive, send)
             return
         body, initializes = await request.body(), False
@@ -424,7 +412,8 @@ class McpEndpoint:
         async def receive_again() -> Message:
             return first.pop() if first else await receive()
 
-        session = new_session(request) if initializes else None
+        nonce = secrets.token_hex(_NONCE_BYTES)
+        session = f"{nonce}.{_signature(request, nonce)}" if initializes else None
 
         async def send_session(message: Message) -> None:
             answered = message["type"] == "http.response.start" and message["status"] == 200  # noqa: PLR2004

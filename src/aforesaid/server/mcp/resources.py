@@ -195,7 +195,6 @@ class Prompts(AgentAccess):
             return self._prompt(when + "\n".join(known))
 
     def _prompt(self, text: str) -> list[UserMessage]:
-        """Return a prompt of one message, as long as an answer may be."""
         return [UserMessage(self._limit.part(text, None)[0])]
 
 

@@ -210,7 +210,6 @@ async def shown_messages(person: PersonView, messages: list[Message]) -> dict[st
 
 
 def _start_of(day: date, zone: tzinfo) -> Position:
-    """Return the position before everything said on a day."""
     return Position(microseconds(datetime.combine(day, time(), zone), "the day", "day"), 0)
 
 
@@ -330,7 +329,6 @@ def _pretty(text: str) -> str:
 
 
 def previewed(part: Part) -> bool:
-    """Tell whether a part is an image that is stored here and that browsers show."""
     return part.type == "image" and part.hash is not None and part.url is None and part.media_type in _PREVIEWED
 
 
@@ -366,7 +364,6 @@ class Section(NamedTuple):
 async def context(
     view: Looking, text: str = "", user: str = "", budget: str = "", system: str = "", persona: str = ""
 ) -> Response:
-    """Show what a model that answers a message would be sent."""
     people = await view.offered()
     whose = await view.find(user) or (people[0].id if people else "")
     made: Context | None = None
@@ -391,7 +388,6 @@ async def context(
 
 
 def sections(context: Context) -> Iterator[Section]:
-    """Take a context apart, with the place of each section on a bar that is the whole budget."""
     start = 0.0
     for report in context.sections:
         length = 100 * report.tokens / max(context.budget, 1)

@@ -71,7 +71,6 @@ async def data(view: Looking, _: Admin) -> Response:
 
 @router.get("/data/export")
 async def export(view: Looking, who: Admin) -> Response:
-    """Send everything, of all spaces, as one file."""
     require_all_spaces(who)
     name = f"aforesaid-{datetime.now(UTC):%Y-%m-%d}.jsonl.gz"
     return await sent_export(view, f'filename="{name}"', actor=who.actor)
@@ -140,7 +139,6 @@ async def upload(
 
 @router.get("/data/import/{token}")
 async def look(view: Looking, who: Admin, token: str) -> Response:
-    """Show what is in an uploaded file, or how far its import has got, or what became of it."""
     pending = state_of(view.request).imports.of(token, who.actor)
     template = "part/import.html" if view.partly else "import.html"
     return view.page(template, pending=pending)
@@ -169,7 +167,6 @@ async def take_in(view: Looking, who: Admin, token: str) -> Response:
 
 @router.post("/data/import/{token}/cancel")
 async def cancel(view: Looking, who: Admin, token: str) -> Response:
-    """Forget an uploaded file without storing anything."""
     imports = state_of(view.request).imports
     pending = imports.of(token, who.actor)
     if not pending.running:
@@ -222,7 +219,6 @@ async def make(
     key_user: Annotated[str, Form()] = "",
     expires_at: Annotated[str, Form()] = "",
 ) -> Response:
-    """Make a key, and show it this once."""
     require_all_spaces(who)
     if not name.strip():
         raise InvalidInput(translate("give the key a name, such as the app that uses it"), "name")

@@ -158,7 +158,6 @@ def shown_fact(value: str) -> str:
 
 
 def sentence(health: Health, alerts: list[ShownAlert]) -> str:
-    """Say in one sentence whether everything is well."""
     failing = [part.name for part in health.components if part.status == "failing"]
     if failing:
         return translate("Something fails: {parts}.", parts=", ".join(failing))

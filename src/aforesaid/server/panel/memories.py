@@ -151,7 +151,6 @@ async def everybody(view: Looking, filters: Filtered, user: str = "", before: in
 
 @router.get("/person/memories")
 async def of_person(person: Person, filters: Filtered) -> Response:
-    """Show the memories of a person by kind or category, the most important of each first."""
     found = await person.memory.memories(**filters.arguments)
     await person.view.look_up(memory.speaker for memory in found)
     await person.view.look_up_zones([person.user])
@@ -367,7 +366,6 @@ async def correct(
 
 @router.get("/memories/{number}/story")
 async def story(view: Looking, number: int) -> Response:
-    """Show what a memory rests on, and what it was before."""
     memory, person = await one_memory(view, number)
     history = await person.memory_history(number)
     await view.look_up(version.actor for version in history)
@@ -391,7 +389,6 @@ async def _when(person: UserMemory, memory: MemoryRecord) -> str:
 
 
 async def _sources(view: View, person: UserMemory, memory: MemoryRecord) -> list[Message]:
-    """Return the first of the messages that a memory was learned from."""
     found = await view.memory.store.read(questions.MessagesByNumber(person.scope, memory.sources[:_SOURCES]))
     await view.look_up(message.author for message in found)
     return found

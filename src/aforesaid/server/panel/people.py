@@ -161,7 +161,6 @@ async def export(person: Person, who: Admin) -> Response:
 
 @router.post("/person/erase")
 async def erase(person: Person, _: Admin, confirm: Annotated[str, Form()] = "") -> Response:
-    """Erase a person for good, once their name or id was typed."""
     return await erase_person(person.view, person.user, confirm, "confirm")
 
 
@@ -278,7 +277,6 @@ async def tree(person: Person) -> Response:
 
 @router.get("/person/summaries/{number}")
 async def below(person: Person, number: int) -> Response:
-    """Show what a summary stands for: other summaries, or messages."""
     everything = await person.memory.summaries(active=None)
     summary = _named(everything, number)
     sources = [each for each in everything if each.id in summary.sources]
@@ -310,7 +308,6 @@ async def correct(person: Person, who: App, number: int, text: Annotated[str, Fo
 
 @router.post("/person/summaries/{number}/back")
 async def roll_back(person: Person, _: App, number: int) -> Response:
-    """Take back what a summary did."""
     await person.memory.roll_back(number)
     return person.done(translate("Taken back: what it stood for is active again."), "/person/summaries")
 
@@ -366,7 +363,6 @@ async def timeline(person: Person, text: str = "") -> Response:
 
 
 def months(memories: Sequence[MemoryRecord], zone: tzinfo) -> list[Month]:
-    """Return dated memories month by month, oldest first."""
     found: list[Month] = []
     for memory in memories:
         event = memory.happened

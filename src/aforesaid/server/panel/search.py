@@ -194,7 +194,6 @@ def _day(typed: str, field: str) -> datetime | None:
 
 
 def notable(reasons: Sequence[tuple[str, float]]) -> list[str]:
-    """Return the reasons that speak for a hit and count most, in words."""
     return [reason for reason, value in reasons if value >= _NOTABLE][:3]
 
 
@@ -247,7 +246,6 @@ async def receipts(person: Person, before: str = "") -> Response:
 
 @router.get("/person/receipt")
 async def receipt(person: Person, id: str) -> Response:  # noqa: A002 - the name in the address
-    """Show what was sent to a model for one reply, section by section."""
     found = await person.memory.receipt(id)
     sources = await person.memory.receipt_sources(found)
     wanted = [] if found.reply is None else [found.reply]
@@ -325,7 +323,6 @@ async def ask(
     memory: Annotated[Literal["on", "off"], Form()] = "on",
     thread: Annotated[str, Form()] = "",
 ) -> Response:
-    """Answer a question, line by line."""
     question = typed_text(text)
     if not question.strip():
         raise InvalidInput(translate("write a question"), "text")
@@ -396,7 +393,6 @@ async def _events(
 
 
 async def _rendered(person: PersonView, turn: PlaygroundTurn, template: str, **values: Any) -> str:  # noqa: ANN401
-    """Return a part of the page about a turn."""
     receipt = None if turn.receipt is None else _measured(turn.receipt, turn)
     sections = []
     if receipt is not None and not turn.pieces:

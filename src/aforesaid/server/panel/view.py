@@ -71,7 +71,6 @@ class View:
 
     @staticmethod
     def in_space(space: str) -> str:
-        """Return the address of the first page of a space."""
         return f"/?{urlencode({'space': space})}"
 
     def page(self, template: str, *, status: int = 200, **values: Any) -> Response:  # noqa: ANN401
@@ -283,7 +282,6 @@ def decimal_number(value: str, what: str, field: str) -> float:
 
 
 def comma_separated(value: str) -> tuple[str, ...]:
-    """Return words that are separated by commas."""
     return tuple(word for each in value.split(",") if (word := each.strip()))
 
 
@@ -366,7 +364,6 @@ def by_category(memories: Iterable[MemoryCount]) -> list[tuple[str, int]]:
 
 
 def by_importance(memories: Iterable[MemoryCount]) -> list[tuple[int, str, int]]:
-    """Return how many memories have each importance, with the name of its band."""
     counted: Counter[int] = Counter()
     for memory in memories:
         counted[memory.importance] += memory.number
@@ -395,7 +392,6 @@ def decimal(value: float, decimals: int = 2) -> str:
 
 
 def signed(value: float, decimals: int = 2) -> str:
-    """Write a number with decimals and its sign, also if it is positive."""
     return f"{'+' if value >= 0 else '-'}{decimal(abs(value), decimals)}"
 
 
@@ -421,7 +417,6 @@ def day(value: date) -> str:
 
 
 def ago(value: datetime | None, now: datetime | None = None) -> str:
-    """Write how long ago, or how soon, something is."""
     if value is None:
         return translate("never")
     away = ((now or datetime.now(UTC)) - value).total_seconds()
@@ -459,7 +454,6 @@ _SUSPICIOUS: Final = "the message that it comes from is suspicious: "
 
 
 def reason(value: str) -> str:
-    """Write why a memory waits or is over."""
     if not value.startswith(_SUSPICIOUS):
         return translate(value)
     why = reason(value.removeprefix(_SUSPICIOUS))

@@ -152,15 +152,12 @@ def _runs(sent: Sequence[Turn], kept: Sequence[Turn]) -> list[list[int]]:
         role, said = turn.role, turn.words
         before, row = runs[-1], [0]
         for place, (other_role, words) in enumerate(theirs):
-            same = role == other_role and (said == words or (role == "assistant" and _broken_off(said, words)))
+            # Either side may have more of an answer that was broken off.
+            begun = role == "assistant" and (said.startswith(words) or words.startswith(said))
+            same = role == other_role and (said == words or begun)
             row.append(before[place] + 1 if same else 0)
         runs.append(row)
     return runs
-
-
-def _broken_off(one: str, other: str) -> bool:
-    """Return whether one answer is the beginning of the other: either side may have more of one that was broken off."""
-    return one.startswith(other) or other.startswith(one)
 
 
 _HASH_BYTES: Final = 10
@@ -502,7 +499,9 @@ class Conversations:
         )
         threads: dict[str, list[Message]] = {}
         for message in newest:
-            mine = message.user == scope.user and (caller.thread is not None or _is_recognised(message.thread))
+            mine = message.user == scope.user and (
+                caller.thread is not None or _RECOGNISED.fullmatch(chat_name(message.thread))
+            )
             if mine and not message.id.startswith(_PART):
                 threads.setdefault(message.thread, []).append(message)
         whole = len(newest) < limit
@@ -625,17 +624,11 @@ def _beside(fork: _Fork) -> _Fork:
     return fork._replace(there=replace(fork.there, aside=(), answers=()), leaves=False, repeats=False)
 
 
-def _is_recognised(thread: str) -> bool:
-    """Return whether a thread is that of a chat without an id. An app that sends ids sends them with each request."""
-    return _RECOGNISED.fullmatch(chat_name(thread)) is not None
-
-
 def _as_said(link: Link) -> NewTurn:
     return NewTurn(link.turn, link.id, None, {FROM_CLIENT: True} if link.turn.role == "assistant" else None)
 
 
 def _copied(row: Message) -> dict[str, Any] | None:
-    """Return the metadata of a further row of a turn."""
     kept = dict(row.metadata)
     return {**kept, FROM_CLIENT: True} if row.role == "assistant" else kept or None
 

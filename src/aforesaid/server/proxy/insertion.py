@@ -74,7 +74,13 @@ def write(
     If it is too much, the oldest of the messages said last are left out first.
     """
     user = context.person
-    items, recent = _to_write(context.items, client)
+    items, recent = [], []  # what is known, and the messages said last
+    for item in context.items:
+        if item.section not in _TURNS:
+            items += [] if _has(client, item) else [item]
+        elif item.section == "recent" and not _has(client, item):
+            is_question = item.role == "user" and Turn("user", item.text).words == client.question
+            recent += [] if is_question else [item]
     stable = [item for item in items if item.section in _STABLE]
     if front:
         # An item that has no room any more still holds.
@@ -152,24 +158,8 @@ def joined(*texts: object) -> str:
     return "\n\n".join(text for text in texts if isinstance(text, str) and text)
 
 
-def _to_write(items: Iterable[Item], client: ClientHas) -> tuple[list[Item], list[Item]]:
-    """Return what is to be written of a context: what is known, and the messages said last."""
-    known, recent = [], []
-    for item in items:
-        if item.section in _TURNS:
-            if item.section == "recent" and not _has(client, item) and not _is_question(item, client):
-                recent.append(item)
-        elif not _has(client, item):
-            known.append(item)
-    return known, recent
-
-
 def _has(client: ClientHas, item: Item) -> bool:
     return bool(item.shows) and item.shows <= client.known
-
-
-def _is_question(item: Item, client: ClientHas) -> bool:
-    return item.role == "user" and Turn("user", item.text).words == client.question
 
 
 def empty(section: SectionName) -> str:

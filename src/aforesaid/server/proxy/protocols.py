@@ -411,7 +411,6 @@ def _is_of_program(block: object) -> bool:
 
 
 def _blocks(content: object) -> list[Any]:
-    """Return the content of a message, or a system prompt, as blocks."""
     if isinstance(content, str):
         return [{"type": "text", "text": content}] if content else []
     return list(content) if isinstance(content, list) else []
@@ -570,7 +569,6 @@ def _with_images(message: object) -> object:
 
 
 def _context_id(context: object) -> str | None:
-    """Return a name for a context, which is a list of tokens."""
     if not isinstance(context, list) or not context:
         return None
     return f"context-{blake2b(json.dumps(context).encode(), digest_size=16).hexdigest()}"

@@ -344,7 +344,6 @@ class ProxyMemory:
         return made
 
     def _note_search(self, caller: Caller, seconds: float, error: Exception | None = None) -> None:
-        """Count how a search ended, and log why it failed."""
         failure = None if error is None else kind_of(error)
         self._memory.metrics.called(PROXY_SEARCH, OWN, seconds, failure=failure)
         if error is not None:
@@ -488,19 +487,12 @@ class ProxyMemory:
         """Store all that is new. A history, which may have a thousand turns, is stored in few transactions."""
         person = caller.person(there.thread)
         for first in range(0, len(there.new) - 1, _AT_ONCE):
-            # Store turns in one transaction. They belong to the session of the turn before them.
-            turns = there.new[first : min(first + _AT_ONCE, len(there.new) - 1)]
-            scope = caller.person(there.thread).scope
-            drafts = [
-                draft(
-                    *(scope, role, text),
-                    id=name,
-                    name=caller.name if role == "user" else None,
-                    replaces=replaces,
-                    metadata=metadata,
-                )
-                for (role, text), name, replaces, metadata in turns
-            ]
+            # One transaction. The turns belong to the session of the turn before them.
+            drafts = []
+            for (role, text), name, replaces, metadata in there.new[first : min(first + _AT_ONCE, len(there.new) - 1)]:
+                said_by = caller.name if role == "user" else None
+                parts = (person.scope, role, text)
+                drafts.append(draft(*parts, id=name, name=said_by, replaces=replaces, metadata=metadata))
             await self._memory.store.apply([AddMessage(each) for each in drafts])
         # The last one alone: that wakes the work in the background.
         for (role, text), name, replaces, metadata in there.new[-1:]:
@@ -520,13 +512,8 @@ class ProxyMemory:
         now = time.monotonic()
         if last is not None and now - last.at > _CACHE_SECONDS:
             last = None
-        if (
-            last is not None
-            and there is not None
-            and last.question == words
-            and not outcome.asks
-            and last.text.tokens <= room
-        ):
+        repeated = last is not None and there is not None and last.question == words and not outcome.asks
+        if last is not None and repeated and last.text.tokens <= room:
             text = last.text  # results of tools for the same question: the provider has cached this prompt
         else:
             front = None if last is None else last.text.front

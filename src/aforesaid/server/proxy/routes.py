@@ -87,7 +87,6 @@ async def _chat(protocol: Protocol, exchange: Exchange, who: Credential, body: d
 async def _remembered(
     protocol: Protocol, exchange: Exchange, who: Credential, body: dict[str, Any], model: str | None
 ) -> MemoryOutcome | NoMemory:
-    """Find what is remembered for a chat, and begin to store what is new in it."""
     here, headers = exchange.here, exchange.request.headers
     wish = headers.get(MEMORY, "on").lower()
     if wish not in {"on", "off"}:
