@@ -233,16 +233,16 @@ def at_least(value: object, minimum: int, what: str, field: str | None = None) -
     return at_most(value, LARGEST, what, field)
 
 
-def number(value: object, what: str) -> float:
+def number(value: object, what: str, field: str | None = None) -> float:
     """Return a finite number."""
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise InvalidInput(f"{what} must be a number, not {type(value).__name__}")
+        raise InvalidInput(f"{what} must be a number, not {type(value).__name__}", field)
     try:
         found = float(value)
     except OverflowError:
         found = math.inf
     if not math.isfinite(found):
-        raise InvalidInput(f"{what} must be a finite number, not {quoted(value)}")
+        raise InvalidInput(f"{what} must be a finite number, not {quoted(value)}", field)
     return found
 
 

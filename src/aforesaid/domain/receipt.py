@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from aforesaid.domain.change import Discarded
 from aforesaid.domain.memory import Facts, MemoryRecord
@@ -78,31 +78,28 @@ class Receipt:
     @property
     def message(self) -> Message:
         """The (first) message of the change set."""
-        return self._first_message().message
+        found: Stored | Repeated = self._first("message", Stored, Repeated)
+        return found.message
 
     @property
     def duplicate(self) -> bool:
         """Whether that message was stored before."""
-        return isinstance(self._first_message(), Repeated)
+        return isinstance(self._first("message", Stored, Repeated), Repeated)
 
     @property
     def summary(self) -> Summary:
         """The (first) summary of the change set."""
-        for result in self.results:
-            if isinstance(result, Summary):
-                return result
-        raise NotFound("this change set had no summary")
+        found: Summary = self._first("summary", Summary)
+        return found
 
     @property
     def memory(self) -> MemoryRecord:
         """The (first) memory of the change set."""
-        for result in self.results:
-            if isinstance(result, MemoryRecord):
-                return result
-        raise NotFound("this change set had no memory")
+        found: MemoryRecord = self._first("memory", MemoryRecord)
+        return found
 
-    def _first_message(self) -> Stored | Repeated:
+    def _first(self, what: str, *kinds: type[Any]) -> Any:  # noqa: ANN401 - one of these kinds
         for result in self.results:
-            if isinstance(result, Stored | Repeated):
+            if isinstance(result, kinds):
                 return result
-        raise NotFound("this change set had no message")
+        raise NotFound(f"this change set had no {what}")
