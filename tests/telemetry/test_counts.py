@@ -16,8 +16,7 @@ from aforesaid.errors import InvalidInput, NotFound, StoreFull
 from aforesaid.memory import Memory, UserMemory
 from aforesaid.models.embed import DeterministicEmbedder
 from aforesaid.store import questions
-from aforesaid.telemetry import OWN, SECONDS, Key, Metrics, OperationMetrics, unmeasured
-from aforesaid.telemetry.metrics import ThrottledLog, between
+from aforesaid.telemetry import OWN, SECONDS, Key, Metrics, OperationMetrics, ThrottledLog, between, unmeasured
 from intercepting import intercept
 
 DELEGATES = {"ingest_message", "get_memories", "close", "health"}

@@ -9,9 +9,8 @@ from itertools import groupby
 from typing import Final, NamedTuple
 
 from aforesaid.digest.executor import Executor
-from aforesaid.digest.rolling import that_fit
 from aforesaid.digest.sources import DayTalk, Person, newest, shown_numbers
-from aforesaid.digest.tree import NOTHING, Decision, MakeDay, Step
+from aforesaid.digest.tree import NOTHING, Decision, MakeDay, Step, that_fit
 from aforesaid.digest.writing import Written
 from aforesaid.domain.checks import EARLIEST, LATEST, microseconds, moment, to_zone
 from aforesaid.domain.message import Message

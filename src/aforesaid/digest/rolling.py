@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import Final
 
 from aforesaid.digest import sources
 from aforesaid.digest.executor import Executor
-from aforesaid.digest.tree import NOTHING, Decision, Roll, Step
+from aforesaid.digest.tree import NOTHING, Decision, Roll, Step, that_fit
 from aforesaid.domain.scope import Entry, Scope, Subject
 from aforesaid.domain.summary import Summary
 from aforesaid.store import questions
@@ -66,11 +64,6 @@ def decide(ledger: RollingLedger, rules: RollingRules, *, asked: bool = False) -
     if ledger.topic_ends is not None and beyond >= min(ledger.topic_ends, rules.topic_least):
         return Decision(Roll(min(ledger.topic_ends, beyond)))
     return NOTHING
-
-
-def that_fit(sizes: Sequence[int], most: int) -> int:
-    """Return how many texts from the first fit into the limit: at least one, if there is one."""
-    return max(sum(size <= most for size in accumulate(sizes)), min(len(sizes), 1))
 
 
 _MOST_READ: Final = 500

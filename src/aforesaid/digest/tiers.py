@@ -10,8 +10,7 @@ from typing import Final
 from aforesaid.digest import sources, tree
 from aforesaid.digest.calendar import day_of
 from aforesaid.digest.executor import Executor
-from aforesaid.digest.rolling import that_fit
-from aforesaid.digest.tree import NOTHING, Analyse, Decision, FoldMessages, FoldSummaries, Step, TreeLedger
+from aforesaid.digest.tree import NOTHING, Analyse, Decision, FoldMessages, FoldSummaries, Step, TreeLedger, that_fit
 from aforesaid.domain.checks import microseconds
 from aforesaid.domain.scope import Entry, Scope, Subject
 from aforesaid.domain.summary import Summary

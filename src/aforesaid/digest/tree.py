@@ -122,15 +122,15 @@ def chunk(messages: Sequence[Open], rules: TreeRules, *, asked: bool = False) ->
     nobody answers, twice as many turns are required.
     """
     if asked:
-        return _that_fit(messages, len(messages), rules)
+        return that_fit([each.characters for each in messages], rules.characters)
     answers = [place for place, message in enumerate(messages) if message.role == "assistant"]
     answered = messages[: answers[-1] + 1] if answers else ()
     turns = _turns(answered)
     if turns >= rules.turns:
         end = len(answered) if turns < 2 * rules.turns else _end_of_turn(answered, rules.turns)
-        return _that_fit(messages, end, rules)
+        return that_fit([each.characters for each in messages[:end]], rules.characters)
     if _turns(messages) - turns >= 2 * rules.turns:
-        return _that_fit(messages, _end_of_turn(messages, rules.turns), rules)
+        return that_fit([each.characters for each in messages[: _end_of_turn(messages, rules.turns)]], rules.characters)
     return 0
 
 
@@ -144,10 +144,9 @@ def _end_of_turn(messages: Sequence[Open], turn: int) -> int:
     return next((place for place, count in enumerate(counts) if count > turn), len(messages))
 
 
-def _that_fit(messages: Sequence[Open], end: int, rules: TreeRules) -> int:
-    """Return how many of the first `end` messages fit together: at least one, if there is one."""
-    sizes = accumulate(message.characters for message in messages[:end])
-    return max(sum(size <= rules.characters for size in sizes), min(end, 1))
+def that_fit(sizes: Sequence[int], most: int) -> int:
+    """Return how many texts from the first fit into the limit: at least one, if there is one."""
+    return max(sum(size <= most for size in accumulate(sizes)), min(len(sizes), 1))
 
 
 def _make_room(levels: Sequence[tuple[int, int]], rules: TreeRules) -> FoldSummaries:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta, tzinfo
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Final, Literal, TypeAlias, cast, get_args
 from unicodedata import category
@@ -270,6 +271,12 @@ def at_most(value: int, maximum: int, what: str, field: str | None = None) -> in
 def now() -> int:
     """Return the time in microseconds since 1970, in UTC."""
     return time.time_ns() // 1000
+
+
+def did_you_mean(wrong: object, known: Iterable[str]) -> str:
+    """Return the end of an error about an unknown name: a question with the most similar known one, or nothing."""
+    close = get_close_matches(str(wrong), list(known), n=1)
+    return f"; did you mean {close[0]!r}?" if close else ""
 
 
 def to_zone(at: datetime, zone: tzinfo | None) -> datetime:

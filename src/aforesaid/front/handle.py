@@ -38,8 +38,7 @@ from aforesaid.settings import Keep, Receipts, Settings
 from aforesaid.store import Store, questions
 from aforesaid.store.attachments import Attachments, attaching
 from aforesaid.store.contract import Announcements, announcing
-from aforesaid.telemetry import Metrics
-from aforesaid.telemetry.metrics import SessionLog, done, failed
+from aforesaid.telemetry import Metrics, SessionLog, done, failed
 from aforesaid.upkeep import Cleaning, Digesting, Embedding, Extracting, Upkeep, Watch, loops_health
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from datetime import datetime
 from itertools import islice
 from typing import Any, Final, cast
 
-from aforesaid.background import collector_paused
+from aforesaid.background import gc_paused
 from aforesaid.domain import checks
 from aforesaid.domain.change import AddMessage, AddMessages, Withdraw
 from aforesaid.domain.chat_message import said_in
@@ -428,7 +428,7 @@ class UserConversations(UserHandle):
         this call before the messages are handed to the store stores nothing; afterwards all of them are stored.
         """
         # An iterator of the caller may wait for something.
-        with collector_paused() if isinstance(messages, list | tuple) else nullcontext():
+        with gc_paused() if isinstance(messages, list | tuple) else nullcontext():
             drafts = await self._drafts(messages)
         if not drafts:
             return BatchReceipt(durable=True, results=())

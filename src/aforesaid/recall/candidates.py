@@ -414,7 +414,13 @@ class CandidateFinder:
         begun = begun or self.begin(scope, request.query, request.within, request.at, request.where)
         many = max(_CANDIDATES, request.limit)
         try:
-            matches, vector, asked = await self._matched_and_embedded(begun)
+            matches = await begun.matches
+            begun.speakers[begun.place] = matches.columns.speakers
+            brief = shortened(begun.question.text)
+            asked = _without_names(brief, matches.columns.speakers) or brief
+            guessed = begun.vector is not None and asked == begun.guess
+            vector = await (begun.vector if begun.vector is not None and guessed else self._questions.embed(asked))
+            begun.by_words = vector is None and self._questions.name is not None and bool(asked.strip())
         finally:
             begun.cancel()
         scores = matches.scores()
@@ -451,16 +457,6 @@ class CandidateFinder:
         there = [seq in messages for seq in seqs]
         texts = [messages[seq].text for seq in seqs if seq in messages]
         return ReadCandidates(candidates.narrowed(places[there], texts), places[there], messages)
-
-    async def _matched_and_embedded(self, begun: Begun) -> tuple[TextMatches, Vectors | None, str]:
-        matches = await begun.matches
-        begun.speakers[begun.place] = matches.columns.speakers
-        brief = shortened(begun.question.text)
-        text = _without_names(brief, matches.columns.speakers) or brief
-        embedding = begun.vector if begun.vector is not None and text == begun.guess else self._questions.embed(text)
-        vector = await embedding
-        begun.by_words = vector is None and self._questions.name is not None and bool(text.strip())
-        return matches, vector, text
 
     async def _compare(
         self,

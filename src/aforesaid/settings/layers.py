@@ -6,7 +6,7 @@ import os
 import re
 import sys
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -147,12 +147,6 @@ def is_key(*path: str) -> bool:
             return False
         node = node[name]
     return isinstance(node, ValueType)
-
-
-def nearest(wrong: str, known: Sequence[str]) -> str:
-    """Return a hint with the most similar name, or an empty string."""
-    close = get_close_matches(wrong, known, n=1)
-    return f"; did you mean {close[0]!r}?" if close else ""
 
 
 def all_keys() -> Iterator[str]:

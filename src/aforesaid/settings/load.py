@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, TypeVar
 from urllib.parse import urlsplit
 
+from aforesaid.domain import checks
 from aforesaid.errors import InvalidInput
 from aforesaid.settings import (
     OPERATIONS,
@@ -58,7 +59,6 @@ from aforesaid.settings.layers import (
     from_environment,
     from_file,
     is_key,
-    nearest,
     spelled_in_variables,
 )
 
@@ -289,10 +289,10 @@ def read_providers(
                     f'local: set providers.local.base_url = "{mask_url(address[2])}", and write "local:{address[1]}" '
                     "here"
                 )
+            meant = checks.did_you_mean(name, [*providers, *KNOWN_PROVIDERS]) or ";"
             raise InvalidInput(
-                f"{sources.where(*key)}: there is no provider {name!r}"
-                f"{nearest(name, [*providers, *KNOWN_PROVIDERS]) or ';'} {', '.join(KNOWN_PROVIDERS)} are known by "
-                f"name; any other provider needs [providers.{name}] with its base_url"
+                f"{sources.where(*key)}: there is no provider {name!r}{meant} {', '.join(KNOWN_PROVIDERS)} are known "
+                f"by name; any other provider needs [providers.{name}] with its base_url"
             )
         _check_api(sources, providers[name], key, writes=name in writes)
         known = KNOWN_PROVIDERS.get(name)
@@ -320,7 +320,7 @@ def _provider(sources: LayeredValues, name: str) -> Provider:
         key = next(key for key in sources.layer if key[:2] == ("providers", name))
         raise InvalidInput(
             f"{sources.where(*key)}: the provider {name!r} has no base_url, such as "
-            f"http://localhost:8000/v1{nearest(name, list(KNOWN_PROVIDERS))}"
+            f"http://localhost:8000/v1{checks.did_you_mean(name, list(KNOWN_PROVIDERS))}"
         )
     return Provider(
         name=name,

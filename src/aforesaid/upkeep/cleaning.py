@@ -186,7 +186,7 @@ class Cleaning(UpkeepTask):
 
     async def _archivable(self, before: int) -> AsyncIterator[tuple[Scope, Sequence[Message]]]:
         """Yield old active messages, as many at a time as one summary can cover."""
-        from aforesaid.digest.rolling import that_fit  # noqa: PLC0415 - loaded with the digest
+        from aforesaid.digest.tree import that_fit  # noqa: PLC0415 - loaded with the digest
 
         until = moment(before)
         for user in await self._store.read(questions.Users()):

@@ -8,7 +8,7 @@ import logging
 import shutil
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -34,8 +34,8 @@ from aforesaid.telemetry import (
     Key,
     Metrics,
     OperationMetrics,
+    between,
 )
-from aforesaid.telemetry.metrics import between
 
 if TYPE_CHECKING:
     from aforesaid.profiles import Profile
@@ -58,14 +58,8 @@ class Acknowledgement:
 async def acknowledge(store: Store, acknowledgement: Acknowledgement) -> None:
     """Store that somebody has seen an alert."""
     alert = acknowledgement.alert
-    value = {
-        "kind": alert.kind,
-        "about": alert.about,
-        "text": alert.text,
-        "since": alert.since.isoformat(),
-        "by": acknowledgement.by,
-        "at": acknowledgement.at.isoformat(),
-    }
+    value = {**asdict(alert), "since": alert.since.isoformat(), "by": acknowledgement.by}
+    value["at"] = acknowledgement.at.isoformat()
     await store.apply([PutMark(_name(alert), json.dumps(value))])
 
 
@@ -228,14 +222,6 @@ _DAYS: Final = 30
 _DAY: Final = 24 * 3600.0
 
 
-class Size(NamedTuple):
-    """The size of a store at a time."""
-
-    at: datetime
-    bytes: int
-    messages: int
-
-
 async def note_size(store: Store, storage: Storage, at: int) -> None:
     """Record the size once a day, and delete records that are too old."""
     today = moment(at).date()
@@ -247,23 +233,23 @@ async def note_size(store: Store, storage: Storage, at: int) -> None:
     await store.apply([PutMark(_NAME + today.isoformat(), value), *(PutMark(name, None) for name in old)])
 
 
-async def grown(store: Store, storage: Storage, at: int) -> Storage:
+async def with_growth(store: Store, storage: Storage, at: int) -> Storage:
     """Add the growth since the oldest recorded size, if it is long enough ago."""
     marks, today = await store.read(questions.Marks()), moment(at).date()
     sizes = [json.loads(value) for name, value in marks.items() if name.startswith(_NAME) and _recent(name, today)]
-    found = [Size(moment(size["at"]), size["bytes"], size["messages"]) for size in sizes]
-    first = min(found, default=None)
+    first = min(sizes, key=lambda size: size["at"], default=None)
     if first is None:
         return storage
-    days = (moment(at) - first.at).total_seconds() / _DAY
+    since = moment(first["at"])
+    days = (moment(at) - since).total_seconds() / _DAY
     # Less than an hour is too short for an estimate per day.
     if days * _DAY < 3600:  # noqa: PLR2004
         return storage
     return replace(
         storage,
-        since=first.at,
-        bytes_per_day=(storage.bytes - first.bytes) / days,
-        messages_per_day=(storage.messages - first.messages) / days,
+        since=since,
+        bytes_per_day=(storage.bytes - first["bytes"]) / days,
+        messages_per_day=(storage.messages - first["messages"]) / days,
     )
 
 
@@ -396,7 +382,7 @@ class Watch:
         free, total = (None, None) if usage is None else usage
         storage = Storage(stats.bytes, stats.messages, free)
         try:
-            return await grown(self._store, storage, now()), total
+            return await with_growth(self._store, storage, now()), total
         except AforesaidError as error:
             _log.debug("the growth of the store is unknown: %s", error)
             return storage, total

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple, TypeVar, cast
 
 import apsw
 
-from aforesaid.background import collector_paused
+from aforesaid.background import gc_paused
 from aforesaid.domain.change import AddMessages, AddNoteVectors, AddVectors, Change
 from aforesaid.domain.checks import microseconds
 from aforesaid.domain.memory import NoteKey
@@ -112,7 +112,7 @@ class ChangeSet(NamedTuple):
 def prepare(changes: Sequence[Change], progress: Progress | None = None) -> ChangeSet:
     """Compute what a change set needs that needs no file, before the write lock is held."""
     if isinstance(changes, AddMessages) and is_batch(changes):
-        with collector_paused():
+        with gc_paused():
             return ChangeSet(prepare_batch(changes, progress), progress)
     steps = [prepare_change(change, " ".join) for change in reporting(changes, "prepared", progress)]
     return ChangeSet(steps, progress)
@@ -154,7 +154,7 @@ class ChangeSetRunner:
     def _carry_out(self, steps: Sequence[Step] | Batch, progress: Progress | None) -> tuple[Result, ...]:
         if isinstance(steps, Batch):
             self.left_unindexed = True
-            with collector_paused():
+            with gc_paused():
                 return tuple(BatchAppender(self._transaction, self._appender, steps).append(progress))
         return tuple([self._step(step) for step in reporting(steps, "stored", progress)])
 
