@@ -21,6 +21,7 @@ from aforesaid.domain.memory import INSTRUCTION, MOST_IMPORTANCE, MemoryRecord
 from aforesaid.domain.message import Message, time_order
 from aforesaid.domain.scope import Scope, is_direct
 from aforesaid.domain.summary import Summary
+from aforesaid.models.prompts import Fenced, load_prompt, quote
 from aforesaid.models.tokens import TokenCounter
 from aforesaid.profiles.recipe import Recipe, SectionName, Wording
 from aforesaid.recall import Recall, SearchRequest
@@ -217,10 +218,11 @@ class Builder:
             person = await reads.name_of_user((*conversation.recent, *conversation.current))
             recent = conversation.recent
             several = len({message.author for message in recent if message.role == "user"} | {scope.user}) > 1
+            persona = request.persona and load_prompt("chat").section("persona", persona=Fenced(request.persona))
             offered: dict[SectionName, list[Item]] = {
-                "system": offers.system(request.system),
-                "rules": offers.rules(recipe.rules),
-                "persona": offers.persona(request.persona),
+                "system": offers.whole("system", "system prompt", request.system),
+                "rules": offers.whole("rules", "rules", recipe.rules),
+                "persona": offers.whole("persona", "persona", persona),
                 "summaries": offers.summaries(conversation.summaries, _covered(conversation.summaries, recent)),
                 "recent": offers.recent(recent, several=several),
                 "date": offers.date(),
@@ -238,7 +240,7 @@ class Builder:
         offered |= {
             "instructions": offers.instructions(requests),
             "portrait": offers.portrait(portrait, {memory.text: memory.id for memory in known}),
-            "habits": offers.habits(habits),
+            "habits": offers.whole("habits", "habits", quote(habits)),
             "memories": offers.memories(found, events),
             "snippets": offers.snippets(hits, 1.0 if recipe.around or recipe.whole_sessions else _FOLLOWING_VALUE),
         }

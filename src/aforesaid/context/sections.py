@@ -20,7 +20,7 @@ from aforesaid.domain.memory import MemoryRecord
 from aforesaid.domain.message import Message, Position
 from aforesaid.domain.scope import Scope, is_chat, is_direct
 from aforesaid.domain.summary import Summary
-from aforesaid.models.prompts import Fenced, load_prompt, moment, one_line, quote, written_day
+from aforesaid.models.prompts import load_prompt, moment, one_line, quote, written_day
 from aforesaid.models.tokens import TokenCounter
 from aforesaid.profiles.recipe import Recipe, SectionName
 from aforesaid.recall import Begun, Recall
@@ -84,23 +84,14 @@ class Offers:
     def zone(self) -> tzinfo | None:
         return self.now.tzinfo
 
-    def system(self, text: str | None) -> list[Item]:
-        """Offer the system prompt, as the operator wrote it."""
-        return [] if not text else [self._item("system", "system prompt", text)]
-
-    def rules(self, text: str) -> list[Item]:
-        return [] if not text else [self._item("rules", "rules", text)]
+    def whole(self, section: SectionName, key: str, text: str | None) -> list[Item]:
+        """Offer a text as the only item of a section, as it is written."""
+        return [] if not text else [self._item(section, key, text)]
 
     def date(self) -> list[Item]:
         """Offer the current date, weekday, time and time zone."""
         zone = getattr(self.zone, "key", None) or str(self.zone)
         return [self._item("date", "date", load_prompt("chat").section("date", now=moment(self.now), zone=zone))]
-
-    def persona(self, persona: str | None) -> list[Item]:
-        """Offer the bot's character."""
-        if not persona:
-            return []
-        return [self._item("persona", "persona", load_prompt("chat").section("persona", persona=Fenced(persona)))]
 
     def instructions(self, requests: Sequence[MemoryRecord]) -> list[Item]:
         """Offer the person's standing requests: the newest first, shown in the order of time."""
@@ -131,9 +122,6 @@ class Offers:
             )
             for number, line in enumerate(lines, 1)
         ]
-
-    def habits(self, text: str) -> list[Item]:
-        return [] if not text else [self._item("habits", "habits", quote(text))]
 
     def memories(
         self, found: Iterable[tuple[MemoryRecord, float | None]], events: Sequence[MemoryRecord] = ()

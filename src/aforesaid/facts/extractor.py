@@ -15,7 +15,7 @@ from aforesaid.domain.memory import MarkExtracted, MemoryRecord
 from aforesaid.domain.message import Message, in_time_order
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import ModelError, ModelGarbled, NoModel
-from aforesaid.facts.admission import Judge, meanings
+from aforesaid.facts.admission import SalienceJudge, meanings
 from aforesaid.facts.candidate import Candidate, among_people, by_rules
 from aforesaid.facts.model_extraction import (
     LONGEST_REPLY,
@@ -25,11 +25,11 @@ from aforesaid.facts.model_extraction import (
     FoundWithoutModel,
     ask_model,
     between_others,
-    surroundings,
+    messages_around,
 )
 from aforesaid.facts.people import Person, people_in
 from aforesaid.facts.reconcile import ReconcileInput, comparable, reconcile, repeated, telling_changes, with_outdated
-from aforesaid.facts.salient import by_salience
+from aforesaid.facts.salience_extraction import by_salience
 from aforesaid.facts.statement import statement
 from aforesaid.facts.timeline import zone_of
 from aforesaid.models.calibration import SameMeaning
@@ -95,7 +95,7 @@ class Extractor:
         self._chat = chat
         self._embedder = embedder
         self._same_meaning = None if embedder is None else SameMeaning(embedder)
-        self._judge = None if encoder is None else Judge(store, encoder)
+        self._judge = None if encoder is None else SalienceJudge(store, encoder)
 
     @property
     def asks_a_model(self) -> bool:
@@ -118,7 +118,7 @@ class Extractor:
         Nothing is lost then: call it again.
         """
         tally = _Tally(messages=len(batch))
-        context = await surroundings(self._store, scope, batch) if self.asks_a_model else []
+        context = await messages_around(self._store, scope, batch) if self.asks_a_model else []
         before = await self._store.read(questions.Messages(scope, limit=_BEFORE, before=batch[0].seq))
         people = people_in([*before, *context, *batch], scope.user)
         owner = people[scope.user]
@@ -201,7 +201,7 @@ class Extractor:
 
     @staticmethod
     async def _with_changes(
-        judge: Judge,
+        judge: SalienceJudge,
         scope: Scope,
         batch: Sequence[Message],
         judgements: Mapping[int, Judgement],
@@ -216,7 +216,7 @@ class Extractor:
         telling = await asyncio.to_thread(telling_changes, said, judgements, compared, vectors)
         return {**judgements, **{seq: judgements[seq].as_plain() for seq in telling}}
 
-    async def _compared(self, judge: Judge, given: BatchInput, found: FoundCandidates) -> FoundCandidates:
+    async def _compared(self, judge: SalienceJudge, given: BatchInput, found: FoundCandidates) -> FoundCandidates:
         """Compare candidates with known memories by the vectors of their messages, for what they repeat or outdate."""
         candidates = found.candidates
         if not candidates:

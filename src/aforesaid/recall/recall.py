@@ -26,7 +26,6 @@ from aforesaid.recall.score import (
     ScoredNote,
     ScoreScale,
     evidence,
-    keyword_score,
     kind_of,
     least_score,
     message_hits,
@@ -101,7 +100,8 @@ class Recall:
                     where=request.where,
                 )
             )
-            scored = [replace(hit, score=keyword_score(hit.score)) for hit in by_words]
+            # A squashed BM25 score, which compares within one search only.
+            scored = [replace(hit, score=hit.score / (1 + hit.score)) for hit in by_words]
             lowest = request.min_score or 0.0
             return [hit for hit in _wanted(scored, request) if hit.score >= lowest][: request.limit]
         found = await self._finder.find(scope, request, begun)

@@ -30,7 +30,6 @@ from aforesaid.upkeep.upkeep import Done, GiveWay, UpkeepTask, at_once, repeated
 
 if TYPE_CHECKING:
     from aforesaid.facts import Extractor
-    from aforesaid.facts.extractor import ExtractionResult
     from aforesaid.store import Progress, Store
 
 
@@ -137,7 +136,10 @@ class Extracting(UpkeepTask):
                 after = batch[-1].seq
                 learned += result.added + result.quarantined
                 self._counts.update(added=result.added, quarantined=result.quarantined)
-                _log.info("%s: %s", scope.user, _told(result))
+                # Without any text of a user.
+                dropped = "".join(f", {number} dropped ({why})" for why, number in sorted(result.dropped.items()))
+                told = "%s: %d messages, %d remembered, %d wait for approval%s"
+                _log.info(told, scope.user, result.messages, result.added, result.quarantined, dropped)
                 self._counts.update({f"dropped: {reason}": number for reason, number in result.dropped.items()})
                 if progress is not None:
                     progress("learning", after, user.last)
@@ -166,12 +168,6 @@ class Extracting(UpkeepTask):
                 with suppress(NotFound, SourcesChanged):
                     await self._store.apply([ChangeMemory(over, "expire")])
             self._counts["expired"] += len(due)
-
-
-def _told(result: ExtractionResult) -> str:
-    """Return the counts of an extraction, without any text of a user."""
-    dropped = "".join(f", {number} dropped ({reason})" for reason, number in sorted(result.dropped.items()))
-    return f"{result.messages} messages, {result.added} remembered, {result.quarantined} wait for approval{dropped}"
 
 
 _BATCH: Final = 256
