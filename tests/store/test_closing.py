@@ -78,7 +78,7 @@ async def test_a_repair_names_the_message_that_is_lost(kind: str, tmp_path: Path
     remove_databases(tmp_path)
     for path in tmp_path.rglob("*"):
         if path.is_file() and b"number 17 of many" in path.read_bytes():
-            path.write_bytes(path.read_bytes().replace(b"number 17 of many", b"number 17 of mamy"))
+            path.write_bytes(path.read_bytes().replace(b"number 17 of many", b"number 17 of ma\x0ey"))
     done = await repair(place)
     assert any("messages that are not there" in line and "#18" in line for line in done.lost), done.lost
     reopened = await open_store(place)

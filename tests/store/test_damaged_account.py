@@ -44,11 +44,11 @@ async def fill(tmp_path: Path) -> str:
 
 
 def damage(tmp_path: Path, name: str, text: str) -> Path:
-    """Change the line of a file of Ann's account in which a text is."""
+    """Damage the line of a file of Ann's account in which a text is, as nobody types it."""
     path = tmp_path / "memory/account_ann" / name
     lines = path.read_text(encoding="utf-8").split("\n")
     (place,) = [place for place, line in enumerate(lines) if text in line and '"check"' in line]
-    lines[place] = lines[place].replace(text, text[::-1])
+    lines[place] = lines[place].replace(text, f"\0{text[1:]}")
     path.write_text("\n".join(lines), encoding="utf-8")
     remove_databases(tmp_path)
     return path
@@ -223,7 +223,7 @@ async def test_after_a_byte_of_a_file_changed_everything_is_there_or_the_loss_is
             remove_databases(folder)
         for _ in range(2):
             after, verified = await kept_in(folder)
-            assert after == before[0] or (not verified and number % 2), f"round {number}"
+            assert after == before[0] or not verified, f"round {number}"
         told += not verified
         shutil.rmtree(folder)
     assert told > 0

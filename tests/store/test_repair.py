@@ -45,11 +45,12 @@ async def fill_with_everything(place: str) -> None:
 
 
 def damage(tmp_path: Path, kind: str, text: bytes) -> Path:
-    """Change one letter of a text, wherever it is kept."""
+    """Change one byte of a text, wherever it is kept: in readable files to one that nobody types."""
     files = [path for path in tmp_path.rglob("*") if path.is_file() and text in path.read_bytes()]
     assert files, "the text is nowhere"
     for path in files:
-        path.write_bytes(path.read_bytes().replace(text, text[:-1] + bytes((text[-1] ^ 1,))))
+        harmed = text[:-1] + bytes((text[-1] ^ (1 if kind == "sqlite" else 0x80),))
+        path.write_bytes(path.read_bytes().replace(text, harmed))
     return next((path for path in files if kind == "files" and path.name == "whole_history.json"), files[0])
 
 
