@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import json
 import os
 import shutil
 import subprocess
@@ -22,12 +23,13 @@ from aforesaid.errors import StoreFull
 from aforesaid.store import Store, questions
 from aforesaid.store.failover import open_with_failover
 from aforesaid.store.postgres import PostgresStore
+from aforesaid.store.readable import ReadableStore
 from aforesaid.store.sqlite import Options, SqliteStore, engine
 from aforesaid.store.sqlite.writer import OVERDUE_PAGES
 from making import add
 from pg import shared_server
 from torture.disk import SmallDisk
-from torture.support import Figures, Size, opened
+from torture.support import KINDS, Figures, Size, opened
 from torture.witness import Archived, Witness
 from torture.workload import say
 
@@ -36,6 +38,8 @@ ENOUGH = 4
 """Factor by which the disk grows after it was full, beside room for the write-ahead log."""
 LOG_BYTES = OVERDUE_PAGES * 4_096
 """The size to which the write-ahead log may grow before it is copied back."""
+OF_READABLE = 4
+"""Factor by which a disk is larger that has readable files, and the next ones, beside a database."""
 WRITERS = 8
 REFUSALS = 6
 """How often every writer is refused before there is room again."""
@@ -52,12 +56,14 @@ COUNTED = (
 SetRoom = Callable[[int], None]
 
 
-def test_on_a_real_file_system_without_room(tmp_path: Path, size: Size) -> None:
-    figures, chance = Figures("full disk (tmpfs)", *COUNTED), Random(3)
-    for number in range(size.of(small=2, full=60)):
+@pytest.mark.parametrize("kind", KINDS)
+def test_on_a_real_file_system_without_room(kind: str, tmp_path: Path, size: Size) -> None:
+    figures = Figures("full disk (tmpfs)" if kind == "sqlite" else f"full disk (tmpfs) under {kind}", *COUNTED)
+    chance = Random(3)
+    for number in range(size.of(small=2, full=60 if kind == "sqlite" else 30)):
         with mounted(tmp_path / f"small-{number}") as (folder, set_room):
             room = chance.randrange(SMALLEST, LARGEST)
-            fill_it_up(folder / "memory.db", Options(), set_room, room, figures)
+            fill_it_up(folder / "memory.db", None, set_room, room, figures, kind=kind)
     figures.show()
 
 
@@ -219,18 +225,28 @@ def fill_to_the_last_byte(path: Path) -> None:
                 continue
 
 
-def fill_it_up(path: Path, options: Options, set_room: SetRoom, room: int, figures: Figures) -> None:
+def fill_it_up(
+    path: Path, options: Options | None, set_room: SetRoom, room: int, figures: Figures, kind: str = "sqlite"
+) -> None:
     """Write until there is no room, make some, go on; in the end everything is there exactly once."""
     witness = Witness()
 
     async def run() -> None:
         set_room(room)
-        async with opened(path, options) as store:
+        async with opened(path, options, kind) as store:
             refused = await write_until_refused(store, witness, figures)
             await check_while_full(store, witness, refused)
-            set_room(room * ENOUGH + LOG_BYTES)
+            if isinstance(store, ReadableStore):
+                with pytest.raises(StoreFull):
+                    await asyncio.to_thread(store._files.write)
+                check_readable(path, None)
+            set_room((room * ENOUGH + LOG_BYTES) * (1 if kind == "sqlite" else OF_READABLE))
+            if isinstance(store, ReadableStore):
+                await asyncio.to_thread(store._files.write)
             await store_what_was_refused(store, witness, refused)
-        async with opened(path, options) as store:
+        if kind != "sqlite":
+            check_readable(path, witness)
+        async with opened(path, options, kind) as store:
             assert await store._engine.read(witness.findings) == []
             verification = await store.verify()
             assert verification.ok, verification
@@ -240,6 +256,18 @@ def fill_it_up(path: Path, options: Options, set_room: SetRoom, room: int, figur
     figures.add("rounds")
     figures.add("acknowledged messages", len(witness.said))
     figures.add("acknowledged archives", len(witness.archives))
+
+
+def check_readable(path: Path, witness: Witness | None) -> None:
+    """See that no file is half written, and that after all they have everything."""
+    histories = [path] if path.is_file() else [*path.rglob("whole_history.json")]
+    for each in [*path.rglob("*.json"), *histories]:
+        if each.exists():
+            json.loads(each.read_bytes())
+    if witness is not None:
+        parts = [json.loads(each.read_bytes())["messages"] for each in histories]
+        lists = [found for part in parts for found in (part.values() if isinstance(part, dict) else [part])]
+        assert sum(len(found) for found in lists) == len(witness.said)
 
 
 async def write_until_refused(store: Store, witness: Witness, figures: Figures) -> list[AddMessage]:

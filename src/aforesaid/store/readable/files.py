@@ -147,6 +147,8 @@ class Files:
             return loaded
 
     def _read_marks(self, connection: apsw.Connection) -> bool:
+        if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'mark'").get is None:
+            return False  # the process ended while it made the database
         found = dict(connection.execute("SELECT name, value FROM mark WHERE name GLOB ?", (f"{MARK}*",)))
         if MARK not in found:
             return False
