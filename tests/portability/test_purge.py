@@ -95,13 +95,39 @@ async def test_what_searches_keep_in_memory_goes_too(tmp_path: Path) -> None:
     await store.close()
 
 
+@pytest.mark.req("G17")
+@pytest.mark.parametrize("erased", ["a person", "messages"])
 @pytest.mark.parametrize("kind", ["json", "files"])
-async def test_no_byte_is_left_in_readable_files(tmp_path: Path, kind: str) -> None:
-    store = await open_store(f"{kind}:{tmp_path / 'memory'}")
+async def test_no_byte_is_left_in_readable_files_and_what_was_set_aside(tmp_path: Path, kind: str, erased: str) -> None:
+    place, folder = f"{kind}:{tmp_path / 'memory'}", tmp_path / "memory"
+    store = await open_store(place)
     await fill(store, 20)
-    assert found_in(tmp_path, SECRETS)
-    await store.purge(ANN)
-    assert found_in(tmp_path, SECRETS) == []
+    await store.close()
+    history = folder if kind == "json" else folder / "account_ann" / "whole_history.json"
+    for before, after in ((b"xylophonist", b"xylophonist now"), (b'"messages"', b"!")):  # an edit, then damage
+        history.write_bytes(history.read_bytes().replace(before, after))
+        await (await open_store(place)).close()
+    database = tmp_path / ".memory.db" if kind == "json" else folder / ".aforesaid.db"
+    database.write_bytes(bytes(100) + database.read_bytes()[100:])
+    store = await open_store(place)
+    set_aside = [path.name for path in tmp_path.rglob("*") if ".damaged-" in path.name or ".edited-" in path.name]
+    assert len(set_aside) == 3
+    assert {word for word in SECRETS if any(name in hit for hit in found_in(tmp_path, (word,)) for name in set_aside)}
+    if erased == "a person":
+        await store.purge(ANN)
+        words = SECRETS
+    else:
+        said = await store.read(questions.Messages(ANN, limit=1000))
+        await store.erase(ANN, [message.seq for message in said if "xylophonist" in message.text])
+        left = [message.text for message in await store.read(questions.Messages(ANN, limit=1000))]
+        words = tuple(f"my xylophonist now number {number}" for number in range(20))
+        assert left
+        assert "xylophonist" not in "".join(left)
+    assert found_in(tmp_path, words) == []
+    assert [path.name for path in tmp_path.rglob("*") if path.name in set_aside] == []
+    if erased == "messages":
+        await store.close()
+        return
     await add(store, BOB, "life goes on")
     await store.close()
     assert found_in(tmp_path, SECRETS) == []
