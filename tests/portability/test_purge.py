@@ -115,7 +115,7 @@ async def test_no_byte_is_left_in_readable_files_and_what_was_set_aside(tmp_path
     assert {word for word in SECRETS if any(name in hit for hit in found_in(tmp_path, (word,)) for name in set_aside)}
     if erased == "a person":
         await store.purge(ANN)
-        words = SECRETS
+        words: tuple[str, ...] = SECRETS
     else:
         said = await store.read(questions.Messages(ANN, limit=1000))
         await store.erase(ANN, [message.seq for message in said if "xylophonist" in message.text])
