@@ -20,7 +20,10 @@ from aforesaid.domain.report import Component
 from aforesaid.domain.scope import Scope
 from aforesaid.memory import Memory, UserMemory
 from aforesaid.portability.migrating import repair
-from aforesaid.store import open_store, questions, restore_store
+from aforesaid.store import open_store, restore_store
+from aforesaid.store.memories import Memories
+from aforesaid.store.messages import Messages
+from aforesaid.store.people import Settings
 from making import remove_databases
 
 pytestmark = pytest.mark.req("G10", "C8")
@@ -234,9 +237,9 @@ async def kept_in(folder: Path) -> tuple[object, bool]:
     store = await open_store(f"files:{folder}")
     ann = Scope.of("ann")
     known = (
-        await store.read(questions.Memories(ann)),
-        await store.read(questions.Settings(ann)),
-        await store.read(questions.Messages(ann, within="user")),
+        await store.read(Memories(ann)),
+        await store.read(Settings(ann)),
+        await store.read(Messages(ann, within="user")),
     )
     verified = (await store.verify()).ok
     await store.close()

@@ -14,16 +14,20 @@ from typing import Any
 
 import pytest
 
-from aforesaid.domain.change import AddVectors, PutFacts, PutSetting
 from aforesaid.domain.hit import VectorRow
-from aforesaid.domain.memory import AddMemory, MemoryDraft
+from aforesaid.domain.memory import MemoryDraft
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import InvalidInput, StoreBusy, StoreDamaged, StoreError, StoreRefused, StoreTooNew
-from aforesaid.store import Store, open_store, questions, restore_store
+from aforesaid.store import Store, open_store, restore_store
+from aforesaid.store.memories import AddMemory, FactsVersions, Memories, PutFacts
+from aforesaid.store.messages import Messages, Sessions, UserLedger
+from aforesaid.store.people import AuditRows, PutSetting, Settings, Users
 from aforesaid.store.readable import AccountFolders, JsonFile, ReadableStore
 from aforesaid.store.readable.disk import Disk
 from aforesaid.store.readable.document import sealed
 from aforesaid.store.readable.layouts import FILES
+from aforesaid.store.searches import AddVectors, MessageVectors, SearchText
+from aforesaid.store.summaries import Summaries
 from faulty import FailingDisk
 from making import add, archive, remove_databases
 
@@ -158,18 +162,18 @@ def layout_of(place: str) -> JsonFile | AccountFolders:
 
 
 async def everything(store: Store) -> list[Any]:
-    found: list[Any] = [await store.read(questions.Users())]
+    found: list[Any] = [await store.read(Users())]
     for scope in (ANN, TELEGRAM, WORK):
         found += [
-            await store.read(questions.Messages(scope)),
-            await store.read(questions.Summaries(scope, active=None)),
-            await store.read(questions.Memories(scope, active=None)),
-            await store.read(questions.FactsVersions(scope)),
-            await store.read(questions.Settings(scope)),
-            await store.read(questions.AuditRows(scope)),
-            await store.read(questions.Sessions(scope)),
-            await store.read(questions.UserLedger(scope)),
-            await store.read(questions.MessageVectors(scope, "m", [3])),
+            await store.read(Messages(scope)),
+            await store.read(Summaries(scope, active=None)),
+            await store.read(Memories(scope, active=None)),
+            await store.read(FactsVersions(scope)),
+            await store.read(Settings(scope)),
+            await store.read(AuditRows(scope)),
+            await store.read(Sessions(scope)),
+            await store.read(UserLedger(scope)),
+            await store.read(MessageVectors(scope, "m", [3])),
         ]
     return found
 
@@ -314,7 +318,7 @@ async def said(place: str) -> list[str]:
     """What Ann said, as a store says that opens and verifies without losses."""
     async with opened(place) as store:
         assert (await store.verify()).ok
-        return [message.text for message in await store.read(questions.Messages(ANN))]
+        return [message.text for message in await store.read(Messages(ANN))]
 
 
 @pytest.mark.req("C8")
@@ -383,7 +387,7 @@ async def test_what_was_said_after_the_files_were_written_survives_a_damaged_dat
     path = database_of(killed)
     path.write_bytes(bytes(100) + path.read_bytes()[100:])
     async with opened(killed) as store:
-        found = [message.text for message in await store.read(questions.Messages(ANN))]
+        found = [message.text for message in await store.read(Messages(ANN))]
         assert found == ["in the files", "in the database alone"]
         assert [check.name for check in (await store.verify()).checks if not check.ok] == ["losses"]
 
@@ -410,9 +414,9 @@ async def test_an_edited_word_counts(place: str) -> None:
     assert "with milk" in kept.read_text(encoding="utf-8"), "what was stored before is kept"
     async with opened(place) as store:
         assert (await store.health()).issues == ()
-        assert [hit.text for hit in await store.read(questions.SearchText(ANN, "honey"))] == ["with honey"]
-        assert await store.read(questions.SearchText(ANN, "milk")) == []
-        assert list(await store.read(questions.MessageVectors(ANN, "m", [3, 4]))) == [3], "of the word before"
+        assert [hit.text for hit in await store.read(SearchText(ANN, "honey"))] == ["with honey"]
+        assert await store.read(SearchText(ANN, "milk")) == []
+        assert list(await store.read(MessageVectors(ANN, "m", [3, 4]))) == [3], "of the word before"
         await add(store, ANN, "and on")
     assert await said(place) == ["tea, please", "with honey", "and on"]
 
@@ -457,7 +461,7 @@ async def test_one_changed_letter_counts_and_is_named_until_somebody_looked_at_i
         remove_databases(layout_of(place).main.parent)
     for _ in range(2):
         async with opened(place) as store:
-            assert [message.text for message in await store.read(questions.Messages(ANN))][1] == "with silk"
+            assert [message.text for message in await store.read(Messages(ANN))][1] == "with silk"
             (failed,) = [check for check in (await store.verify()).checks if not check.ok]
             assert failed.name == "losses"
             assert "messages 4 as written: one character differs" in failed.detail
@@ -503,7 +507,7 @@ async def test_an_edit_beside_damage_takes_nothing_away(tmp_path: Path) -> None:
     (ann / "audit.json").write_bytes(b"")
     (tmp_path / "memory" / "account_123456789" / "history_context.json").unlink()
     async with opened(place) as store:
-        assert [memory.text for memory in await store.read(questions.Memories(ANN))] == ["likes tea most"]
+        assert [memory.text for memory in await store.read(Memories(ANN))] == ["likes tea most"]
         after = await everything(store)
         assert (await store.verify()).ok
     assert sum(each != then for each, then in zip(after, before, strict=True)) == 1
@@ -522,9 +526,9 @@ async def test_an_edited_file_counts_and_loses_nothing_that_was_not_in_it_yet(pl
     edit(history_of(killed), "seconf", "second thing")
     assert await said(killed) == ["first", "second thing", "not in the files yet"]
     async with opened(killed) as store:
-        assert [memory.text for memory in await store.read(questions.Memories(ANN))] == ["likes tea"]
-        assert [setting.value for setting in await store.read(questions.Settings(ANN))] == [20]
-        assert [facts.text for facts in await store.read(questions.FactsVersions(ANN))] == ["Ann likes tea."]
+        assert [memory.text for memory in await store.read(Memories(ANN))] == ["likes tea"]
+        assert [setting.value for setting in await store.read(Settings(ANN))] == [20]
+        assert [facts.text for facts in await store.read(FactsVersions(ANN))] == ["Ann likes tea."]
 
 
 @pytest.mark.parametrize("harm", ["name", "twice", "section", "checksum", "infinity"])
@@ -586,8 +590,8 @@ async def test_an_account_copied_from_another_store_is_there_unless_its_numbers_
         await add(store, WORK, "one more")
     shutil.copytree(there / "account_123456789", here / "account_123456789")
     async with opened(f"files:{here}") as store:
-        assert {user.id for user in await store.read(questions.Users())} == {"ann", "123456789"}
-        assert [message.text for message in await store.read(questions.Messages(TELEGRAM))] == ["hello"]
+        assert {user.id for user in await store.read(Users())} == {"ann", "123456789"}
+        assert [message.text for message in await store.read(Messages(TELEGRAM))] == ["hello"]
         await add(store, ANN, "the third")
         assert (await store.verify()).ok
     (work,) = there.glob("account_ann_work*")

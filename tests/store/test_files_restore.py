@@ -10,7 +10,8 @@ import pytest
 
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import StoreError
-from aforesaid.store import open_store, questions, restore_store
+from aforesaid.store import open_store, restore_store
+from aforesaid.store.messages import Messages
 from aforesaid.store.readable import restore
 from faulty import FailingDisk
 from making import add
@@ -28,10 +29,7 @@ async def texts(place: str) -> dict[str, list[str]]:
     try:
         assert (await store.verify()).ok
         people = {"ann": ANN, "bob": BOB, "carol": CAROL}
-        return {
-            name: [message.text for message in await store.read(questions.Messages(who))]
-            for name, who in people.items()
-        }
+        return {name: [message.text for message in await store.read(Messages(who))] for name, who in people.items()}
     finally:
         await store.close()
 

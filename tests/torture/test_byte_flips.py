@@ -9,11 +9,12 @@ from random import Random
 
 import pytest
 
-from aforesaid.domain.change import PutFacts
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Scope
 from aforesaid.portability.migrating import repair
-from aforesaid.store import Store, open_store, questions
+from aforesaid.store import Store, open_store
+from aforesaid.store.memories import PutFacts
+from aforesaid.store.messages import Messages
 from aforesaid.store.readable import ReadableStore
 from making import add, archive
 from torture.support import Figures, Size
@@ -52,7 +53,7 @@ async def fill_with_everything(place: str, snapshot: Path) -> dict[int, Message]
 
 
 async def everything(store: Store, user: str) -> list[Message]:
-    return await store.read(questions.Messages(Scope.of(user), limit=10_000))
+    return await store.read(Messages(Scope.of(user), limit=10_000))
 
 
 async def recovered(place: str) -> list[tuple[str, str]]:

@@ -15,17 +15,20 @@ from random import Random
 
 import pytest
 
-from aforesaid.domain.change import AddMessage, AddMessages, Archive
 from aforesaid.domain.message import draft
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary import SummaryDraft
 from aforesaid.errors import StoreFull
-from aforesaid.store import Store, questions
+from aforesaid.store import Store
 from aforesaid.store.failover import open_with_failover
+from aforesaid.store.messages import AddMessage, AddMessages, Messages
+from aforesaid.store.people import Totals
 from aforesaid.store.postgres import PostgresStore
 from aforesaid.store.readable import ReadableStore
+from aforesaid.store.searches import SearchText
 from aforesaid.store.sqlite import Options, SqliteStore, engine
 from aforesaid.store.sqlite.writer import OVERDUE_PAGES
+from aforesaid.store.summaries import Archive
 from making import add
 from pg import shared_server
 from torture.disk import SmallDisk
@@ -111,7 +114,7 @@ def test_what_took_over_on_a_full_disk_is_gone_when_there_is_room(tmp_path: Path
         await add(store, ann, "there is room again")
         assert [path.name for path in folder.iterdir() if path.name.endswith(".waiting")] == []
         assert [path for path in open_files() if ".waiting" in path] == []
-        assert (await store.read(questions.Totals())).messages == 5
+        assert (await store.read(Totals())).messages == 5
         assert (await store.health()).status == "active"
         await store.close()
 
@@ -128,7 +131,7 @@ def test_a_search_on_a_full_disk_is_answered_without_a_batch_that_is_not_indexed
     ann = Scope.of("ann")
 
     async def found(store: SqliteStore) -> int:
-        return len(await store.read(questions.SearchText(ann, "tea", limit=5_000)))
+        return len(await store.read(SearchText(ann, "tea", limit=5_000)))
 
     async def run(path: Path, ballast: Path) -> None:
         async with opened(path) as store:
@@ -137,7 +140,7 @@ def test_a_search_on_a_full_disk_is_answered_without_a_batch_that_is_not_indexed
             fill_to_the_last_byte(ballast)
             assert await found(store) == 1
             assert any("searches miss messages" in issue for issue in (await store.health()).issues)
-            assert (await store.read(questions.Totals())).messages == 2_501
+            assert (await store.read(Totals())).messages == 2_501
             ballast.unlink()
             assert await found(store) == 2_501
             assert (await store.health()).status == "active"
@@ -250,7 +253,7 @@ def fill_it_up(
             assert await store._engine.read(witness.findings) == []
             verification = await store.verify()
             assert verification.ok, verification
-            assert (await store.read(questions.Totals())).messages == len(witness.said)
+            assert (await store.read(Totals())).messages == len(witness.said)
 
     asyncio.run(run())
     figures.add("rounds")
@@ -303,9 +306,7 @@ async def archive_until_they_stop(
         if all(writer.done() for writer in writers):
             return
         scope = Scope.of(f"w{turn % WRITERS}")
-        sources = tuple(
-            message.seq for message in await store.read(questions.Messages(scope, limit=10, archived=False))
-        )
+        sources = tuple(message.seq for message in await store.read(Messages(scope, limit=10, archived=False)))
         if sources:
             try:
                 summary = (await store.apply([Archive(SummaryDraft(scope, "In short. " * 500, sources))])).summary
@@ -318,7 +319,7 @@ async def archive_until_they_stop(
 async def check_while_full(store: SqliteStore, witness: Witness, refused: list[AddMessage]) -> None:
     """A full disk can still be read, and nothing that was refused is visible."""
     assert await store._engine.read(witness.findings) == []
-    assert (await store.read(questions.Totals())).messages == len(witness.said)
+    assert (await store.read(Totals())).messages == len(witness.said)
     assert not await store._engine.read(
         lambda connection: [
             message.draft.text[:40]

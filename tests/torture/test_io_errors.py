@@ -15,14 +15,16 @@ from typing import Literal, TypeVar
 import apsw
 import pytest
 
-from aforesaid.domain.change import AddMessage, Archive, RollBack
 from aforesaid.domain.message import draft
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary import SummaryDraft
 from aforesaid.errors import StoreError
-from aforesaid.store import open_store, questions
+from aforesaid.store import open_store
+from aforesaid.store.messages import AddMessage, Messages
+from aforesaid.store.people import Totals
 from aforesaid.store.readable import ReadableStore
 from aforesaid.store.sqlite import Options, SqliteStore, writer
+from aforesaid.store.summaries import Archive, RollBack
 from torture.disk import FailingDisk
 from torture.support import KINDS, Figures, Size, opened
 from torture.witness import Archived, RollBackAsked, RolledBack, Witness
@@ -110,7 +112,7 @@ def one_life(path: Path, kind: str, faults: Faults, figures: Figures, *, ids: bo
         try:
             await work(store, caller, ids=ids)
             assert await caller.insist(partial(store._engine.read, witness.findings)) == []
-            assert (await caller.insist(partial(store.read, questions.Totals()))).messages == WRITERS * MESSAGES
+            assert (await caller.insist(partial(store.read, Totals()))).messages == WRITERS * MESSAGES
         finally:
             await close(store)
         for file in path.rglob("*.json"):
@@ -119,7 +121,7 @@ def one_life(path: Path, kind: str, faults: Faults, figures: Figures, *, ids: bo
             assert await reopened._engine.read(witness.findings) == []
             verification = await reopened.verify()
             assert verification.ok, verification
-            assert (await reopened.read(questions.Totals())).messages == WRITERS * MESSAGES
+            assert (await reopened.read(Totals())).messages == WRITERS * MESSAGES
 
     with disk.registered():
         asyncio.run(run())
@@ -161,7 +163,7 @@ async def work(store: SqliteStore, caller: Caller, *, ids: bool) -> None:
             tasks.create_task(writer(f"w{number}"))
     for number in range(WRITERS):
         scope = Scope.of(f"w{number}")
-        messages = await caller.insist(partial(store.read, questions.Messages(scope)))
+        messages = await caller.insist(partial(store.read, Messages(scope)))
         sources = tuple(message.seq for message in messages[:5])
         change = Archive(SummaryDraft(scope, "In short.", messages=sources))
         summary = (await caller.insist(partial(store.apply, [change]))).summary

@@ -13,7 +13,7 @@ from random import Random
 import pytest
 
 from aforesaid.domain.scope import Scope
-from aforesaid.store import questions
+from aforesaid.store.messages import Messages
 from torture.support import KINDS, Figures, Size, opened
 from torture.witness import Archived, RolledBack, Said, Witness, from_wire
 from torture.workload import USERS
@@ -147,7 +147,7 @@ async def check(killer: Killer, *, thoroughly: bool) -> None:
         verification = await store.verify()
         assert verification.ok, verification
         for user in USERS:
-            history = await store.read(questions.Messages(Scope.of(user), limit=1_000_000))
+            history = await store.read(Messages(Scope.of(user), limit=1_000_000))
             acknowledged = sorted((found[0], text) for text, found in witness.said.items() if found[1] == user)
             there = sorted((message.seq, message.text) for message in history)
             assert [entry for entry in there if entry[1] in witness.said] == acknowledged

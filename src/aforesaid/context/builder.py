@@ -25,7 +25,9 @@ from aforesaid.models.prompts import Fenced, load_prompt, quote
 from aforesaid.models.tokens import TokenCounter
 from aforesaid.profiles.recipe import Recipe, SectionName, Wording
 from aforesaid.recall import Recall, SearchRequest
-from aforesaid.store import Store, questions
+from aforesaid.store import Store
+from aforesaid.store.memories import Memories
+from aforesaid.store.summaries import Summaries
 from aforesaid.text.languages import index_language, query_words, stop_words, terms
 from aforesaid.text.sentences import asks_for_order, topic_words
 from aforesaid.text.times.periods import periods
@@ -290,7 +292,7 @@ class Builder:
         from aforesaid.facts.timeline import timeline  # noqa: PLC0415 - brings all of the facts
 
         # Appointments that are over have expired, but they took place.
-        known = await self._sources.store.read(questions.Memories(scope, active=None))
+        known = await self._sources.store.read(Memories(scope, active=None))
         return timeline_slice(timeline(known), request.query, hits, at, terms)[-recipe.memories or None :]
 
     async def account(self, scope: Scope, request: ContextRequest, recipe: Recipe) -> AccountContext:
@@ -327,9 +329,7 @@ class Builder:
         if "summaries" not in recipe.order:
             return []
         # Summaries of other threads are left out.
-        found = await (
-            self._sources.store.read(questions.Summaries(scope, here=True)) if recipe.uncovered else reads.summaries
-        )
+        found = await (self._sources.store.read(Summaries(scope, here=True)) if recipe.uncovered else reads.summaries)
         return [
             summary
             for summary in found

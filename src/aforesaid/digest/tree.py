@@ -14,7 +14,8 @@ from aforesaid.domain.setting import EVERY
 from aforesaid.domain.summary import Summary
 from aforesaid.profiles import Profile
 from aforesaid.profiles.effective import settings_of
-from aforesaid.store import questions
+from aforesaid.store.messages import MessagesAfter, UserLedger
+from aforesaid.store.summaries import Summaries
 
 
 class FoldMessages(NamedTuple):
@@ -196,17 +197,17 @@ class TreeSteps:
         every = (await settings_of(self._executor.store, scope)).get(EVERY)
         turns = every if isinstance(every, int) and not isinstance(every, bool) and every > 0 else None
         rules = tree_rules(self._executor.profile, turns)
-        ledger = await store.read(questions.UserLedger(scope))
+        ledger = await store.read(UserLedger(scope))
         messages = []
         if asked or ledger.open_turns >= rules.turns:
             limit = min(max(_PER_TURN * rules.turns, _LEAST_READ), _MOST_READ)
-            messages = await store.read(questions.MessagesAfter(scope, 0, limit, archived=False))
+            messages = await store.read(MessagesAfter(scope, 0, limit, archived=False))
         opened = tuple(Open(message.role, len(message.text)) for message in messages)
         match decide(TreeLedger(ledger.active_summaries, opened), rules, asked=asked).plan:
             case FoldMessages(count):
                 return Step((await self._executor.archive_messages(scope, messages[:count]),), count)
             case FoldSummaries() as plan:
-                oldest = oldest_summaries(await store.read(questions.Summaries(scope, kind="tree")), plan)
+                oldest = oldest_summaries(await store.read(Summaries(scope, kind="tree")), plan)
                 return Step((await self._executor.archive_summaries(scope, oldest),))
             case _:
                 return Step()

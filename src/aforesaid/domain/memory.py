@@ -121,7 +121,7 @@ class MemoryDraft:
 
     def __post_init__(self) -> None:
         """Refuse an unknown category, an empty text, an importance outside 1 to 10, a priority outside 1 to 5."""
-        _check_memory(self)
+        check_memory(self)
         checks.at_least(self.times, 1, "the times")
 
 
@@ -315,7 +315,7 @@ def check_weights(importance: object, priority: object) -> None:
         raise InvalidInput(f"the priority must be at most {MOST_PRIORITY}, not {number}", "priority")
 
 
-def _check_memory(memory: MemoryDraft | MemoryRecord, *more: object) -> None:
+def check_memory(memory: MemoryDraft | MemoryRecord, *more: object) -> None:
     """Raise InvalidInput for what no store can hold. `more` are further times of the memory."""
     for value, known, what in (
         (memory.category, CATEGORIES, "category"),
@@ -397,131 +397,6 @@ class Superseded(NamedTuple):
     memory: int
     revision: int
 
-
-@dataclass(frozen=True, slots=True)
-class AddMemory:
-    """Store a memory, in the place of others if there are some.
-
-    Raises SourcesChanged when one of them has changed since it was read, or when a source was edited or taken back;
-    NotFound when one is not this user's.
-    """
-
-    draft: MemoryDraft
-    actor: str = "aforesaid"
-    supersedes: tuple[Superseded, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class ChangeMemory:
-    """Replace the stored memory with the same id. The earlier version is kept.
-
-    Raises SourcesChanged when the stored one is not of the revision that `memory` has: somebody else changed it.
-    Whose it is, when it was stored and its sources stay as they are.
-    """
-
-    memory: MemoryRecord
-    action: str
-    actor: str = "aforesaid"
-
-    def __post_init__(self) -> None:
-        """Refuse what cannot be stored."""
-        memory = self.memory
-        _check_memory(memory, memory.delivered_at)
-        checks.identifier(self.actor, "the actor")
-        if memory.active != (memory.state == "active"):
-            raise InvalidInput(f"a memory in the state {memory.state!r} cannot have active={memory.active}")
-
-
-@dataclass(frozen=True, slots=True)
-class CountMemory:
-    """Count that a memory was stated again. Its list of sources grows up to a limit.
-
-    Raises SourcesChanged when a source was edited or taken back.
-    """
-
-    scope: Scope
-    memory: int
-    times: int
-    seen_at: datetime
-    sources: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Forget:
-    """Store a request to forget, so that old messages do not bring the memory back.
-
-    With `newest`, the user's newest memory must have that id (0: there must be none); otherwise SourcesChanged is
-    raised, because a memory that was stored since may be one of those to forget.
-    """
-
-    scope: Scope
-    words: tuple[str, ...]
-    actor: str = "aforesaid"
-    newest: int | None = None
-
-    def __post_init__(self) -> None:
-        """Refuse text that cannot be stored."""
-        for words in self.words:
-            checks.storable(words, "what to forget")
-
-
-@dataclass(frozen=True, slots=True)
-class PutDerived:
-    """Keep something that was worked out, one of each kind for each user.
-
-    With `instead_of`, the one that is kept must have that key (an empty text: there must be none); otherwise
-    SourcesChanged is raised. With `known_user`, nothing is kept if nothing else is stored of the user, who may have
-    been purged since. SourcesChanged is also raised when a message or a note that it was worked out from is gone.
-    """
-
-    scope: Scope
-    kind: str
-    key: str
-    value: str
-    instead_of: str | None = None
-    known_user: bool = False
-    messages: tuple[int, int, int] | None = None
-    """The first and the last of the user's messages that it was worked out from, and how many these are."""
-    notes: tuple[NoteKey, ...] = ()
-    """The user's summaries and memories that it was worked out from."""
-
-    def __post_init__(self) -> None:
-        """Refuse text that cannot be stored."""
-        checks.storable(self.value, f"the {self.kind}")
-
-
-@dataclass(frozen=True, slots=True)
-class MarkExtracted:
-    """Record that memories were extracted from a user's messages after `after`, up to `up_to`.
-
-    Raises SourcesChanged when somebody else has extracted from them already. With `requests`, the user must have made
-    that many requests to forget; otherwise SourcesChanged is raised, because a memory of the same change set may be
-    one that was forgotten since it was extracted.
-    """
-
-    scope: Scope
-    after: int
-    up_to: int
-    requests: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class AuditAccess:
-    """Add an audit row: who viewed a user's data."""
-
-    scope: Scope
-    actor: str
-    action: str
-    subject: str
-
-    def __post_init__(self) -> None:
-        """Refuse texts that cannot be stored, or are too long."""
-        checks.identifier(self.actor, "the actor")
-        checks.identifier(self.action, "the action")
-        checks.short_text(self.subject, "the subject")
-
-
-MemoryChange: TypeAlias = AddMemory | ChangeMemory | CountMemory | Forget | PutDerived | MarkExtracted | AuditAccess
 
 SOURCES_KEPT = 20
 """Maximum number of sources stored per memory."""

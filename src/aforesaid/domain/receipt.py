@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
-from aforesaid.domain.change import Discarded
 from aforesaid.domain.memory import Facts, MemoryRecord
 from aforesaid.domain.message import Draft, Message, stored_message
 from aforesaid.domain.summary import Summary
@@ -31,6 +30,13 @@ class Repeated(NamedTuple):
     """A message that was stored before."""
 
     message: Message
+
+
+@dataclass(frozen=True, slots=True)
+class Discarded:
+    """The number of deleted items."""
+
+    count: int
 
 
 Result: TypeAlias = Stored | Repeated | Restored | Summary | MemoryRecord | Facts | Discarded | None

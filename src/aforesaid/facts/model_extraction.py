@@ -32,7 +32,7 @@ from aforesaid.models.offline.memories.extract import written_time
 from aforesaid.models.prompts import Fenced, lines_of, load_prompt, numbered, transcript
 from aforesaid.models.salience import Judgement
 from aforesaid.profiles.effective import settings_of
-from aforesaid.store import questions
+from aforesaid.store.messages import Messages
 from aforesaid.text.languages import guess_language, vocabulary, word_finder
 from aforesaid.text.sentences import begins_with_anaphor, length_in_words
 from aforesaid.text.times.find import When, find_times
@@ -160,11 +160,9 @@ async def messages_around(store: Store, scope: Scope, batch: Sequence[Message]) 
     for thread in dict.fromkeys(message.thread for message in batch):
         here = Scope(scope.space, scope.user, thread)
         mine = in_time_order(message for message in batch if message.thread == thread)
-        near = await store.read(questions.Messages(here, within="thread", limit=MOST_BEFORE, before=mine[0].seq))
+        near = await store.read(Messages(here, within="thread", limit=MOST_BEFORE, before=mine[0].seq))
         if not is_direct(thread):
-            later = await store.read(
-                questions.Messages(here, within="thread", limit=_MOST_BETWEEN, before=mine[-1].seq)
-            )
+            later = await store.read(Messages(here, within="thread", limit=_MOST_BETWEEN, before=mine[-1].seq))
             near += [message for message in later if _place(message) > _place(mine[0])]
         found |= {message.seq: message for message in near if message.seq not in known}
     owners = {message.user for message in found.values()}
@@ -185,7 +183,7 @@ async def between_others(store: Store, scope: Scope, batch: Sequence[Message]) -
         # As many others as own messages on average; more is read where there are more of them.
         limit = MOST_BEFORE + 2 * len(mine)
         while True:
-            page = await store.read(questions.Messages(here, within="thread", limit=limit, before=before))
+            page = await store.read(Messages(here, within="thread", limit=limit, before=before))
             found += [message for message in page if message.user != scope.user]
             if len(page) < limit or _place(page[0]) < _place(mine[0]):
                 break

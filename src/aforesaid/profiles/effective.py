@@ -13,14 +13,14 @@ from typing import Any, Final, Literal, NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from aforesaid.domain import checks
-from aforesaid.domain.change import PutSetting
 from aforesaid.domain.checks import SettingValue
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.setting import CLEARED, ENABLED, EVERY, EVERYBODY
 from aforesaid.errors import InvalidInput, quoted
 from aforesaid.profiles import BUILT_IN, Profile, load_profile
 from aforesaid.profiles.recipe import LEAST_BUDGET, MOST_TOKENS, share
-from aforesaid.store import Store, questions
+from aforesaid.store import Store
+from aforesaid.store.people import PutSetting, Settings
 
 TIME_ZONE: Final = "time_zone"
 BUDGET: Final = "context_budget"
@@ -284,7 +284,7 @@ class EffectiveSettings:
 
 
 async def _stored(store: Store, space: str, user: str) -> dict[str, SettingValue]:
-    return {setting.key: setting.value for setting in await store.read(questions.Settings(Scope.of(user, space)))}
+    return {setting.key: setting.value for setting in await store.read(Settings(Scope.of(user, space)))}
 
 
 def tuned(profile: Profile, settings: Mapping[str, SettingValue]) -> Profile:

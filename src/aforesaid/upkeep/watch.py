@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from aforesaid.background import BackgroundLoop, BackgroundLoops, LoopStatus
 from aforesaid.digest.calendar import subject_of_user
 from aforesaid.digest.tiers import TiersRules, windows
-from aforesaid.domain.change import PutMark
 from aforesaid.domain.checks import AlertKind, ComponentStatus, counted, moment, now
 from aforesaid.domain.report import Alert, Component, Health, Ledger, Operation, Storage
 from aforesaid.domain.scope import Scope, Subject
@@ -24,7 +23,11 @@ from aforesaid.domain.setting import cleared_up_to
 from aforesaid.errors import AforesaidError
 from aforesaid.profiles.effective import settings_of
 from aforesaid.settings import Alerts
-from aforesaid.store import questions
+from aforesaid.store.agenda import PlannedEntry
+from aforesaid.store.memories import Memories
+from aforesaid.store.messages import Messages, UserLedger
+from aforesaid.store.people import Marks, PutMark, Totals
+from aforesaid.store.summaries import Summaries
 from aforesaid.telemetry import (
     OWN,
     PROXY_RECALL,
@@ -66,7 +69,7 @@ async def acknowledge(store: Store, acknowledgement: Acknowledgement) -> None:
 async def acknowledgements(store: Store) -> list[Acknowledgement]:
     """Return all that are stored. Those of earlier versions, which do not say of what, are left out."""
     found = []
-    for name, value in (await store.read(questions.Marks())).items():
+    for name, value in (await store.read(Marks())).items():
         if name.startswith(_PREFIX) and "text" in (seen := json.loads(value)):
             alert = Alert(seen["kind"], seen["about"], seen["text"], datetime.fromisoformat(seen["since"]))
             found.append(Acknowledgement(alert, seen["by"], datetime.fromisoformat(seen["at"])))
@@ -225,7 +228,7 @@ _DAY: Final = 24 * 3600.0
 async def note_size(store: Store, storage: Storage, at: int) -> None:
     """Record the size once a day, and delete records that are too old."""
     today = moment(at).date()
-    marks = await store.read(questions.Marks())
+    marks = await store.read(Marks())
     if _NAME + today.isoformat() in marks:
         return
     value = json.dumps({"at": at, "bytes": storage.bytes, "messages": storage.messages})
@@ -235,7 +238,7 @@ async def note_size(store: Store, storage: Storage, at: int) -> None:
 
 async def with_growth(store: Store, storage: Storage, at: int) -> Storage:
     """Add the growth since the oldest recorded size, if it is long enough ago."""
-    marks, today = await store.read(questions.Marks()), moment(at).date()
+    marks, today = await store.read(Marks()), moment(at).date()
     sizes = [json.loads(value) for name, value in marks.items() if name.startswith(_NAME) and _recent(name, today)]
     first = min(sizes, key=lambda size: size["at"], default=None)
     if first is None:
@@ -373,7 +376,7 @@ class Watch:
     async def _storage(self, components: Sequence[Component]) -> tuple[Storage | None, int | None]:
         """Return the size of the store and of its device; None if the store does not answer."""
         try:
-            stats = await self._store.read(questions.Totals())
+            stats = await self._store.read(Totals())
         except AforesaidError as error:
             _log.debug("the size of the store is unknown: %s", error)
             return None, None
@@ -471,9 +474,9 @@ _OTHERS = ("whole_history", "summaries", "memories")
 
 
 async def _tiers(store: Store, profile: Profile, scope: Scope) -> list[Component]:
-    ledger = await store.read(questions.UserLedger(scope))
+    ledger = await store.read(UserLedger(scope))
     rules = TiersRules(profile.short_term, profile.mid_term)
-    newest = await store.read(questions.Messages(scope, limit=rules.short_term + rules.mid_term))
+    newest = await store.read(Messages(scope, limit=rules.short_term + rules.mid_term))
     cleared = cleared_up_to(await settings_of(store, scope))
     held = windows([message.seq for message in newest], cleared, rules)
     updated = newest[-1].stored_at if newest else None
@@ -486,12 +489,12 @@ async def _tiers(store: Store, profile: Profile, scope: Scope) -> list[Component
 
 
 async def _others(store: Store, profile: Profile, scope: Scope) -> list[Component]:
-    ledger = await store.read(questions.UserLedger(scope))
-    newest = await store.read(questions.Messages(scope, limit=1))
-    summaries = await store.read(questions.Summaries(scope))
-    memories = await store.read(questions.Memories(scope))
+    ledger = await store.read(UserLedger(scope))
+    newest = await store.read(Messages(scope, limit=1))
+    summaries = await store.read(Summaries(scope))
+    memories = await store.read(Memories(scope))
     subject = subject_of_user(profile.summaries, scope.space, scope.user, scope.thread)
-    planned = None if subject is None else await store.read(questions.PlannedEntry(subject))
+    planned = None if subject is None else await store.read(PlannedEntry(subject))
     issues = () if planned is None or planned.error is None else (planned.error,)
     made = max((summary.created_at for summary in summaries), default=None)
     covered = max((summary.covered for summary in summaries), default=0)
@@ -516,8 +519,8 @@ def _whole(ledger: Ledger, updated: datetime | None) -> Component:
 
 
 async def _history_context(store: Store, scope: Scope) -> Component:
-    found = await store.read(questions.Summaries(scope, kind="history"))
-    planned = await store.read(questions.PlannedEntry(Subject("tiers", scope.space, scope.user)))
+    found = await store.read(Summaries(scope, kind="history"))
+    planned = await store.read(PlannedEntry(Subject("tiers", scope.space, scope.user)))
     issues = () if planned is None or planned.error is None else (planned.error,)
     current = found[0] if found else None
     return Component(

@@ -20,14 +20,14 @@ from pydantic.config import JsonDict
 
 from aforesaid.domain.checks import IDENTIFIER_CHARACTERS, LARGEST, Role
 from aforesaid.domain.details import MOST_PARTS, PartType
-from aforesaid.domain.memory import PutDerived
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import InvalidInput, SourcesChanged, quoted
 from aforesaid.memory import Memory, UserMemory
 from aforesaid.server.auth import Credential
 from aforesaid.server.auth.authentication import MemoryDep, Reader
 from aforesaid.server.form_errors import UNKNOWN
-from aforesaid.store import Store, questions
+from aforesaid.store import Store
+from aforesaid.store.memories import DerivedText, PutDerived
 
 if TYPE_CHECKING:
     from fastapi._compat import ModelField
@@ -244,7 +244,7 @@ class IdempotentRequest:
         """Mark the key as in progress. Return the response if it was processed already."""
         assert self._key is not None  # noqa: S101 - asked for only with a key
         for _ in range(_TRIES):
-            kept = await self._store.read(questions.DerivedText(self._scope, self._kind))
+            kept = await self._store.read(DerivedText(self._scope, self._kind))
             if kept is not None and kept.key == self._key:
                 record = json.loads(kept.value)
                 if record["body"] != self._body:

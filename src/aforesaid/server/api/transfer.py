@@ -21,7 +21,7 @@ from aforesaid.server.api.params import Identifier, SpaceQuery, named
 from aforesaid.server.auth.authentication import Admin, MemoryDep, require_all_spaces
 from aforesaid.server.schemas import Shape
 from aforesaid.server.state import load_upload
-from aforesaid.store import questions
+from aforesaid.store.people import UsersPage
 
 router = APIRouter(tags=["moving"])
 
@@ -104,7 +104,7 @@ async def export(
     else:
         person = who.person(memory, whose, space=space)
         scope = person.scope
-        if not await memory.store.read(questions.UsersPage(scope.space, users=[scope.user])):
+        if not await memory.store.read(UsersPage(scope.space, users=[scope.user])):
             raise NotFound(f"there is no user {quoted(scope.user)} in the space {quoted(scope.space)}")
         await person.record_access("export", "everything about the user")
     headers = {"Content-Disposition": 'attachment; filename="aforesaid.jsonl"'}

@@ -21,7 +21,7 @@ from aforesaid.server.auth.authentication import Admin, Overseer, StateDep
 from aforesaid.server.languages import N_, plural, translate
 from aforesaid.server.panel import view as figures
 from aforesaid.server.panel.view import Latency, Looking, Person, View, latencies
-from aforesaid.store import questions
+from aforesaid.store.memories import DueMemories, MemoryCounts
 from aforesaid.upkeep.watch import Acknowledgement, acknowledgements
 from aforesaid.upkeep.watch import acknowledge as store_acknowledgement
 
@@ -210,7 +210,7 @@ async def overview(view: Looking, days: int = _USUAL_DAYS) -> Response:
     if spaces and not view.chosen:
         return RedirectResponse(view.in_space(spaces[0].space), 303)
     activity = figures.longest_quiet(await view.memory.activity(shown, space=view.space, user=own))
-    counts = await view.memory.store.read(questions.MemoryCounts(view.space, user=own))
+    counts = await view.memory.store.read(MemoryCounts(view.space, user=own))
     active = [each for each in counts if each.state == "active"]
     messages = totals.messages if totals else 0
     health = await view.memory.health() if view.who.everywhere else None
@@ -266,7 +266,7 @@ async def _saving(person: UserMemory, user: User) -> Saving | None:
 
 async def _reminders(view: View, user: str | None) -> list[MemoryRecord]:
     """Return the reminders of the space that are still to be delivered."""
-    every = questions.DueMemories("reminder", datetime.max.replace(tzinfo=UTC), _MOST_REMINDERS)
+    every = DueMemories("reminder", datetime.max.replace(tzinfo=UTC), _MOST_REMINDERS)
     return [
         memory
         for memory in await view.memory.store.read(every)

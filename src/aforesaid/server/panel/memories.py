@@ -19,7 +19,7 @@ from aforesaid.server.languages import N_, plural, translate
 from aforesaid.server.panel import view
 from aforesaid.server.panel import view as forms
 from aforesaid.server.panel.view import Looking, Person, View
-from aforesaid.store import questions
+from aforesaid.store.messages import MessagesByNumber
 
 BANDS: Final = {name: (least, most) for name, least, most in (
     ("low", 1, 3), ("medium", 4, 6), ("high", 7, 8), ("critical", 9, 10),
@@ -440,7 +440,7 @@ async def _waiting(view: View, user: str | None) -> list[MemoryRecord]:
 
 async def _sources(view: View, person: UserMemory, memory: MemoryRecord) -> list[Message]:
     """Return the first of the messages that a memory was learned from."""
-    found = await view.memory.store.read(questions.MessagesByNumber(person.scope, memory.sources[:_SOURCES]))
+    found = await view.memory.store.read(MessagesByNumber(person.scope, memory.sources[:_SOURCES]))
     await view.look_up(message.author for message in found)
     return found
 

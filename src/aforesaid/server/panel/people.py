@@ -27,7 +27,9 @@ from aforesaid.server.panel import view as forms
 from aforesaid.server.panel.conversation import shown_messages
 from aforesaid.server.panel.data import erase_person, file_in_pieces
 from aforesaid.server.panel.view import Looking, Person, PersonView, reason
-from aforesaid.store import questions
+from aforesaid.store.memories import FactsVersions, Memories
+from aforesaid.store.messages import UserLedger
+from aforesaid.store.summaries import Summaries
 
 router = APIRouter()
 
@@ -191,12 +193,12 @@ async def erase(person: Person, who: Admin, confirm: Annotated[str, Form()] = ""
 
 async def _count_stored(person: PersonView) -> StoredCounts:
     store, scope = person.view.memory.store, person.memory.scope
-    ledger = await store.read(questions.UserLedger(scope))
+    ledger = await store.read(UserLedger(scope))
     return StoredCounts(
         ledger.messages,
-        len(await store.read(questions.Summaries(scope, active=None))),
-        len(await store.read(questions.Memories(scope, active=None))),
-        len(await store.read(questions.FactsVersions(scope))),
+        len(await store.read(Summaries(scope, active=None))),
+        len(await store.read(Memories(scope, active=None))),
+        len(await store.read(FactsVersions(scope))),
         len(await person.memory.threads(_THREADS)),
     )
 

@@ -17,21 +17,23 @@ from pathlib import Path
 from typing import Any, Self, TypeVar, cast
 
 from aforesaid.background import to_the_end
-from aforesaid.domain.change import Change
 from aforesaid.domain.message import Message
 from aforesaid.domain.receipt import Receipt
 from aforesaid.domain.report import Component, Verification
 from aforesaid.domain.scope import Scope
-from aforesaid.domain.transfer import Purged, Restore, UserRow
+from aforesaid.domain.transfer import Purged, UserRow
 from aforesaid.errors import InvalidInput, StoreDamaged
-from aforesaid.store import contract, questions
+from aforesaid.store import contract
 from aforesaid.store.contract import Progress
-from aforesaid.store.questions import Question
+from aforesaid.store.dumping import Restore
+from aforesaid.store.operations import Change, Question
+from aforesaid.store.people import Marks
 from aforesaid.store.readable.disk import Disk, make_folders, replace_file, translated
 from aforesaid.store.readable.files import MARK, Files
 from aforesaid.store.readable.journal import journals_of
 from aforesaid.store.readable.layouts import AccountFolders, JsonFile, Layout
 from aforesaid.store.readable.restoring import database_files, label, load
+from aforesaid.store.searches import ChangeToken
 from aforesaid.store.sqlite import Options, SqliteStore
 from aforesaid.store.sqlite.engine import Engine, acquire, release
 from aforesaid.store.unfinished import unfinished
@@ -121,10 +123,10 @@ class ReadableStore(SqliteStore):
 
     async def read(self, question: Question[T]) -> T:
         """Answer a question."""
-        if isinstance(question, questions.ChangeToken):
+        if isinstance(question, ChangeToken):
             return cast("T", "")  # no other process can change this store
         found = await super().read(question)
-        if isinstance(question, questions.Marks):
+        if isinstance(question, Marks):
             return cast("T", {name: value for name, value in found.items() if not name.startswith(MARK)})  # type: ignore[attr-defined]
         return found
 
