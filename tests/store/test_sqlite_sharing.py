@@ -113,7 +113,8 @@ import asyncio, os, sys
 from making import add, adding
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import StoreClosed, StoreRefused
-from aforesaid.store import open_store, questions
+from aforesaid.store import open_store
+from aforesaid.store.messages import Messages
 
 ann = Scope.of("ann")
 

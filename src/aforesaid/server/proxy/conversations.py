@@ -3,7 +3,7 @@
 A chat is its questions and its answers. It is found by their hash chain (`hash_chain`), or by the texts of its turns if
 its beginning is missing. A thread holds one chat in all its versions: a tree of turns, of which one branch counts. A
 request that leaves this branch, because a turn was edited, written anew or returned to, makes its own branch the one
-that counts; the other is set aside (`domain.change.SetAside`).
+that counts; the other is set aside (`store.erasing.SetAside`).
 
 Different chats can begin alike. An answer that was passed on once belongs to one chat. Where a request has no such
 answer before it leaves the branch, it may be an edit or another chat; then nothing that a person said is set aside, and
