@@ -45,7 +45,7 @@ class MemoryToPurge(NamedTuple):
     user: str
 
 
-# --- What is found -----------------------------------------------------------------------------------------------------
+# --- What is found ----------------------------------------------------------------------------------------------------
 
 _SEQS: Final = f"[[space = $1 AND ]]{listed('seq', '$2')}"
 _ITS_USER: Final = "[[m.owner FROM memory m ~ o.name FROM memory m JOIN person o ON o.id = m.owner]]"
@@ -137,7 +137,7 @@ def _related_summaries(space: str, numbers: Sequence[int]) -> Answer[list[Summar
     return read_summaries((yield from rows(_RELATED, space, list(numbers))))
 
 
-# --- What is deleted ---------------------------------------------------------------------------------------------------
+# --- What is deleted --------------------------------------------------------------------------------------------------
 # The statements run in this order. $1 is the space, and $2 what is deleted: a list of numbers or names, or a user.
 
 _LISTED: Final = "[[= ANY($2::bigint[]) ~ IN (SELECT value FROM json_each($2))]]"
@@ -302,7 +302,7 @@ def _run(within: Transaction, statements: Iterable[str], space: str, gone: objec
         within.later(statement, space, gone)
 
 
-# --- Purging -----------------------------------------------------------------------------------------------------------
+# --- Purging ----------------------------------------------------------------------------------------------------------
 
 
 def purge(within: Transaction, scope: Scope, actor: str) -> Answer[Purged]:
@@ -341,7 +341,7 @@ def erase(within: Transaction, scope: Scope, actor: str, seqs: Sequence[int]) ->
     return purged
 
 
-# --- Taking back and setting aside --------------------------------------------------------------------------------------
+# --- Taking back and setting aside ------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

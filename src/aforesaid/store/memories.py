@@ -1,4 +1,4 @@
-"""What is known: memories, facts, requests to forget, and what was worked out; what can be asked, and what changes mean."""
+"""Memories, facts, requests to forget, and values that were worked out: what can be asked, and what changes mean."""
 
 from __future__ import annotations
 
@@ -335,7 +335,7 @@ class DerivedText(OfScopeShort[Derived | None]):
         return None if found is None else Derived(found[0], found[1], moment(found[2]))
 
 
-# --- What changes ask and write ------------------------------------------------------------------------------------------
+# --- What changes ask and write ---------------------------------------------------------------------------------------
 
 _FIRST_STATED: Final = f"""
 SELECT m.id FROM memory m
@@ -375,7 +375,7 @@ _TOMBSTONE: Final = inserting(
         "up_to": "coalesce([[$5::bigint ~ $5]], last_seq)",
         "at": "$6",
     },
-    *[f"FROM person WHERE space = $1 AND name = $2"] * 2,
+    *["FROM person WHERE space = $1 AND name = $2"] * 2,
 )
 
 

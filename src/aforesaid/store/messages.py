@@ -480,7 +480,7 @@ class Sessions(OfScope[list[Session]]):
         """
         found: dict[int, None] = {}
         last: tuple[int, ...] = LARGEST, LARGEST
-        # Page by page from the newest message, so that the cost is that of the sessions asked for, not of all there are.
+        # Page by page from the newest, so that the cost is that of the sessions asked for, not of all there are.
         while len(found) < self.limit:
             page = yield from rows(text, *values, *last)
             found.update((session, None) for _, _, session in page)

@@ -98,7 +98,7 @@ class Change:
         """The spaces that it writes to. What is about the whole store belongs to the space without a name."""
         return ("" if self.whose is None else self.whose.space,)
 
-    def carry_out(self, within: Transaction) -> Answer[Any]:
+    def carry_out(self, within: Transaction) -> Answer[Any]:  # noqa: ARG002 - each change has its own
         """Do it, and return its result."""
         raise TypeError(f"{type(self).__name__} is carried out by each database in its own way")
 

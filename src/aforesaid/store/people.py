@@ -262,7 +262,7 @@ class Marks(Question[dict[str, str]]):
         return dict((yield from rows("SELECT name, value FROM mark[[ WHERE space = '']]")))
 
 
-# --- What changes ask and write ------------------------------------------------------------------------------------------
+# --- What changes ask and write ---------------------------------------------------------------------------------------
 
 _MERGE: Final = both(
     lambda checksums: checksums.update(

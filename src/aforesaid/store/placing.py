@@ -151,7 +151,8 @@ _ABSORB: Final = (
 _REGROUPED: Final = """
 UPDATE person SET revision = revision + 1 WHERE [[space = $1 AND name ~ id]] IN (
     SELECT l.owner FROM session s JOIN log l
-        ON [[l.space = s.space AND ]]l.thread = s.thread AND l.at BETWEEN s.started_at AND s.last_at AND l.session = s.id
+        ON [[l.space = s.space AND ]]l.thread = s.thread AND l.session = s.id
+       AND l.at BETWEEN s.started_at AND s.last_at
      WHERE [[s.space = $1 AND ]]s.id = $2)
 """
 

@@ -249,14 +249,14 @@ _SIMILAR: Final = f"""
 _ARCHIVE: Final = f"UPDATE log SET active = false, chunk = $2 WHERE [[space = $1 AND ]]{listed('seq', '$3')}"
 _RELEASE: Final = f"UPDATE log SET active = true, chunk = NULL WHERE {OWNED} AND chunk = $3"
 _ARCHIVED: Final = (
-    f"UPDATE person SET archived = archived + $3, open_turns = open_turns - $4 WHERE space = $1 AND name = $2"
+    "UPDATE person SET archived = archived + $3, open_turns = open_turns - $4 WHERE space = $1 AND name = $2"
 )
 # In PostgreSQL, read from a table of the space, so that Citus sends the whole statement to the shard of the space.
 LISTED: Final = "FROM space CROSS JOIN unnest($3::bigint[]) AS value WHERE space = $1", "FROM json_each($3)"
 _ADD_SOURCES: Final = inserting("summary_source", {"summary": "$2", "source": "value"}, *LISTED)
 
 
-# --- What changes ask ---------------------------------------------------------------------------------------------------
+# --- What changes ask -------------------------------------------------------------------------------------------------
 
 
 class Coverage(NamedTuple):
@@ -279,9 +279,9 @@ def last_chunk(scope: Scope) -> Answer[int]:
 def covered_messages(
     scope: Scope, first: int, last: int, since: int, until: int, *, here: bool
 ) -> Answer[Coverage | None]:
-    """Return what the user's messages from one number to another cover, said from `since` to before `until`; None for none.
+    """Return what the user's messages from one number to another cover, said from `since` to before `until`.
 
-    With `here`, only those in the scope's thread.
+    None if there are none. With `here`, only those in the scope's thread.
     """
     thread = scope.thread if here else None
     (found,) = yield from rows(_COVERED, *scope[:2], first, last, since, until, thread)
@@ -316,7 +316,7 @@ def _similar(it: Summary) -> Answer[list[Summary]]:
     return sorted(read_summaries(here + rolled_back), key=lambda summary: summary.id)
 
 
-# --- What changes write -------------------------------------------------------------------------------------------------
+# --- What changes write -----------------------------------------------------------------------------------------------
 
 
 def _add(within: Transaction, summary: Summary, least: int = 0) -> Summary:
