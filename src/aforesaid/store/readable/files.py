@@ -20,6 +20,7 @@ import apsw
 
 from aforesaid.domain.transfer import Row
 from aforesaid.errors import AforesaidError, StoreDamaged, StoreError, StoreRefused, StoreTooNew
+from aforesaid.store import dumping
 from aforesaid.store.checksums import SQLITE as CHECKSUMS
 from aforesaid.store.people import PutMark
 from aforesaid.store.readable.disk import Disk, Lock, make_folders, replace_file, translated
@@ -29,7 +30,6 @@ from aforesaid.store.readable.layouts import HEALTH_CHECK, LOST, WINDOWS, Docume
 from aforesaid.store.readable.records import GIVEN, Content
 from aforesaid.store.readable.restoring import Loaded, database_files, label, load
 from aforesaid.store.row_importer import RowImporter
-from aforesaid.store import dumping
 from aforesaid.store.sqlite import SqliteStore
 from aforesaid.store.sqlite.connection import Options, connect, sync_folder
 from aforesaid.store.sqlite.connection import translated as translated_by_database
