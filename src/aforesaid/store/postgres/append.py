@@ -130,7 +130,6 @@ class Appender(Placing):
             self._latest[space, thread] = Latest(key, name, started, last, None if before is None else before.last)
 
     def delivered_before(self, draft: Draft) -> Answer[Message | None]:
-        """Return the message of the thread that this one repeats."""
         if draft.id is not None:
             found = self._by_id.get((*_place(draft), draft.id))
             if found is not None:
@@ -143,11 +142,9 @@ class Appender(Placing):
         return done(None)
 
     def next_number(self, space: str) -> int:
-        """Return the number of the next message."""
         return self._transaction.numbers[space].seq + 1
 
     def open_session(self, draft: Draft, name: str, silence: int, seq: int, *, automatic: bool) -> int:
-        """Store a session that begins with a message, and return its number."""
         scope, numbers = draft.scope, self._transaction.numbers[draft.scope.space]
         numbers.session += 1
         names = (scope.space, numbers.session, scope.thread, name, automatic, scope.user)
@@ -155,7 +152,6 @@ class Appender(Placing):
         return numbers.session
 
     def collect(self, stored: Stored, step: Prepared, session: int, *, hidden: bool = False) -> None:
-        """Have a message written with the next ones."""
         draft, seq, _, digest = stored
         scope = draft.scope
         shared = not is_direct(scope.thread)
@@ -171,7 +167,6 @@ class Appender(Placing):
         self._by_time.setdefault((*_place(draft), draft.at), []).append((stored, draft.id))
 
     def write(self) -> None:
-        """Write all that was collected: messages, sessions, people and counts."""
         super().write()
         later = self._transaction.queries.later_rows
         if self._owners:
@@ -192,25 +187,21 @@ class Appender(Placing):
             self._shared.clear()
 
     def write_messages(self) -> None:
-        """Write the messages that were collected."""
         if self._messages:
             self._transaction.queries.later_rows(_NEW_MESSAGES, self._messages)
             self._messages = []
 
     def write_sessions(self) -> None:
-        """Write what was noted about sessions."""
         if self._sessions:
             self._transaction.queries.later_rows(_NEW_SESSIONS, self._sessions)
             self._sessions = []
         super().write_sessions()
 
     def write_growth(self, grown: Mapping[tuple[str, int], Growth]) -> None:
-        """Bring stored sessions up to date."""
         rows = [(*key, each.started, each.last, each.last_seq, each.messages) for key, each in grown.items()]
         self._transaction.queries.later_rows(_GROW, rows)
 
     def _table(self, counted: dict[Place, tuple[int, ...]]) -> list[Row]:
-        """Return people or threads with their counts, and the revision that they start with where they are new."""
         numbers = self._transaction.numbers
         return [(*place, *counts, numbers[place[0]].first_revision) for place, counts in sorted(counted.items())]
 

@@ -141,59 +141,47 @@ class WriteTransaction:
         }
 
     def later(self, text: str, *values: Any) -> None:  # noqa: ANN401
-        """Let something be done before the next question is asked, or at the end."""
         self.queries.later(for_postgres(text), *values)
 
     def insert(self, table: str, row: Mapping[str, Any], *, replacing: tuple[str, ...] = ()) -> None:
-        """Insert a row with its checksum. `replacing` is the key of a row that it may take the place of."""
         self.queries.later(CHECKSUMS.insert_or_replace(table, tuple(row), replacing), *row.values())
 
     def update(self, table: str, where: str, key: tuple[Any, ...], **values: Any) -> None:  # noqa: ANN401
-        """Set columns of the rows that a condition finds, and their checksums. `key` is what the condition binds."""
         self.queries.later(CHECKSUMS.update_bound(table, where, len(key), tuple(values)), *key, *values.values())
 
     def number(self, table: str, space: str, least: int = 0) -> int:
-        """Return the number of a new row, which is at least `least`."""
         numbers = self.numbers[space]
         number: int = max(getattr(numbers, table) + 1, least)
         setattr(numbers, table, number)
         return number
 
     def space(self, space: str) -> dict[str, str]:
-        """Return the column that names the space of a row."""
         return {"space": space}
 
     def whose(self, space: str, user: str) -> dict[str, str]:
-        """Return the columns that name the owner of a row."""
         return {"space": space, "owner": user}
 
     def person(self, space: str, name: str, at: int | None = None) -> str:
-        """Return what a column holds of a person, who is stored if they are new (since `at` or now): the name."""
         self.queries.later(_AUTHOR, space, name, now() if at is None else at, self.numbers[space].first_revision)
         return name
 
     def thread(self, space: str, name: str) -> str:
-        """Return what a column holds of a thread, which is stored if it is new: the name."""
         self.queries.later(_THREAD, space, name, self.numbers[space].first_revision)
         return name
 
     def array(self, values: Sequence[str]) -> list[str]:
-        """Return what a column holds of several texts: an array."""
         return list(values)
 
     def terms(self, text: str) -> dict[str, Any]:
-        """Return the column by which the words of a note are found."""
         return {"terms": hashed(terms(text))}
 
     def audit(self, scope: Scope, actor: str, action: str, subject: str, at: int | None = None) -> None:
-        """Add a row to the audit log."""
         numbers = self.numbers[scope.space]
         numbers.audit += 1
         when = now() if at is None else at
         self._audit.append((scope.space, numbers.audit, when, scope.user, actor, action, subject))
 
     def own(self, scope: Scope, at: int) -> None:
-        """Write down that something belongs to a user."""
         self.later(_OWNS, scope.space, scope.user, True, at, self.numbers[scope.space].first_revision)
 
     def index_note(self, scope: Scope, key: NoteKey, _: str, before: str | None = None) -> None:
@@ -202,12 +190,10 @@ class WriteTransaction:
             search.embed_again(self.queries, scope, key.id)
 
     def put_entries(self, entries: Sequence[Entry]) -> None:
-        """Store entries of the agenda, in the place of those of the same subjects."""
         values = [entry_values(entry) for entry in entries]
         self.queries.later_rows(_ENTRIES, [(space, policy, *others) for policy, space, *others in values])
 
     def planned(self, subjects: Sequence[Subject]) -> Answer[list[Entry]]:
-        """Return the entries of the agenda for these subjects."""
         wanted = [(subject.space, subject.policy, *subject[2:]) for subject in subjects]
         asked = statements(_PLANNED, wanted, distributed=self.queries.distributed)
         found = yield tuple(sql.Statement(*each) for each in asked)
@@ -218,15 +204,12 @@ class WriteTransaction:
         self.queries.later(_TOKENS, space, day.isoformat(), user or "", tokens)
 
     def add_vectors(self, embedder: str, rows: Sequence[VectorRow], _: int) -> None:
-        """Store vectors of messages, and how far the embedder has come in each space."""
         search.add(self.queries, embedder, rows)
 
     def add_note_vectors(self, embedder: str, rows: Sequence[NoteVector]) -> None:
-        """Store vectors of notes, and how far the embedder has come."""
         search.add_vectors(self.queries, embedder, rows)
 
     def put_vector(self, row: VectorOf) -> Answer[bool]:
-        """Store the vector of a message unless it has one."""
         import numpy as np  # noqa: PLC0415 - loaded with the first vector
 
         text = yield from first("SELECT text FROM log WHERE space = $1 AND seq = $2", row.space, row.seq)
@@ -242,7 +225,6 @@ class WriteTransaction:
         """Do nothing: the words of a message lie in its row."""
 
     def unindex_notes(self, space: str, kind: NoteKind, numbers: Sequence[int]) -> None:
-        """Delete the vectors of notes that are about to be deleted."""
         notes = [note_number_of(NoteKey(kind, number)) for number in numbers]
         self.queries.later("DELETE FROM note_meaning WHERE space = $1 AND note = ANY($2::bigint[])", space, notes)
 

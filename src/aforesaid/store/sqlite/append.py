@@ -212,7 +212,6 @@ class Appender(Placing):
     """Appends messages within one write transaction."""
 
     def __init__(self, transaction: WriteTransaction) -> None:
-        """Start where the log ends."""
         super().__init__(transaction, transaction.names.sessions)
         self._transaction = transaction
         self._messages: list[tuple[object, ...]] = []
@@ -234,18 +233,15 @@ class Appender(Placing):
         self.next_seq = self._read_next_seq()
 
     def next_number(self, _: str) -> int:
-        """Return the number of the next message."""
         return self.next_seq
 
     def open_session(self, draft: Draft, name: str, silence: int, seq: int, *, automatic: bool) -> int:
-        """Store a session that begins with a message, and return its number."""
         owner, thread = self._transaction.names.place(draft.scope, draft.stored_at)
         connection = self._transaction.connection
         connection.execute(_NEW_SESSION, (thread, name, automatic, owner, draft.at, seq, silence))
         return connection.last_insert_rowid()
 
     def collect(self, stored: Stored, step: Prepared, session: int, *, hidden: bool = False) -> None:
-        """Have a message written with the next ones."""
         draft, seq, _, digest = stored
         words, names = step.words, self._transaction.names
         scope = draft.scope
@@ -266,7 +262,6 @@ class Appender(Placing):
         self.count(owner, shared_thread, (1, int(draft.role == "user"), words, seq, draft.at))
 
     def write(self) -> None:
-        """Write all that was collected: messages, index, sessions and counts."""
         super().write()
         if self._counts.people:
             many = self._transaction.connection.executemany
@@ -275,7 +270,6 @@ class Appender(Placing):
             self._counts = _Counts()
 
     def write_messages(self) -> None:
-        """Write the messages that were collected, and their index."""
         if self._messages:
             many = self._transaction.connection.executemany
             many(_NEW_MESSAGE, self._messages)
@@ -285,14 +279,12 @@ class Appender(Placing):
             self._waiting.clear()
 
     def write_growth(self, grown: Mapping[tuple[str, int], Growth]) -> None:
-        """Bring stored sessions up to date."""
         self._transaction.connection.executemany(
             _GROW, [(key, each.started, each.last, each.last_seq, each.messages) for (_, key), each in grown.items()]
         )
         self._transaction.names.trim()
 
     def delivered_before(self, draft: Draft) -> Answer[Message | None]:
-        """Return the message of the thread that this one repeats."""
         scope = draft.scope
         thread = self._transaction.names.thread(scope.space, scope.thread)
         if (thread, draft.at) in self._waiting or (thread, draft.id) in self._waiting:

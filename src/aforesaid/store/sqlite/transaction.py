@@ -87,26 +87,21 @@ class WriteTransaction:
     names: Names
 
     def later(self, text: str, *values: Any) -> None:  # noqa: ANN401 - whatever the text binds
-        """Run a statement for both databases."""
         self.connection.execute(for_sqlite(text), bound(values))
 
     def insert(self, table: str, row: Mapping[str, Any], *, replacing: tuple[str, ...] = ()) -> None:
-        """Insert a row with its checksum. `replacing` is the key of a row that it may take the place of."""
         self.connection.execute(CHECKSUMS.insert_or_replace(table, tuple(row), replacing), bound(row.values()))
 
     def update(self, table: str, where: str, key: tuple[Any, ...], **values: Any) -> None:  # noqa: ANN401
-        """Set columns of the rows that a condition finds, and their checksums. `key` is what the condition binds."""
         self.connection.execute(
             CHECKSUMS.update_bound(table, where, len(key), tuple(values)), (*key, *bound(values.values()))
         )
 
     def number(self, table: str, _: str, least: int = 0) -> int:
-        """Return the number of a new row, which is at least `least`."""
         number: int = self.connection.execute(f"SELECT id FROM {_NEXT_NUMBER.format(table)}").get
         return max(least, number)
 
     def space(self, _: str) -> dict[str, str]:
-        """Return the column that names the space of a row: there is none."""
         return {}
 
     def owner(self, space: str, user: str) -> int:
@@ -114,36 +109,28 @@ class WriteTransaction:
         return self.names.owner(space, user, now())
 
     def whose(self, space: str, user: str) -> dict[str, int]:
-        """Return the column that names the owner of a row."""
         return {"owner": self.owner(space, user)}
 
     def person(self, space: str, name: str, at: int | None = None) -> int:
-        """Return the number of a person, who is stored if they are new (since `at`, or now)."""
         return self.names.author(space, name, now() if at is None else at)
 
     def thread(self, space: str, name: str) -> int:
-        """Return the number of a thread, which is stored if it is new."""
         return self.names.thread(space, name)
 
     def array(self, values: Sequence[str]) -> str:
-        """Return what a column holds of several texts: JSON."""
         return json.dumps(values, ensure_ascii=False)
 
     def terms(self, _: str) -> dict[str, Any]:
-        """Return the column with the words of a note: there is an index instead."""
         return {}
 
     def own(self, scope: Scope, at: int) -> None:
-        """Write down that something belongs to a user."""
         self.names.owner(scope.space, scope.user, at)
 
     def audit(self, scope: Scope, actor: str, action: str, subject: str, at: int | None = None) -> None:
-        """Add a row to the audit log."""
         when = now() if at is None else at
         self.connection.execute(_AUDIT, (when, scope.space, scope.user, actor, action, subject))
 
     def index_note(self, scope: Scope, key: NoteKey, text: str, before: str | None = None) -> None:
-        """Let a note be found by its words; one whose text changed, by the new ones, and embed it again."""
         owner = self.owner(scope.space, scope.user)
         if before is None:
             search.index(self.connection, owner, key, text)
@@ -151,28 +138,22 @@ class WriteTransaction:
             search.index_again(self.connection, owner, key, before, text)
 
     def put_entries(self, entries: Sequence[Entry]) -> None:
-        """Store entries of the agenda, in the place of those of the same subjects."""
         self.connection.executemany(_ENTRY, [entry_values(entry) for entry in entries])
 
     def planned(self, subjects: Sequence[Subject]) -> Answer[list[Entry]]:
-        """Return the entries of the agenda for these subjects."""
         return done([read_entry(row) for row in self.connection.execute(_PLANNED, (json.dumps(subjects),))])
 
     def spend(self, day: date, space: str, user: str | None, tokens: int) -> None:
-        """Count tokens of a user, or of all users together."""
         payer = ("", "") if user is None else (space, user)
         self.connection.execute(_TOKENS, (day.isoformat(), *payer, tokens))
 
     def add_vectors(self, embedder: str, rows: Sequence[VectorRow], up_to: int) -> None:
-        """Store vectors of messages, and how far the embedder has come."""
         search.add(self.connection, embedder, rows, up_to)
 
     def add_note_vectors(self, embedder: str, rows: Sequence[NoteVector]) -> None:
-        """Store vectors of notes, and how far the embedder has come."""
         search.add_vectors(self.connection, embedder, rows)
 
     def put_vector(self, row: VectorOf) -> Answer[bool]:
-        """Store the vector of a message unless it has one."""
         text = self.connection.execute("SELECT text FROM log WHERE seq = ?", (row.seq,)).get
         self.connection.execute(search.NEW_EMBEDDER, (row.embedder, len(row.value) // 2))
         self.connection.execute(search.ADD, (row.embedder, row.seq, content_hash(text or ""), row.value))
@@ -187,14 +168,11 @@ class WriteTransaction:
             _set_indexes(self.connection, 0)
 
     def unindex_messages(self, seqs: Sequence[int]) -> None:
-        """Take messages that are about to be deleted out of the keyword index."""
         self.connection.execute(_UNINDEX_MESSAGES, (json.dumps(list(seqs)),))
 
     def unindex_notes(self, _: str, kind: NoteKind, numbers: Sequence[int]) -> None:
-        """Take notes that are about to be deleted out of the keyword index, with their vectors."""
         gone = {"odd": kind == "memory", "gone": json.dumps(list(numbers))}
         self.connection.execute(_UNINDEX_NOTES.format(table=kind), gone)
 
     def dropped(self, _: str) -> None:
-        """Forget what is remembered of people, threads and sessions."""
         self.names.forget()
