@@ -13,19 +13,19 @@ import apsw
 from evaluation.synthetic_chat import SyntheticChat
 from measuring import heading, row, stopwatch
 
-from aforesaid.domain.change import AddMessage
 from aforesaid.domain.checks import now
 from aforesaid.domain.message import draft
 from aforesaid.domain.scope import Scope
 from aforesaid.memory import connect
-from aforesaid.store.sql import appending
-from aforesaid.store.sqlite import append, sessions
+from aforesaid.store import placing
+from aforesaid.store.messages import AddMessage
+from aforesaid.store.sqlite import append
 from aforesaid.store.sqlite.append import INDEX
 from aforesaid.store.sqlite.connection import Options, migrate, prefixed_terms
 from aforesaid.store.sqlite.connection import connect as connect_file
 
 USERS = 64
-Row = tuple[int, int, appending.Prepared, str]
+Row = tuple[int, int, placing.Prepared, str]
 ROUNDS = 5
 
 
@@ -73,13 +73,13 @@ def raw(path: Path, group: int, texts: Sequence[str], *, beforehand: bool) -> fl
         new_person = "INSERT INTO person (id, space, name, owner, created_at) VALUES (?, 'default', ?, 1, 0)"
         execute(new_person, (number, f"user{number}"))
         execute("INSERT INTO thread (id, space, name) VALUES (?, 'default', ?)", (number, f"direct:user{number}"))
-        execute(sessions.NEW_SESSION, (number, f"s-{number}", 1, number, now(), 1, 1_800_000_000))
+        execute(append._NEW_SESSION, (number, f"s-{number}", 1, number, now(), 1, 1_800_000_000))
     scopes = [Scope.of(f"user{number}") for number in range(USERS)]
 
     def rows() -> Iterator[Row]:
         for seq, text in enumerate(texts, 1):
             owner = seq % USERS + 1
-            step = append.prepare(AddMessage(draft(scopes[owner - 1], "user", text)))
+            step = placing.prepare(AddMessage(draft(scopes[owner - 1], "user", text)), " ".join)
             yield seq, owner, step, prefixed_terms(owner, None, step.terms or "")
 
     made = iter(list(rows())) if beforehand else rows()
@@ -98,7 +98,7 @@ def raw(path: Path, group: int, texts: Sequence[str], *, beforehand: bool) -> fl
                     + (new.stored_at, None, step.words, step.hash, None, False, None),
                 )
                 execute(INDEX, (seq, terms))
-                execute(sessions.GROW, (owner, new.at, new.at, seq, 1))
+                execute(append._GROW, (owner, new.at, new.at, seq, 1))
                 execute(append._COUNT_PERSON, (owner, 1, 1, step.words, seq, new.at))
             execute("COMMIT")
             if commit % 16 == 0:

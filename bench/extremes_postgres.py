@@ -28,8 +28,8 @@ from on_postgres import add, conditions
 
 from aforesaid.memory import connect
 from aforesaid.models.embed import LocalEmbedder
-from aforesaid.store import questions
 from aforesaid.store.postgres import PostgresStore, search
+from aforesaid.store.searches import SearchVector
 from pg import Server
 
 PROFILE = {"summaries": "none", "extract": False}
@@ -71,7 +71,7 @@ async def compare(store: PostgresStore, people: Population, embedder: LocalEmbed
     most, taken, found = search.EXACT, dict[str, list[float]](), dict[int, list[float]]()
     for number, text in enumerate(asked):
         vector = np.asarray((await embedder.embed([text]))[0])
-        question = questions.SearchVector(people.scope(0), embedder.name, vector, limit=200)
+        question = SearchVector(people.scope(0), embedder.name, vector, limit=200)
         answers = {}
         for name, exact in (("shortlist", most), ("exact", sys.maxsize)):
             search.EXACT = exact  # type: ignore[misc]

@@ -13,15 +13,16 @@ from typing import cast
 import numpy as np
 from evaluation.synthetic_chat import SyntheticChat
 
-from aforesaid.domain.change import AddMessage, AddVectors
 from aforesaid.domain.hit import VectorRow
 from aforesaid.domain.message import draft
 from aforesaid.domain.receipt import Stored
 from aforesaid.domain.scope import Scope
 from aforesaid.memory import Memory, UserMemory
 from aforesaid.models.embed import LocalEmbedder
-from aforesaid.store import questions
+from aforesaid.store.messages import AddMessage
+from aforesaid.store.people import Totals
 from aforesaid.store.postgres import PostgresStore
+from aforesaid.store.searches import AddVectors
 
 BATCH = 1_000
 """Messages per change set, as in an import."""
@@ -82,7 +83,7 @@ async def fill(
 
     The vectors are spread around those of some texts of their own kind, or around those of real texts.
     """
-    stored = (await store.read(questions.Totals())).messages
+    stored = (await store.read(Totals())).messages
     # Earlier measurements left messages of their own; a smaller difference is not worth a round.
     if messages - stored < messages // 2:
         return None

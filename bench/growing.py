@@ -37,11 +37,11 @@ from reports.growth import NAMES, slope, table, write_page, write_results
 from reports.machine import machine
 from searching import memory_used
 
-from aforesaid.domain.change import AddMessage
 from aforesaid.domain.message import Draft, draft
 from aforesaid.domain.scope import Scope
 from aforesaid.memory import Memory, UserMemory, connect
 from aforesaid.store import open_store
+from aforesaid.store.messages import AddMessage
 
 BATCH = 1_000
 SESSION = 50

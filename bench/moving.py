@@ -22,7 +22,8 @@ from measuring import heading, row
 from aforesaid.domain.message import Message
 from aforesaid.portability.exporting import export
 from aforesaid.portability.importing import ImportOptions, Loader
-from aforesaid.store import Store, open_store, questions
+from aforesaid.store import Store, open_store
+from aforesaid.store.people import Totals
 
 _PEOPLE = 100
 _CHANNELS = 17
@@ -94,9 +95,7 @@ async def run(folder: Path, messages: int) -> None:
         await measured(
             "the same file once more", messages, lambda seen: Loader(second, ImportOptions()).load(everything, seen)
         )
-        same = (await second.read(questions.Totals())).messages == messages and await order_of(first) == await order_of(
-            second
-        )
+        same = (await second.read(Totals())).messages == messages and await order_of(first) == await order_of(second)
         row("count, order and hashes of both", "the same" if same else "DIFFERENT")
     finally:
         await first.close()

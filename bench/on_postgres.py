@@ -31,7 +31,7 @@ from measuring import heading, latencies, percentiles, row
 
 from aforesaid.memory import Memory, connect
 from aforesaid.models.embed import LocalEmbedder
-from aforesaid.store import questions
+from aforesaid.store.people import Totals
 from aforesaid.store.postgres import PostgresStore
 from pg import Server
 
@@ -119,7 +119,7 @@ async def measure(dsn: str, messages: int, options: argparse.Namespace) -> Measu
         measured.rate("filled, with vectors, 1,000 in a change set", [filled])
     with psycopg.connect(dsn, autocommit=True) as connection:
         connection.execute("VACUUM ANALYZE")  # as autovacuum does in time
-    stats = await store.read(questions.Totals())
+    stats = await store.read(Totals())
     await store.close()
     measured.figures["bytes a message, with its vector"] = stats.bytes / max(stats.messages, 1)
     row("bytes a message, with its vector", f"{stats.bytes / max(stats.messages, 1):10,.0f}")

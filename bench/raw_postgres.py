@@ -8,11 +8,11 @@ from typing import Any
 
 import psycopg
 
-from aforesaid.domain.change import AddMessage
 from aforesaid.domain.message import draft
 from aforesaid.domain.scope import Scope
+from aforesaid.store.messages import AddMessage
+from aforesaid.store.placing import prepare
 from aforesaid.store.ranking import hashed
-from aforesaid.store.sql.appending import prepare
 
 COMMIT = 256
 SPACES = 100

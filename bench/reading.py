@@ -10,11 +10,11 @@ from pathlib import Path
 from evaluation.synthetic_chat import SyntheticChat
 from measuring import heading, latencies, percentiles, row, stopwatch
 
-from aforesaid.domain.change import AddMessage
 from aforesaid.domain.message import draft
 from aforesaid.domain.scope import Scope
 from aforesaid.memory import connect
 from aforesaid.store import open_store
+from aforesaid.store.messages import AddMessage
 
 USERS = 1_000
 BATCH = 1_000

@@ -13,13 +13,14 @@ from evaluation.synthetic_chat import SyntheticChat
 from measuring import heading, latencies, percentiles, row, stopwatch
 from numpy.typing import NDArray
 
-from aforesaid.domain.change import AddMessage, AddVectors
 from aforesaid.domain.hit import VectorRow
 from aforesaid.domain.message import draft
 from aforesaid.domain.scope import Scope
 from aforesaid.memory import UserMemory, connect
 from aforesaid.models.embed import LocalEmbedder, token_vectors
-from aforesaid.store import open_store, questions
+from aforesaid.store import open_store
+from aforesaid.store.messages import AddMessage, UserLedger
+from aforesaid.store.searches import AddVectors
 
 BATCH = 1_000
 TEXTS = 2_000
@@ -120,7 +121,7 @@ async def run(folder: Path, messages: int) -> None:
     async with connect(path, embedder=embedder, profile=profile) as memory:
         for user, wanted in (("usual", "p50 up to 10 ms"), ("large", "p50 up to 25 ms, p99 up to 80 ms")):
             ann = memory.user(user)
-            count = (await memory.store.read(questions.UserLedger(ann.scope))).messages
+            count = (await memory.store.read(UserLedger(ann.scope))).messages
             with stopwatch() as seconds:
                 await ann.search(asked[0])
                 row(f"first search of a user with {count:,} messages", f"{seconds() * 1000:10.1f} ms")

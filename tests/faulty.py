@@ -36,10 +36,6 @@ class CountingDisk(Disk):
         self.before("sync")
         super().sync(handle)
 
-    def truncate(self, handle: int, size: int) -> None:
-        self.before("truncate")
-        super().truncate(handle, size)
-
     def keep_rights(self, handle: int, like: os.stat_result) -> None:
         self.before("rights")
         super().keep_rights(handle, like)
@@ -51,10 +47,6 @@ class CountingDisk(Disk):
     def replace(self, source: Path, target: Path) -> None:
         self.before("replace")
         super().replace(source, target)
-
-    def link(self, source: Path, target: Path) -> None:
-        self.before("link")
-        super().link(source, target)
 
     def unlink(self, path: Path) -> None:
         self.before("unlink")

@@ -6,24 +6,33 @@ from dataclasses import replace
 from datetime import date
 from typing import Any
 
-from aforesaid.domain.change import AddVectors, Archive, KeepReceipt, PutFacts, PutSetting, RollBack, Spend
 from aforesaid.domain.context_receipt import ContextReceipt, SentItem, SentSection
 from aforesaid.domain.hit import VectorRow
-from aforesaid.domain.memory import (
+from aforesaid.domain.memory import MemoryDraft, Superseded
+from aforesaid.domain.message import Message
+from aforesaid.domain.scope import Scope, Subject, Touch
+from aforesaid.domain.summary import SummaryDraft, ViewDraft
+from aforesaid.domain.transfer import Row
+from aforesaid.store import Store
+from aforesaid.store.agenda import Advance, FinishEntry
+from aforesaid.store.memories import (
     AddMemory,
     ChangeMemory,
     CountMemory,
+    FactsVersions,
     Forget,
     MarkExtracted,
-    MemoryDraft,
+    Memories,
+    MemoryVersions,
     PutDerived,
-    Superseded,
+    PutFacts,
+    Tombstones,
+    UnextractedUsers,
 )
-from aforesaid.domain.message import Message
-from aforesaid.domain.scope import Scope, Subject, Touch
-from aforesaid.domain.summary import AddView, Advance, FinishEntry, Revise, SummaryDraft, ViewDraft
-from aforesaid.domain.transfer import Row
-from aforesaid.store import Store, questions
+from aforesaid.store.messages import Messages, Sessions, UserLedger
+from aforesaid.store.people import AuditRows, KeepReceipt, PutSetting, Receipts, Settings, Spend, TokensSpent
+from aforesaid.store.searches import AddVectors, SearchNotes, SearchText
+from aforesaid.store.summaries import AddView, Archive, Revise, RollBack, Summaries
 from making import NOON, adding, archive, minutes
 
 ANN = Scope.of("ann")
@@ -45,15 +54,15 @@ async def fill_with_everything(store: Store) -> None:
     await store.apply([adding(BOB_HERE, "carol said so", at=minutes(700), author="carol", name="Carol")])
     late = Scope.of("ann", thread="general", session="holidays")
     await store.apply([adding(late, "in a session of my own", at=minutes(900))])
-    mine = await store.read(questions.Messages(ANN))
+    mine = await store.read(Messages(ANN))
     first = await archive(store, ANN, mine[:2], "Ann lives in Berlin.")
     second = await archive(store, ANN, mine[2:4], "Ann says things.")
     third = await archive(store, ANN, mine[4:5], "A mistake.")
     await store.apply([RollBack(ANN, third.id)])
     await store.apply([Revise(ANN, second.id, "Ann says 0 and 1.", edited_by="ann")])
-    newest = (await store.read(questions.Summaries(ANN)))[1]
+    newest = (await store.read(Summaries(ANN)))[1]
     await store.apply([Archive(SummaryDraft(ANN, "All of Ann.", summaries=(first.id, newest.id)))])
-    seqs = [message.seq for message in await store.read(questions.Messages(BOB_HERE, within="user"))]
+    seqs = [message.seq for message in await store.read(Messages(BOB_HERE, within="user"))]
     day = ViewDraft(BOB_HERE, "day", "Bob and Ann talked.", seqs[0], seqs[-1], len(seqs), day=NOON.date())
     (made,) = (await store.apply([AddView(day)])).results
     rolling = ViewDraft(BOB_HERE, "rolling", "So far.", seqs[0], seqs[1], 2, reach="thread", details={"topics": ["a"]})
@@ -120,25 +129,22 @@ async def everything(store: Store, *, vectors: bool = False) -> list[Row]:
 async def shown(store: Store, scope: Scope) -> list[Any]:
     """Return everything that can be read about a user, without run-time state."""
     return [
-        await store.read(questions.Messages(scope, limit=100)),
-        await store.read(questions.Sessions(scope)),
-        await store.read(questions.Summaries(scope, active=None)),
-        await store.read(questions.Memories(scope, active=None)),
+        await store.read(Messages(scope, limit=100)),
+        await store.read(Sessions(scope)),
+        await store.read(Summaries(scope, active=None)),
+        await store.read(Memories(scope, active=None)),
         [
-            await store.read(questions.MemoryVersions(scope, memory.id))
-            for memory in await store.read(questions.Memories(scope, active=None))
+            await store.read(MemoryVersions(scope, memory.id))
+            for memory in await store.read(Memories(scope, active=None))
         ],
-        await store.read(questions.FactsVersions(scope)),
-        await store.read(questions.Tombstones(scope)),
-        await store.read(questions.Settings(scope)),
-        await store.read(questions.Receipts(scope)),
-        await store.read(questions.UserLedger(scope)),
-        await store.read(questions.TokensSpent(date(2026, 3, 1), scope)),
-        [(row.at, row.actor, row.action, row.subject) for row in await store.read(questions.AuditRows(scope))],
-        await store.read(questions.SearchText(scope, "berlin says tea")),
-        [
-            (match.key, match.words)
-            for match in await store.read(questions.SearchNotes(scope, "berlin tea", EMBEDDER, None))
-        ],
-        [user for user in await store.read(questions.UnextractedUsers(10)) if user.scope[:2] == scope[:2]],
+        await store.read(FactsVersions(scope)),
+        await store.read(Tombstones(scope)),
+        await store.read(Settings(scope)),
+        await store.read(Receipts(scope)),
+        await store.read(UserLedger(scope)),
+        await store.read(TokensSpent(date(2026, 3, 1), scope)),
+        [(row.at, row.actor, row.action, row.subject) for row in await store.read(AuditRows(scope))],
+        await store.read(SearchText(scope, "berlin says tea")),
+        [(match.key, match.words) for match in await store.read(SearchNotes(scope, "berlin tea", EMBEDDER, None))],
+        [user for user in await store.read(UnextractedUsers(10)) if user.scope[:2] == scope[:2]],
     ]

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeAlias, TypeVar
 
 from aforesaid.store.contract import Store
-from aforesaid.store.questions import Question
+from aforesaid.store.operations import Question
 
 Read: TypeAlias = Callable[[Any], Awaitable[Any]]
 T = TypeVar("T")

@@ -6,11 +6,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from aforesaid.domain.change import AddMessage, Archive
 from aforesaid.domain.message import Message, draft
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary import Summary, SummaryDraft
 from aforesaid.store import Store
+from aforesaid.store.messages import AddMessage
+from aforesaid.store.summaries import Archive
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 

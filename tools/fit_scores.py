@@ -51,7 +51,7 @@ from aforesaid.recall.score import (
     totals,
     weighted_features,
 )
-from aforesaid.store import questions
+from aforesaid.store.messages import MessagesByNumber
 from aforesaid.text.words import words_of
 
 TRANSCRIPTS = "transcripts"
@@ -259,7 +259,7 @@ async def _first_hits(
     answers = sums[~candidates.repeating]
     shared = question_features(candidates, float(answers.max()) if len(answers) else -np.inf, NoteEvidence())
     seqs = candidates.columns.seq[candidates.rows[first]].tolist()
-    messages = await memory.store.read(questions.MessagesByNumber(user.scope, seqs))
+    messages = await memory.store.read(MessagesByNumber(user.scope, seqs))
     ids = {message.seq: message.id for message in messages}
     return kind, [ids[seq] for seq in seqs], np.column_stack([sums[first], np.tile(shared, (len(first), 1))])
 

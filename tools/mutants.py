@@ -56,9 +56,10 @@ class Room:
 
 
 _PROXY_TESTS = sorted((ROOT / "tests/server").glob("test_proxy*.py"))
+_SUBJECTS = ("messages", "placing", "summaries", "memories", "people", "agenda", "erasing", "retention")
 ROOMS = {
     "sqlite": Room(
-        ("aforesaid/store/sqlite/*.py", "aforesaid/store/sql/*.py", "aforesaid/store/records.py"),
+        ("aforesaid/store/sqlite/*.py", *(f"aforesaid/store/{name}.py" for name in _SUBJECTS)),
         ("tests/store", "tests/portability/test_export.py", "tests/portability/test_purge.py"),
         "not postgres and not json and not files and not [memory] and not machine",
     ),

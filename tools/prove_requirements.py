@@ -36,8 +36,8 @@ class Break:
 BREAKS = (
     Break(
         "A2",
-        "store/rules/summaries.py",
-        "        yield ReleaseMessages(scope, summary.chunks[0], len(messages), turns)\n",
+        "store/summaries.py",
+        "        within.later(_RELEASE, *scope[:2], summary.chunks[0])\n",
         "",
         "messages stay archived when their archive is rolled back",
     ),
@@ -50,8 +50,8 @@ BREAKS = (
     ),
     Break(
         "A7",
-        "store/rules/summaries.py",
-        "    chunk = (yield from ask(LastChunk(scope))) + 1\n",
+        "store/summaries.py",
+        "    chunk = (yield from last_chunk(scope)) + 1\n",
         "    chunk = 1\n",
         "every archive is the first",
     ),
@@ -85,7 +85,7 @@ BREAKS = (
     ),
     Break(
         "A17",
-        "store/sql/messages.py",
+        "store/messages.py",
         'return Conditions(f"[[log.space = $1 AND ]]log.owner = {USER}"',
         'return Conditions(f"[[log.space = $1 AND ]](log.owner = {USER} OR 1 = 1)"',
         "everybody's messages are read",

@@ -9,7 +9,6 @@ from typing import Any, Self
 from aforesaid.background import BackgroundLoops
 from aforesaid.context import AccountContext, Context
 from aforesaid.digest import HistoryContext, Tiers
-from aforesaid.domain.change import Cleanup
 from aforesaid.domain.chat_message import ChatMessage
 from aforesaid.domain.checks import (
     Category,
@@ -28,7 +27,17 @@ from aforesaid.domain.hit import Hit
 from aforesaid.domain.memory import Facts, MemoryRecord, MemoryVersion
 from aforesaid.domain.message import Message, NewMessage
 from aforesaid.domain.receipt import BatchReceipt, Receipt
-from aforesaid.domain.report import Activity, AuditEntry, Component, Health, MemoryStatus, Stats, User, Verification
+from aforesaid.domain.report import (
+    Activity,
+    AuditEntry,
+    Cleanup,
+    Component,
+    Health,
+    MemoryStatus,
+    Stats,
+    User,
+    Verification,
+)
 from aforesaid.domain.scope import Scope, Session
 from aforesaid.domain.summary import Summary, SummaryKind
 from aforesaid.domain.thread import Thread

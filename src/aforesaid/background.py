@@ -296,7 +296,7 @@ _paused = False
 
 
 @contextmanager
-def collector_paused() -> Iterator[None]:
+def gc_paused() -> Iterator[None]:
     """Pause the collector of cyclic garbage, for the whole process, while many objects are made that stay.
 
     It would look at all of them again and again, which takes a quarter of the time of storing a batch, and find nothing

@@ -12,7 +12,8 @@ from aforesaid.domain.checks import Within
 from aforesaid.domain.details import is_regular, regular
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import InvalidInput
-from aforesaid.store import open_store, questions
+from aforesaid.store import open_store
+from aforesaid.store.people import IrregularIds
 from making import adding
 
 COMPOSED, DECOMPOSED = "Zo\u00eb", "Zoe\u0308"
@@ -64,7 +65,7 @@ def test_irregular_ids_of_an_older_version_stay_reachable(kind: str, tmp_path: P
         store = await open_store(location)
         for scope in old:
             await store.apply([adding(scope, f"said by {scope.user!r}")])
-        assert await store.read(questions.IrregularIds()) == {
+        assert await store.read(IrregularIds()) == {
             DECOMPOSED,
             f"direct:{DECOMPOSED}",
             " ann",

@@ -14,7 +14,7 @@ from aforesaid import Memory
 from aforesaid.cli import app
 from aforesaid.errors import InvalidInput, NotFound
 from aforesaid.models.tokens import count_messages
-from aforesaid.store import questions
+from aforesaid.store.people import Receipts
 from cli.typed import ok
 
 
@@ -133,7 +133,7 @@ async def test_receipts_are_deleted_after_the_days_that_are_set(tmp_path: Path) 
         assert [rule.count for rule in (await memory.cleanup()).rules if rule.kind == "receipts"] == []
     async with aforesaid.connect(path, embedder="none", settings={"receipts.days": 0}) as memory:
         assert [rule.count for rule in (await memory.cleanup()).rules if rule.kind == "receipts"] == [1]
-        assert await memory.store.read(questions.Receipts(memory.user("ann").scope)) == []
+        assert await memory.store.read(Receipts(memory.user("ann").scope)) == []
 
 
 def test_receipts_on_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

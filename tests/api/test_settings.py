@@ -10,7 +10,7 @@ import pytest
 
 import aforesaid
 from aforesaid.errors import InvalidInput
-from aforesaid.store import questions
+from aforesaid.store.people import Settings
 from aforesaid.testing import ScriptedModel
 from intercepting import Read, intercept
 
@@ -72,13 +72,13 @@ async def test_a_setting_acts_at_once_though_the_old_ones_were_being_read(tmp_pa
     async with aforesaid.connect(tmp_path / "memory.db", embedder="none", settings={"background": False}) as memory:
         reading, changed = asyncio.Event(), asyncio.Event()
 
-        async def slowly(read: Read, question: questions.Settings) -> object:
+        async def slowly(read: Read, question: Settings) -> object:
             found = await read(question)
             reading.set()
             await changed.wait()
             return found
 
-        intercept(memory.store, questions.Settings, slowly)
+        intercept(memory.store, Settings, slowly)
         old = asyncio.create_task(memory.settings())
         await reading.wait()
         await memory.set("context_budget", 4_000)

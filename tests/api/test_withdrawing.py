@@ -9,15 +9,16 @@ import pytest
 
 import aforesaid
 from aforesaid import Part, ToolCall
-from aforesaid.domain.change import Archive, Change
-from aforesaid.domain.memory import AddMemory, MarkExtracted
 from aforesaid.domain.message import Message
 from aforesaid.domain.receipt import Receipt
 from aforesaid.domain.scope import Subject
-from aforesaid.domain.summary import AddView, Advance
 from aforesaid.errors import InvalidInput, NotFound, WrongState
 from aforesaid.memory import Memory
-from aforesaid.store import Progress, questions
+from aforesaid.store import Progress
+from aforesaid.store.agenda import Advance, PlannedEntry
+from aforesaid.store.memories import AddMemory, MarkExtracted
+from aforesaid.store.operations import Change
+from aforesaid.store.summaries import AddView, Archive
 from digesting import Scribe, remembering
 from facts.talking import connect, paused
 from making import minutes
@@ -338,6 +339,6 @@ async def test_upkeep_goes_on_when_a_user_is_purged_meanwhile(location: str, cha
         before_storing(memory, changes, lambda: memory.purge("ann"))
         assert (await memory.upkeep()).error is None
         assert [user.id for user in await memory.users()] == ["bob"]
-        assert await memory.store.read(questions.PlannedEntry(Subject("tree", "default", "ann"))) is None
+        assert await memory.store.read(PlannedEntry(Subject("tree", "default", "ann"))) is None
         assert await memory.user("bob").summaries()
         assert (await memory.verify()).ok

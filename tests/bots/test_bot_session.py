@@ -16,9 +16,9 @@ import pytest
 import aforesaid
 from aforesaid.bots import Address, BotSession, Deleted, Edited, Pressed
 from aforesaid.bots.sending import TRIES
-from aforesaid.domain.change import AddMessage
 from aforesaid.domain.receipt import Receipt
 from aforesaid.errors import PlatformUnavailable, StoreDamaged, StoreError, StoreFull
+from aforesaid.store.messages import AddMessage
 from aforesaid.testing import ScriptedModel, faults
 from bots.remembering import QUIET, Waits, texts, with_model
 from bots.room import NOON, Room, incoming

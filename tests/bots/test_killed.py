@@ -14,7 +14,7 @@ import pytest
 import aforesaid
 from aforesaid.bots import BotSession, run
 from aforesaid.memory import Connecting
-from aforesaid.store import questions
+from aforesaid.store.people import Marks
 from aforesaid.testing import ScriptedModel
 from aforesaid.testing.telegram import FakeTelegram, Person
 from bots import victim
@@ -140,7 +140,7 @@ async def test_a_message_is_stored_once_and_answered_after_a_kill_on_telegram(
                 assert [sent.text for sent in telegram.sent] == [*doubled, "answer to one", "answer to two"]
                 log = [message.text for message in await memory.user("1001", space="telegram").history()]
                 assert sorted(log) == ["answer to one", "answer to two", "one", "two"]
-                assert await memory.store.read(questions.Marks()) == {}
+                assert await memory.store.read(Marks()) == {}
 
 
 @pytest.mark.parametrize("step", STEPS)
@@ -165,7 +165,7 @@ async def test_a_message_is_answered_exactly_once_on_discord(
                     await discord.wait_for(lambda: len(discord.said) >= 2)
                     await session.idle()
                 assert discord.said == ["answer to bot, one", "answer to bot, two"]
-                assert await memory.store.read(questions.Marks()) == {}
+                assert await memory.store.read(Marks()) == {}
 
 
 @pytest.mark.parametrize("step", ["noted", "received", "accepted", "settled"])

@@ -17,10 +17,10 @@ import aforesaid
 from aforesaid.bots import BotSession, run
 from aforesaid.bots.telegram import Telegram
 from aforesaid.bots.telegram.incoming import formatted
-from aforesaid.domain.change import AddMessage
 from aforesaid.errors import InvalidInput, PlatformRefused, StoreBusy, StoreFull
 from aforesaid.memory import Connecting
 from aforesaid.settings import Secret, TelegramSettings
+from aforesaid.store.messages import AddMessage
 from aforesaid.testing import ScriptedModel
 from aforesaid.testing.telegram import FakeTelegram, Fault, Person
 from bots.remembering import QUIET

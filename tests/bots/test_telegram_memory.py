@@ -10,7 +10,7 @@ import pytest
 
 import aforesaid
 from aforesaid.errors import StoreFull
-from aforesaid.store import questions
+from aforesaid.store.people import Marks
 from aforesaid.store.sqlite import SqliteStore
 from aforesaid.testing import ScriptedModel
 from aforesaid.testing.telegram import FakeTelegram, Fault
@@ -116,7 +116,7 @@ async def test_people_are_told_when_the_store_fails_and_when_it_works_again(
         assert sorted(log) == sorted(
             [*("one", "two", "three", "four"), *(f"re {n}" for n in ("one", "two", "three", "four"))]
         )
-        assert await memory.store.read(questions.Marks()) == {}, "nothing is owed any more"
+        assert await memory.store.read(Marks()) == {}, "nothing is owed any more"
 
 
 def _was_sent(telegram: FakeTelegram, text: str) -> bool:

@@ -13,9 +13,11 @@ import pytest
 
 import aforesaid
 from aforesaid.memory import connect
-from aforesaid.store import questions
 from aforesaid.store.columns import Roll
-from aforesaid.store.questions import Question
+from aforesaid.store.messages import Messages
+from aforesaid.store.operations import Question
+from aforesaid.store.searches import MatchText
+from aforesaid.store.summaries import Summaries
 from intercepting import Read, intercept
 
 if TYPE_CHECKING:
@@ -100,7 +102,7 @@ async def test_history_is_read_first_then_short_term_then_mid_term_if_there_is_o
         ann = memory.user("ann")
         for text in small_talk(5):
             await ann.add("user", text)
-        for kind in (questions.Summaries, questions.Messages, questions.MatchText):
+        for kind in (Summaries, Messages, MatchText):
             intercept(memory.store, kind, watched)
         await ann.context("how was the weather?")
         assert read == ["Summaries", "Messages"]

@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aforesaid.context import Builder, Context, ContextRequest
-from aforesaid.domain.change import AddMessage, PutFacts
 from aforesaid.domain.message import draft
 from aforesaid.domain.scope import Scope
 from aforesaid.models.embed import DeterministicEmbedder
@@ -17,7 +16,9 @@ from aforesaid.models.tokens import counter_for
 from aforesaid.profiles import BUILT_IN, load_profile
 from aforesaid.profiles.recipe import LEAST_BUDGET
 from aforesaid.recall import Recall
-from aforesaid.store import Store, open_store, questions
+from aforesaid.store import Store, open_store
+from aforesaid.store.memories import NewestFacts, PutFacts
+from aforesaid.store.messages import AddMessage
 
 ANN = Scope.of("ann")
 NOON = datetime(2026, 5, 10, 12, 0, tzinfo=UTC)
@@ -34,7 +35,7 @@ class Facts:
         self._store = store
 
     async def portrait(self, scope: Scope, *_: object) -> str | None:
-        facts = await self._store.read(questions.NewestFacts(scope))
+        facts = await self._store.read(NewestFacts(scope))
         return None if facts is None else facts.text
 
     async def habits(self, scope: Scope) -> str:

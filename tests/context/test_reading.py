@@ -13,8 +13,11 @@ from aforesaid import Memory, connect
 from aforesaid.context.sections import ContextReads
 from aforesaid.domain.message import Message, Position
 from aforesaid.errors import InvalidInput
-from aforesaid.store import questions
-from aforesaid.store.questions import Question
+from aforesaid.store.memories import DerivedText
+from aforesaid.store.messages import Messages, MessagesByNumber
+from aforesaid.store.operations import Question
+from aforesaid.store.people import Settings
+from aforesaid.store.searches import MatchText
 from intercepting import Read, intercept
 
 NOON = datetime(2026, 5, 10, 12, 0, tzinfo=UTC)
@@ -41,12 +44,12 @@ async def test_what_is_stored_while_a_context_is_made_is_not_in_it(profile: str,
     async with connect(tmp_path / "memory.db", profile=profile, embedder="deterministic") as memory:
         ann = memory.user("ann")
         await talk(memory, *(f"Message {number} about gardening." for number in range(30)), "The bicycle is green.")
-        newest = await memory.store.read(questions.Messages(ann.scope, limit=21))
+        newest = await memory.store.read(Messages(ann.scope, limit=21))
 
         async def before(*_: object) -> object:
             return list(newest)
 
-        intercept(memory.store, questions.Messages, before)
+        intercept(memory.store, Messages, before)
         await ann.add("user", question)  # by whoever asks, at the same moment
         context = await ann.context(question)
     shown = [item for item in context.items if question in item.text]
@@ -63,8 +66,8 @@ async def test_a_question_is_looked_up_before_the_settings_are_known(tmp_path: P
         async def told(name: str) -> None:
             order.append(name)
 
-        call_first(memory, questions.MatchText, lambda: told("words"))
-        call_first(memory, questions.Settings, lambda: told("settings"))
+        call_first(memory, MatchText, lambda: told("words"))
+        call_first(memory, Settings, lambda: told("settings"))
         memory._services.effective._kept.clear()
         await ann.context("What do I drink?")
     assert order[0] == "words"
@@ -112,7 +115,7 @@ def counted(memory: Memory, kind: type[Question[Any]]) -> list[Question[Any]]:
 async def test_what_follows_the_best_hits_is_read_together_with_them(tmp_path: Path) -> None:
     async with connect(tmp_path / "memory.db", embedder="deterministic") as memory:
         await talk(memory, *(f"The {word} is in bloom." for word in ("rose", "lily", "tulip")), "Since Monday.", "Yes.")
-        asked = counted(memory, questions.MessagesByNumber)
+        asked = counted(memory, MessagesByNumber)
         context = await memory.user("ann").context("tulip", 1_000)
     assert len(asked) == 1
     assert any("Since Monday" in item.text for item in context.items)
@@ -121,7 +124,7 @@ async def test_what_follows_the_best_hits_is_read_together_with_them(tmp_path: P
 async def test_sections_that_a_caller_leaves_out_are_neither_read_nor_shown(tmp_path: Path) -> None:
     async with connect(tmp_path / "memory.db", embedder="deterministic") as memory:
         await talk(memory, "I drink tea.")
-        ann, asked = memory.user("ann"), counted(memory, questions.DerivedText)
+        ann, asked = memory.user("ann"), counted(memory, DerivedText)
         whole = await ann.context("tea")
         assert asked
         asked.clear()

@@ -12,8 +12,9 @@ import pytest
 
 import aforesaid
 from aforesaid.domain.checks import Role
-from aforesaid.domain.memory import AddMemory, MemoryDraft
+from aforesaid.domain.memory import MemoryDraft
 from aforesaid.domain.scope import Scope
+from aforesaid.store.memories import AddMemory
 
 if TYPE_CHECKING:
     from aforesaid._sync_types import SyncMemory, SyncUserMemory

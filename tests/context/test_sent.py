@@ -19,8 +19,10 @@ from aforesaid.errors import InvalidInput, StoreError
 from aforesaid.memory import connect
 from aforesaid.models.tokens import count_messages, counter_for
 from aforesaid.profiles import load_profile
-from aforesaid.store import questions
-from aforesaid.store.questions import Question
+from aforesaid.store.memories import Memories
+from aforesaid.store.messages import Messages
+from aforesaid.store.operations import Question
+from aforesaid.store.summaries import Summaries
 from intercepting import intercept
 
 if TYPE_CHECKING:
@@ -154,10 +156,10 @@ def test_an_item_stands_in_the_middle_unless_something_is_said_of_it() -> None:
 @pytest.mark.parametrize(
     ("profile", "fails", "hangs"),
     [
-        ("default", questions.Memories, questions.Messages),
-        ("default", questions.Messages, questions.Memories),
-        ("community", questions.Messages, questions.Summaries),
-        ("community", questions.Messages, questions.Memories),
+        ("default", Memories, Messages),
+        ("default", Messages, Memories),
+        ("community", Messages, Summaries),
+        ("community", Messages, Memories),
     ],
 )
 async def test_a_context_that_fails_leaves_no_read_behind(

@@ -16,14 +16,14 @@ import aforesaid
 from aforesaid.digest.calendar import CalendarLedger, CalendarRules, bounds, day_of, decide, history_days
 from aforesaid.digest.executor import Leases
 from aforesaid.digest.tree import MakeDay
-from aforesaid.domain.change import PutMark
 from aforesaid.domain.checks import microseconds
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import SourcesChanged
 from aforesaid.memory import Memory
 from aforesaid.models.chat import Answer, Said
 from aforesaid.settings import Operation, Settings
-from aforesaid.store import Store, questions
+from aforesaid.store import Store
+from aforesaid.store.people import Marks, PutMark
 from aforesaid.telemetry import OWN, Key
 from digesting import MovingClock, Scribe, Shape, remembering
 
@@ -360,7 +360,7 @@ async def test_two_processes_on_one_store_summarise_a_day_once(tmp_path: Path) -
         await one.begun.wait()
         waiting = asyncio.create_task(second.user("bob", space="guild").day())
         two.going_on.set()
-        while not (await second.store.read(questions.Marks())):
+        while not (await second.store.read(Marks())):
             await asyncio.sleep(0)
         one.going_on.set()
         assert await making is not None
@@ -387,11 +387,11 @@ async def test_a_lease_that_a_dead_process_left_behind_ends_by_itself(store: Sto
         assert taken
         async with living.hold("day", "guild", "2026-03-01") as also:
             assert not also
-        (name,) = await store.read(questions.Marks())
+        (name,) = await store.read(Marks())
         await store.apply([PutMark(name, '{"owner": "dead", "until": 1}')])
         async with living.hold("day", "guild", "2026-03-01") as after_its_end:
             assert after_its_end
-    assert await store.read(questions.Marks()) == {}
+    assert await store.read(Marks()) == {}
 
 
 async def test_of_two_who_change_a_mark_at_once_one_is_told(store: Store) -> None:
@@ -401,7 +401,7 @@ async def test_of_two_who_change_a_mark_at_once_one_is_told(store: Store) -> Non
     with pytest.raises(SourcesChanged):
         await store.apply([PutMark("place", None, only_if="two")])
     await store.apply([PutMark("place", "two", only_if="one")])
-    assert await store.read(questions.Marks()) == {"place": "two"}
+    assert await store.read(Marks()) == {"place": "two"}
 
 
 @pytest.mark.defect("I5")

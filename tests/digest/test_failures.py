@@ -11,7 +11,7 @@ from aforesaid.domain.scope import Scope
 from aforesaid.errors import ModelUnavailable
 from aforesaid.models.chat import Reply, Said
 from aforesaid.settings import Operation, Route, Settings
-from aforesaid.store import questions
+from aforesaid.store.messages import UserLedger
 from aforesaid.testing import ScriptedModel, faults
 from digesting import MovingClock, Scribe, remembering, talk
 
@@ -29,7 +29,7 @@ async def test_a_failed_summary_leaves_everything_as_it_was_is_told_and_is_made_
         report = await memory.upkeep()
         assert (report.summarised, report.error) == (0, "test:scribe does not answer")
         assert all(message.active for message in await ann.history())
-        assert (await memory.store.read(questions.UserLedger(ANN))).open_turns == 10
+        assert (await memory.store.read(UserLedger(ANN))).open_turns == 10
         health = await memory.health()
         (summaries,) = [part for part in health.components if part.name == "summaries"]
         assert (health.status, summaries.status) == ("failing", "failing")

@@ -17,7 +17,8 @@ import pytest
 from aforesaid.digest.executor import Leases
 from aforesaid.domain.checks import now
 from aforesaid.settings import Settings
-from aforesaid.store import Store, open_store, questions
+from aforesaid.store import Store, open_store
+from aforesaid.store.people import Marks
 from digesting import MovingClock, remembering
 
 pytestmark = pytest.mark.req("G7")
@@ -53,7 +54,7 @@ async def another_process(path: Path) -> AsyncIterator[asyncio.subprocess.Proces
 
 async def end_of(store: Store) -> int:
     """Return when the only lease ends."""
-    (value,) = (await store.read(questions.Marks())).values()
+    (value,) = (await store.read(Marks())).values()
     return int(json.loads(value)["until"])
 
 
@@ -70,7 +71,7 @@ async def test_a_lease_is_renewed_while_its_process_lives_and_ends_soon_after_it
         assert await Leases(store).wait_until_free(*DAY, seconds=60)
         async with Leases(store).hold(*DAY) as taken:
             assert taken
-    assert await store.read(questions.Marks()) == {}
+    assert await store.read(Marks()) == {}
     await store.close()
 
 

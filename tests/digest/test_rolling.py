@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from aforesaid.digest.rolling import RollingLedger, RollingRules, decide, needs_regeneration, that_fit
-from aforesaid.digest.tree import Roll
+from aforesaid.digest.rolling import RollingLedger, RollingRules, decide, needs_regeneration
+from aforesaid.digest.tree import Roll, that_fit
 from aforesaid.errors import InvalidInput
 from aforesaid.memory import UserMemory
 from aforesaid.models.embed import DeterministicEmbedder

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aforesaid.digest.tree import FoldMessages, FoldSummaries, Open, TreeLedger, TreeRules, chunk, decide
-from aforesaid.domain.change import PutSetting
 from aforesaid.domain.checks import Role
+from aforesaid.store.people import PutSetting
 from digesting import Scribe, remembering, talk
 
 RULES = TreeRules()

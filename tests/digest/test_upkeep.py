@@ -10,15 +10,16 @@ from typing import Any
 import pytest
 
 from aforesaid.digest import Digest
-from aforesaid.domain.change import AddMessage, Change
 from aforesaid.domain.message import draft
 from aforesaid.domain.receipt import Receipt
 from aforesaid.domain.scope import Scope
 from aforesaid.models.chat import Reply, Said
 from aforesaid.profiles import Policy, load_profile
 from aforesaid.settings import Operation
-from aforesaid.store import Progress, Store, open_store, questions
-from aforesaid.store.questions import Question
+from aforesaid.store import Progress, Store, open_store
+from aforesaid.store.messages import AddMessage, Messages
+from aforesaid.store.operations import Change, Question
+from aforesaid.store.summaries import Summaries
 from aforesaid.upkeep import Digesting
 from digesting import MovingClock, Scribe, remembering, talk
 
@@ -67,17 +68,17 @@ async def test_checks_are_debounced_by_two_seconds_and_lose_nothing(store: Store
     for number in range(3):
         await exchange(store, number)
         digesting.nudge()
-    assert len(await store.read(questions.Messages(ANN))) == 6, "stored already"
+    assert len(await store.read(Messages(ANN))) == 6, "stored already"
     await debounce.waiting.wait()
     digesting.nudge()
     await debounce.pass_time()
     await debounce.waiting.wait()
-    assert await store.read(questions.Summaries(ANN)) == [], "something new came meanwhile, so it waits a little more"
+    assert await store.read(Summaries(ANN)) == [], "something new came meanwhile, so it waits a little more"
     await debounce.pass_time()
     await made.wait()
     assert debounce.slept == [2.0, 2.0]
     await digesting.close()
-    assert len(await store.read(questions.Summaries(ANN))) == 1
+    assert len(await store.read(Summaries(ANN))) == 1
 
 
 @pytest.mark.req("E8")

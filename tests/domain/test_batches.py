@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from aforesaid.background import collector_paused
+from aforesaid.background import gc_paused
 from aforesaid.domain.checks import Role
 from aforesaid.domain.details import KnownIds
 from aforesaid.domain.message import Draft, NewMessage, draft, draft_of_new, message_hashes, plain_drafts
@@ -94,13 +94,13 @@ def test_messages_that_need_a_closer_look_are_not_drafted_together(other: object
 
 
 def test_the_collector_is_resumed_after_a_pause_and_after_an_error() -> None:
-    with collector_paused():
+    with gc_paused():
         assert not gc.isenabled()
-        with collector_paused():
+        with gc_paused():
             assert not gc.isenabled()
         assert not gc.isenabled()
     assert gc.isenabled()
-    with pytest.raises(KeyError), collector_paused():
+    with pytest.raises(KeyError), gc_paused():
         raise KeyError
     assert gc.isenabled()
 
@@ -108,7 +108,7 @@ def test_the_collector_is_resumed_after_a_pause_and_after_an_error() -> None:
 def test_a_collector_that_the_program_disabled_stays_disabled() -> None:
     gc.disable()
     try:
-        with collector_paused():
+        with gc_paused():
             pass
         assert not gc.isenabled()
     finally:

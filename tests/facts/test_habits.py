@@ -5,7 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from aforesaid.memory import Memory, UserMemory
-from aforesaid.store import questions
+from aforesaid.store.memories import DerivedText
+from aforesaid.store.messages import MessagesAfter
 from facts.talking import connect
 from intercepting import Read, intercept
 
@@ -47,16 +48,16 @@ async def test_habits_counted_during_a_purge_are_not_stored(location: str) -> No
         user = memory.user("ann")
         await talk(user)
 
-        async def purge_after(read: Read, question: questions.MessagesAfter) -> object:
+        async def purge_after(read: Read, question: MessagesAfter) -> object:
             found = await read(question)
             if found:
                 await memory.purge("ann")
             return found
 
-        end = intercept(memory.store, questions.MessagesAfter, purge_after)
+        end = intercept(memory.store, MessagesAfter, purge_after)
         await user.preferences()
         end()
-        assert await memory.store.read(questions.DerivedText(user.scope, "habits")) is None
+        assert await memory.store.read(DerivedText(user.scope, "habits")) is None
         assert await memory.users() == []
 
 
@@ -64,12 +65,12 @@ async def test_every_message_is_read_once_also_after_a_restart(location: str) ->
     async def counting(memory: Memory) -> list[int]:
         reads: list[int] = []
 
-        async def counted(read: Read, question: questions.MessagesAfter) -> object:
+        async def counted(read: Read, question: MessagesAfter) -> object:
             found = await read(question)
             reads.append(len(found))
             return found
 
-        intercept(memory.store, questions.MessagesAfter, counted)
+        intercept(memory.store, MessagesAfter, counted)
         return reads
 
     async with connect(location, extract=False) as memory:

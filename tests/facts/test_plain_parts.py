@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from aforesaid.facts.salient import parts_of
+from aforesaid.facts.salience_extraction import parts_of
 from aforesaid.models.embed import LocalEmbedder
 from facts.plain_held_out import FLEETING, PLAIN
 from facts.talking import connect, say, texts

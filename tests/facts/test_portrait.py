@@ -14,12 +14,13 @@ import pytest
 
 import aforesaid
 from aforesaid.domain.scope import Scope
-from aforesaid.domain.summary import AddView, ViewDraft
+from aforesaid.domain.summary import ViewDraft
 from aforesaid.errors import ModelError
 from aforesaid.facts import as_xml
 from aforesaid.facts.people import person_called
 from aforesaid.memory import Memory
-from aforesaid.store import questions
+from aforesaid.store.memories import DerivedText, FactsVersions
+from aforesaid.store.summaries import AddView
 from aforesaid.telemetry import OWN, Key
 from aforesaid.testing import Request, ScriptedModel, faults
 from aforesaid.testing.faults import HttpConnection, HttpResponse
@@ -150,7 +151,7 @@ async def test_a_portrait_that_cannot_be_used_is_not(written: str) -> None:
     async with scripted, connect(scripted=scripted, extract=False) as memory:
         await a_week(memory, facts="Ann likes tea")
         assert await memory.user("ann", space="900").portrait() == "Ann likes tea."
-        assert await memory.store.read(questions.DerivedText(ANN, "portrait")) is None
+        assert await memory.store.read(DerivedText(ANN, "portrait")) is None
 
 
 async def test_memories_are_part_of_the_portrait_and_it_follows_what_changed() -> None:
@@ -303,7 +304,7 @@ async def test_what_is_erased_while_a_model_merges_is_stored_in_no_portrait(loca
         scripted.fail(Meanwhile(erase))
         written = await ann.portrait()
         assert len(asked(scripted, "portrait")) == 1
-        assert await memory.store.read(questions.DerivedText(ANN, "portrait")) is None
+        assert await memory.store.read(DerivedText(ANN, "portrait")) is None
         assert str(written) not in str(memory._services.portraitist._front)
         assert [user.id for user in await memory.users(space="900")] == ([] if what == "purge" else ["ann"])
 
@@ -374,7 +375,7 @@ async def test_the_text_of_facts_holds_no_words_of_a_message_that_contradicts_it
         moved = (await ann.add("user", "I live in Timbuktu now.")).message
         await memory.upkeep()
         assert "Timbuktu" in (await ann.portrait() or "")
-        versions = await memory.store.read(questions.FactsVersions(ann.scope))
+        versions = await memory.store.read(FactsVersions(ann.scope))
         assert not any("Timbuktu" in f"{each.text} {each.cause}" for each in versions)
         assert "Berlin" not in versions[-1].text
         assert "tea" in versions[-1].text

@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from aforesaid.domain.change import Change
-from aforesaid.domain.memory import AddMemory, MarkExtracted
 from aforesaid.domain.receipt import Receipt
 from aforesaid.errors import StoreFull
 from aforesaid.memory import Memory
-from aforesaid.store import Store, questions
+from aforesaid.store import Store
+from aforesaid.store.memories import AddMemory, MarkExtracted
+from aforesaid.store.messages import MessagesAfter
+from aforesaid.store.operations import Change
 from aforesaid.testing import Request
 from facts.talking import connect, extraction, model, numbered, paused, say
 from intercepting import Read, intercept
@@ -86,10 +87,10 @@ async def test_a_restart_in_the_middle_extracts_nothing_twice_and_skips_nothing(
 def small_pages(memory: Memory) -> object:
     extractor = memory._services.extractor()
 
-    async def few(read: Read, question: questions.MessagesAfter) -> object:
+    async def few(read: Read, question: MessagesAfter) -> object:
         return await read(replace(question, limit=min(question.limit, 4)))
 
-    intercept(memory.store, questions.MessagesAfter, few)
+    intercept(memory.store, MessagesAfter, few)
     return extractor
 
 

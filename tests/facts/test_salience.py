@@ -13,7 +13,7 @@ from aforesaid.domain.memory import KINDS
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import ModelError
-from aforesaid.facts import salient
+from aforesaid.facts import salience_extraction
 from aforesaid.facts.candidate import Candidate, event_in
 from aforesaid.facts.model_extraction import between_others
 from aforesaid.facts.people import Person
@@ -308,18 +308,18 @@ def test_of_a_diary_only_what_stands_out_is_remembered() -> None:
 @pytest.mark.parametrize("said", ["Bei uns kommt im Januar das zweite Kind.", "The jetty was built twice in 30 years."])
 def test_a_month_or_year_without_its_number_that_is_far_away_is_not_certain(said: str) -> None:
     june = datetime(2025, 7, 2, 12, tzinfo=UTC)
-    assert salient._time_in(said, june) is None
-    near = salient._time_in("Our second child is due in August.", june)
+    assert salience_extraction._time_in(said, june) is None
+    near = salience_extraction._time_in("Our second child is due in August.", june)
     assert near is not None
     assert near.start.month == 8
 
 
 def test_a_month_without_its_number_is_certain_until_120_days_after_its_beginning() -> None:
     said, last = "We moved to Lisbon in January.", datetime(2026, 1, 1, tzinfo=UTC) + timedelta(days=120)
-    found = salient._time_in(said, last)
+    found = salience_extraction._time_in(said, last)
     assert found is not None
     assert (found.start.year, found.start.month) == (2026, 1)
-    assert salient._time_in(said, last + timedelta(minutes=1)) is None
+    assert salience_extraction._time_in(said, last + timedelta(minutes=1)) is None
 
 
 @pytest.mark.parametrize(
@@ -333,7 +333,7 @@ def test_a_month_without_its_number_is_certain_until_120_days_after_its_beginnin
 )
 def test_what_is_still_to_come_gets_the_next_month_of_that_name(said: str, year: int) -> None:
     november = datetime(2026, 11, 17, 12, tzinfo=UTC)
-    found = salient._time_in(said, november)
+    found = salience_extraction._time_in(said, november)
     assert found is not None
     assert (found.start.year, found.start.month) == (year, 9)
     event = event_in(said, november, "fact")
@@ -350,7 +350,7 @@ async def test_what_cannot_be_understood_alone_is_left_out_where_no_question_is_
         said = await user.history()
     people = {"ann": Person("ann", "Ann")}
     for judgement, number in ((alone, 1), (unclear, 0)):
-        found = salient.by_salience(said, [], {said[0].seq: judgement}, people, people["ann"], UTC)
+        found = salience_extraction.by_salience(said, [], {said[0].seq: judgement}, people, people["ann"], UTC)
         assert len(found) == number
 
 
@@ -380,7 +380,7 @@ async def test_a_statement_about_somebody_mentioned_before_is_remembered_with_th
         await user.add("user", "He has a test for his ears at the hospital in Telford next week.", name="Ann")
         said = await user.history()
     alone = salience.Judgement(1.0, 5, (0.0,) * len(KINDS), clarity=0.1)
-    found = salient.by_salience(said[1:], said[:1], {said[1].seq: alone}, people, people["ann"], UTC)
+    found = salience_extraction.by_salience(said[1:], said[:1], {said[1].seq: alone}, people, people["ann"], UTC)
     assert [each.text.split(" Ann: ")[0] for each in found] == [
         'Ann: "Thiago hears nothing on the left side, the school noticed it."'
     ]
@@ -401,7 +401,9 @@ async def in_a_channel(*said: tuple[str, str]) -> tuple[list[Message], list[Mess
 
 def remembered(own: Sequence[Message], others: Sequence[Message], judgement: salience.Judgement) -> list[Candidate]:
     people = {"ann": Person("ann", "Ann")}
-    return salient.by_salience(own, [], {each.seq: judgement for each in own}, people, people["ann"], UTC, others)
+    return salience_extraction.by_salience(
+        own, [], {each.seq: judgement for each in own}, people, people["ann"], UTC, others
+    )
 
 
 @pytest.mark.parametrize(
@@ -445,7 +447,7 @@ async def test_words_that_replace_a_models_sentence_never_contain_another_users_
         ("ann", "They told me that Doctor Moodley operates the left knee in Durban."),
     )
     people = {"ann": Person("ann", "Ann"), "bob": Person("bob", "Bob")}
-    found = salient.in_own_words(own[0], others, "fact", 5, people, people["ann"], UTC)
+    found = salience_extraction.in_own_words(own[0], others, "fact", 5, people, people["ann"], UTC)
     assert [message.user for each in found for message in each.sources if message.user != "ann"] == []
     assert not any("Which doctor" in each.text for each in found)
 
@@ -524,7 +526,7 @@ async def test_what_began_does_not_expire_as_an_appointment(words: str) -> None:
         await say(user, words, at=APRIL)
         (said,) = await user.history()
     people = {"ann": Person("ann", "Ann")}
-    (found,) = salient.in_own_words(said, [], "schedule", 7, people, people["ann"], UTC)
+    (found,) = salience_extraction.in_own_words(said, [], "schedule", 7, people, people["ann"], UTC)
     assert (found.category, found.kind) == ("fact", "event")
 
 

@@ -8,9 +8,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from aforesaid.domain.checks import Kind
-from aforesaid.domain.memory import BY_HAND, CATEGORY_OF, AddMemory, Event, MemoryDraft, MemoryRecord, Superseded
+from aforesaid.domain.memory import BY_HAND, CATEGORY_OF, Event, MemoryDraft, MemoryRecord, Superseded
 from aforesaid.memory import Memory, UserMemory
 from aforesaid.models.embed import LocalEmbedder
+from aforesaid.store.memories import AddMemory
 from facts.talking import connect, say
 
 SAID: list[tuple[str, str, Kind, str | None, str | None]] = [

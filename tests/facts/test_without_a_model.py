@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from aforesaid.store import questions
+from aforesaid.store.memories import Memories, Tombstones
 from aforesaid.text.words import words_of
 from facts.talking import connect, paused, say, texts
 from intercepting import Read, intercept
@@ -79,13 +79,13 @@ async def test_what_is_forgotten_while_it_is_learned_is_not_stored_afterwards(lo
         async with paused(memory):
             await say(user, "I like pizza.", "I like tea.")
 
-        async def forgotten_since(read: Read, question: questions.Tombstones) -> object:
+        async def forgotten_since(read: Read, question: Tombstones) -> object:
             answer = await read(question)
             end()
             await user.forget("that I like pizza")
             return answer
 
-        end = intercept(memory.store, questions.Tombstones, forgotten_since)
+        end = intercept(memory.store, Tombstones, forgotten_since)
         await memory.upkeep()
         assert await texts(user) == ["ann likes tea."]
         assert (await user.memories(active=None))[0].times == 1
@@ -98,13 +98,13 @@ async def test_what_is_learned_while_it_is_forgotten_is_forgotten(location: str)
         async with paused(memory):
             await say(user, "I like pizza.", "I like tea.")
 
-            async def learned_since(read: Read, question: questions.Memories) -> object:
+            async def learned_since(read: Read, question: Memories) -> object:
                 answer = await read(question)
                 end()
                 await memory.upkeep()
                 return answer
 
-            end = intercept(memory.store, questions.Memories, learned_since)
+            end = intercept(memory.store, Memories, learned_since)
             assert (await user.forget("that I like pizza")).found
         assert await texts(user) == ["ann likes tea."]
 

@@ -12,7 +12,9 @@ from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Scope
 from aforesaid.portability.import_items import ReadOptions
 from aforesaid.portability.importing import ImportOptions, Loader
-from aforesaid.store import Store, open_store, questions
+from aforesaid.store import Store, open_store
+from aforesaid.store.messages import Messages
+from aforesaid.store.people import Users
 
 BERLIN = ZoneInfo("Europe/Berlin")
 
@@ -35,9 +37,9 @@ async def load(path: Path, **options: Any) -> tuple[Any, Store]:  # noqa: ANN401
 async def history(store: Store, user: str, thread: str | None = None) -> list[Message]:
     """Return the messages of a user, or all messages of a thread, oldest first."""
     if thread is None:
-        return list(await store.read(questions.Messages(Scope.of(user), limit=1_000)))
+        return list(await store.read(Messages(Scope.of(user), limit=1_000)))
     scope = Scope.of(user, thread=thread)
-    return list(await store.read(questions.Messages(scope, within="thread", limit=1_000)))
+    return list(await store.read(Messages(scope, within="thread", limit=1_000)))
 
 
 async def said(store: Store, user: str, thread: str | None = None) -> list[str]:
@@ -47,7 +49,7 @@ async def said(store: Store, user: str, thread: str | None = None) -> list[str]:
 
 async def users(store: Store) -> set[str]:
     """Return the ids of all users."""
-    return {user.id for user in await store.read(questions.Users())}
+    return {user.id for user in await store.read(Users())}
 
 
 def written(path: Path, value: object) -> Path:

@@ -12,14 +12,15 @@ import pytest
 
 from aforesaid.domain.memory import MemoryRecord
 from aforesaid.domain.scope import Scope
-from aforesaid.store import Store, questions
+from aforesaid.store import Store
+from aforesaid.store.memories import Memories
 from portability.imported import history, lines, load, load_into, packed, said, users, written
 
 pytestmark = pytest.mark.defect("N4")
 
 
 async def memories(store: Store, user: str) -> list[MemoryRecord]:
-    return sorted(await store.read(questions.Memories(Scope.of(user))), key=lambda memory: memory.text)
+    return sorted(await store.read(Memories(Scope.of(user))), key=lambda memory: memory.text)
 
 
 def chatgpt(*messages: dict[str, Any], title: str = "Tea", number: str = "c1", at: float = 1.7e9) -> dict[str, Any]:

@@ -21,8 +21,9 @@ from aforesaid.portability.importing import ImportOptions, Loaded, Loader
 from aforesaid.portability.input_files import writing
 from aforesaid.portability.migrating import migrate
 from aforesaid.portability.row_codec import decode, encode
-from aforesaid.store import Store, open_store, questions
+from aforesaid.store import Store, open_store
 from aforesaid.store.attachments import Attachments
+from aforesaid.store.messages import Messages
 from aforesaid.store.postgres import PostgresStore
 from aforesaid.store.unfinished import remove_abandoned
 from filling import ANN, ANN_AWAY, BOB, everything, fill_with_everything, shown
@@ -112,7 +113,7 @@ async def test_a_damaged_line_is_told_and_the_rest_is_stored(
     report = await loaded(other, path)
     assert report.examples[0].where == "line 2"
     assert why in report.examples[0].why
-    assert [message.text for message in await other.read(questions.Messages(ANN))] == ["and like it"]
+    assert [message.text for message in await other.read(Messages(ANN))] == ["and like it"]
     assert (await other.verify()).ok
 
 

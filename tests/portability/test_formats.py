@@ -18,7 +18,10 @@ from aforesaid.errors import InvalidInput
 from aforesaid.portability.import_items import ReadOptions
 from aforesaid.portability.importing import ImportOptions, Loaded, Loader
 from aforesaid.portability.json_stream import CHUNK, Damaged, JsonStream
-from aforesaid.store import Store, open_store, questions
+from aforesaid.store import Store, open_store
+from aforesaid.store.memories import Memories
+from aforesaid.store.messages import Messages
+from aforesaid.store.people import Users
 
 BERLIN = ZoneInfo("Europe/Berlin")
 
@@ -35,7 +38,7 @@ async def load(path: Path, **options: Any) -> tuple[Loaded, Store]:  # noqa: ANN
 
 async def said(store: Store, user: str, thread: str) -> list[tuple[str, str, str | None, str]]:
     """Return who said what in a thread, in order."""
-    messages = await store.read(questions.Messages(Scope.of(user, thread=thread), within="thread", limit=1_000))
+    messages = await store.read(Messages(Scope.of(user, thread=thread), within="thread", limit=1_000))
     return [(message.role, message.author, message.name, message.text) for message in messages]
 
 
@@ -90,7 +93,7 @@ async def test_chatgpt(tmp_path: Path, *, archive: bool) -> None:
         ("user", "ann", None, "Which tea?"),
         ("assistant", "assistant", None, "Green."),
     ]
-    (first, *_) = await store.read(questions.Messages(Scope.of("ann", thread="chatgpt:c1"), within="thread"))
+    (first, *_) = await store.read(Messages(Scope.of("ann", thread="chatgpt:c1"), within="thread"))
     assert first.at == datetime(2023, 11, 14, 22, 13, 20, 500_000, tzinfo=UTC)
 
 
@@ -157,14 +160,14 @@ async def test_telegram(tmp_path: Path, *, everything: bool) -> None:
         ("user", "user2", "Bob", "ok"),
         ("user", "user1", "Ann", ""),
     ]
-    times = [message.at for message in await store.read(questions.Messages(Scope.of("user2")))]
+    times = [message.at for message in await store.read(Messages(Scope.of("user2")))]
     assert times == [datetime(2026, 3, 1, 11, 0, tzinfo=UTC)] * 2
 
 
 async def test_a_chat_among_people_can_become_one_persons_memory(tmp_path: Path) -> None:
     _, store = await load(written(tmp_path / "result.json", TELEGRAM), user="ann")
-    assert [user.id for user in await store.read(questions.Users())] == ["ann"]
-    assert {message.author for message in await store.read(questions.Messages(Scope.of("ann")))} == {"user1", "user2"}
+    assert [user.id for user in await store.read(Users())] == ["ann"]
+    assert {message.author for message in await store.read(Messages(Scope.of("ann")))} == {"user1", "user2"}
 
 
 async def test_discord(tmp_path: Path) -> None:
@@ -192,7 +195,7 @@ async def test_discord(tmp_path: Path) -> None:
         ("assistant", "9", "b", "hello Annie"),
         ("user", "1", "Annie", ""),
     ]
-    assert [user.id for user in await store.read(questions.Users())] == ["1"], "the answer belongs to whom it was given"
+    assert [user.id for user in await store.read(Users())] == ["1"], "the answer belongs to whom it was given"
 
 
 WHATSAPP = {
@@ -220,7 +223,7 @@ async def test_whatsapp(tmp_path: Path, kind: str) -> None:
         ("user", "Ann", "Ann", "tea?"),
         ("user", "Bob", "Bob", "yes\nplease"),
     ]
-    (first,) = await store.read(questions.Messages(Scope.of("Ann")))
+    (first,) = await store.read(Messages(Scope.of("Ann")))
     local = first.at.astimezone(BERLIN)
     assert (local.month, local.day, local.hour, local.minute) == (month, day, hour, minute)
 
@@ -231,7 +234,7 @@ async def test_whatsapp_keeps_equal_messages_apart_and_leaves_notes_out(tmp_path
     path.write_text("\n".join(lines), "utf-8")
     report, store = await load(path)
     assert (report.found["message"], sum(report.skipped.values())) == (3, 1)
-    assert len(await store.read(questions.Messages(Scope.of("Ann")))) == 3
+    assert len(await store.read(Messages(Scope.of("Ann")))) == 3
 
 
 @pytest.mark.parametrize("archive", [False, True])
@@ -284,7 +287,7 @@ async def test_openai_lines_and_lists(tmp_path: Path) -> None:
     talks = written(tmp_path / "talks.json", [{"messages": single}, {"messages": single}])
     report, store = await load(talks)
     assert (report.format, report.found["message"]) == ("openai", 6)
-    threads = {message.thread for message in await store.read(questions.Messages(Scope.of("me")))}
+    threads = {message.thread for message in await store.read(Messages(Scope.of("me")))}
     assert [len(await said(store, "me", thread)) for thread in threads] == [3, 3]
 
 
@@ -322,7 +325,7 @@ async def test_mem0(tmp_path: Path, *, lines: bool) -> None:
         written(path, {"results": memories})
     report, store = await load(path)
     assert (report.format, report.found, report.problems) == ("mem0", {"memory": 2}, 1)
-    found = sorted(await store.read(questions.Memories(Scope.of("ann"))), key=lambda memory: memory.id)
+    found = sorted(await store.read(Memories(Scope.of("ann"))), key=lambda memory: memory.id)
     assert [(memory.text, memory.category, memory.extractor) for memory in found] == [
         ("likes tea", "other", "mem0"),
         ("Dentist on Monday", "schedule", "mem0"),

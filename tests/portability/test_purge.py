@@ -12,15 +12,19 @@ import numpy as np
 import pytest
 
 import aforesaid
-from aforesaid.domain.change import AddVectors, PutFacts, PutSetting
 from aforesaid.domain.hit import VectorRow
-from aforesaid.domain.memory import AddMemory, ChangeMemory, Forget, MemoryDraft, PutDerived
+from aforesaid.domain.memory import MemoryDraft
 from aforesaid.domain.scope import Scope
-from aforesaid.domain.summary import AddView, ViewDraft
+from aforesaid.domain.summary import ViewDraft
 from aforesaid.errors import NotFound, StoreBusy
-from aforesaid.store import Store, open_store, questions
+from aforesaid.store import Store, open_store
+from aforesaid.store.memories import AddMemory, ChangeMemory, Forget, PutDerived, PutFacts
+from aforesaid.store.messages import Messages
+from aforesaid.store.people import PutSetting, Users
 from aforesaid.store.readable.files import Files
+from aforesaid.store.searches import AddVectors, SearchText, SearchVector
 from aforesaid.store.sqlite import Options, SqliteStore, writer
+from aforesaid.store.summaries import AddView
 from making import add, adding, archive, minutes
 
 ANN, BOB = Scope.of("ann"), Scope.of("bob")
@@ -47,7 +51,7 @@ async def fill(store: Store, rounds: int) -> None:
         await store.apply([adding(ANN, f"my {secret} number {number}", name="nickname-of-hers", id=f"a{number}")])
         await store.apply([adding(ANN_HERE, f"{secret}, said to all {number}", at=minutes(number))])
         await store.apply([adding(BOB_HERE, f"bob's answer {number}", at=minutes(number))])
-    mine = await store.read(questions.Messages(ANN, limit=20))
+    mine = await store.read(Messages(ANN, limit=20))
     for number in range(5):
         await archive(store, ANN, mine[4 * number : 4 * number + 4], f"Ann, the xylophonist, part {number}")
     draft = MemoryDraft(ANN, "fact", "her Bankverbindung is DE02", sources=(mine[0].seq,), tags=("zugzwang",))
@@ -55,7 +59,7 @@ async def fill(store: Store, rounds: int) -> None:
     await store.apply([ChangeMemory(replace(memory, text="she plays quizzaciously"), "edit")])
     await store.apply([PutFacts(ANN, "A xylophonist.", "zugzwang"), Forget(ANN, ("quizzaciously",))])
     await store.apply([PutSetting(ANN, "persona", "zugzwang"), PutDerived(ANN, "portrait", "k", "xylophonist")])
-    theirs = [message.seq for message in await store.read(questions.Messages(BOB, limit=1000))]
+    theirs = [message.seq for message in await store.read(Messages(BOB, limit=1000))]
     view = ViewDraft(BOB, "day", "Bob heard of zugzwang.", theirs[0], theirs[-1], len(theirs), day=minutes(0).date())
     await store.apply([AddView(view), PutDerived(BOB, "portrait", "k", "friend of a xylophonist")])
     rows = tuple(VectorRow(message.seq, message.text, bytes(8)) for message in mine)
@@ -67,7 +71,7 @@ async def test_no_byte_is_left_in_the_file_its_log_and_later_backups(tmp_path: P
     home = tmp_path / "home"
     store = await SqliteStore.open(home / "memory.db")
     await fill(store, 60)
-    await store.read(questions.SearchText(BOB_HERE, "xylophonist", within="thread"))
+    await store.read(SearchText(BOB_HERE, "xylophonist", within="thread"))
     await store.backup(tmp_path / "before.db")
     assert set(found_in(home, SECRETS)) >= {f"{word} in memory.db-wal" for word in SECRETS}
     done = await store.purge(ANN, "admin")
@@ -78,7 +82,7 @@ async def test_no_byte_is_left_in_the_file_its_log_and_later_backups(tmp_path: P
     await add(store, BOB, "life goes on")
     assert found_in(home, SECRETS) == []
     assert (await store.verify()).ok
-    assert len(await store.read(questions.Messages(BOB, limit=1000))) == 61
+    assert len(await store.read(Messages(BOB, limit=1000))) == 61
     await store.close()
     assert found_in(home, SECRETS) == []
     assert found_in(tmp_path, SECRETS) == [f"{word} in before.db" for word in SECRETS]
@@ -88,20 +92,46 @@ async def test_what_searches_keep_in_memory_goes_too(tmp_path: Path) -> None:
     store = await SqliteStore.open(tmp_path / "memory.db")
     await fill(store, 20)
     caches = store._engine.caches
-    await store.read(questions.SearchVector(ANN, "test", np.ones(4, dtype=np.float32)))
+    await store.read(SearchVector(ANN, "test", np.ones(4, dtype=np.float32)))
     assert caches._kept
     await store.purge(ANN, "admin")
     assert not caches._kept
     await store.close()
 
 
+@pytest.mark.req("G17")
+@pytest.mark.parametrize("erased", ["a person", "messages"])
 @pytest.mark.parametrize("kind", ["json", "files"])
-async def test_no_byte_is_left_in_readable_files(tmp_path: Path, kind: str) -> None:
-    store = await open_store(f"{kind}:{tmp_path / 'memory'}")
+async def test_no_byte_is_left_in_readable_files_and_what_was_set_aside(tmp_path: Path, kind: str, erased: str) -> None:
+    place, folder = f"{kind}:{tmp_path / 'memory'}", tmp_path / "memory"
+    store = await open_store(place)
     await fill(store, 20)
-    assert found_in(tmp_path, SECRETS)
-    await store.purge(ANN)
-    assert found_in(tmp_path, SECRETS) == []
+    await store.close()
+    history = folder if kind == "json" else folder / "account_ann" / "whole_history.json"
+    for before, after in ((b"xylophonist", b"xylophonist now"), (b'"messages"', b"!")):  # an edit, then damage
+        history.write_bytes(history.read_bytes().replace(before, after))
+        await (await open_store(place)).close()
+    database = tmp_path / ".memory.db" if kind == "json" else folder / ".aforesaid.db"
+    database.write_bytes(bytes(100) + database.read_bytes()[100:])
+    store = await open_store(place)
+    set_aside = [path.name for path in tmp_path.rglob("*") if ".damaged-" in path.name or ".edited-" in path.name]
+    assert len(set_aside) == 3
+    assert {word for word in SECRETS if any(name in hit for hit in found_in(tmp_path, (word,)) for name in set_aside)}
+    if erased == "a person":
+        await store.purge(ANN)
+        words: tuple[str, ...] = SECRETS
+    else:
+        said = await store.read(Messages(ANN, limit=1000))
+        await store.erase(ANN, [message.seq for message in said if "xylophonist" in message.text])
+        left = [message.text for message in await store.read(Messages(ANN, limit=1000))]
+        words = tuple(f"my xylophonist now number {number}" for number in range(20))
+        assert left
+        assert "xylophonist" not in "".join(left)
+    assert found_in(tmp_path, words) == []
+    assert [path.name for path in tmp_path.rglob("*") if path.name in set_aside] == []
+    if erased == "messages":
+        await store.close()
+        return
     await add(store, BOB, "life goes on")
     await store.close()
     assert found_in(tmp_path, SECRETS) == []
@@ -115,7 +145,7 @@ async def test_a_purge_waits_for_readers_of_old_pages_and_can_be_finished_later(
     await anext(reading)
     with pytest.raises(StoreBusy, match="erased, but another process still reads"):
         await store.purge(ANN)
-    assert await store.read(questions.Messages(ANN)) == []
+    assert await store.read(Messages(ANN)) == []
     await reading.aclose()  # type: ignore[attr-defined]
     await store.purge(ANN)
     assert found_in(tmp_path, SECRETS) == []
@@ -153,7 +183,7 @@ async def test_a_purge_that_fails_half_way_leaves_everything(tmp_path: Path, mon
     store = await SqliteStore.open(tmp_path / "memory.db")
     await fill(store, 20)
     before = [row async for page in store.dump() for row in page]
-    monkeypatch.setattr("aforesaid.store.sqlite.backup._ERASE_USER", "SELECT no_such_column FROM log")
+    monkeypatch.setattr("aforesaid.store.erasing._ERASE_USER", ("SELECT no_such_column FROM log",))
     with pytest.raises(Exception, match="no_such_column"):
         await store.purge(ANN)
     monkeypatch.undo()
@@ -201,7 +231,7 @@ async def test_a_purge_that_was_killed_before_the_file_was_wiped_is_finished_at_
     again = await SqliteStore.open(tmp_path / "left" / "memory.db")
     assert found_in(tmp_path / "left", SECRETS) == []
     assert (await again.verify()).ok
-    assert [user.id for user in await again.read(questions.Users())] == ["bob"]
+    assert [user.id for user in await again.read(Users())] == ["bob"]
     await again.close()
 
 

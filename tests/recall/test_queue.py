@@ -8,8 +8,7 @@ import pytest
 
 import aforesaid
 from aforesaid.recall import QueueTimeout, RecallQueue, Turn, queue
-from aforesaid.telemetry import OWN, RECALL_WAIT, Metrics
-from aforesaid.telemetry.metrics import Key
+from aforesaid.telemetry import OWN, RECALL_WAIT, Key, Metrics
 
 
 class Searches:

@@ -15,9 +15,9 @@ from aforesaid.models.embed.token_vectors import DIMENSIONS, NAME, load_ranker
 from aforesaid.recall.candidates import Question, candidates_of
 from aforesaid.recall.queue import Background
 from aforesaid.recall.ranker import MOST, _compare
-from aforesaid.store import questions
 from aforesaid.store.columns import ColumnRow, columns_of
 from aforesaid.store.ranking import TextMatches
+from aforesaid.store.searches import TokenVectors as TokenVectorsQuestion
 
 NOON = datetime(2026, 5, 10, 12, 0, tzinfo=UTC)
 SAID = (
@@ -52,7 +52,7 @@ async def say(memory: aforesaid.Memory, texts: Sequence[str], name: str = "ann")
 
 async def stored(memory: aforesaid.Memory, count: int) -> dict[int, bytes]:
     scope = memory.user("ann").scope
-    return await memory.store.read(questions.TokenVectors(scope, NAME, range(1, count + 1)))
+    return await memory.store.read(TokenVectorsQuestion(scope, NAME, range(1, count + 1)))
 
 
 async def ranked(memory: aforesaid.Memory) -> list[float]:

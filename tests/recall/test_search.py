@@ -14,13 +14,14 @@ from typing import Any
 import pytest
 
 import aforesaid
-from aforesaid.domain.change import Archive
-from aforesaid.domain.memory import AddMemory, MemoryDraft
+from aforesaid.domain.memory import MemoryDraft
 from aforesaid.domain.summary import SummaryDraft
 from aforesaid.errors import InvalidInput, ModelError
 from aforesaid.models.embed import LocalEmbedder, Vectors
 from aforesaid.recall import Arms, SearchRequest
-from aforesaid.store import questions
+from aforesaid.store.memories import AddMemory
+from aforesaid.store.searches import MatchText
+from aforesaid.store.summaries import Archive
 from intercepting import Read, intercept
 
 NOON = datetime(2026, 5, 10, 12, 0, tzinfo=UTC)
@@ -375,14 +376,14 @@ async def test_the_names_of_somebody_who_was_purged_are_not_kept_for_later_searc
 
 
 async def test_a_search_during_a_purge_does_not_bring_names_back_into_the_cache(memory: aforesaid.Memory) -> None:
-    async def purge_after(read: Read, question: questions.MatchText) -> object:
+    async def purge_after(read: Read, question: MatchText) -> object:
         found = await read(question)
         await memory.purge("ann")
         return found
 
     ann, gatherer = memory.user("ann"), memory._services.recall._finder
     await ann.add("user", "I live in Bern.", name="Quillonbrax")
-    end = intercept(memory.store, questions.MatchText, purge_after)
+    end = intercept(memory.store, MatchText, purge_after)
     assert await ann.search("Bern") == []
     end()
     assert "Quillonbrax" not in str(gatherer._speakers)

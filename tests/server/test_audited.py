@@ -21,7 +21,7 @@ from aforesaid.domain.setting import EVERYBODY
 from aforesaid.front.handle import Declaration, declaration_of
 from aforesaid.memory import Memory, UserMemory
 from aforesaid.server.auth import Credential, PageViews
-from aforesaid.store import questions
+from aforesaid.store.people import AuditRows
 from server.belongings import fill_with_everything
 from server.serving import Running
 from server.test_walls import example, operations
@@ -147,7 +147,7 @@ def of_all(memory: Memory, number: int, folder: Path) -> dict[str, Callable[[], 
 
 async def rows(memory: Memory, user: str = "ann") -> list[AuditEntry]:
     """Return all rows about a user and about their space."""
-    found = [await memory.store.read(questions.AuditRows(Scope.of(each), limit=10_000)) for each in (user, EVERYBODY)]
+    found = [await memory.store.read(AuditRows(Scope.of(each), limit=10_000)) for each in (user, EVERYBODY)]
     return [row for some in found for row in some]
 
 

@@ -16,8 +16,10 @@ import httpx2
 import pytest
 
 from aforesaid.server.auth import Keys
-from aforesaid.store import questions
-from aforesaid.store.questions import Question
+from aforesaid.store.messages import MessagesAfter
+from aforesaid.store.operations import Question
+from aforesaid.store.people import AuditRows
+from aforesaid.store.searches import ChangeToken
 from intercepting import Read, intercept
 from server.serving import Live, live
 
@@ -181,7 +183,7 @@ async def test_idle_streams_read_nothing_from_the_store(server: Live) -> None:
 
         async def counted(ask: Read, question: Question[Any]) -> object:
             nonlocal looks
-            if not isinstance(question, questions.ChangeToken):
+            if not isinstance(question, ChangeToken):
                 read.append(type(question).__name__)
                 return []
             looks += 1
@@ -201,7 +203,7 @@ def test_a_message_is_sent_before_a_change_that_came_after_it(server: Live) -> N
     """Messages and changes are two reads, and both can be stored between them."""
     memory, stored = server.served.memory, False
 
-    async def meanwhile(read: Read, question: questions.AuditRows | questions.MessagesAfter) -> Any:  # noqa: ANN401
+    async def meanwhile(read: Read, question: AuditRows | MessagesAfter) -> Any:  # noqa: ANN401
         nonlocal stored
         found = await read(question)
         if not stored and question.limit > 1:  # one entry is read to know where the stream begins
@@ -210,7 +212,7 @@ def test_a_message_is_sent_before_a_change_that_came_after_it(server: Live) -> N
             await memory.user("ann").note("fact", "learned in between")
         return found
 
-    for kind in (questions.AuditRows, questions.MessagesAfter):
+    for kind in (AuditRows, MessagesAfter):
         intercept(memory.store, kind, meanwhile)
     with following(server, server.key()) as events:
         found = [next(events), next(events)]

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from aforesaid.domain.change import AddMessage
-from aforesaid.store import questions
+from aforesaid.store.messages import AddMessage, MessageById
 from aforesaid.testing import Request, Writes, faults
 from intercepting import Read, intercept
 from pg import clean_database
@@ -98,7 +97,7 @@ def _proxy_calls(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     store, calls = talk.server.served.memory.store, Counter[str]()
     apply = store.apply
 
-    async def look_up(read: Read, question: questions.MessageById) -> object:
+    async def look_up(read: Read, question: MessageById) -> object:
         calls["message"] += 1
         return await read(question)
 
@@ -106,7 +105,7 @@ def _proxy_calls(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
         calls["apply"] += any(isinstance(change, AddMessage) for change in changes)
         return await apply(changes)
 
-    intercept(store, questions.MessageById, look_up)
+    intercept(store, MessageById, look_up)
     monkeypatch.setattr(store, "apply", apply_)
     return calls
 

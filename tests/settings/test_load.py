@@ -9,8 +9,7 @@ import pytest
 from aforesaid.errors import InvalidInput
 from aforesaid.settings import OPERATIONS, Choice, Resilience, Spending, load_settings
 from aforesaid.settings.layers import all_keys
-from aforesaid.settings.load import effective
-from aforesaid.settings.providers import ollama_address
+from aforesaid.settings.load import effective, ollama_address
 from settings.place import KEY, Place
 
 

@@ -8,8 +8,7 @@ import os
 import pytest
 
 from aforesaid.errors import InvalidInput
-from aforesaid.settings import Secret
-from aforesaid.settings.basic_values import mask, mask_url
+from aforesaid.settings import Secret, mask, mask_url
 from aforesaid.settings.load import effective
 from settings.place import KEY, Place
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from aforesaid.domain.change import AddMessage
 from aforesaid.domain.checks import Role
 from aforesaid.domain.scope import Scope
+from aforesaid.store.messages import AddMessage
 from making import adding, minutes
 
 TYPES: Final[tuple[tuple[Role, str, str | None, str], ...]] = (

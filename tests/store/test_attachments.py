@@ -11,15 +11,16 @@ import pytest
 
 import aforesaid
 from aforesaid import Part
-from aforesaid.domain.change import Discard
 from aforesaid.domain.checks import LATEST
 from aforesaid.domain.receipt import Receipt
 from aforesaid.errors import InvalidInput, NotFound, StoreDamaged, StoreRefused
 from aforesaid.memory import Connecting, Memory
 from aforesaid.portability.importing import ImportOptions, Loader
-from aforesaid.store import open_store, questions
+from aforesaid.store import open_store
 from aforesaid.store.attachments import Attachments
 from aforesaid.store.locations import attachments_of, restore_store
+from aforesaid.store.people import Totals
+from aforesaid.store.retention import Discard
 from making import archive
 
 CAT, DOG = b"\x89PNG a cat", b"\x89PNG a dog"
@@ -257,5 +258,5 @@ async def test_an_import_with_attachments_is_refused_by_a_store_that_cannot_hold
     store = await open_store(tmp_path / "other.db")
     with pytest.raises(StoreRefused, match="no folder"):
         await Loader(store, ImportOptions(), Attachments(None, refusal="no folder")).load(tmp_path / "all.jsonl")
-    assert (await store.read(questions.Totals())).messages == 0
+    assert (await store.read(Totals())).messages == 0
     await store.close()

@@ -6,11 +6,12 @@ from collections.abc import Callable
 
 import pytest
 
-from aforesaid.domain.change import AddMessage, AddMessages
 from aforesaid.domain.receipt import Repeated, Stored
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import NotFound
-from aforesaid.store import Store, questions
+from aforesaid.store import Store
+from aforesaid.store.messages import AddMessage, AddMessages, MessageCount, Messages, Sessions
+from aforesaid.store.searches import SearchText
 from making import adding, minutes
 
 ANN = Scope.of("ann")
@@ -26,9 +27,9 @@ async def test_a_batch_gets_numbers_in_its_order_and_every_message_is_found_at_o
     receipt = await store.apply([adding(ANN, f"word{number} common") for number in range(2_500)])
     seqs = [result.message.seq for result in receipt.results]  # type: ignore[union-attr]
     assert seqs == sorted(seqs)
-    assert await store.read(questions.MessageCount(ANN)) == 2_500
+    assert await store.read(MessageCount(ANN)) == 2_500
     for number in (0, 1_234, 2_499):
-        (hit,) = await store.read(questions.SearchText(ANN, f"word{number}"))
+        (hit,) = await store.read(SearchText(ANN, f"word{number}"))
         assert hit.text == f"word{number} common"
     assert (await store.verify()).ok
 
@@ -48,9 +49,9 @@ async def test_nothing_is_stored_when_progress_raises(store: Store) -> None:
 
     with pytest.raises(KeyError):
         await store.apply([adding(ANN, f"text {number}") for number in range(1_500)], stop)
-    assert await store.read(questions.MessageCount(ANN)) == 0
+    assert await store.read(MessageCount(ANN)) == 0
     await store.apply([adding(ANN, "goes on")])
-    assert await store.read(questions.MessageCount(ANN)) == 1
+    assert await store.read(MessageCount(ANN)) == 1
     assert (await store.verify()).ok
 
 
@@ -59,7 +60,7 @@ async def test_a_batch_with_one_message_that_is_refused_stores_nothing(store: St
     batch[250] = adding(ANN, "a new version of nothing", replaces="missing")
     with pytest.raises(NotFound):
         await store.apply(batch)
-    assert await store.read(questions.MessageCount(ANN)) == 0
+    assert await store.read(MessageCount(ANN)) == 0
 
 
 async def test_duplicates_are_recognised_among_the_batch_and_with_what_is_stored(store: Store) -> None:
@@ -131,14 +132,14 @@ async def test_a_batch_is_stored_as_a_list_of_the_same_messages(
         changes = made(scope)
         batch = AddMessages([change.draft for change in changes], changes[0].silence)
         kinds = [type(result) for result in (await store.apply(changes if user == "ann" else batch)).results]
-        messages = await store.read(questions.Messages(scope, limit=1_000, versions=True))
+        messages = await store.read(Messages(scope, limit=1_000, versions=True))
         seen = [
             (each.role, each.text, each.author.replace(user, "USER"), each.name, each.details, each.replaced)
             for each in messages
         ]
-        sessions = await store.read(questions.Sessions(scope, limit=100))
+        sessions = await store.read(Sessions(scope, limit=100))
         counts = sorted((session.messages, session.id.startswith("s-")) for session in sessions)
-        found = await store.read(questions.SearchText(scope, "text 7 better", limit=1_000))
+        found = await store.read(SearchText(scope, "text 7 better", limit=1_000))
         stored.append((kinds, seen, counts, sorted((hit.text, round(hit.score, 6)) for hit in found)))
     assert stored[0] == stored[1]
     assert (await store.verify()).ok

@@ -7,7 +7,8 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from aforesaid.domain.scope import Scope
-from aforesaid.store import Store, open_store, questions
+from aforesaid.store import Store, open_store
+from aforesaid.store.searches import ChangeToken
 from making import add
 
 ANN = Scope.of("ann")
@@ -29,16 +30,14 @@ async def test_a_change_by_another_connection_changes_the_token_of_a_shared_stor
     store: Store, location: str, change: str
 ) -> None:
     await add(store, ANN, "hello")
-    before = await store.read(questions.ChangeToken())
+    before = await store.read(ChangeToken())
     if not is_shared(location):
         await CHANGES[change](store)
-        assert await store.read(questions.ChangeToken()) == before, (
-            "the only process that can write knows what it writes"
-        )
+        assert await store.read(ChangeToken()) == before, "the only process that can write knows what it writes"
         return
     other = await open_store(location)
     try:
         await CHANGES[change](other)
     finally:
         await other.close()
-    assert await store.read(questions.ChangeToken()) != before
+    assert await store.read(ChangeToken()) != before

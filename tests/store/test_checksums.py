@@ -14,11 +14,12 @@ import apsw
 import psycopg
 import pytest
 
-from aforesaid.domain.change import PutSetting
-from aforesaid.domain.memory import AddMemory, ChangeMemory, MemoryDraft
+from aforesaid.domain.memory import MemoryDraft
 from aforesaid.portability.migrating import repair
 from aforesaid.store import Store, open_store
 from aforesaid.store.checksums import POSTGRES, SQLITE
+from aforesaid.store.memories import AddMemory, ChangeMemory
+from aforesaid.store.people import PutSetting
 from filling import ANN, BOB, fill_with_everything
 from pg import clean_database
 

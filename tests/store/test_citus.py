@@ -16,17 +16,18 @@ from typer.testing import CliRunner
 
 import aforesaid
 from aforesaid.cli import app
-from aforesaid.domain.change import AddMessage, PutSetting
 from aforesaid.domain.receipt import Receipt
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import StoreRefused, StoreUnavailable
 from aforesaid.memory import Memory
 from aforesaid.settings import Settings
-from aforesaid.store import questions
+from aforesaid.store.messages import AddMessage, MessagesBetween
+from aforesaid.store.people import PutSetting, Users
 from aforesaid.store.postgres import Options, PostgresStore
 from aforesaid.store.postgres import database as schema
 from aforesaid.store.postgres.database import migrations
-from aforesaid.store.sql.statements import Migration
+from aforesaid.store.searches import ChangeToken
+from aforesaid.store.sql import Migration
 from citus import (
     Cluster,
     clean_distributed_database,
@@ -193,15 +194,15 @@ async def test_upkeep_asks_each_shard_a_bounded_number_of_times(memory: Memory, 
 
 async def test_spaces_on_both_workers_can_be_written_in_one_change_set(store: PostgresStore) -> None:
     await store.apply([adding(Scope.of("ann", space=space), "hello") for space in SPACES])
-    counted = Counter(user.space for user in await store.read(questions.Users(None)))
+    counted = Counter(user.space for user in await store.read(Users(None)))
     assert counted == Counter(SPACES)
 
 
 async def test_a_change_on_any_worker_changes_the_token(store: PostgresStore) -> None:
     for space in SPACES:
-        before = await store.read(questions.ChangeToken())
+        before = await store.read(ChangeToken())
         await add(store, Scope.of("ann", space=space), "hello")
-        assert await store.read(questions.ChangeToken()) != before
+        assert await store.read(ChangeToken()) != before
 
 
 @pytest.mark.req("D12")
@@ -250,7 +251,7 @@ async def test_nothing_is_lost_or_doubled_when_workers_die_under_load(cluster: C
         going_on = False
         await asyncio.gather(*writers)
         for space in SPACES:
-            stored = await store.read(questions.MessagesBetween(space, 0, 2**62))
+            stored = await store.read(MessagesBetween(space, 0, 2**62))
             mine = [(seq, text) for where, seq, text in acknowledged if where == space]
             assert [(each.seq, each.text) for each in stored] == mine
             assert [each.seq for each in stored] == list(range(1, len(stored) + 1)), "in order, without a gap"
@@ -281,7 +282,7 @@ async def test_whoever_waits_for_a_worker_that_stays_away_is_told_and_can_try_ag
         assert StoreUnavailable in {type(each) for each in heard} <= {Receipt, StoreUnavailable}
         await asyncio.to_thread(cluster.start_again)
         await asyncio.gather(*map(until_stored, drafts))
-        assert [each.messages for each in await store.read(questions.Users())] == [1] * len(SPACES)
+        assert [each.messages for each in await store.read(Users())] == [1] * len(SPACES)
     finally:
         await asyncio.to_thread(cluster.start_again)
         await store.close()

@@ -11,11 +11,13 @@ import pytest
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import StoreFailed
 from aforesaid.portability.migrating import repair
-from aforesaid.store import open_store, questions
+from aforesaid.store import open_store
 from aforesaid.store.failover import Failover
 from aforesaid.store.failover.fallback import FIRST, Fallback
 from aforesaid.store.locations import Location, open_layout
+from aforesaid.store.messages import Messages
 from aforesaid.store.readable import ReadableStore
+from aforesaid.store.summaries import Summaries
 from making import add, archive, remove_databases
 
 ANN = Scope.of("ann")
@@ -47,7 +49,7 @@ async def test_a_store_whose_closing_was_cancelled_is_closed_by_the_next_call(ki
     held.set()
     await again
     reopened = await open_store(place)
-    assert [message.text for message in await reopened.read(questions.Messages(ANN))] == ["hello"]
+    assert [message.text for message in await reopened.read(Messages(ANN))] == ["hello"]
     await reopened.close()
 
 
@@ -78,9 +80,9 @@ async def test_a_repair_names_the_message_that_is_lost(kind: str, tmp_path: Path
     remove_databases(tmp_path)
     for path in tmp_path.rglob("*"):
         if path.is_file() and b"number 17 of many" in path.read_bytes():
-            path.write_bytes(path.read_bytes().replace(b"number 17 of many", b"number 17 of mamy"))
+            path.write_bytes(path.read_bytes().replace(b"number 17 of many", b"number 17 of ma\x0ey"))
     done = await repair(place)
     assert any("messages that are not there" in line and "#18" in line for line in done.lost), done.lost
     reopened = await open_store(place)
-    assert done.recovered["summary"] == len(await reopened.read(questions.Summaries(ANN, active=None)))
+    assert done.recovered["summary"] == len(await reopened.read(Summaries(ANN, active=None)))
     await reopened.close()

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from aforesaid.domain.change import AddVectors
 from aforesaid.domain.checks import Within
 from aforesaid.domain.hit import VectorRow
 from aforesaid.domain.scope import Scope
-from aforesaid.store import Store, open_store, questions
+from aforesaid.store import Store, open_store
+from aforesaid.store.searches import AddVectors, SearchText, SearchVector
 from making import adding, minutes
 from pg import clean_database
 
@@ -42,12 +42,12 @@ async def answers(store: Store, source: random.Random) -> tuple[list[Any], list[
         scope, within = source.choice(SCOPES), source.choice(["user", "thread"])
         place: Within = "user" if within == "user" else "thread"
         words = " ".join(source.choices(WORDS, k=source.randint(1, 6)))
-        hits = await store.read(questions.SearchText(scope, words, within=place, limit=source.randint(1, 20)))
+        hits = await store.read(SearchText(scope, words, within=place, limit=source.randint(1, 20)))
         found.append([(hit.message.seq if hit.message else 0, hit.terms) for hit in hits])
         numbers += [hit.score for hit in hits]
         vector = np.array([source.gauss(0, 1) for _ in range(16)], dtype=np.float32)
         vector /= np.linalg.norm(vector)
-        similar = await store.read(questions.SearchVector(scope, "m", vector, within=place, limit=5))
+        similar = await store.read(SearchVector(scope, "m", vector, within=place, limit=5))
         assert similar is not None
         found.append(similar.seqs.tolist())
         numbers += [*similar.scores.tolist(), similar.mean, similar.deviation]

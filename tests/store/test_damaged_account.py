@@ -20,7 +20,10 @@ from aforesaid.domain.report import Component
 from aforesaid.domain.scope import Scope
 from aforesaid.memory import Memory, UserMemory
 from aforesaid.portability.migrating import repair
-from aforesaid.store import open_store, questions, restore_store
+from aforesaid.store import open_store, restore_store
+from aforesaid.store.memories import Memories
+from aforesaid.store.messages import Messages
+from aforesaid.store.people import Settings
 from making import remove_databases
 
 pytestmark = pytest.mark.req("G10", "C8")
@@ -44,11 +47,11 @@ async def fill(tmp_path: Path) -> str:
 
 
 def damage(tmp_path: Path, name: str, text: str) -> Path:
-    """Change the line of a file of Ann's account in which a text is."""
+    """Damage the line of a file of Ann's account in which a text is, as nobody types it."""
     path = tmp_path / "memory/account_ann" / name
     lines = path.read_text(encoding="utf-8").split("\n")
     (place,) = [place for place, line in enumerate(lines) if text in line and '"check"' in line]
-    lines[place] = lines[place].replace(text, text[::-1])
+    lines[place] = lines[place].replace(text, f"\0{text[1:]}")
     path.write_text("\n".join(lines), encoding="utf-8")
     remove_databases(tmp_path)
     return path
@@ -223,7 +226,7 @@ async def test_after_a_byte_of_a_file_changed_everything_is_there_or_the_loss_is
             remove_databases(folder)
         for _ in range(2):
             after, verified = await kept_in(folder)
-            assert after == before[0] or (not verified and number % 2), f"round {number}"
+            assert after == before[0] or not verified, f"round {number}"
         told += not verified
         shutil.rmtree(folder)
     assert told > 0
@@ -234,9 +237,9 @@ async def kept_in(folder: Path) -> tuple[object, bool]:
     store = await open_store(f"files:{folder}")
     ann = Scope.of("ann")
     known = (
-        await store.read(questions.Memories(ann)),
-        await store.read(questions.Settings(ann)),
-        await store.read(questions.Messages(ann, within="user")),
+        await store.read(Memories(ann)),
+        await store.read(Settings(ann)),
+        await store.read(Messages(ann, within="user")),
     )
     verified = (await store.verify()).ok
     await store.close()

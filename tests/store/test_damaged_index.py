@@ -9,7 +9,7 @@ import apsw
 import pytest
 
 from aforesaid.domain.scope import Scope
-from aforesaid.store import questions
+from aforesaid.store.searches import SearchText
 from aforesaid.store.sqlite import SqliteStore
 from making import add
 
@@ -30,7 +30,7 @@ async def damaged(path: Path) -> SqliteStore:
 @pytest.mark.req("C8")
 async def test_a_search_makes_a_damaged_index_again(path: Path) -> None:
     store = await damaged(path)
-    assert len(await store.read(questions.SearchText(ANN, "tea", limit=100))) == 50
+    assert len(await store.read(SearchText(ANN, "tea", limit=100))) == 50
     assert "index rebuilt" in dict((await store.health()).facts)
     assert (await store.verify()).ok
     await store.close()
@@ -41,7 +41,7 @@ async def test_a_message_is_stored_although_the_index_is_damaged(path: Path) -> 
     store = await damaged(path)
     for number in range(200):
         await add(store, ANN, f"more tea number {number}")
-    assert len(await store.read(questions.SearchText(ANN, "tea", limit=1000))) == 250
+    assert len(await store.read(SearchText(ANN, "tea", limit=1000))) == 250
     assert (await store.verify()).ok
     await store.close()
 

@@ -9,13 +9,16 @@ import pytest
 
 import aforesaid
 from aforesaid import Part, ToolCall
-from aforesaid.domain.change import AddVectors
 from aforesaid.domain.hit import VectorRow
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Scope
-from aforesaid.store import Store, open_store, questions
+from aforesaid.store import Store, open_store
+from aforesaid.store.messages import Messages, ResponseOwner
+from aforesaid.store.people import Totals
 from aforesaid.store.row_importer import copy
+from aforesaid.store.searches import AddVectors, MessageVectors, SearchText, UnembeddedMessages
 from aforesaid.store.sqlite.salvaging import salvage
+from aforesaid.store.summaries import CoveredMessages
 from making import adding, archive, minutes
 
 ANN = Scope.of("ann")
@@ -50,7 +53,7 @@ def whole(messages: list[Message]) -> list[object]:
 @pytest.mark.parametrize("scope", [ANN, GENERAL])
 async def test_details_come_back_as_they_were_stored(store: Store, scope: Scope) -> None:
     stored = await fill(store, scope)
-    found = await store.read(questions.Messages(scope))
+    found = await store.read(Messages(scope))
     assert found == stored
     assert [message.text for message in found] == ["What is the weather?", "", "", "a cat on a roof", "", "plain"]
     assert found[0].metadata == METADATA
@@ -64,14 +67,14 @@ async def test_details_come_back_as_they_were_stored(store: Store, scope: Scope)
 
 async def test_what_parts_say_is_found(store: Store) -> None:
     *_, picture, _, _ = await fill(store)
-    found = await store.read(questions.SearchText(ANN, "cat"))
+    found = await store.read(SearchText(ANN, "cat"))
     assert [hit.message for hit in found] == [picture]
 
 
 async def test_two_pictures_of_one_moment_are_two_messages(store: Store) -> None:
     for name in ("a.png", "b.png", "a.png"):
         await say(store, at=minutes(0), parts=[Part("image", name=name)])
-    assert [message.parts[0].name for message in await store.read(questions.Messages(ANN))] == ["a.png", "b.png"]
+    assert [message.parts[0].name for message in await store.read(Messages(ANN))] == ["a.png", "b.png"]
 
 
 async def test_a_delivery_without_details_repeats_one_that_had_some(store: Store) -> None:
@@ -85,9 +88,9 @@ async def test_a_delivery_without_details_repeats_one_that_had_some(store: Store
 async def test_a_new_version_has_details_of_its_own(store: Store) -> None:
     first = await say(store, "one", metadata={"draft": True})
     second = await say(store, "two", replaces=first, parts=[PICTURE])
-    assert await store.read(questions.Messages(ANN)) == [second]
+    assert await store.read(Messages(ANN)) == [second]
     assert second.metadata == {}
-    old, new = await store.read(questions.Messages(ANN, versions=True))
+    old, new = await store.read(Messages(ANN, versions=True))
     assert (old.metadata, new.parts) == ({"draft": True}, (PICTURE,))
     assert (await store.verify()).ok
 
@@ -95,23 +98,23 @@ async def test_a_new_version_has_details_of_its_own(store: Store) -> None:
 async def test_messages_without_a_text_are_archived_and_erased_like_others(store: Store) -> None:
     stored = await fill(store)
     summary = await archive(store, ANN, stored[:4])
-    covered = await store.read(questions.CoveredMessages(ANN, summary.id))
+    covered = await store.read(CoveredMessages(ANN, summary.id))
     assert whole(covered) == whole(stored[:4])
     assert (await store.verify()).ok
     await store.purge(ANN)
-    assert (await store.read(questions.Totals())).messages == 0
+    assert (await store.read(Totals())).messages == 0
     assert (await store.verify()).ok
 
 
 async def test_an_embedder_passes_messages_without_a_text(store: Store) -> None:
     stored = await fill(store)
-    due = await store.read(questions.UnembeddedMessages("m", 10))
+    due = await store.read(UnembeddedMessages("m", 10))
     assert [each.seq for each in due] == [message.seq for message in stored]
     rows = tuple(VectorRow(each.seq, each.text, b"\0\x3c" * 4 if each.text else b"", each.space) for each in due)
     await store.apply([AddVectors("m", rows[1:3], stored[2].seq)])
     await store.apply([AddVectors("m", rows, stored[-1].seq)])
-    assert await store.read(questions.UnembeddedMessages("m", 10)) == []
-    vectors = await store.read(questions.MessageVectors(ANN, "m", [message.seq for message in stored]))
+    assert await store.read(UnembeddedMessages("m", 10)) == []
+    vectors = await store.read(MessageVectors(ANN, "m", [message.seq for message in stored]))
     assert sorted(vectors) == [message.seq for message in stored if message.text]
     assert (await store.verify()).ok
 
@@ -124,7 +127,7 @@ async def test_details_are_copied_to_another_store_and_replies_follow_their_mess
     await say(other, "was here before", at=minutes(-5))
     for _ in range(2):
         await copy(store.dump(), other)
-        _, *found = await other.read(questions.Messages(ANN))
+        _, *found = await other.read(Messages(ANN))
         assert found[1].reply_to == found[0].id != stored[0].id
         assert found[4].reply_to == "p1"
         assert [message.metadata for message in found] == [message.metadata for message in stored]
@@ -169,7 +172,7 @@ async def test_details_are_there_after_a_restart(location: str) -> None:
     await store.close()
     store = await open_store(location)
     try:
-        assert await store.read(questions.Messages(ANN)) == stored
+        assert await store.read(Messages(ANN)) == stored
         assert (await store.verify()).ok
     finally:
         await store.close()
@@ -202,7 +205,7 @@ async def test_the_first_answer_stored_with_a_response_id_tells_whose_it_is(stor
     bob = Scope.of("bob", space="lab")
 
     async def owner(response: str) -> object:
-        return await store.read(questions.ResponseOwner(response))
+        return await store.read(ResponseOwner(response))
 
     assert await owner("resp_1") is None
     named = {"metadata": {"response": "resp_1"}}

@@ -7,10 +7,10 @@ from pathlib import Path
 import apsw
 
 from aforesaid.domain.scope import Scope
-from aforesaid.store import questions
-from aforesaid.store.sql.statements import for_postgres, for_sqlite
-from aforesaid.store.sqlite.answers import ANSWERS
+from aforesaid.store.messages import Messages
+from aforesaid.store.sql import for_postgres, for_sqlite
 from aforesaid.store.sqlite.connection import Options, connect, migrate
+from aforesaid.store.sqlite.rows import answered
 
 TEXT = "SELECT [[y.chunks[1] ~ json_extract(y.chunks, '$[0]')]] FROM summary y WHERE [[y.space = $1 AND ]]y.id = $2"
 
@@ -36,9 +36,9 @@ def test_sqlite_compiles_a_statement_once_whatever_its_values(path: Path) -> Non
         return apsw.SQLITE_OK
 
     connection.authorizer = note
-    ANSWERS[questions.Messages](connection, questions.Messages(Scope.of("ann")))
+    answered(connection, Messages(Scope.of("ann")).answer())
     assert compiled
     compiled.clear()
-    ANSWERS[questions.Messages](connection, questions.Messages(Scope.of("bob")))
+    answered(connection, Messages(Scope.of("bob")).answer())
     connection.close()
     assert not compiled

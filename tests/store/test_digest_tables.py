@@ -9,10 +9,10 @@ import pytest
 
 from aforesaid.domain.checks import moment
 from aforesaid.domain.scope import Scope, Subject, Touch
-from aforesaid.domain.summary import Advance
-from aforesaid.store import questions
+from aforesaid.store.agenda import Advance
 from aforesaid.store.sqlite import SqliteStore, connection
 from aforesaid.store.sqlite.connection import migrations
+from aforesaid.store.summaries import Summaries
 from making import add
 
 ANN = Scope.of("ann")
@@ -53,7 +53,7 @@ async def test_summaries_of_an_earlier_version_learn_when_their_messages_were_sa
         )
         old.close()
     store = await SqliteStore.open(path)
-    (summary,) = await store.read(questions.Summaries(ANN))
+    (summary,) = await store.read(Summaries(ANN))
     assert (summary.began_at, summary.ended_at, summary.fresh) == (moment(50), moment(70), 1)
     assert (summary.version, summary.reach, summary.replaced, summary.quality) == (1, "chunks", False, None)
     await store.close()

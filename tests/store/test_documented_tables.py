@@ -11,12 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from aforesaid.domain.change import Archive, PutFacts, PutSetting
 from aforesaid.domain.checks import moment, now
-from aforesaid.domain.memory import AddMemory, MemoryDraft
+from aforesaid.domain.memory import MemoryDraft
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary import SummaryDraft
-from aforesaid.store import open_store, questions
+from aforesaid.store import open_store
+from aforesaid.store.memories import AddMemory, PutFacts
+from aforesaid.store.messages import Messages
+from aforesaid.store.people import PutSetting
+from aforesaid.store.summaries import Archive
 from making import NOON, add, adding, archive
 from store.message_types import TYPES, messages_of_all_types
 
@@ -31,7 +34,7 @@ async def fill(path: Path) -> None:
     await store.apply(
         [adding(ANN, "I don't have real-time weather data...", "assistant", at=NOON + timedelta(seconds=5))]
     )
-    await archive(store, ANN, await store.read(questions.Messages(ANN)), "You asked about weather...")
+    await archive(store, ANN, await store.read(Messages(ANN)), "You asked about weather...")
     below = await archive(store, ANN, await add(store, ANN, "Funeral at church on Monday at 9am"), "A funeral.")
     await store.apply([Archive(SummaryDraft(ANN, "Weather and a funeral.", summaries=(1, below.id)))])
     await add(store, ANN, "Good morning!")

@@ -16,18 +16,20 @@ import apsw
 import pytest
 
 import aforesaid
-from aforesaid.domain.change import Archive, PutSetting
 from aforesaid.domain.hit import MessageFilter
 from aforesaid.domain.receipt import Repeated
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary import SummaryDraft
 from aforesaid.errors import InvalidInput, NotFound, StoreError, StoreUnavailable
-from aforesaid.store import Store, open_store, questions
+from aforesaid.store import Store, open_store
 from aforesaid.store.failover import Failover, open_with_failover
 from aforesaid.store.failover.failover import IN_MEMORY, ON_DISK
 from aforesaid.store.failover.fallback import FIRST, Fallback, PendingMessages
 from aforesaid.store.locations import Location, open_layout
+from aforesaid.store.messages import MessageById, MessageCount, Messages, MessagesByNumber, Threads
+from aforesaid.store.people import PutSetting, Settings, Totals
 from aforesaid.store.sqlite import Options, SqliteStore
+from aforesaid.store.summaries import Archive
 from making import add, adding
 from torture.disk import FailingDisk
 
@@ -69,7 +71,7 @@ async def failing_over(path: Path, vfs: str, files: Path | None) -> AsyncIterato
 
 
 async def texts(store: Store, scope: Scope = ANN) -> list[str]:
-    return [message.text for message in await store.read(questions.Messages(scope))]
+    return [message.text for message in await store.read(Messages(scope))]
 
 
 @pytest.mark.req("A14", "C7")
@@ -89,25 +91,23 @@ async def test_a_failed_write_is_told_and_nothing_said_meanwhile_is_lost(
         again = await store.apply([adding(ANN, "during 1", id="d1")])
         assert isinstance(again.results[0], Repeated)
         assert await texts(store) == ["before", "during 1", "during 2"]
-        assert [message.text for message in await store.read(questions.Messages(ANN, limit=2))] == [
+        assert [message.text for message in await store.read(Messages(ANN, limit=2))] == [
             "during 1",
             "during 2",
         ]
         health = await store.health()
         assert health.status == "failing"
         assert ("waiting to be stored", "2") in health.facts
-        assert (await store.read(questions.MessageById(ANN, "d1"))).text == "during 1"
+        assert (await store.read(MessageById(ANN, "d1"))).text == "during 1"
         waiting = receipt.message
-        assert (await store.read(questions.MessagesByNumber(ANN, [waiting.seq])))[0].text == "during 1"
+        assert (await store.read(MessagesByNumber(ANN, [waiting.seq])))[0].text == "during 1"
         switch.broken = False
         assert (await store.apply([adding(ANN, "after")])).notices == ()
         assert await texts(store) == ["before", "during 1", "during 2", "after"]
-        assert [message.seq for message in await store.read(questions.Messages(ANN))] == [1, 2, 3, 4]
+        assert [message.seq for message in await store.read(Messages(ANN))] == [1, 2, 3, 4]
         assert (await store.health()).status == "active"
-        assert (
-            await store.read(questions.MessageById(ANN, f"#{(await store.read(questions.Messages(ANN)))[2].seq}"))
-        ).text == "during 2"
-        assert (await store.read(questions.MessagesByNumber(ANN, [waiting.seq])))[0].text == "during 1", (
+        assert (await store.read(MessageById(ANN, f"#{(await store.read(Messages(ANN)))[2].seq}"))).text == "during 2"
+        assert (await store.read(MessagesByNumber(ANN, [waiting.seq])))[0].text == "during 1", (
             "the number it had while it waited"
         )
         assert (await store.verify()).ok
@@ -129,16 +129,12 @@ async def test_settings_wait_and_what_builds_on_the_store_is_refused(tmp_path: P
             await store.apply(archive)
         receipt = await store.apply([PutSetting(ANN, "summary_every_n", 7), PutSetting(ANN, "old", None)])
         assert not receipt.durable
-        assert [(setting.key, setting.value) for setting in await store.read(questions.Settings(ANN))] == [
-            ("summary_every_n", 7)
-        ]
+        assert [(setting.key, setting.value) for setting in await store.read(Settings(ANN))] == [("summary_every_n", 7)]
         with pytest.raises(NotFound):
-            await store.read(questions.MessageById(ANN, "unknown"))
+            await store.read(MessageById(ANN, "unknown"))
         switch.broken = False
         assert (await store.apply(archive)).summary.messages == 2
-        assert [(setting.key, setting.value) for setting in await store.read(questions.Settings(ANN))] == [
-            ("summary_every_n", 7)
-        ]
+        assert [(setting.key, setting.value) for setting in await store.read(Settings(ANN))] == [("summary_every_n", 7)]
 
 
 @pytest.mark.req("C7")
@@ -156,7 +152,7 @@ async def test_what_waits_in_files_survives_the_process_and_is_stored_once(
         assert await texts(store) == ["before", "same words", "same words", "other words"]
         # A process that dies between storing and marking stores all of it again: it is recognised.
         behind = PendingMessages(await open_layout(Location("files", tmp_path / "copy"), first=FIRST))
-        for message in (await store.read(questions.Messages(ANN)))[1:]:
+        for message in (await store.read(Messages(ANN)))[1:]:
             await behind.store.apply([adding(ANN, message.text, at=message.at)])
         await behind.merge_into(store, 30, lambda *_: None)
         await behind.store.close()
@@ -246,10 +242,8 @@ async def test_many_talk_while_the_store_comes_and_goes(
                 tasks.create_task(talk(store, name))
             tasks.create_task(come_and_go())
         for name in names:
-            assert [m.text for m in await store.read(questions.Messages(Scope.of(name), limit=1_000))] == acknowledged[
-                name
-            ]
-        assert (await store.read(questions.Totals())).messages == 8 * 40
+            assert [m.text for m in await store.read(Messages(Scope.of(name), limit=1_000))] == acknowledged[name]
+        assert (await store.read(Totals())).messages == 8 * 40
         assert (await store.health()).status == "active"
         assert (await store.verify()).ok
 
@@ -268,7 +262,7 @@ async def test_versions_that_waited_replace_what_they_were_meant_to(
         await store.apply([adding(ANN, "replaces nothing", "assistant", replaces="unknown")])
         switch.broken = False
         assert await texts(store) == ["third answer", "replaces nothing"]
-        assert len(await store.read(questions.Messages(ANN, versions=True))) == 4
+        assert len(await store.read(Messages(ANN, versions=True))) == 4
         assert (await store.verify()).ok
 
 
@@ -286,13 +280,13 @@ async def test_a_batch_waits_as_a_whole_and_counts_threads_and_filters_know_it(
         assert (receipt.durable, len(receipt.results)) == (files, 3)
 
         async def seen() -> tuple[int, int, list[tuple[str, int, str]], list[str]]:
-            threads = await store.read(questions.Threads(ANN))
-            (after,) = await store.read(questions.Threads(ANN, before=threads[0].id, limit=1))
+            threads = await store.read(Threads(ANN))
+            (after,) = await store.read(Threads(ANN, before=threads[0].id, limit=1))
             assert after == threads[1]
-            answers = await store.read(questions.Messages(ANN, where=MessageFilter(role="assistant")))
+            answers = await store.read(Messages(ANN, where=MessageFilter(role="assistant")))
             return (
-                await store.read(questions.MessageCount(ANN)),
-                await store.read(questions.MessageCount(ANN, where=MessageFilter(role="assistant"))),
+                await store.read(MessageCount(ANN)),
+                await store.read(MessageCount(ANN, where=MessageFilter(role="assistant"))),
                 [(each.id, each.messages, each.last_text) for each in threads],
                 [each.text for each in answers],
             )

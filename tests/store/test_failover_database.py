@@ -13,12 +13,14 @@ import pytest
 import aforesaid
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import StoreError
-from aforesaid.store import open_store, questions
+from aforesaid.store import open_store
 from aforesaid.store.contract import Store
 from aforesaid.store.failover import failover
 from aforesaid.store.failover.failover import Failover
 from aforesaid.store.failover.fallback import FIRST, Fallback
 from aforesaid.store.locations import Location, open_layout
+from aforesaid.store.messages import MessagesBetween
+from aforesaid.store.people import Users
 from aforesaid.store.postgres import Options, PostgresStore
 from making import adding
 from pg import Server, shared_server
@@ -41,7 +43,7 @@ async def test_a_database_that_is_not_there_is_taken_over_from_by_files(
         assert receipt.notices
         assert [message.text for message in await memory.user("ann").history()] == ["is anybody there?"]
     store = await open_store(place)
-    assert [user.id for user in await store.read(questions.Users())] == ["ann"]
+    assert [user.id for user in await store.read(Users())] == ["ann"]
     await store.close()
 
 
@@ -124,7 +126,7 @@ async def test_messages_that_wait_for_a_database_are_found_after_its_password_ch
         await store.close()
         await asyncio.to_thread(server.start)
         store = await failover.open_with_failover(f"{address}new", "auto")
-        stored = await store.read(questions.MessagesBetween(scope.space, 0, 2**62))
+        stored = await store.read(MessagesBetween(scope.space, 0, 2**62))
         assert [message.text for message in stored] == ["written while it was away"]
         assert (await store.health()).status == "active"
         await store.close()
@@ -138,7 +140,7 @@ async def compare(store: Store, acknowledged: list[tuple[str, str, bool]]) -> No
     assert (await store.verify()).ok
     for number in range(SPACES):
         space = f"space{number}"
-        stored = [message.text for message in await store.read(questions.MessagesBetween(space, 0, 2**62))]
+        stored = [message.text for message in await store.read(MessagesBetween(space, 0, 2**62))]
         expected = Counter(text for where, text, _ in acknowledged if where == space)
         assert Counter(stored) == expected, "nothing lost, nothing twice"
         for writer in range(number, WRITERS, SPACES):

@@ -14,18 +14,22 @@ from typing import Any
 
 import pytest
 
-from aforesaid.domain.change import AddVectors, PutFacts, PutSetting
 from aforesaid.domain.hit import VectorRow
-from aforesaid.domain.memory import AddMemory, MemoryDraft
+from aforesaid.domain.memory import MemoryDraft
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import InvalidInput, StoreBusy, StoreDamaged, StoreError, StoreRefused, StoreTooNew
-from aforesaid.store import Store, open_store, questions, restore_store
+from aforesaid.store import Store, open_store, restore_store
+from aforesaid.store.memories import AddMemory, FactsVersions, Memories, PutFacts
+from aforesaid.store.messages import Messages, Sessions, UserLedger
+from aforesaid.store.people import AuditRows, PutSetting, Settings, Users
 from aforesaid.store.readable import AccountFolders, JsonFile, ReadableStore
 from aforesaid.store.readable.disk import Disk
 from aforesaid.store.readable.document import sealed
 from aforesaid.store.readable.layouts import FILES
+from aforesaid.store.searches import AddVectors, MessageVectors, SearchText
+from aforesaid.store.summaries import Summaries
 from faulty import FailingDisk
-from making import add, archive
+from making import add, archive, remove_databases
 
 ANN = Scope.of("ann")
 TELEGRAM = Scope.of(123456789)
@@ -158,18 +162,18 @@ def layout_of(place: str) -> JsonFile | AccountFolders:
 
 
 async def everything(store: Store) -> list[Any]:
-    found: list[Any] = [await store.read(questions.Users())]
+    found: list[Any] = [await store.read(Users())]
     for scope in (ANN, TELEGRAM, WORK):
         found += [
-            await store.read(questions.Messages(scope)),
-            await store.read(questions.Summaries(scope, active=None)),
-            await store.read(questions.Memories(scope, active=None)),
-            await store.read(questions.FactsVersions(scope)),
-            await store.read(questions.Settings(scope)),
-            await store.read(questions.AuditRows(scope)),
-            await store.read(questions.Sessions(scope)),
-            await store.read(questions.UserLedger(scope)),
-            await store.read(questions.MessageVectors(scope, "m", [3])),
+            await store.read(Messages(scope)),
+            await store.read(Summaries(scope, active=None)),
+            await store.read(Memories(scope, active=None)),
+            await store.read(FactsVersions(scope)),
+            await store.read(Settings(scope)),
+            await store.read(AuditRows(scope)),
+            await store.read(Sessions(scope)),
+            await store.read(UserLedger(scope)),
+            await store.read(MessageVectors(scope, "m", [3])),
         ]
     return found
 
@@ -314,11 +318,11 @@ async def said(place: str) -> list[str]:
     """What Ann said, as a store says that opens and verifies without losses."""
     async with opened(place) as store:
         assert (await store.verify()).ok
-        return [message.text for message in await store.read(questions.Messages(ANN))]
+        return [message.text for message in await store.read(Messages(ANN))]
 
 
 @pytest.mark.req("C8")
-@pytest.mark.parametrize("harm", ["a byte", "half", "gone", "nonsense"])
+@pytest.mark.parametrize("harm", ["a byte", "a number", "half", "gone", "nonsense"])
 async def test_a_damaged_file_is_set_aside_and_written_again_from_the_database(place: str, harm: str) -> None:
     async with opened(place) as store:
         await of_everything(store)
@@ -327,7 +331,9 @@ async def test_a_damaged_file_is_set_aside_and_written_again_from_the_database(p
     whole = path.read_bytes()
     match harm:
         case "a byte":
-            path.write_bytes(whole.replace(b"with milk", b"with silk"))
+            path.write_bytes(whole.replace(b"with milk", b"with \x0dilk"))
+        case "a number":
+            path.write_bytes(whole.replace(b'"id": 3, "user_id"', b'"id": 7, "user_id"'))
         case "half":
             path.write_bytes(whole[: len(whole) // 2])
         case "nonsense":
@@ -381,43 +387,171 @@ async def test_what_was_said_after_the_files_were_written_survives_a_damaged_dat
     path = database_of(killed)
     path.write_bytes(bytes(100) + path.read_bytes()[100:])
     async with opened(killed) as store:
-        found = [message.text for message in await store.read(questions.Messages(ANN))]
+        found = [message.text for message in await store.read(Messages(ANN))]
         assert found == ["in the files", "in the database alone"]
         assert [check.name for check in (await store.verify()).checks if not check.ok] == ["losses"]
 
 
-async def test_an_edited_file_counts(place: str) -> None:
-    """Whoever changes a record takes its checksum away."""
+def kept_beside(place: str, why: str) -> list[Path]:
+    """What was set aside, for a reason."""
+    return [path for path in layout_of(place).copies() if f".{why}-" in path.name]
+
+
+def edit(path: Path, before: str, after: str) -> None:
+    """Change a word, as one does in an editor."""
+    text = path.read_text(encoding="utf-8")
+    assert before in text
+    path.write_text(text.replace(before, after), encoding="utf-8")
+
+
+async def test_an_edited_word_counts(place: str) -> None:
     async with opened(place) as store:
-        await add(store, ANN, "first", "seconf", "third")
+        await of_everything(store)
+        await store.apply([AddVectors("m", (VectorRow(4, "with milk", b"\0\x3c" * 4),), 5)])
+    edit(history_of(place), "with milk", "with honey")
+    assert await said(place) == ["tea, please", "with honey"]
+    (kept,) = kept_beside(place, "edited")
+    assert "with milk" in kept.read_text(encoding="utf-8"), "what was stored before is kept"
+    async with opened(place) as store:
+        assert (await store.health()).issues == ()
+        assert [hit.text for hit in await store.read(SearchText(ANN, "honey"))] == ["with honey"]
+        assert await store.read(SearchText(ANN, "milk")) == []
+        assert list(await store.read(MessageVectors(ANN, "m", [3, 4]))) == [3], "of the word before"
+        await add(store, ANN, "and on")
+    assert await said(place) == ["tea, please", "with honey", "and on"]
+
+
+@pytest.mark.parametrize("tool", ["an editor", "a program"])
+async def test_records_are_changed_added_and_removed_by_hand(place: str, tool: str) -> None:
+    """A program lays the file out anew. Checksums may stay as they were, or go."""
+    async with opened(place) as store:
+        await add(store, ANN, "first", "seconf", "third", "fourth")
     path = history_of(place)
     content = parsed(path)
     messages = content["messages"] if place.startswith("files") else content["messages"]["ann"]
-    messages[1]["content"] = "second"
-    del messages[1]["check"]
-    del messages[2]
-    path.write_text(json.dumps(content), encoding="utf-8")
-    assert await said(place) == ["first", "second"]
+    if tool == "an editor":
+        lines = path.read_text(encoding="utf-8").split("\n")
+        (third,) = [line for line in lines if '"third"' in line]
+        (fourth,) = [line for line in lines if '"fourth"' in line]
+        lines.remove(third)
+        new = fourth.replace('"id": 4', '"id": 5').replace('"fourth"', '"added by hand"')
+        lines[lines.index(fourth)] = f"{fourth},\n{new}"
+        path.write_text("\n".join(lines).replace("seconf", "second thing"), encoding="utf-8")
+    else:
+        messages[1]["content"] = "second thing"
+        del messages[1]["check"]
+        messages.append({**messages[3], "id": 5, "content": "added by hand"})
+        del messages[2]
+        path.write_text(json.dumps(content, indent=1), encoding="utf-8")
+    expected = ["first", "second thing", "fourth", "added by hand"]
+    assert await said(place) == expected
     async with opened(place) as store:
-        assert [hit.text for hit in await store.read(questions.SearchText(ANN, "second"))] == ["second"]
-        await add(store, ANN, "fourth")
-    assert await said(place) == ["first", "second", "fourth"]
+        assert (await add(store, ANN, "later"))[0].seq == 6
+    assert await said(place) == [*expected, "later"]
+
+
+@pytest.mark.defect("W5")
+@pytest.mark.parametrize("alone", [False, True])
+async def test_one_changed_letter_counts_and_is_named_until_somebody_looked_at_it(place: str, *, alone: bool) -> None:
+    """It may have been typed, and it may be a flipped byte."""
+    async with opened(place) as store:
+        await of_everything(store)
+    edit(history_of(place), "with milk", "with silk")
+    if alone:
+        remove_databases(layout_of(place).main.parent)
+    for _ in range(2):
+        async with opened(place) as store:
+            assert [message.text for message in await store.read(Messages(ANN))][1] == "with silk"
+            (failed,) = [check for check in (await store.verify()).checks if not check.ok]
+            assert failed.name == "losses"
+            assert "messages 4 as written: one character differs" in failed.detail
+            assert any("one character differs" in issue for issue in (await store.health()).issues)
+    assert len(kept_beside(place, "edited")) == (not alone)
+    (named,) = layout_of(place).lists()
+    named.unlink()
+    assert (await said(place))[1] == "with silk"
+
+
+async def test_an_edited_window_is_kept_and_written_again(tmp_path: Path) -> None:
+    place = f"files:{tmp_path / 'memory'}"
+    async with opened(place) as store:
+        await of_everything(store)
+    edit(tmp_path / "memory" / "account_ann" / "short_term.json", "with milk", "with honey")
+    async with opened(place) as store:
+        assert any("edit that one" in issue for issue in (await store.health()).issues)
+    (kept,) = kept_beside(place, "edited")
+    assert "with honey" in kept.read_text(encoding="utf-8")
+    assert await said(place) == ["tea, please", "with milk"]
+
+
+async def test_a_file_that_is_edited_while_the_store_is_open_is_kept(place: str) -> None:
+    async with opened(place) as store:
+        await of_everything(store)
+    async with opened(place) as store:
+        edit(history_of(place), "with milk", "with honey")
+        await add(store, ANN, "and on")
+    (kept,) = kept_beside(place, "edited")
+    assert "with honey" in kept.read_text(encoding="utf-8")
+    assert await said(place) == ["tea, please", "with milk", "and on"]
+
+
+async def test_an_edit_beside_damage_takes_nothing_away(tmp_path: Path) -> None:
+    place, ann = f"files:{tmp_path / 'memory'}", tmp_path / "memory" / "account_ann"
+    async with opened(place) as store:
+        await of_everything(store)
+        before = await everything(store)
+    edit(ann / "whole_history.json", "with milk", "with milk")
+    edit(ann / "memories.json", '"likes tea"', '"likes tea most"')
+    path = tmp_path / "memory" / "aforesaid.json"
+    path.write_bytes(path.read_bytes()[:200])
+    (ann / "audit.json").write_bytes(b"")
+    (tmp_path / "memory" / "account_123456789" / "history_context.json").unlink()
+    async with opened(place) as store:
+        assert [memory.text for memory in await store.read(Memories(ANN))] == ["likes tea most"]
+        after = await everything(store)
+        assert (await store.verify()).ok
+    assert sum(each != then for each, then in zip(after, before, strict=True)) == 1
 
 
 async def test_an_edited_file_counts_and_loses_nothing_that_was_not_in_it_yet(place: str, tmp_path: Path) -> None:
     async with opened(place) as store:
         await add(store, ANN, "first", "seconf")
+        await store.apply([PutSetting(ANN, "summary_every_n", 15)])
     async with opened(place) as store:
         await add(store, ANN, "not in the files yet")
+        await store.apply([PutSetting(ANN, "summary_every_n", 20), PutFacts(ANN, "Ann likes tea.", "said so")])
+        await store.apply([AddMemory(MemoryDraft(ANN, "preference", "likes tea", sources=(3,)))])
         shutil.copytree(tmp_path / "live", tmp_path / "killed")
     killed = place.replace("/live/", "/killed/")
-    path = history_of(killed)
-    content = parsed(path)
-    messages = content["messages"] if place.startswith("files") else content["messages"]["ann"]
-    messages[1]["content"] = "second"
-    del messages[1]["check"]
-    path.write_text(json.dumps(content), encoding="utf-8")
-    assert await said(killed) == ["first", "second", "not in the files yet"]
+    edit(history_of(killed), "seconf", "second thing")
+    assert await said(killed) == ["first", "second thing", "not in the files yet"]
+    async with opened(killed) as store:
+        assert [memory.text for memory in await store.read(Memories(ANN))] == ["likes tea"]
+        assert [setting.value for setting in await store.read(Settings(ANN))] == [20]
+        assert [facts.text for facts in await store.read(FactsVersions(ANN))] == ["Ann likes tea."]
+
+
+@pytest.mark.parametrize("harm", ["name", "twice", "section", "checksum", "infinity"])
+async def test_what_nobody_types_is_damage(place: str, harm: str) -> None:
+    async with opened(place) as store:
+        await of_everything(store)
+        before = await everything(store)
+    path = history_of(place)
+    text = path.read_text(encoding="utf-8")
+    line = next(line for line in text.split("\n") if "with milk" in line)
+    last = line.rstrip("],")
+    harmed = {
+        "name": text.replace(line, line.replace('"is_active"', '"is_actjve"')),
+        "twice": text.replace(line, line.replace('"id": 4', '"id": 3')),
+        "section": text.replace('"messages": ', '"messagfs": '),
+        "checksum": text.replace(last, last[:-3] + ("0" if last[-3] != "0" else "1") + last[-2:]),
+        "infinity": text.replace(line, line.replace('"chunk_id": null', '"chunk_id": NaN')),
+    }[harm]
+    assert harmed != text
+    path.write_text(harmed, encoding="utf-8")
+    async with opened(place) as store:
+        assert await everything(store) == before
+    assert len(kept_beside(place, "damaged")) == 1
 
 
 async def test_files_of_an_earlier_or_later_time_count(place: str, tmp_path: Path) -> None:
@@ -436,9 +570,37 @@ async def test_files_copied_alone_are_the_whole_store(place: str, tmp_path: Path
         await of_everything(store)
         before = await everything(store)
     shutil.copytree(tmp_path / "live", tmp_path / "copy", ignore=shutil.ignore_patterns("*.db*", "*.lock"))
-    async with opened(place.replace("/live/", "/copy/")) as store:
+    there = place.replace("/live/", "/copy/")
+    async with opened(there) as store:
         assert await everything(store) == before
         assert (await store.verify()).ok
+    remove_databases(tmp_path / "copy")
+    edit(history_of(there), "with milk", "with honey")
+    assert await said(there) == ["tea, please", "with honey"]
+
+
+async def test_an_account_copied_from_another_store_is_there_unless_its_numbers_are_taken(tmp_path: Path) -> None:
+    here, there = tmp_path / "here", tmp_path / "there"
+    async with opened(f"files:{here}") as store:
+        await add(store, ANN, "hello")
+    async with opened(f"files:{there}") as store:
+        await add(store, TELEGRAM, "hi")
+        await store.erase(TELEGRAM, [1])
+        await add(store, TELEGRAM, "hello")
+        await add(store, WORK, "one more")
+    shutil.copytree(there / "account_123456789", here / "account_123456789")
+    async with opened(f"files:{here}") as store:
+        assert {user.id for user in await store.read(Users())} == {"ann", "123456789"}
+        assert [message.text for message in await store.read(Messages(TELEGRAM))] == ["hello"]
+        await add(store, ANN, "the third")
+        assert (await store.verify()).ok
+    (work,) = there.glob("account_ann_work*")
+    shutil.copytree(work, here / work.name)
+    with pytest.raises(StoreDamaged, match="export and import it"):
+        await open_store(f"files:{here}")
+    assert {path.name for path in (here / work.name).iterdir()} == {file.name for file in FILES}, "left as it is"
+    shutil.rmtree(here / work.name)
+    assert await said(f"files:{here}") == ["hello", "the third"]
 
 
 async def test_only_what_changed_is_written(tmp_path: Path) -> None:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from aforesaid.domain.change import AddMessage, AddVectors
 from aforesaid.domain.details import details_text
 from aforesaid.domain.hit import EVERY_MESSAGE, MessageFilter, VectorRow
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.thread import LAST_TEXT
 from aforesaid.errors import NotFound
-from aforesaid.store import Store, questions
+from aforesaid.store import Store
+from aforesaid.store.messages import AddMessage, MessageCount, Messages, Threads
+from aforesaid.store.searches import AddVectors, SearchText, SearchVector
 from making import adding, archive, minutes
 
 ANN = Scope.of("ann")
@@ -25,7 +28,7 @@ def at(count: float) -> int:
 
 
 def with_metadata(change: AddMessage, metadata: dict[str, object]) -> AddMessage:
-    return change._replace(draft=change.draft._replace(details=details_text(metadata=metadata)))
+    return replace(change, draft=change.draft._replace(details=details_text(metadata=metadata)))
 
 
 async def conversation(store: Store) -> list[Message]:
@@ -75,12 +78,12 @@ async def test_a_filter_limits_reads_counts_and_searches_alike(
     rows = [VectorRow(each.seq, each.text, _vector(each.seq), each.space) for each in messages]
     await store.apply([AddVectors("m", tuple(rows), messages[-1].seq)])
     scope: dict[str, object] = {"within": within, "where": where}
-    found = await store.read(questions.Messages(ANN, **scope))  # type: ignore[arg-type]
+    found = await store.read(Messages(ANN, **scope))  # type: ignore[arg-type]
     assert {each.text for each in found} == wanted
-    assert await store.read(questions.MessageCount(ANN, **scope)) == len(wanted)  # type: ignore[arg-type]
-    hits = await store.read(questions.SearchText(ANN, "boat", **scope))  # type: ignore[arg-type]
+    assert await store.read(MessageCount(ANN, **scope)) == len(wanted)  # type: ignore[arg-type]
+    hits = await store.read(SearchText(ANN, "boat", **scope))  # type: ignore[arg-type]
     assert {hit.text for hit in hits} == wanted
-    similar = await store.read(questions.SearchVector(ANN, "m", _direction(1), also=[messages[0].seq], **scope))  # type: ignore[arg-type]
+    similar = await store.read(SearchVector(ANN, "m", _direction(1), also=[messages[0].seq], **scope))  # type: ignore[arg-type]
     seqs = set() if similar is None else set(similar.seqs.tolist())
     assert seqs == {each.seq for each in messages if each.text in wanted}
 
@@ -88,8 +91,8 @@ async def test_a_filter_limits_reads_counts_and_searches_alike(
 async def test_a_filter_is_applied_before_the_limit(store: Store) -> None:
     await store.apply([adding(ANN, f"boat {number}", "assistant" if number % 10 else "user") for number in range(60)])
     where = MessageFilter(role="user")
-    assert len(await store.read(questions.Messages(ANN, limit=5, where=where))) == 5
-    hits = await store.read(questions.SearchText(ANN, "boat", limit=5, where=where))
+    assert len(await store.read(Messages(ANN, limit=5, where=where))) == 5
+    hits = await store.read(SearchText(ANN, "boat", limit=5, where=where))
     assert [hit.message is not None and hit.message.role for hit in hits] == ["user"] * 5
 
 
@@ -97,38 +100,36 @@ async def test_a_count_knows_archives_and_only_the_newest_versions(store: Store)
     messages = await conversation(store)
     await archive(store, ANN, messages[:1])
     await store.apply([adding(ANN, "which ship", replaces=messages[3])])
-    assert await store.read(questions.MessageCount(ANN)) == 4
-    assert await store.read(questions.MessageCount(ANN, archived=False)) == 3
-    assert await store.read(questions.MessageCount(Scope.of("nobody"))) == 0
+    assert await store.read(MessageCount(ANN)) == 4
+    assert await store.read(MessageCount(ANN, archived=False)) == 3
+    assert await store.read(MessageCount(Scope.of("nobody"))) == 0
 
 
 async def test_threads_are_listed_by_their_newest_message(store: Store) -> None:
     (said,) = (await store.apply([adding(GENERAL, "x" * 500, at=minutes(5))])).results
     await conversation(store)
     await store.apply([adding(Scope.of("bob", thread="general"), "bob's", at=minutes(9))])
-    first, second = await store.read(questions.Threads(ANN))
+    first, second = await store.read(Threads(ANN))
     assert (first.id, first.messages, first.first_at, first.last_at) == ("general", 1, minutes(5), minutes(5))
     assert first.last_text == "x" * LAST_TEXT
     assert (second.id, second.messages, second.first_at, second.last_at) == (ANN.thread, 4, minutes(0), minutes(3))
     assert second.last_text == "which boat"
     await store.apply([adding(GENERAL, "short", replaces=said.message)])  # type: ignore[union-attr]
-    assert [(each.messages, each.last_text) for each in await store.read(questions.Threads(ANN, limit=1))] == [
-        (1, "short")
-    ]
-    assert await store.read(questions.Threads(Scope.of("nobody"))) == []
+    assert [(each.messages, each.last_text) for each in await store.read(Threads(ANN, limit=1))] == [(1, "short")]
+    assert await store.read(Threads(Scope.of("nobody"))) == []
 
 
 async def test_threads_can_be_paged_also_when_their_times_are_equal(store: Store) -> None:
     names = ["a", "b", "ä", "c"]
     await store.apply([adding(Scope.of("ann", thread=name), "hi", at=minutes(0)) for name in names])
-    every = [each.id for each in await store.read(questions.Threads(ANN))]
+    every = [each.id for each in await store.read(Threads(ANN))]
     assert every == ["ä", "c", "b", "a"]
     paged: list[str] = []
-    while len(page := await store.read(questions.Threads(ANN, limit=1, before=paged[-1] if paged else None))) == 1:
+    while len(page := await store.read(Threads(ANN, limit=1, before=paged[-1] if paged else None))) == 1:
         paged.append(page[0].id)
     assert paged == every
     with pytest.raises(NotFound, match="no messages in the thread"):
-        await store.read(questions.Threads(ANN, before="z"))
+        await store.read(Threads(ANN, before="z"))
 
 
 def _direction(number: int) -> np.ndarray[tuple[int], np.dtype[np.float32]]:

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from aforesaid.domain.scope import Scope
-from aforesaid.store import open_store, questions
+from aforesaid.store import open_store
+from aforesaid.store.messages import Messages
 from making import add, adding
 
 ANN = Scope.of("ann")
@@ -23,8 +24,8 @@ def opened_files() -> set[str]:
 async def test_two_stores_in_memory_are_separate() -> None:
     one, other = await open_store(":memory:"), await open_store(":memory:")
     await add(one, ANN, "Only here.")
-    assert len(await one.read(questions.Messages(ANN))) == 1
-    assert await other.read(questions.Messages(ANN)) == []
+    assert len(await one.read(Messages(ANN))) == 1
+    assert await other.read(Messages(ANN)) == []
     await one.close()
     await add(other, ANN, "Still open.")
     await other.close()
@@ -60,7 +61,7 @@ async def test_a_store_in_memory_can_be_kept_in_a_file(tmp_path: Path) -> None:
     await store.backup(tmp_path / "kept.db")
     await store.close()
     kept = await open_store(tmp_path / "kept.db")
-    assert [message.text for message in await kept.read(questions.Messages(ANN))] == ["Worth keeping."]
+    assert [message.text for message in await kept.read(Messages(ANN))] == ["Worth keeping."]
     assert (await kept.verify()).ok
     await kept.close()
 

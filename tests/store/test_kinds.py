@@ -13,15 +13,16 @@ import psycopg
 import pytest
 
 import aforesaid
-from aforesaid.domain.memory import AddMemory, Event, MemoryDraft, MemoryRecord
+from aforesaid.domain.memory import Event, MemoryDraft, MemoryRecord
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.transfer import MemoryRow
 from aforesaid.errors import InvalidInput
 from aforesaid.portability.row_codec import decode as decode_row
 from aforesaid.portability.row_codec import encode as encode_row
-from aforesaid.store import open_store, questions
+from aforesaid.store import open_store
+from aforesaid.store.memories import AddMemory, Memories, MemoryVersions
 from aforesaid.store.readable import codec
-from aforesaid.store.sql.statements import steps_of
+from aforesaid.store.sql import steps_of
 from aforesaid.store.sqlite import Options, connection
 from citus import clean_distributed_database, reason_to_leave_out
 from making import NOON, minutes
@@ -120,12 +121,12 @@ async def old(request: pytest.FixtureRequest, path: Path, monkeypatch: pytest.Mo
 async def check(place: str) -> None:
     """Open an old store, and check what became of its memories."""
     store = await open_store(place)
-    found = sorted(await store.read(questions.Memories(ANN)), key=lambda memory: memory.id)
+    found = sorted(await store.read(Memories(ANN)), key=lambda memory: memory.id)
     assert [memory.kind for memory in found] == KINDS
     assert [memory.about for memory in found] == [None, None, None, None, "tom", None, None]
     assert all(memory.said_at == memory.valid_from for memory in found)
     assert (await store.verify()).ok
-    (version,) = await store.read(questions.MemoryVersions(ANN, 6))
+    (version,) = await store.read(MemoryVersions(ANN, 6))
     assert (version.before.kind, version.before.text) == ("fact", "ann collects stamps.")
     await store.close()
 
@@ -174,7 +175,7 @@ async def test_all_fields_come_back(location: str) -> None:
     more: dict[str, Any] = {"about": "Sinéad", "said_at": minutes(-5), "language": "german", "confidence": 0.873}
     store = await open_store(location)
     made = (await store.apply([AddMemory(MemoryDraft(ANN, "fact", "x is y", kind="relationship", **more))])).memory
-    (found,) = await store.read(questions.Memories(ANN))
+    (found,) = await store.read(Memories(ANN))
     assert found == made
     assert (found.kind, found.about, found.language) == ("relationship", "Sinéad", "german")
     assert (found.said_at, found.confidence) == (minutes(-5), 0.87)

@@ -14,40 +14,64 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from aforesaid.domain.change import (
-    DISCARDABLE,
-    AddMessage,
-    Archive,
-    Change,
-    Discard,
-    Discardable,
-    PutFacts,
-    PutSetting,
-    RollBack,
-    Withdraw,
-)
 from aforesaid.domain.checks import LARGEST, LATEST, MemoryState, Within
-from aforesaid.domain.memory import (
-    STATES,
-    AddMemory,
-    ChangeMemory,
-    CountMemory,
-    Forget,
-    MarkExtracted,
-    MemoryDraft,
-    NoteMatch,
-    PutDerived,
-    Superseded,
-)
+from aforesaid.domain.memory import STATES, MemoryDraft, NoteMatch, Superseded
 from aforesaid.domain.message import draft, tombstone
 from aforesaid.domain.receipt import Repeated, Stored
 from aforesaid.domain.report import ListedUser, SpaceTotals
 from aforesaid.domain.scope import Scope, Subject, Touch
-from aforesaid.domain.summary import AddView, Advance, FinishEntry, Revise, SummaryDraft, ViewDraft
+from aforesaid.domain.summary import SummaryDraft, ViewDraft
 from aforesaid.domain.transfer import UserRow
 from aforesaid.errors import AforesaidError
-from aforesaid.store import Store, open_store, questions
+from aforesaid.store import Store, open_store
+from aforesaid.store.agenda import Advance, DueEntries, FinishEntry, PolicyBacklog, Unprocessed
+from aforesaid.store.erasing import Withdraw
+from aforesaid.store.memories import (
+    AddMemory,
+    ChangeMemory,
+    CountMemory,
+    DerivedText,
+    DueMemories,
+    FactsVersions,
+    Forget,
+    MarkExtracted,
+    Memories,
+    MemoryById,
+    MemoryCounts,
+    MemoryVersions,
+    NewestFacts,
+    PutDerived,
+    PutFacts,
+    Tombstones,
+    UnextractedUsers,
+)
+from aforesaid.store.messages import (
+    ActivityPerDay,
+    AddMessage,
+    MessageById,
+    Messages,
+    MessagesAfter,
+    MessagesBetween,
+    Sessions,
+    UserLedger,
+    VersionsOf,
+)
+from aforesaid.store.operations import Change, Question
+from aforesaid.store.people import (
+    AuditRows,
+    DisplayNames,
+    PutSetting,
+    Receipts,
+    Settings,
+    Totals,
+    TotalsOfSpaces,
+    Users,
+    UsersPage,
+)
+from aforesaid.store.retention import DISCARDABLE, Discard, Discardable, DiscardableCount
+from aforesaid.store.searches import SearchNotes, SearchText
 from aforesaid.store.sqlite import MemoryStore
+from aforesaid.store.summaries import AddView, Archive, CoveredMessages, Revise, RollBack, Summaries, SummariesAbove
 from making import NOON, minutes
 
 SCOPES = [
@@ -222,7 +246,7 @@ def comparable(value: Any) -> Any:  # noqa: ANN401
 
 
 async def kept(store: Store, scope: Scope) -> tuple[str, str] | None:
-    found = await store.read(questions.DerivedText(scope, "portrait"))
+    found = await store.read(DerivedText(scope, "portrait"))
     return None if found is None else (found.key, found.value)
 
 
@@ -262,7 +286,7 @@ class BothStores(RuleBasedStateMachine):
         tested, plain = (self.loop.run_until_complete(answer(ask(store))) for store in (self.tested, self.plain))
         assert tested == plain
 
-    def both_answer(self, asked: list[questions.Question[Any]]) -> None:
+    def both_answer(self, asked: list[Question[Any]]) -> None:
         """Ask everything at once, which takes a third of the time that one question after another does."""
 
         async def answers(store: Store) -> list[Any]:
@@ -292,10 +316,10 @@ class BothStores(RuleBasedStateMachine):
     @rule(scope=scopes, memory=st.integers(1, 6), state=st.sampled_from(STATES), text=texts)
     def change_a_memory(self, scope: Scope, memory: int, state: MemoryState, text: str) -> None:
         async def change(store: Store) -> Any:  # noqa: ANN401
-            before = await store.read(questions.MemoryById(scope, memory))
+            before = await store.read(MemoryById(scope, memory))
             after = replace(before, state=state, active=state == "active", text=text)
             await store.apply([ChangeMemory(after, "edit")])
-            return await store.read(questions.MemoryVersions(scope, memory))
+            return await store.read(MemoryVersions(scope, memory))
 
         self.both(change)
 
@@ -307,7 +331,7 @@ class BothStores(RuleBasedStateMachine):
     @rule(scope=scopes, seq=numbers)
     def take_back(self, scope: Scope, seq: int) -> None:
         async def withdraw(store: Store) -> Any:  # noqa: ANN401
-            versions = await store.read(questions.VersionsOf(scope, [seq]))
+            versions = await store.read(VersionsOf(scope, [seq]))
             if versions:
                 changes: list[Change] = [AddMessage(tombstone(versions[-1])), Withdraw(scope, (seq,))]
                 return versions, (await store.apply(changes)).results
@@ -323,7 +347,7 @@ class BothStores(RuleBasedStateMachine):
     @rule(what=st.sampled_from(DISCARDABLE), before=st.sampled_from([0, LATEST]), often=st.integers(0, 2))
     def discard(self, what: Discardable, before: int, often: int) -> None:
         async def gone(store: Store) -> Any:  # noqa: ANN401
-            count = await store.read(questions.DiscardableCount(what, before))
+            count = await store.read(DiscardableCount(what, before))
             return count, (await store.apply([Discard(what, before)])).results
 
         if often == 0:
@@ -352,60 +376,58 @@ class BothStores(RuleBasedStateMachine):
     )
     def read(self, scope: Scope, within: Within, limit: int, before: int | None, *, archived: bool) -> None:
         self.both(
-            lambda store: store.read(
-                questions.Messages(scope, within=within, limit=limit, before=before, archived=archived)
-            )
+            lambda store: store.read(Messages(scope, within=within, limit=limit, before=before, archived=archived))
         )
-        self.both(lambda store: store.read(questions.Messages(scope, within=within, versions=True)))
-        self.both(lambda store: store.read(questions.Sessions(scope, within=within, limit=limit)))
+        self.both(lambda store: store.read(Messages(scope, within=within, versions=True)))
+        self.both(lambda store: store.read(Sessions(scope, within=within, limit=limit)))
 
     @rule(scope=scopes, query=texts, within=st.sampled_from(["user", "thread", "session"]), limit=st.integers(1, 10))
     def search(self, scope: Scope, query: str, within: Within, limit: int) -> None:
-        self.both(lambda store: store.read(questions.SearchText(scope, query, within=within, limit=limit)))
+        self.both(lambda store: store.read(SearchText(scope, query, within=within, limit=limit)))
 
     @rule(scope=scopes, message_id=st.sampled_from(["a", "b", "#1", "#2", "#99"]), summary=st.integers(1, 8))
     def look_up(self, scope: Scope, message_id: str, summary: int) -> None:
-        self.both(lambda store: store.read(questions.MessageById(scope, message_id)))
-        self.both(lambda store: store.read(questions.CoveredMessages(scope, summary)))
-        self.both(lambda store: store.read(questions.SummariesAbove(scope, summary)))
-        self.both(lambda store: store.read(questions.Summaries(scope, kind="rolling", here=True)))
-        self.both(lambda store: store.read(questions.Summaries(scope, kind="day", day=date(2026, 3, 1))))
-        self.both(lambda store: store.read(questions.MessagesAfter(scope, summary, 5, here=True, archived=False)))
+        self.both(lambda store: store.read(MessageById(scope, message_id)))
+        self.both(lambda store: store.read(CoveredMessages(scope, summary)))
+        self.both(lambda store: store.read(SummariesAbove(scope, summary)))
+        self.both(lambda store: store.read(Summaries(scope, kind="rolling", here=True)))
+        self.both(lambda store: store.read(Summaries(scope, kind="day", day=date(2026, 3, 1))))
+        self.both(lambda store: store.read(MessagesAfter(scope, summary, 5, here=True, archived=False)))
 
     @invariant()
     def everything_else_agrees(self) -> None:
         if not hasattr(self, "tested"):
             return
-        asked: list[questions.Question[Any]] = [
-            questions.Users(),
-            questions.UsersPage("home", limit=100),
-            questions.TotalsOfSpaces(),
-            questions.MemoryCounts("home"),
-            questions.DisplayNames("home"),
-            questions.Totals(),
-            questions.UnextractedUsers(10),
-            questions.Unprocessed("test", 5),
-            questions.DueEntries("test", 10, 5, failing=True),
-            questions.PolicyBacklog("test", 10),
-            questions.MessagesBetween("home", 0, LATEST),
-            questions.ActivityPerDay("home", 0, LATEST),
-            questions.DueMemories("reminder", minutes(10), 5),
-            questions.DueMemories("expiry", minutes(90), 5),
+        asked: list[Question[Any]] = [
+            Users(),
+            UsersPage("home", limit=100),
+            TotalsOfSpaces(),
+            MemoryCounts("home"),
+            DisplayNames("home"),
+            Totals(),
+            UnextractedUsers(10),
+            Unprocessed("test", 5),
+            DueEntries("test", 10, 5, failing=True),
+            PolicyBacklog("test", 10),
+            MessagesBetween("home", 0, LATEST),
+            ActivityPerDay("home", 0, LATEST),
+            DueMemories("reminder", minutes(10), 5),
+            DueMemories("expiry", minutes(90), 5),
         ]
         for scope in (SCOPES[0], SCOPES[-1]):
             asked += [
-                questions.UserLedger(scope),
-                questions.UserLedger(scope, here=True),
-                questions.Summaries(scope, active=None),
-                questions.Memories(scope, active=None),
-                questions.Tombstones(scope),
-                questions.FactsVersions(scope),
-                questions.SearchNotes(scope, "tea Berlin", "m", None),
-                questions.NewestFacts(scope),
-                questions.Settings(scope),
-                questions.Receipts(scope),
-                questions.Receipts(scope, limit=1, replies=(1, 2, 3)),
-                questions.AuditRows(scope),
+                UserLedger(scope),
+                UserLedger(scope, here=True),
+                Summaries(scope, active=None),
+                Memories(scope, active=None),
+                Tombstones(scope),
+                FactsVersions(scope),
+                SearchNotes(scope, "tea Berlin", "m", None),
+                NewestFacts(scope),
+                Settings(scope),
+                Receipts(scope),
+                Receipts(scope, limit=1, replies=(1, 2, 3)),
+                AuditRows(scope),
             ]
             self.both(lambda store, scope=scope: kept(store, scope))  # type: ignore[misc]
         self.both_answer(asked)

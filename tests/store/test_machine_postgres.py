@@ -13,16 +13,18 @@ from typing import Any, cast
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import initialize
 
-from aforesaid.domain.change import Change, Discard, Discarded
-from aforesaid.domain.receipt import Receipt
+from aforesaid.domain.receipt import Discarded, Receipt
 from aforesaid.domain.report import Stats
 from aforesaid.domain.scope import Ahead, Backlog, Entry, Scope
-from aforesaid.domain.summary import Advance
 from aforesaid.domain.transfer import Purged, Row
-from aforesaid.store import Progress, Store, questions
+from aforesaid.store import Progress, Store
+from aforesaid.store.agenda import Advance, DueEntries, PolicyBacklog, Unprocessed
+from aforesaid.store.memories import DueMemories, UnextractedUsers
+from aforesaid.store.operations import Change, Question
+from aforesaid.store.people import TokensSpent, Totals
 from aforesaid.store.postgres import Options, PostgresStore
 from aforesaid.store.postgres.writer import prepared, spaces_of
-from aforesaid.store.questions import Question
+from aforesaid.store.retention import Discard, DiscardableCount
 from aforesaid.store.sqlite import MemoryStore
 from pg import clean_database
 from store.test_machine import BothStores
@@ -95,26 +97,26 @@ class PlainSpaces:
         if question.within_space is not None:
             return await self._stores[question.within_space].read(question)
         match question:
-            case questions.TokensSpent(scope=Scope() as scope):
+            case TokensSpent(scope=Scope() as scope):
                 return await self._stores[scope.space].read(question)
-            case questions.Unprocessed():
+            case Unprocessed():
                 found = await self._every(question)
                 return next((each for each in found if each.passed), Ahead(0, ()))
-            case questions.DueEntries():
+            case DueEntries():
                 return await self._agenda(question)
-            case questions.PolicyBacklog():
+            case PolicyBacklog():
                 return await self._backlog(question)
-            case questions.Totals():
+            case Totals():
                 every = await self._every(question)
                 return Stats(*(sum(getattr(stats, each.name) for stats in every) for each in fields(Stats)))
-            case questions.DiscardableCount():
+            case DiscardableCount():
                 return sum(await self._every(question))
         limit = getattr(question, "limit", MANY)
         together = await self._together(replace(question, limit=MANY) if limit != MANY else question)  # type: ignore[type-var]
         match question:
-            case questions.UnextractedUsers():
+            case UnextractedUsers():
                 together.sort(key=lambda user: (user.scope.space, user.scope.user))
-            case questions.DueMemories():
+            case DueMemories():
                 at = {"expiry": "expires_at", "reminder": "remind_at"}[question.what]
                 together.sort(key=lambda memory: (getattr(memory, at), memory.id, memory.space))
         return together[:limit]
@@ -125,14 +127,14 @@ class PlainSpaces:
     async def _together(self, question: Question[Any]) -> list[Any]:
         return list(chain.from_iterable(await self._every(question)))
 
-    async def _agenda(self, question: questions.DueEntries) -> list[Entry]:
+    async def _agenda(self, question: DueEntries) -> list[Entry]:
         wanted = replace(question, limit=MANY)
         due = await self._together(replace(wanted, failing=False))
         later = [entry for entry in await self._together(wanted) if entry not in due]
         return [*sorted(due, key=_place), *sorted(later, key=_place)][: question.limit]
 
-    async def _backlog(self, question: questions.PolicyBacklog) -> Backlog:
-        wanted = questions.DueEntries(question.policy, question.due_by, MANY)
+    async def _backlog(self, question: PolicyBacklog) -> Backlog:
+        wanted = DueEntries(question.policy, question.due_by, MANY)
         due = await self._agenda(wanted)
         failing = [entry for entry in await self._agenda(replace(wanted, failing=True)) if entry.failures]
         failing.sort(key=_place)

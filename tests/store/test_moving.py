@@ -9,17 +9,31 @@ from typing import Any
 
 import pytest
 
-from aforesaid.domain.change import AddVectors, Archive, PutFacts, PutSetting, RollBack
 from aforesaid.domain.hit import VectorRow
-from aforesaid.domain.memory import AddMemory, ChangeMemory, CountMemory, MemoryDraft
+from aforesaid.domain.memory import MemoryDraft
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Scope, Subject, Touch
-from aforesaid.domain.summary import AddView, Advance, FinishEntry, Revise, SummaryDraft, ViewDraft
-from aforesaid.domain.transfer import DayRow, MemoryRow, Purged, Restore, Restored, SuccessorRow, SummaryRow, VectorOf
+from aforesaid.domain.summary import SummaryDraft, ViewDraft
+from aforesaid.domain.transfer import DayRow, MemoryRow, Purged, Restored, SuccessorRow, SummaryRow, VectorOf
 from aforesaid.errors import NotFound, SourcesChanged
-from aforesaid.store import Store, open_store, questions
+from aforesaid.store import Store, open_store
+from aforesaid.store.agenda import Advance, FinishEntry, PlannedEntry
+from aforesaid.store.dumping import Restore
+from aforesaid.store.memories import (
+    AddMemory,
+    ChangeMemory,
+    CountMemory,
+    DerivedText,
+    Memories,
+    PutFacts,
+    UnextractedUsers,
+)
+from aforesaid.store.messages import Messages, MessagesByNumber, Sessions
+from aforesaid.store.people import AuditRows, PutSetting, Users
 from aforesaid.store.postgres import PostgresStore
 from aforesaid.store.row_importer import copy
+from aforesaid.store.searches import AddVectors, MessageVectors, SearchText, SearchVector
+from aforesaid.store.summaries import AddView, Archive, CoveredMessages, Revise, RollBack, Summaries
 from filling import ANN, ANN_AWAY, ANN_HERE, BOB, BOB_HERE, EMBEDDER, everything, fill_with_everything, shown
 from making import NOON, add, adding, archive, minutes
 from pg import clean_database
@@ -49,14 +63,14 @@ async def test_everything_moves_to_an_empty_store_as_it_is(store: Store, other: 
     if numbered_alike:
         assert await shown(other, ANN_AWAY) == await shown(store, ANN_AWAY)
         assert await everything(other, vectors=True) == await everything(store, vectors=True)
-    assert [each.hash for each in await other.read(questions.Messages(ANN_AWAY))] == [
-        each.hash for each in await store.read(questions.Messages(ANN_AWAY))
+    assert [each.hash for each in await other.read(Messages(ANN_AWAY))] == [
+        each.hash for each in await store.read(Messages(ANN_AWAY))
     ]
     assert (await other.verify()).ok
-    assert await other.read(questions.Users()) == await store.read(questions.Users())
-    seqs = [message.seq for message in await store.read(questions.Messages(ANN))]
-    assert await other.read(questions.MessageVectors(ANN, EMBEDDER, seqs)) == await store.read(
-        questions.MessageVectors(ANN, EMBEDDER, seqs)
+    assert await other.read(Users()) == await store.read(Users())
+    seqs = [message.seq for message in await store.read(Messages(ANN))]
+    assert await other.read(MessageVectors(ANN, EMBEDDER, seqs)) == await store.read(
+        MessageVectors(ANN, EMBEDDER, seqs)
     )
 
 
@@ -82,8 +96,8 @@ async def test_it_moves_in_with_others_and_gets_new_numbers(store: Store, other:
     assert await shown(other, dora) == theirs
     assert (await other.verify()).ok
     there, here = (
-        await store.read(questions.Messages(ANN, limit=99)),
-        await other.read(questions.Messages(ANN, limit=99)),
+        await store.read(Messages(ANN, limit=99)),
+        await other.read(Messages(ANN, limit=99)),
     )
     assert [(each.text, each.at, each.active, each.chunk) for each in here] == [
         (each.text, each.at, each.active, each.chunk) for each in there
@@ -96,33 +110,31 @@ async def test_it_moves_in_with_others_and_gets_new_numbers(store: Store, other:
             text for _, text in sorted((each.seq, each.text) for each in there)
         ]
     for old, new in zip(
-        await store.read(questions.Summaries(ANN, active=None)),
-        await other.read(questions.Summaries(ANN, active=None)),
+        await store.read(Summaries(ANN, active=None)),
+        await other.read(Summaries(ANN, active=None)),
         strict=True,
     ):
         assert (new.text, new.active, new.rolled_back, new.id) == (old.text, old.active, old.rolled_back, old.id + 1)
-        assert [each.text for each in await other.read(questions.CoveredMessages(ANN, new.id))] == [
-            each.text for each in await store.read(questions.CoveredMessages(ANN, old.id))
+        assert [each.text for each in await other.read(CoveredMessages(ANN, new.id))] == [
+            each.text for each in await store.read(CoveredMessages(ANN, old.id))
         ]
-    bonn, mitte = sorted(await other.read(questions.Memories(ANN, active=None)), key=lambda memory: memory.id)
+    bonn, mitte = sorted(await other.read(Memories(ANN, active=None)), key=lambda memory: memory.id)
     assert (bonn.superseded_by, mitte.text) == (mitte.id, "lives in Berlin Mitte")
-    assert [
-        (await other.read(questions.MessagesByNumber(ANN, memory.sources)))[0].text for memory in (bonn, mitte)
-    ] == ["I live in Berlin"] * 2
-    assert await other.read(questions.UnextractedUsers(10, dora)) != []
+    assert [(await other.read(MessagesByNumber(ANN, memory.sources)))[0].text for memory in (bonn, mitte)] == [
+        "I live in Berlin"
+    ] * 2
+    assert await other.read(UnextractedUsers(10, dora)) != []
 
 
 async def test_a_later_dump_brings_what_changed(store: Store, other: Store) -> None:
     await fill_with_everything(store)
     await copy(store.dump(), other)
-    mine = [
-        message for message in await store.read(questions.Messages(ANN, archived=False)) if message.thread == "general"
-    ]
+    mine = [message for message in await store.read(Messages(ANN, archived=False)) if message.thread == "general"]
     await archive(store, ANN, mine[:1], "More of Ann.")
-    (memory,) = await store.read(questions.Memories(ANN))
+    (memory,) = await store.read(Memories(ANN))
     await store.apply([ChangeMemory(replace(memory, text="moved to Rome", state="deactivated", active=False), "edit")])
     await store.apply([PutFacts(ANN, "Ann lives in Rome.", "Rome"), PutSetting(ANN, "summary_every_n", 3)])
-    (top,) = [summary for summary in await store.read(questions.Summaries(ANN)) if summary.level == 2]
+    (top,) = [summary for summary in await store.read(Summaries(ANN)) if summary.level == 2]
     await store.apply([RollBack(ANN, top.id)])
     await copy(store.dump(), other)
     for scope in (ANN, BOB):
@@ -135,10 +147,8 @@ async def test_a_later_dump_brings_the_newer_version_of_a_summary(store: Store, 
     await copy(store.dump(), other)
     await store.apply([Revise(ANN, summary.id, "Better.", edited_by="ann")])
     await copy(store.dump(), other)
-    assert await other.read(questions.Summaries(ANN, active=None)) == await store.read(
-        questions.Summaries(ANN, active=None)
-    )
-    assert [each.text for each in await other.read(questions.Summaries(ANN))] == ["Better."]
+    assert await other.read(Summaries(ANN, active=None)) == await store.read(Summaries(ANN, active=None))
+    assert [each.text for each in await other.read(Summaries(ANN))] == ["Better."]
     assert (await other.verify()).ok
 
 
@@ -149,12 +159,12 @@ async def test_a_later_dump_brings_what_was_said_again(store: Store, other: Stor
     await copy(store.dump(), other)
     await store.apply([CountMemory(ANN, memory.id, 3, memory.seen_at + timedelta(days=1))])
     await copy(store.dump(), other)
-    assert [(each.times, each.seen_at) for each in await other.read(questions.Memories(ANN))] == [
+    assert [(each.times, each.seen_at) for each in await other.read(Memories(ANN))] == [
         (4, memory.seen_at + timedelta(days=1))
     ]
     await other.apply([CountMemory(ANN, memory.id, 1, memory.seen_at + timedelta(days=2))])
     await copy(store.dump(), other)
-    assert [each.times for each in await other.read(questions.Memories(ANN))] == [5], "what is here counts on"
+    assert [each.times for each in await other.read(Memories(ANN))] == [5], "what is here counts on"
 
 
 async def test_what_was_archived_otherwise_meanwhile_stays_so(store: Store, other: Store) -> None:
@@ -163,7 +173,7 @@ async def test_what_was_archived_otherwise_meanwhile_stays_so(store: Store, othe
     await archive(store, ANN, messages[:2], "Here.")
     await archive(other, ANN, messages[1:], "There.")
     await copy(store.dump(), other)
-    assert [(each.text, each.rolled_back) for each in await other.read(questions.Summaries(ANN, active=None))] == [
+    assert [(each.text, each.rolled_back) for each in await other.read(Summaries(ANN, active=None))] == [
         ("There.", False),
         ("Here.", True),
     ]
@@ -220,7 +230,7 @@ async def test_days_that_were_summarised_are_not_summarised_again(store: Store, 
     await fill_with_everything(store)
     await copy(store.dump(), other)
     subject = Subject("calendar", "default", day="2026-03-01")
-    planned = await other.read(questions.PlannedEntry(subject))
+    planned = await other.read(PlannedEntry(subject))
     assert planned is not None
     days = [row for row in await everything(store) if isinstance(row, DayRow)]
     assert [(planned.done_at, planned.done_seq)] == [(row.done_at, row.done_seq) for row in days]
@@ -229,24 +239,22 @@ async def test_days_that_were_summarised_are_not_summarised_again(store: Store, 
 @pytest.mark.req("C18")
 async def test_a_purge_takes_everything_of_a_user_and_nothing_of_others(store: Store) -> None:
     await fill_with_everything(store)
-    away, bobs_messages = await shown(store, ANN_AWAY), await store.read(questions.Messages(BOB, limit=99))
+    away, bobs_messages = await shown(store, ANN_AWAY), await store.read(Messages(BOB, limit=99))
     done = await store.purge(ANN, "admin")
     assert done == Purged(messages=9, summaries=6, memories=2, of_others=1)
-    (row,) = await store.read(questions.AuditRows(ANN))
+    (row,) = await store.read(AuditRows(ANN))
     assert (row.actor, row.action, row.subject) == ("admin", "purge", "9 messages, 6 summaries, 2 memories")
     await store.purge(ANN)
-    assert [user.id for user in await store.read(questions.Users("default"))] == ["bob"]
+    assert [user.id for user in await store.read(Users("default"))] == ["bob"]
     assert await shown(store, ANN_AWAY) == away
-    assert await store.read(questions.Messages(BOB, limit=99)) == bobs_messages
-    left = [
-        row for row in await everything(store, vectors=True) if row not in await store.read(questions.AuditRows(ANN))
-    ]
+    assert await store.read(Messages(BOB, limit=99)) == bobs_messages
+    left = [row for row in await everything(store, vectors=True) if row not in await store.read(AuditRows(ANN))]
     said = repr([row for row in left if "elsewhere" not in repr(row)])
     assert "bob says" in said
     assert not [word for word in ("ann says", "direct:ann", "lives in", "Bob and Ann", "the cat") if word in said]
-    assert (await store.read(questions.DerivedText(BOB, "portrait"))) is None
+    assert (await store.read(DerivedText(BOB, "portrait"))) is None
     assert (await store.verify()).ok
-    assert await store.read(questions.SearchText(BOB_HERE, "ann", within="thread")) == []
+    assert await store.read(SearchText(BOB_HERE, "ann", within="thread")) == []
     with pytest.raises(NotFound):
         await store.purge(Scope.of("nobody"))
     assert (await store.health()).status == "active", "a mistake of the caller is no trouble of the store"
@@ -269,7 +277,7 @@ async def test_mixed_summaries_are_erased_and_made_again(store: Store) -> None:
     await store.apply([adding(ANN_HERE, "Ann's secret", at=minutes(0))])
     for number in range(4):
         await store.apply([adding(BOB_HERE, f"bob {number}", at=minutes(number))])
-    (seq, *_, last) = [message.seq for message in await store.read(questions.Messages(BOB))]
+    (seq, *_, last) = [message.seq for message in await store.read(Messages(BOB))]
     view = ViewDraft(BOB, "day", "Ann told Bob a secret.", seq, last, 4, day=NOON.date())
     old = replace(view, text="Long ago.", day=NOON.date() - timedelta(days=9))
     await store.apply([AddView(view), AddView(old)])
@@ -278,8 +286,8 @@ async def test_mixed_summaries_are_erased_and_made_again(store: Store) -> None:
         [Advance("calendar", 0, last, (Touch(subject, 5, 50, last, 7),)), FinishEntry(subject, last, None, 8)]
     )
     await store.purge(ANN)
-    assert [summary.text for summary in await store.read(questions.Summaries(BOB, active=None))] == ["Long ago."]
-    planned = await store.read(questions.PlannedEntry(subject))
+    assert [summary.text for summary in await store.read(Summaries(BOB, active=None))] == ["Long ago."]
+    planned = await store.read(PlannedEntry(subject))
     assert planned is not None
     assert (planned.done_seq, planned.done_at) == (0, None)
     assert planned.due_at is not None
@@ -295,7 +303,7 @@ async def test_what_stands_on_a_mixed_summary_is_erased_with_it(store: Store) ->
     week = ViewDraft(BOB, "week", "A week with a secret.", seq, seq, 1, reach="sources", summaries=(first.id,))
     await store.apply([AddView(replace(week, day=NOON.date() + timedelta(days=7)))])
     assert (await store.purge(ANN)).of_others == 2
-    assert await store.read(questions.Summaries(BOB, active=None)) == []
+    assert await store.read(Summaries(BOB, active=None)) == []
     assert (await store.verify()).ok
 
 
@@ -304,12 +312,12 @@ async def test_a_conversation_that_goes_on_is_one_with_what_comes_back_of_it(sto
     await other.apply([adding(ANN, "here", at=minutes(5))])
     await copy(store.dump(), other)
     await other.apply([adding(ANN, "here again", at=minutes(10))])
-    assert sorted(message.text for message in await other.read(questions.Messages(ANN))) == [
+    assert sorted(message.text for message in await other.read(Messages(ANN))) == [
         "before, elsewhere",
         "here",
         "here again",
     ]
-    (session,) = await other.read(questions.Sessions(ANN))
+    (session,) = await other.read(Sessions(ANN))
     assert (session.started_at, session.last_activity, session.messages) == (minutes(0), minutes(10), 3)
     assert (await other.verify()).ok
 
@@ -324,13 +332,13 @@ async def test_what_a_user_said_in_anothers_memory_goes_with_its_summary(store: 
     subject = Subject("tree", "default", "bob")
     await store.apply([Advance("tree", 0, more[-1].seq, (Touch(subject, 4, 30, more[-1].seq, 7),))])
     assert await store.purge(ANN) == Purged(messages=1, summaries=2, memories=1, of_others=3)
-    assert [(each.text, each.active) for each in await store.read(questions.Messages(BOB))] == [
+    assert [(each.text, each.active) for each in await store.read(Messages(BOB))] == [
         ("bob's words", True),
         ("three", False),
         ("four", False),
     ]
-    assert [summary.text for summary in await store.read(questions.Summaries(BOB))] == ["Bob's own."]
-    planned = await store.read(questions.PlannedEntry(subject))
+    assert [summary.text for summary in await store.read(Summaries(BOB))] == ["Bob's own."]
+    planned = await store.read(PlannedEntry(subject))
     assert planned is not None
     assert (planned.messages, planned.characters) == (3, 19)
     assert (await store.verify()).ok
@@ -341,7 +349,7 @@ async def test_the_assistants_words_stay_when_a_user_of_that_name_goes(store: St
     await add(store, named, "I am called that")
     await add(store, BOB, "hello", role="assistant")
     assert (await store.purge(named)).messages == 1
-    assert [message.author for message in await store.read(questions.Messages(BOB))] == ["assistant"]
+    assert [message.author for message in await store.read(Messages(BOB))] == ["assistant"]
     assert (await store.verify()).ok
 
 
@@ -352,7 +360,7 @@ async def test_searches_forget_what_was_erased(store: Store) -> None:
         (message,) = await add(store, scope, text)
         value = np.ones(4, dtype=np.float16).tobytes()
         await store.apply([AddVectors(EMBEDDER, (VectorRow(message.seq, text, value, message.space),), message.seq)])
-    similar = questions.SearchVector(BOB_HERE, EMBEDDER, np.ones(4, dtype=np.float32), within="thread")
+    similar = SearchVector(BOB_HERE, EMBEDDER, np.ones(4, dtype=np.float32), within="thread")
     found = await store.read(similar)
     assert found is not None
     assert len(found.seqs) == 2

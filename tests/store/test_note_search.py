@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from aforesaid.domain.change import AddNoteVectors, Archive, RollBack
-from aforesaid.domain.memory import AddMemory, MemoryDraft, NoteKey, NoteVector
+from aforesaid.domain.memory import MemoryDraft, NoteKey, NoteVector
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary import SummaryDraft
-from aforesaid.store import Store, questions
+from aforesaid.store import Store
+from aforesaid.store.memories import AddMemory
+from aforesaid.store.messages import Messages
 from aforesaid.store.ranking import MOST_SOURCES
+from aforesaid.store.searches import AddNoteVectors, SearchNotes, UnembeddedNotes
+from aforesaid.store.summaries import Archive, RollBack
 from making import add, adding
 
 ANN = Scope.of("ann")
@@ -34,9 +37,9 @@ async def test_notes_are_found_by_their_words_in_any_form_with_their_sources(sto
     one, two = await add(store, ANN, "I moved to Berlin", "and found a flat")
     memory = await remember(store, ANN, "Ann keeps two hives on the roof", one.seq)
     summary = await summarise(store, ANN, "Ann moved to Berlin and keeps bees", one.seq, two.seq)
-    (found,) = await store.read(questions.SearchNotes(ANN, "a hive", "m", None))
+    (found,) = await store.read(SearchNotes(ANN, "a hive", "m", None))
     assert (found.key, found.words, found.sources) == (NoteKey("memory", memory), ("hive",), (one.id,))
-    both = await store.read(questions.SearchNotes(ANN, "Who keeps bees?", "m", None))
+    both = await store.read(SearchNotes(ANN, "Who keeps bees?", "m", None))
     assert [note.key for note in both] == [NoteKey("summary", summary), NoteKey("memory", memory)]
     assert both[0].sources == (one.id, two.id)
     assert both[0].coverage == 1.0 > both[1].coverage > 0
@@ -46,16 +49,16 @@ async def test_notes_of_others_and_notes_that_were_taken_back_are_not_found(stor
     (message,) = await add(store, ANN, "a secret")
     await remember(store, ANN, "the secret is in the garden")
     summary = await summarise(store, ANN, "Ann has a secret", message.seq)
-    assert len(await store.read(questions.SearchNotes(ANN, "secret", "m", None))) == 2
-    assert await store.read(questions.SearchNotes(BOB, "secret", "m", None)) == []
+    assert len(await store.read(SearchNotes(ANN, "secret", "m", None))) == 2
+    assert await store.read(SearchNotes(BOB, "secret", "m", None)) == []
     await store.apply([RollBack(ANN, summary)])
-    assert [note.key.kind for note in await store.read(questions.SearchNotes(ANN, "secret", "m", None))] == ["memory"]
+    assert [note.key.kind for note in await store.read(SearchNotes(ANN, "secret", "m", None))] == ["memory"]
 
 
 async def test_notes_are_compared_by_meaning_once_an_embedder_has_seen_them(store: Store) -> None:
     first = await remember(store, ANN, "likes tea")
     second = await remember(store, ANN, "likes football")
-    due = await store.read(questions.UnembeddedNotes("m", 10))
+    due = await store.read(UnembeddedNotes("m", 10))
     assert [(note.key, note.text) for note in due] == [
         (NoteKey("memory", first), "likes tea"),
         (NoteKey("memory", second), "likes football"),
@@ -65,11 +68,11 @@ async def test_notes_are_compared_by_meaning_once_an_embedder_has_seen_them(stor
     )
     await store.apply([AddNoteVectors("m", rows)])
     await store.apply([AddNoteVectors("m", rows)])
-    assert await store.read(questions.UnembeddedNotes("m", 10)) == []
-    assert len(await store.read(questions.UnembeddedNotes("another", 1))) == 1
-    found = await store.read(questions.SearchNotes(ANN, "zzz", "m", np.array([0, 1], dtype=np.float32), limit=1))
+    assert await store.read(UnembeddedNotes("m", 10)) == []
+    assert len(await store.read(UnembeddedNotes("another", 1))) == 1
+    found = await store.read(SearchNotes(ANN, "zzz", "m", np.array([0, 1], dtype=np.float32), limit=1))
     assert [(note.key.id, note.similarity) for note in found] == [(second, 1.0)]
-    assert await store.read(questions.SearchNotes(ANN, "zzz", "another", np.array([0, 1], dtype=np.float32))) == []
+    assert await store.read(SearchNotes(ANN, "zzz", "another", np.array([0, 1], dtype=np.float32))) == []
     assert (await store.verify()).ok
 
 
@@ -77,7 +80,7 @@ async def test_no_more_notes_are_handed_out_for_embedding_than_asked_for(store: 
     for message in await add(store, ANN, "one", "two", "three"):
         await summarise(store, ANN, f"summary of {message.text}", message.seq)
         await remember(store, ANN, f"memory of {message.text}", message.seq)
-    assert [len(await store.read(questions.UnembeddedNotes("m", limit))) for limit in (2, 3, 4, 6, 7)] == [
+    assert [len(await store.read(UnembeddedNotes("m", limit))) for limit in (2, 3, 4, 6, 7)] == [
         2,
         3,
         4,
@@ -89,7 +92,7 @@ async def test_no_more_notes_are_handed_out_for_embedding_than_asked_for(store: 
 async def test_of_a_summary_of_very_much_the_first_sources_are_named(store: Store) -> None:
     changes = [adding(ANN, f"message {number}") for number in range(MOST_SOURCES + 5)]
     await store.apply(changes)
-    messages = await store.read(questions.Messages(ANN, limit=len(changes)))
+    messages = await store.read(Messages(ANN, limit=len(changes)))
     await summarise(store, ANN, "Ann counted", *(message.seq for message in messages))
-    (found,) = await store.read(questions.SearchNotes(ANN, "counted", "m", None))
+    (found,) = await store.read(SearchNotes(ANN, "counted", "m", None))
     assert found.sources == tuple(message.id for message in messages[:MOST_SOURCES])

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from aforesaid.domain.change import PutFacts, PutSetting
-from aforesaid.domain.memory import AddMemory, MemoryDraft, MemoryRecord
+from aforesaid.domain.memory import MemoryDraft, MemoryRecord
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import InvalidInput, NotFound
-from aforesaid.store import Store, open_store, questions
+from aforesaid.store import Store, open_store
+from aforesaid.store.memories import AddMemory, Memories, NewestFacts, PutFacts
+from aforesaid.store.people import AuditRows, PutSetting, Settings
 from making import add, adding
 
 ANN = Scope.of("ann")
@@ -23,12 +24,12 @@ async def test_memories_come_most_important_first_with_their_sources(store: Stor
         MemoryDraft(ANN, "preference", "Prefers tea"),
     ]
     stored = [(await store.apply([AddMemory(draft)])).results[0] for draft in drafts]
-    found = await store.read(questions.Memories(ANN))
+    found = await store.read(Memories(ANN))
     assert [memory.text for memory in found] == ["Dentist Monday 9am", "Prefers tea", "Lives in Berlin"]
     assert found == [stored[1], stored[2], stored[0]]
     assert isinstance(stored[1], MemoryRecord)
     assert (stored[1].sources, stored[1].tags) == ((said.seq,), ("health", "zähne"))
-    assert await store.read(questions.Memories(BOB)) == []
+    assert await store.read(Memories(BOB)) == []
 
 
 async def test_a_message_and_a_memory_that_cites_it_can_be_one_change_set(store: Store) -> None:
@@ -36,14 +37,14 @@ async def test_a_message_and_a_memory_that_cites_it_can_be_one_change_set(store:
         [adding(ANN, "I like tea"), AddMemory(MemoryDraft(ANN, "fact", "likes tea", sources=(1,)))]
     )
     assert receipt.message.seq == 1
-    assert [memory.sources for memory in await store.read(questions.Memories(ANN))] == [(1,)]
+    assert [memory.sources for memory in await store.read(Memories(ANN))] == [(1,)]
 
 
 async def test_a_memory_cannot_rest_on_somebody_elses_message(store: Store) -> None:
     (theirs,) = await add(store, BOB, "I am Bob")
     with pytest.raises(NotFound):
         await store.apply([AddMemory(MemoryDraft(ANN, "fact", "is Bob", sources=(theirs.seq,)))])
-    assert await store.read(questions.Memories(ANN)) == []
+    assert await store.read(Memories(ANN)) == []
 
 
 @pytest.mark.parametrize("wrong", [{"importance": 0}, {"importance": 11}, {"category": "gossip"}, {"text": ""}])
@@ -53,13 +54,13 @@ def test_a_memory_outside_the_rules_is_refused(wrong: dict[str, object]) -> None
 
 
 async def test_facts_have_versions_and_the_newest_is_read(store: Store) -> None:
-    assert await store.read(questions.NewestFacts(ANN)) is None
+    assert await store.read(NewestFacts(ANN)) is None
     await store.apply([PutFacts(ANN, "Ann likes pizza.", cause="remember that I like pizza")])
     await store.apply([PutFacts(ANN, "Ann likes sushi.", cause="no, sushi")])
-    facts = await store.read(questions.NewestFacts(ANN))
+    facts = await store.read(NewestFacts(ANN))
     assert facts is not None
     assert (facts.text, facts.version) == ("Ann likes sushi.", 2)
-    assert await store.read(questions.NewestFacts(BOB)) is None
+    assert await store.read(NewestFacts(BOB)) is None
 
 
 @pytest.mark.req("A1")
@@ -70,11 +71,11 @@ async def test_settings_are_set_changed_and_taken_back(location: str) -> None:
     if location != ":memory:":
         await store.close()
         store = await open_store(location)
-    assert [(setting.key, setting.value) for setting in await store.read(questions.Settings(ANN))] == [
+    assert [(setting.key, setting.value) for setting in await store.read(Settings(ANN))] == [
         ("memory_enabled", True),
         ("summary_every_n", 20),
     ]
     await store.apply([PutSetting(ANN, "summary_every_n", None)])
-    assert [setting.key for setting in await store.read(questions.Settings(ANN))] == ["memory_enabled"]
-    assert [entry.subject for entry in await store.read(questions.AuditRows(ANN))][-1] == "summary_every_n"
+    assert [setting.key for setting in await store.read(Settings(ANN))] == ["memory_enabled"]
+    assert [entry.subject for entry in await store.read(AuditRows(ANN))][-1] == "summary_every_n"
     await store.close()

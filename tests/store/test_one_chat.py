@@ -7,8 +7,10 @@ import pytest
 import aforesaid
 from aforesaid import Message
 from aforesaid.domain.scope import Scope
-from aforesaid.domain.summary import AddView, ViewDraft
-from aforesaid.store import Store, questions
+from aforesaid.domain.summary import ViewDraft
+from aforesaid.store import Store
+from aforesaid.store.messages import UserLedger
+from aforesaid.store.summaries import AddView
 from making import add, archive
 
 ANN = Scope.of("ann")
@@ -30,19 +32,19 @@ async def test_a_chat_has_counts_of_its_own(store: Store) -> None:
     await add(store, ONE, "four")
     await add(store, Scope.of("bob", thread="chat-1"), "Bob's")
     await add(store, ONE, "an answer", role="assistant")
-    here = await store.read(questions.UserLedger(ONE, here=True))
+    here = await store.read(UserLedger(ONE, here=True))
     assert (here.messages, here.turns, here.open_turns, here.active_summaries) == (4, 3, 1, ((1, 1),))
-    there = await store.read(questions.UserLedger(TWO, here=True))
+    there = await store.read(UserLedger(TWO, here=True))
     assert (there.messages, there.turns, there.open_turns, there.active_summaries) == (1, 1, 1, ())
-    nobody = await store.read(questions.UserLedger(Scope.of("nobody", thread="chat-1"), here=True))
+    nobody = await store.read(UserLedger(Scope.of("nobody", thread="chat-1"), here=True))
     assert (nobody.messages, nobody.last_seq, nobody.highest_level) == (0, 0, 0)
-    assert (await store.read(questions.UserLedger(ONE))).messages == 5, "all chats together"
+    assert (await store.read(UserLedger(ONE))).messages == 5, "all chats together"
 
 
 async def test_archived_messages_of_a_chat_are_counted_there(store: Store) -> None:
     one, two = await add(store, ONE, "one", "two"), await add(store, TWO, "three")
     await archive(store, ANN, [*one, *two])
-    here = await store.read(questions.UserLedger(ONE, here=True))
+    here = await store.read(UserLedger(ONE, here=True))
     assert (here.messages, here.archived, here.open_turns) == (2, 2, 0)
 
 

@@ -12,7 +12,6 @@ import psycopg
 import pytest
 
 import aforesaid
-from aforesaid.domain.change import PutSetting
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import (
     InvalidInput,
@@ -23,10 +22,13 @@ from aforesaid.errors import (
     StoreUnavailable,
     TooLarge,
 )
-from aforesaid.store import open_store, questions
+from aforesaid.store import open_store
+from aforesaid.store.messages import Messages, MessagesBetween, UserLedger
+from aforesaid.store.people import PutSetting, Settings, Totals, Users
 from aforesaid.store.postgres import Options, PostgresStore
 from aforesaid.store.postgres.connection import Breaker
 from aforesaid.store.postgres.database import migrations, statements
+from aforesaid.store.searches import MatchText, SearchText
 from intercepting import innermost
 from making import add, adding, minutes
 from pg import Server, clean_database, pgbouncer, shared_server
@@ -45,7 +47,7 @@ async def test_a_change_set_over_several_spaces_is_stored_as_a_whole_or_not_at_a
     away = Scope.of("ann", space="away")
     with pytest.raises(InvalidInput):
         await store.apply([adding(ANN, "here"), adding(Scope.of("ann", space="away", session="s-99"), "there")])
-    assert (await store.read(questions.Totals())).messages == 0
+    assert (await store.read(Totals())).messages == 0
     receipt = await store.apply([adding(ANN, "here"), adding(away, "there"), PutSetting(away, "x", 1)])
     assert [result.message.seq for result in receipt.results[:2]] == [1, 1]  # type: ignore[union-attr]
     assert (await store.verify()).ok
@@ -55,18 +57,18 @@ async def test_two_servers_see_what_the_other_does_at_once(store: PostgresStore)
     other = await PostgresStore.open(store.dsn)
     try:
         await store.apply([adding(ANN, "tea", at=minutes(0))])
-        assert [hit.text for hit in await other.read(questions.SearchText(ANN, "tea"))] == ["tea"]
+        assert [hit.text for hit in await other.read(SearchText(ANN, "tea"))] == ["tea"]
         await store.apply([adding(ANN, "tea again", at=minutes(50))])
-        assert len(await other.read(questions.SearchText(ANN, "tea"))) == 2
+        assert len(await other.read(SearchText(ANN, "tea"))) == 2
         # A late message joins two sessions: what the other keeps in memory is read again.
         await store.apply([adding(ANN, "between", at=minutes(25))])
-        columns = (await other.read(questions.MatchText(ANN, "tea"))).columns
+        columns = (await other.read(MatchText(ANN, "tea"))).columns
         assert len(set(columns.session.tolist())) == 1
         await other.apply([PutSetting(ANN, "memory_enabled", False)])
-        assert [setting.value for setting in await store.read(questions.Settings(ANN))] == [False]
+        assert [setting.value for setting in await store.read(Settings(ANN))] == [False]
         await other.purge(ANN)
         await add(store, ANN, "here again")
-        assert [hit.text for hit in await other.read(questions.SearchText(ANN, "again tea"))] == ["here again"]
+        assert [hit.text for hit in await other.read(SearchText(ANN, "again tea"))] == ["here again"]
     finally:
         await other.close()
 
@@ -100,7 +102,7 @@ async def test_many_writers_of_several_servers_keep_everything_in_order(store: P
         for other in others:
             await other.close()
     for space in ("space0", "space1", "space2"):
-        said = await store.read(questions.MessagesBetween(space, 0, 2**62))
+        said = await store.read(MessagesBetween(space, 0, 2**62))
         assert [message.seq for message in said] == list(range(1, 21)), "no gap, no number twice"
     assert (await store.verify()).ok
 
@@ -117,7 +119,7 @@ async def test_what_callers_hand_in_together_is_stored_in_one_transaction(store:
     before = await transactions()
     await asyncio.gather(*[store.apply([adding(ANN, f"message {number}")]) for number in range(200)])
     assert await transactions() - before <= 3
-    assert (await store.read(questions.UserLedger(ANN))).messages == 201
+    assert (await store.read(UserLedger(ANN))).messages == 201
 
 
 @pytest.mark.defect("W9")
@@ -132,10 +134,10 @@ async def test_everything_works_behind_a_pooler_that_gives_each_transaction_anot
             store, scope = stores[number % 3], Scope.of(f"user{number}", space=f"space{number % 2}")
             for turn in range(8):  # psycopg prepares a statement at the sixth time
                 await store.apply([adding(scope, f"tea number{turn}")])
-                assert len(await store.read(questions.SearchText(scope, "tea"))) == turn + 1
+                assert len(await store.read(SearchText(scope, "tea"))) == turn + 1
 
         await asyncio.gather(*[chat(number) for number in range(6)])
-        assert (await stores[0].read(questions.Totals())).messages == 48
+        assert (await stores[0].read(Totals())).messages == 48
         assert (await stores[0].verify()).ok
         assert ("prepared statements", "none, behind a pooler") in (await stores[0].health()).facts
         with psycopg.connect(dsn, autocommit=True) as other:
@@ -184,7 +186,7 @@ async def test_names_of_any_length_are_stored_or_refused_clearly(store: Postgres
     long = "😀" * 255
     scope = Scope.of(long, space=long, thread="#" + long[1:], session="@" + long[1:])
     await store.apply([adding(scope, "hello", id="=" + long[1:], author="+" + long[1:])])
-    assert [message.text for message in await store.read(questions.Messages(scope, within="session"))] == ["hello"]
+    assert [message.text for message in await store.read(Messages(scope, within="session"))] == ["hello"]
     import random  # noqa: PLC0415
 
     def noise(seed: int) -> str:
@@ -277,7 +279,7 @@ async def test_a_closed_store_says_so(store: PostgresStore) -> None:
     await store.close()
     await store.close()
     with pytest.raises(StoreClosed):
-        await store.read(questions.Users())
+        await store.read(Users())
     assert (await store.health()).status == "failing"
 
 
@@ -310,19 +312,19 @@ async def test_a_database_that_restarts_is_waited_for_and_one_that_stays_away_is
         await store.apply([adding(ANN, "before")])
         server.kill()
         with pytest.raises(StoreUnavailable):
-            await hasty.read(questions.Messages(ANN))
+            await hasty.read(Messages(ANN))
         failing = await hasty.health()
         assert (failing.status, dict(failing.facts)["breaker"]) == ("failing", "open")
         with pytest.raises(StoreUnavailable, match="left alone"):
-            await hasty.read(questions.Messages(ANN))
+            await hasty.read(Messages(ANN))
         # Nobody hears of it who can wait: neither who writes nor who reads.
-        waiting = asyncio.gather(store.apply([adding(ANN, "meanwhile")]), store.read(questions.Messages(ANN)))
+        waiting = asyncio.gather(store.apply([adding(ANN, "meanwhile")]), store.read(Messages(ANN)))
         await asyncio.to_thread(server.start)
         receipt, _ = await waiting
         assert receipt.durable
-        assert [message.text for message in await store.read(questions.Messages(ANN))] == ["before", "meanwhile"]
+        assert [message.text for message in await store.read(Messages(ANN))] == ["before", "meanwhile"]
         while (await hasty.health()).status == "failing":
-            await asyncio.gather(hasty.read(questions.Messages(ANN)), return_exceptions=True)
+            await asyncio.gather(hasty.read(Messages(ANN)), return_exceptions=True)
             await asyncio.sleep(0.05)
         assert (await store.verify()).ok
     finally:
@@ -352,7 +354,7 @@ async def test_a_commit_whose_answer_was_lost_is_not_made_twice(store: PostgresS
         queries.Queries.finish = finish  # type: ignore[method-assign]
     assert lost
     assert receipt.message.text == "once"
-    assert [message.seq for message in await store.read(questions.Messages(ANN))] == [1]
+    assert [message.seq for message in await store.read(Messages(ANN))] == [1]
     assert (await store.verify()).ok
 
 
@@ -364,7 +366,7 @@ async def test_calls_that_meet_a_database_that_hangs_give_up_by_themselves() -> 
     await add(store, ANN, "before")
     with server.hung():
         async with asyncio.timeout(30):  # without a limit of their own, both would wait for ever
-            reading = asyncio.create_task(store.read(questions.Messages(ANN)))
+            reading = asyncio.create_task(store.read(Messages(ANN)))
             writing = asyncio.create_task(add(store, ANN, "while it hangs"))
             for waiting in (reading, writing):
                 with pytest.raises(StoreUnavailable):
@@ -372,7 +374,7 @@ async def test_calls_that_meet_a_database_that_hangs_give_up_by_themselves() -> 
     while (await store.health()).status == "failing":
         await asyncio.gather(add(store, ANN, "afterwards"), return_exceptions=True)
         await asyncio.sleep(0.05)
-    texts = [message.text for message in await store.read(questions.Messages(ANN))]
+    texts = [message.text for message in await store.read(Messages(ANN))]
     assert (texts[0], texts[-1]) == ("before", "afterwards")
     await store.close()
     server.remove()

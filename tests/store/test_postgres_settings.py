@@ -8,11 +8,10 @@ from typing import Any
 
 import pytest
 
-from aforesaid.domain.change import PutSetting
 from aforesaid.domain.report import Setting
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import StoreRefused
-from aforesaid.store import questions
+from aforesaid.store.people import PutSetting, Settings
 from aforesaid.store.postgres import PostgresStore
 from aforesaid.store.postgres import queries as gathered_settings
 from aforesaid.store.postgres.queries import Queries
@@ -50,7 +49,7 @@ async def test_all_who_ask_at_once_are_answered_by_one_statement(store: Postgres
     scopes = [Scope.of(user, space=f"space {number % 7}") for number in range(100) for user in ("ann", "*")]
     await store.apply([PutSetting(scope, "mine", str(scope)) for scope in set(scopes[:6])])
     await store.apply([PutSetting(scopes[0], "also", 2)])
-    found = await asyncio.gather(*[store.read(questions.Settings(scope)) for scope in scopes])
+    found = await asyncio.gather(*[store.read(Settings(scope)) for scope in scopes])
     assert statements == [14]
     for scope, settings in zip(scopes, found, strict=True):
         expected = {"mine": str(scope)} if scope in scopes[:6] else {}
@@ -63,14 +62,14 @@ async def test_more_than_fit_into_a_statement_are_answered_by_several(
     monkeypatch.setattr(gathered_settings, "_MOST", 4)
     scopes = [Scope.of(f"user {number}") for number in range(10)]
     await store.apply([PutSetting(scope, "mine", scope.user) for scope in scopes])
-    found = await asyncio.gather(*[store.read(questions.Settings(scope)) for scope in scopes])
+    found = await asyncio.gather(*[store.read(Settings(scope)) for scope in scopes])
     assert [named(settings) for settings in found] == [{"mine": scope.user} for scope in scopes]
     assert statements == [4, 4, 2]
 
 
 async def test_whoever_stops_waiting_takes_no_answer_from_others(store: PostgresStore) -> None:
     await store.apply([PutSetting(ANN, "mine", 1)])
-    one, other = (asyncio.create_task(store.read(questions.Settings(ANN))) for _ in range(2))
+    one, other = (asyncio.create_task(store.read(Settings(ANN))) for _ in range(2))
     await asyncio.sleep(0)
     one.cancel()
     assert named(await other) == {"mine": 1}
@@ -86,7 +85,7 @@ async def test_all_who_asked_hear_of_an_error_and_the_next_one_is_answered(
 
     with monkeypatch.context() as broken:
         broken.setattr(gathered_settings, "_settings", refused)
-        asked = [store.read(questions.Settings(scope)) for scope in (ANN, ANN, Scope.of("bob"))]
+        asked = [store.read(Settings(scope)) for scope in (ANN, ANN, Scope.of("bob"))]
         found = await asyncio.gather(*asked, return_exceptions=True)
     assert [str(each) for each in found] == ["not today"] * 3
-    assert await store.read(questions.Settings(ANN)) == []
+    assert await store.read(Settings(ANN)) == []

@@ -12,14 +12,16 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from aforesaid.domain.change import AddMessage, AddVectors
 from aforesaid.domain.checks import Within
 from aforesaid.domain.hit import Similar, VectorRow
 from aforesaid.domain.message import Message
 from aforesaid.domain.receipt import Stored
 from aforesaid.domain.scope import Scope
-from aforesaid.store import questions, vector_matrix
+from aforesaid.store import vector_matrix
+from aforesaid.store.messages import AddMessage
+from aforesaid.store.operations import Question
 from aforesaid.store.postgres import PostgresStore, search
+from aforesaid.store.searches import AddVectors, MatchText, SearchVector
 from making import adding, minutes
 from pg import clean_database
 
@@ -60,7 +62,7 @@ async def embed(store: PostgresStore, messages: Sequence[Message], values: NDArr
 
 
 async def ask(store: PostgresStore, vector: NDArray[np.float32], within: Within, also: Sequence[int] = ()) -> Similar:
-    found = await store.read(questions.SearchVector(ANN, "m", vector, within=within, limit=10, also=also))
+    found = await store.read(SearchVector(ANN, "m", vector, within=within, limit=10, also=also))
     assert found is not None
     return found
 
@@ -122,7 +124,7 @@ async def test_an_embedder_that_has_seen_nothing_finds_nothing_among_many(
 ) -> None:
     messages = await stored(store, [adding(ANN, f"text {place}") for place in range(5)])
     monkeypatch.setattr(search, "EXACT", 2)
-    asked = questions.SearchVector(ANN, "m", vectors(1)[0])
+    asked = SearchVector(ANN, "m", vectors(1)[0])
     assert await store.read(asked) is None
     rows = tuple(VectorRow(each.seq, each.text, b"", each.space) for each in messages)
     await store.apply([AddVectors("m", rows, rows[-1].seq)])
@@ -144,9 +146,9 @@ async def test_a_search_that_is_cancelled_leaves_nothing_half_read(
         time.sleep(0.2)
         extend(kept, *rows)
 
-    asked: dict[type, questions.Question[Any]] = {
-        search._Kept: questions.MatchText(ANN, "ann"),
-        search._KeptVectors: questions.SearchVector(ANN, "m", values[7], limit=10),
+    asked: dict[type, Question[Any]] = {
+        search._Kept: MatchText(ANN, "ann"),
+        search._KeptVectors: SearchVector(ANN, "m", values[7], limit=10),
     }
     with monkeypatch.context() as slow:
         slow.setattr(kind, "extend", slowly)

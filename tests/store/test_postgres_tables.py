@@ -13,13 +13,16 @@ import pytest
 from typer.testing import CliRunner
 
 from aforesaid.cli import app
-from aforesaid.domain.change import AddVectors, Archive, PutFacts, PutSetting
 from aforesaid.domain.hit import VectorRow
-from aforesaid.domain.memory import AddMemory, MemoryDraft
+from aforesaid.domain.memory import MemoryDraft
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary import SummaryDraft
-from aforesaid.store import questions
+from aforesaid.store.memories import AddMemory, PutFacts
+from aforesaid.store.messages import Messages
+from aforesaid.store.people import PutSetting
 from aforesaid.store.postgres import PostgresStore, database
+from aforesaid.store.searches import AddVectors
+from aforesaid.store.summaries import Archive
 from making import NOON, add, adding, archive
 from pg import clean_database, shared_server
 from store.message_types import TYPES, messages_of_all_types
@@ -40,7 +43,7 @@ async def filled(store: PostgresStore) -> PostgresStore:
     """A store with a little of everything."""
     await store.apply([adding(ANN, "Hello, what's the weather like?", at=NOON)])
     await store.apply([adding(ANN, "I have no weather data.", "assistant", at=NOON + timedelta(seconds=5))])
-    first = await archive(store, ANN, await store.read(questions.Messages(ANN)), "You asked about weather.")
+    first = await archive(store, ANN, await store.read(Messages(ANN)), "You asked about weather.")
     below = await archive(store, ANN, await add(store, ANN, "Funeral at church on Monday at 9am"), "A funeral.")
     await store.apply([Archive(SummaryDraft(ANN, "Weather and a funeral.", summaries=(first.id, below.id)))])
     await store.apply([PutSetting(ANN, "summary_every_n", 15), PutSetting(ANN, "memory_enabled", True)])
@@ -49,9 +52,7 @@ async def filled(store: PostgresStore) -> PostgresStore:
     await store.apply([adding(GUILD, "Noted!", "assistant", at=NOON, author="bot")])
     await store.apply([AddMemory(MemoryDraft(ANN, "schedule", "Funeral on Monday", importance=9, sources=(3,)))])
     value = np.array([1, 0], dtype=np.float16).tobytes()
-    rows = tuple(
-        VectorRow(each.seq, each.text, value, each.space) for each in await store.read(questions.Messages(ANN))
-    )
+    rows = tuple(VectorRow(each.seq, each.text, value, each.space) for each in await store.read(Messages(ANN)))
     await store.apply([AddVectors("m", rows, rows[-1].seq)])
     return store
 

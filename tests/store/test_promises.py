@@ -14,7 +14,6 @@ import pytest
 
 import aforesaid
 from aforesaid.bots.running import folder_and_name
-from aforesaid.domain.change import Change
 from aforesaid.domain.details import Part
 from aforesaid.domain.receipt import Receipt
 from aforesaid.domain.scope import Scope
@@ -25,6 +24,7 @@ from aforesaid.settings import Settings
 from aforesaid.store import Store, locate, open_store, restore_store
 from aforesaid.store.conformance import PromiseBroken, check_store
 from aforesaid.store.contract import Progress
+from aforesaid.store.operations import Change
 from aforesaid.store.sqlite import SqliteStore
 
 PAGE = Path(__file__).parents[2] / "docs/how-to/add-a-store.md"

@@ -11,11 +11,11 @@ from typing import Any
 import apsw
 import pytest
 
-from aforesaid.domain.change import AddMessage
 from aforesaid.domain.message import draft
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import InvalidInput, StoreClosed, StoreError
-from aforesaid.store import questions
+from aforesaid.store.messages import AddMessage, Messages
+from aforesaid.store.searches import MatchText
 from aforesaid.store.sqlite import Options, SqliteStore
 from aforesaid.store.sqlite import engine as readers
 
@@ -51,7 +51,7 @@ async def test_short_reads_of_one_turn_share_a_thread_and_see_the_same(store: Sq
     )
     assert first == wrote
     assert last == "tea", "one transaction for all of them"
-    assert (await store.read(questions.Messages(ANN)))[0].text == "milk"
+    assert (await store.read(Messages(ANN)))[0].text == "milk"
 
 
 async def test_what_may_take_long_comes_last_and_one_at_a_time(store: SqliteStore) -> None:
@@ -198,12 +198,12 @@ async def test_what_was_searched_lately_is_a_short_read(store: SqliteStore, monk
         return original(self, work, short=short)
 
     monkeypatch.setattr(readers.Readers, "read", watch)
-    await store.read(questions.MatchText(Scope.of("nobody"), "tea"))
+    await store.read(MatchText(Scope.of("nobody"), "tea"))
     for _ in range(2):
-        await store.read(questions.MatchText(ANN, "tea"))
-    await store.read(questions.MatchText(ANN, "tea", within="thread"))
+        await store.read(MatchText(ANN, "tea"))
+    await store.read(MatchText(ANN, "tea", within="thread"))
     assert kinds == [False, False, True, False], "unknown; read for the first time; at hand; another scope"
     await store.purge(ANN, "test")
     kinds.clear()
-    await store.read(questions.MatchText(ANN, "tea"))
+    await store.read(MatchText(ANN, "tea"))
     assert kinds == [False]

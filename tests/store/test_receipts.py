@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from aforesaid.domain.change import Discard, Discarded, KeepReceipt
 from aforesaid.domain.checks import microseconds
 from aforesaid.domain.context_receipt import (
     ContextReceipt,
@@ -18,9 +17,14 @@ from aforesaid.domain.context_receipt import (
     read_receipt,
     receipt_details,
 )
-from aforesaid.domain.memory import AddMemory, MemoryDraft
+from aforesaid.domain.memory import MemoryDraft
+from aforesaid.domain.receipt import Discarded
 from aforesaid.errors import InvalidInput
-from aforesaid.store import Store, open_store, questions
+from aforesaid.store import Store, open_store
+from aforesaid.store.memories import AddMemory, Memories
+from aforesaid.store.messages import Messages
+from aforesaid.store.people import KeepReceipt, Receipts, Users
+from aforesaid.store.retention import Discard, DiscardableCount
 from aforesaid.store.row_importer import copy
 from filling import ANN, ANN_AWAY, BOB, receipt_of
 from making import add, minutes
@@ -43,13 +47,13 @@ async def test_receipts_are_listed_with_the_newest_first(store: Store) -> None:
     (reply,) = await add(store, ANN, "hello")
     first, second = receipt_of(ANN, reply, 7, 1), receipt_of(ANN, None, 7, 2)
     await keep(store, first, second)
-    assert await store.read(questions.Receipts(ANN)) == [second, first]
-    assert await store.read(questions.Receipts(ANN, limit=1)) == [second]
-    assert await store.read(questions.Receipts(ANN, before=second.id)) == [first]
+    assert await store.read(Receipts(ANN)) == [second, first]
+    assert await store.read(Receipts(ANN, limit=1)) == [second]
+    assert await store.read(Receipts(ANN, before=second.id)) == [first]
     since = microseconds(minutes(2), "the time")
-    assert await store.read(questions.Receipts(ANN, since=since)) == [second]
-    assert await store.read(questions.Receipts(ANN, ids=[first.id, "unknown"])) == [first]
-    assert await store.read(questions.Receipts(ANN, replies=[reply.seq, 99])) == [first]
+    assert await store.read(Receipts(ANN, since=since)) == [second]
+    assert await store.read(Receipts(ANN, ids=[first.id, "unknown"])) == [first]
+    assert await store.read(Receipts(ANN, replies=[reply.seq, 99])) == [first]
     assert (await store.verify()).ok
 
 
@@ -59,7 +63,7 @@ async def test_a_receipt_belongs_to_its_user_alone(store: Store) -> None:
     receipt = receipt_of(ANN, None, 7)
     await keep(store, receipt)
     for scope in (BOB, ANN_AWAY):
-        assert await store.read(questions.Receipts(scope, ids=[receipt.id])) == []
+        assert await store.read(Receipts(scope, ids=[receipt.id])) == []
 
 
 async def test_a_receipt_that_is_stored_again_takes_the_place_of_the_first(store: Store) -> None:
@@ -68,23 +72,23 @@ async def test_a_receipt_that_is_stored_again_takes_the_place_of_the_first(store
     await keep(store, receipt)
     answered = replace(receipt, reply=reply.seq, output_tokens=12)
     await keep(store, answered)
-    assert await store.read(questions.Receipts(ANN)) == [answered]
+    assert await store.read(Receipts(ANN)) == [answered]
     assert (await store.verify()).ok
 
 
 async def test_a_receipt_makes_nobody_a_user(store: Store) -> None:
     await keep(store, receipt_of(ANN, None, 7))
-    assert await store.read(questions.Receipts(ANN)) == []
-    assert await store.read(questions.Users()) == []
+    assert await store.read(Receipts(ANN)) == []
+    assert await store.read(Users()) == []
 
 
 async def test_old_receipts_are_removed_by_age(store: Store) -> None:
     await add(store, ANN, "hello")
     await keep(store, *(receipt_of(ANN, None, 7, number) for number in (1, 2, 3)))
     before = microseconds(minutes(3), "the time")
-    assert await store.read(questions.DiscardableCount("receipts", before)) == 2
+    assert await store.read(DiscardableCount("receipts", before)) == 2
     assert (await store.apply([Discard("receipts", before)])).results == (Discarded(2),)
-    assert [each.at for each in await store.read(questions.Receipts(ANN))] == [minutes(3)]
+    assert [each.at for each in await store.read(Receipts(ANN))] == [minutes(3)]
     assert (await store.verify()).ok
 
 
@@ -93,8 +97,8 @@ async def test_receipts_go_with_their_user(store: Store) -> None:
     await add(store, BOB, "hello")
     await keep(store, receipt_of(ANN, None, 7), receipt_of(BOB, None, 7))
     await store.purge(ANN)
-    assert await store.read(questions.Receipts(ANN)) == []
-    assert len(await store.read(questions.Receipts(BOB))) == 1
+    assert await store.read(Receipts(ANN)) == []
+    assert len(await store.read(Receipts(BOB))) == 1
     assert (await store.verify()).ok
 
 
@@ -108,9 +112,9 @@ async def test_receipts_get_the_numbers_of_the_store_that_they_move_to(store: St
     await store.erase(ANN, [erased.seq])
     await copy(store.dump(), other)
     await copy(store.dump(), other)
-    (there,) = await other.read(questions.Messages(ANN))
-    (known,) = await other.read(questions.Memories(ANN))
-    (moved,) = await other.read(questions.Receipts(ANN))
+    (there,) = await other.read(Messages(ANN))
+    (known,) = await other.read(Memories(ANN))
+    (moved,) = await other.read(Receipts(ANN))
     assert moved.sections[0].items == (("message", there.seq, 1), ("message", None, 2), ("memory", known.id, 3))
     assert (moved.id, moved.reply) == (receipt.id, there.seq)
 

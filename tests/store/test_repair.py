@@ -17,13 +17,17 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from aforesaid.cli import app
-from aforesaid.domain.change import PutFacts, PutSetting
-from aforesaid.domain.memory import AddMemory, MemoryDraft
+from aforesaid.domain.memory import MemoryDraft
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import InvalidInput, StoreBusy, StoreDamaged
 from aforesaid.portability import migrating
 from aforesaid.portability.migrating import repair
-from aforesaid.store import Store, open_store, questions
+from aforesaid.store import Store, open_store
+from aforesaid.store.memories import AddMemory, FactsVersions, Memories, PutFacts
+from aforesaid.store.messages import Messages, UserLedger
+from aforesaid.store.people import PutSetting, Settings
+from aforesaid.store.searches import SearchText
+from aforesaid.store.summaries import Summaries
 from making import add, archive, remove_databases
 
 ANN = Scope.of("ann")
@@ -45,16 +49,17 @@ async def fill_with_everything(place: str) -> None:
 
 
 def damage(tmp_path: Path, kind: str, text: bytes) -> Path:
-    """Change one letter of a text, wherever it is kept."""
+    """Change one byte of a text, wherever it is kept: in readable files to one that nobody types."""
     files = [path for path in tmp_path.rglob("*") if path.is_file() and text in path.read_bytes()]
     assert files, "the text is nowhere"
     for path in files:
-        path.write_bytes(path.read_bytes().replace(text, text[:-1] + bytes((text[-1] ^ 1,))))
+        harmed = text[:-1] + bytes((text[-1] ^ (1 if kind == "sqlite" else 0x80),))
+        path.write_bytes(path.read_bytes().replace(text, harmed))
     return next((path for path in files if kind == "files" and path.name == "whole_history.json"), files[0])
 
 
 async def texts(store: Store) -> list[str]:
-    return [message.text for message in await store.read(questions.Messages(ANN, limit=1_000))]
+    return [message.text for message in await store.read(Messages(ANN, limit=1_000))]
 
 
 @pytest.mark.req("C8")
@@ -80,14 +85,12 @@ async def test_a_changed_message_is_found_named_and_left_out_and_all_else_is_rec
     assert changed in [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()], "kept as it was"
     store = await open_store(place)
     assert await texts(store) == [f"message number {number}" for number in range(300) if number != 77]
-    assert [summary.text for summary in await store.read(questions.Summaries(ANN))] == ["The first twenty."]
-    assert (await store.read(questions.UserLedger(ANN))).archived == 20
-    assert [memory.text for memory in await store.read(questions.Memories(ANN))] == ["likes tea"]
-    assert [facts.text for facts in await store.read(questions.FactsVersions(ANN))] == ["Ann likes tea."]
-    assert [(setting.key, setting.value) for setting in await store.read(questions.Settings(ANN))] == [
-        ("summary_every_n", 9)
-    ]
-    assert [hit.text for hit in await store.read(questions.SearchText(ANN, "299"))] == ["message number 299"]
+    assert [summary.text for summary in await store.read(Summaries(ANN))] == ["The first twenty."]
+    assert (await store.read(UserLedger(ANN))).archived == 20
+    assert [memory.text for memory in await store.read(Memories(ANN))] == ["likes tea"]
+    assert [facts.text for facts in await store.read(FactsVersions(ANN))] == ["Ann likes tea."]
+    assert [(setting.key, setting.value) for setting in await store.read(Settings(ANN))] == [("summary_every_n", 9)]
+    assert [hit.text for hit in await store.read(SearchText(ANN, "299"))] == ["message number 299"]
     await store.close()
 
 
@@ -211,7 +214,7 @@ async def test_the_number_of_the_last_record_is_named_too_when_it_is_lost(
     place = f"{kind}:{tmp_path / 'memory'}"
     await fill_with_everything(place)
     store = await open_store(place)
-    messages = await store.read(questions.Messages(ANN, limit=20))
+    messages = await store.read(Messages(ANN, limit=20))
     await archive(store, ANN, messages, "The last twenty.")
     await store.apply([AddMemory(MemoryDraft(ANN, "fact", "likes milk", sources=(messages[5].seq,)))])
     await store.close()
@@ -270,9 +273,9 @@ async def _damage_and_repair(place: str, folder: Path, data: st.DataObject) -> N
         return
     store = await open_store(place)
     found = {
-        "message": {message.seq for message in await store.read(questions.Messages(ANN, limit=100))},
-        "summary": {summary.id for summary in await store.read(questions.Summaries(ANN, active=None))},
-        "memory": {memory.id for memory in await store.read(questions.Memories(ANN, active=None))},
+        "message": {message.seq for message in await store.read(Messages(ANN, limit=100))},
+        "summary": {summary.id for summary in await store.read(Summaries(ANN, active=None))},
+        "memory": {memory.id for memory in await store.read(Memories(ANN, active=None))},
     }
     assert (await store.verify()).ok
     await store.close()

@@ -8,15 +8,31 @@ from typing import get_args
 
 import pytest
 
-from aforesaid.domain.change import AddVectors, Discard, Discardable, Discarded, PutFacts, PutMark, RollBack, Spend
 from aforesaid.domain.checks import microseconds
 from aforesaid.domain.hit import VectorRow
-from aforesaid.domain.memory import AddMemory, ChangeMemory, MemoryDraft, MemoryRecord, PutDerived
+from aforesaid.domain.memory import MemoryDraft, MemoryRecord
 from aforesaid.domain.message import Message
+from aforesaid.domain.receipt import Discarded
 from aforesaid.domain.scope import Scope
-from aforesaid.domain.summary import Revise
 from aforesaid.errors import InvalidInput, SourcesChanged
-from aforesaid.store import Store, questions
+from aforesaid.store import Store
+from aforesaid.store.memories import (
+    AddMemory,
+    ChangeMemory,
+    DerivedText,
+    DueMemories,
+    FactsVersions,
+    Memories,
+    MemoryById,
+    MemoryVersions,
+    PutDerived,
+    PutFacts,
+)
+from aforesaid.store.messages import Messages, Sessions, UserLedger
+from aforesaid.store.people import AuditRows, Marks, PutMark, Spend, TokensSpent, Totals, Users
+from aforesaid.store.retention import Discard, Discardable, DiscardableCount
+from aforesaid.store.searches import AddVectors, MessageVectors, SearchNotes, SearchText
+from aforesaid.store.summaries import CoveredMessages, Revise, RollBack, Summaries, SummaryById
 from making import NOON, add, adding, archive, minutes
 
 ANN, BOB = Scope.of("ann"), Scope.of("bob")
@@ -40,33 +56,33 @@ async def said(store: Store, scope: Scope, *texts: str, at: datetime = NOON) -> 
 
 
 async def found(store: Store, scope: Scope, word: str) -> list[str]:
-    return [hit.text for hit in await store.read(questions.SearchText(scope, word))]
+    return [hit.text for hit in await store.read(SearchText(scope, word))]
 
 
 async def test_marks_are_kept_in_mind_and_taken_away(store: Store) -> None:
-    assert await store.read(questions.Marks()) == {}
+    assert await store.read(Marks()) == {}
     await store.apply([PutMark("cleanup", "one"), PutMark("size 2026-03-01", "7")])
     await store.apply([PutMark("cleanup", "two")])
-    assert await store.read(questions.Marks()) == {"cleanup": "two", "size 2026-03-01": "7"}
+    assert await store.read(Marks()) == {"cleanup": "two", "size 2026-03-01": "7"}
     await store.apply([PutMark("cleanup", None), PutMark("nothing", None)])
-    assert await store.read(questions.Marks()) == {"size 2026-03-01": "7"}
+    assert await store.read(Marks()) == {"size 2026-03-01": "7"}
     with pytest.raises(InvalidInput):
         PutMark("cleanup", "\0")
 
 
 @pytest.mark.parametrize("what", get_args(Discardable))
 async def test_nothing_goes_from_an_empty_store_nor_what_is_not_old_enough(store: Store, what: Discardable) -> None:
-    assert await store.read(questions.DiscardableCount(what, TOMORROW)) == 0
+    assert await store.read(DiscardableCount(what, TOMORROW)) == 0
     assert await discard(store, what) == 0
     await archive(store, ANN, await said(store, ANN, "hello"))
     await a_changed_memory(store, ANN)
     await store.apply([PutFacts(ANN, "one", "why"), PutFacts(ANN, "two", "why"), PutDerived(ANN, "portrait", "k", "v")])
     await store.apply([Spend(date(2026, 3, 1), ANN, 5)])
-    before = await store.read(questions.Totals())
-    assert await store.read(questions.DiscardableCount(what, NEVER)) == 0
+    before = await store.read(Totals())
+    assert await store.read(DiscardableCount(what, NEVER)) == 0
     assert await discard(store, what, NEVER) == 0
     # A database's size is what the system makes of it meanwhile.
-    assert replace(await store.read(questions.Totals()), bytes=0) == replace(before, bytes=0)
+    assert replace(await store.read(Totals()), bytes=0) == replace(before, bytes=0)
 
 
 def test_only_what_can_go_can_be_named() -> None:
@@ -88,31 +104,29 @@ async def test_old_archives_go_and_their_summaries_stay(store: Store) -> None:
     await store.apply([AddVectors("tiny", rows, old[-1].seq)])
     draft = MemoryDraft(ANN, "fact", "Likes walruses.", sources=(old[0].seq, young[0].seq))
     memory = (await store.apply([AddMemory(draft)])).memory
-    assert await store.read(questions.DiscardableCount("messages", LATER)) == 2
+    assert await store.read(DiscardableCount("messages", LATER)) == 2
     assert await discard(store, "messages", LATER) == 2
     assert await discard(store, "messages", LATER) == 0
-    assert await store.read(questions.DiscardableCount("messages", LATER)) == 0
-    assert [message.text for message in await store.read(questions.Messages(ANN))] == [
+    assert await store.read(DiscardableCount("messages", LATER)) == 0
+    assert [message.text for message in await store.read(Messages(ANN))] == [
         "an old walrus that nothing stands for",
         "a walrus danced",
     ]
     assert sorted(await found(store, ANN, "walrus")) == ["a walrus danced", "an old walrus that nothing stands for"]
     assert await found(store, BOB, "walrus") == ["a walrus of Bob"]
-    assert await store.read(questions.MessageVectors(ANN, "tiny", [message.seq for message in old])) == {}
-    ledger = await store.read(questions.UserLedger(ANN))
+    assert await store.read(MessageVectors(ANN, "tiny", [message.seq for message in old])) == {}
+    ledger = await store.read(UserLedger(ANN))
     assert (ledger.messages, ledger.archived, ledger.turns, ledger.last_chunk) == (2, 1, 2, 2)
-    kept = await store.read(questions.SummaryById(ANN, summary.id))
+    kept = await store.read(SummaryById(ANN, summary.id))
     assert (kept.text, kept.messages, kept.active) == ("About a walrus.", 2, True)
-    assert await store.read(questions.CoveredMessages(ANN, summary.id)) == []
-    assert [message.text for message in await store.read(questions.CoveredMessages(ANN, newer.id))] == [
-        "a walrus danced"
-    ]
-    assert (await store.read(questions.MemoryById(ANN, memory.id))).sources == (young[0].seq,)
+    assert await store.read(CoveredMessages(ANN, summary.id)) == []
+    assert [message.text for message in await store.read(CoveredMessages(ANN, newer.id))] == ["a walrus danced"]
+    assert (await store.read(MemoryById(ANN, memory.id))).sources == (young[0].seq,)
     with pytest.raises(SourcesChanged, match="have been removed"):
         await store.apply([RollBack(ANN, summary.id)])
-    rows_of_ann = [(row.action, row.subject) for row in await store.read(questions.AuditRows(ANN))]
+    rows_of_ann = [(row.action, row.subject) for row in await store.read(AuditRows(ANN))]
     assert ("retention.purge", "2 messages, older than 2026-03-01") in rows_of_ann
-    assert not [row for row in await store.read(questions.AuditRows(BOB)) if row.action == "retention.purge"]
+    assert not [row for row in await store.read(AuditRows(BOB)) if row.action == "retention.purge"]
     assert (await store.verify()).ok
 
 
@@ -123,11 +137,11 @@ async def test_sessions_and_threads_are_brought_to_what_is_left(store: Store) ->
     other = Scope.of("ann", thread="other")
     await archive(store, ANN, await said(store, other, "alone here"))
     assert await discard(store, "messages", LATER) == 3
-    (session,) = await store.read(questions.Sessions(channel, within="thread"))
+    (session,) = await store.read(Sessions(channel, within="thread"))
     assert (session.messages, session.started_at, session.last_activity) == (1, old[2].at, old[2].at)
-    stats = await store.read(questions.Totals())
+    stats = await store.read(Totals())
     assert (stats.messages, stats.sessions, stats.threads) == (1, 1, 2), "the summaries stand in a thread of their own"
-    assert await store.read(questions.Sessions(other, within="thread")) == []
+    assert await store.read(Sessions(other, within="thread")) == []
     again = await said(store, other, "here again", at=NOON)
     assert again[0].seq == 5, "no number is given out twice"
     assert (await store.verify()).ok
@@ -136,14 +150,14 @@ async def test_sessions_and_threads_are_brought_to_what_is_left(store: Store) ->
 async def test_somebody_of_whom_nothing_is_left_goes_on_with_new_numbers(store: Store) -> None:
     await archive(store, ANN, await said(store, ANN, "one", "two"))
     assert await discard(store, "messages", LATER) == 2
-    assert (await store.read(questions.UserLedger(ANN))).last_seq == 0
-    (user,) = await store.read(questions.Users())
+    assert (await store.read(UserLedger(ANN))).last_seq == 0
+    (user,) = await store.read(Users())
     assert (user.messages, user.last_activity) == (0, None)
     (message,) = await add(store, ANN, "three")
     assert message.seq == 3
     summary = await archive(store, ANN, [message])
     assert summary.chunks == (2,)
-    assert [message.text for message in await store.read(questions.Messages(ANN))] == ["three"]
+    assert [message.text for message in await store.read(Messages(ANN))] == ["three"]
     assert (await store.verify()).ok
 
 
@@ -160,11 +174,11 @@ async def test_an_edited_summary_of_an_old_archive_stays_and_its_old_version_can
     summary = await archive(store, ANN, await said(store, ANN, "one"), "first words")
     await store.apply([Revise(ANN, summary.id, "better words", edited_by="ann")])
     assert await discard(store, "messages", LATER) == 1
-    assert await store.read(questions.DiscardableCount("summaries", TOMORROW)) == 1
+    assert await store.read(DiscardableCount("summaries", TOMORROW)) == 1
     assert await discard(store, "summaries") == 1
-    (kept,) = await store.read(questions.Summaries(ANN, active=None))
+    (kept,) = await store.read(Summaries(ANN, active=None))
     assert (kept.text, kept.version, kept.replaces) == ("better words", 2, None)
-    assert [note.key.id for note in await store.read(questions.SearchNotes(ANN, "words", "", None))] == [kept.id]
+    assert [note.key.id for note in await store.read(SearchNotes(ANN, "words", "", None))] == [kept.id]
     assert (await store.verify()).ok
 
 
@@ -172,7 +186,7 @@ async def test_summaries_that_were_rolled_back_go_and_those_that_stand_stay(stor
     lower = [await archive(store, ANN, [message]) for message in await said(store, ANN, "one", "two", "three")]
     await store.apply([RollBack(ANN, lower[2].id)])
     assert await discard(store, "summaries") == 1
-    assert [summary.id for summary in await store.read(questions.Summaries(ANN, active=None))] == [
+    assert [summary.id for summary in await store.read(Summaries(ANN, active=None))] == [
         lower[0].id,
         lower[1].id,
     ]
@@ -183,11 +197,11 @@ async def test_a_thread_goes_with_the_last_summary_in_it(store: Store) -> None:
     messages = await said(store, Scope.of("ann", thread="channel"), "one")
     summary = await archive(store, ANN, messages)
     await store.apply([RollBack(ANN, summary.id)])
-    assert (await store.read(questions.Totals())).threads == 2
+    assert (await store.read(Totals())).threads == 2
     assert await discard(store, "summaries") == 1
-    assert (await store.read(questions.Totals())).threads == 1
+    assert (await store.read(Totals())).threads == 1
     (message,) = await add(store, ANN, "the thread is there again")
-    assert [each.text for each in await store.read(questions.Messages(ANN, within="thread"))] == [message.text]
+    assert [each.text for each in await store.read(Messages(ANN, within="thread"))] == [message.text]
     assert (await store.verify()).ok
 
 
@@ -203,11 +217,11 @@ async def test_memories_that_are_not_active_go(store: Store) -> None:
     kept = await a_changed_memory(store, ANN, state="active")
     waiting = await a_changed_memory(store, ANN, state="quarantined")
     other = await a_changed_memory(store, BOB, state="active")
-    assert await store.read(questions.DiscardableCount("memories", TOMORROW)) == 1
+    assert await store.read(DiscardableCount("memories", TOMORROW)) == 1
     assert await discard(store, "memories") == 1
-    assert {memory.id for memory in await store.read(questions.Memories(ANN, active=None))} == {kept.id, waiting.id}
-    assert [memory.id for memory in await store.read(questions.Memories(BOB))] == [other.id]
-    assert gone.id not in {note.key.id for note in await store.read(questions.SearchNotes(ANN, "tea", "", None))}
+    assert {memory.id for memory in await store.read(Memories(ANN, active=None))} == {kept.id, waiting.id}
+    assert [memory.id for memory in await store.read(Memories(BOB))] == [other.id]
+    assert gone.id not in {note.key.id for note in await store.read(SearchNotes(ANN, "tea", "", None))}
     new = (await store.apply([AddMemory(MemoryDraft(ANN, "fact", "Likes jam."))])).memory
     assert new.id == other.id + 1, "no number is given out twice"
     assert (await store.verify()).ok
@@ -220,7 +234,7 @@ async def test_what_was_superseded_by_what_goes_names_nothing_any_more(store: St
     await store.apply([ChangeMemory(replaced, "edit")])
     await store.apply([ChangeMemory(replace(new, state="deactivated", active=False), "deactivate")])
     assert await discard(store, "memories") == 1
-    (kept,) = await store.read(questions.Memories(ANN, active=None))
+    (kept,) = await store.read(Memories(ANN, active=None))
     assert (kept.id, kept.superseded_by) == (old.id, None)
     assert (await store.verify()).ok
 
@@ -230,13 +244,13 @@ async def test_older_versions_of_facts_and_memories_go_and_the_newest_stays(stor
     for text in ("one", "two", "three"):
         await store.apply([PutFacts(ANN, text, "why")])
     memory = await a_changed_memory(store, ANN)
-    assert await store.read(questions.DiscardableCount("versions", TOMORROW)) == 3
+    assert await store.read(DiscardableCount("versions", TOMORROW)) == 3
     assert await discard(store, "versions") == 3
-    assert [(facts.text, facts.version) for facts in await store.read(questions.FactsVersions(ANN))] == [("three", 3)]
-    assert await store.read(questions.MemoryVersions(ANN, memory.id)) == []
-    assert (await store.read(questions.MemoryById(ANN, memory.id))).text == "Likes green tea."
+    assert [(facts.text, facts.version) for facts in await store.read(FactsVersions(ANN))] == [("three", 3)]
+    assert await store.read(MemoryVersions(ANN, memory.id)) == []
+    assert (await store.read(MemoryById(ANN, memory.id))).text == "Likes green tea."
     await store.apply([PutFacts(ANN, "four", "why", instead_of=3)])
-    assert [facts.version for facts in await store.read(questions.FactsVersions(ANN))] == [3, 4]
+    assert [facts.version for facts in await store.read(FactsVersions(ANN))] == [3, 4]
     assert (await store.verify()).ok
 
 
@@ -245,12 +259,12 @@ async def test_what_was_worked_out_who_saw_what_and_what_was_spent_go(store: Sto
     await add(store, ANN, "hello")
     await store.apply([PutFacts(ANN, "one", "why")])
     assert await discard(store, "derived") == 1
-    assert await store.read(questions.DerivedText(ANN, "portrait")) is None
+    assert await store.read(DerivedText(ANN, "portrait")) is None
     assert await discard(store, "spending") == 2, "the user's, and that of all"
-    assert await store.read(questions.TokensSpent(date(2026, 3, 1), None)) == 0
+    assert await store.read(TokensSpent(date(2026, 3, 1), None)) == 0
     assert await discard(store, "audit") == 1
-    assert await store.read(questions.AuditRows(ANN)) == []
-    assert [message.text for message in await store.read(questions.Messages(ANN))] == ["hello"]
+    assert await store.read(AuditRows(ANN)) == []
+    assert [message.text for message in await store.read(Messages(ANN))] == ["hello"]
     assert (await store.verify()).ok
 
 
@@ -258,8 +272,8 @@ async def test_memories_that_nobody_mentions_any_more_are_found(store: Store) ->
     memory = (await store.apply([AddMemory(MemoryDraft(ANN, "fact", "Likes tea."))])).memory
     await a_changed_memory(store, ANN)
     now = datetime.now(UTC)
-    assert [found.id for found in await store.read(questions.DueMemories("unseen", now, 10))] == [memory.id]
-    assert await store.read(questions.DueMemories("unseen", now - timedelta(days=1), 10)) == []
+    assert [found.id for found in await store.read(DueMemories("unseen", now, 10))] == [memory.id]
+    assert await store.read(DueMemories("unseen", now - timedelta(days=1), 10)) == []
 
 
 async def test_when_one_change_is_refused_nothing_goes(store: Store) -> None:
@@ -267,5 +281,5 @@ async def test_when_one_change_is_refused_nothing_goes(store: Store) -> None:
     with pytest.raises(SourcesChanged):
         await store.apply([Discard("messages", LATER), PutFacts(ANN, "x", "y", instead_of=7)])
     assert await found(store, ANN, "walrus") == ["a walrus"]
-    assert (await store.read(questions.UserLedger(ANN))).messages == 1
+    assert (await store.read(UserLedger(ANN))).messages == 1
     assert (await store.verify()).ok

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aforesaid.domain.scope import Scope
-from aforesaid.store import Store, open_store, questions
+from aforesaid.store import Store, open_store
 from aforesaid.store.columns import Roll
+from aforesaid.store.searches import SearchText
 from aforesaid.store.sqlite import MemoryStore
 from aforesaid.text.languages import query_words, terms
 from making import add, adding, archive
@@ -19,7 +20,7 @@ ANN = Scope.of("ann")
 
 
 async def found(store: Store, query: str, limit: int = 10) -> list[str]:
-    return [hit.text for hit in await store.read(questions.SearchText(ANN, query, limit=limit))]
+    return [hit.text for hit in await store.read(SearchText(ANN, query, limit=limit))]
 
 
 async def test_a_message_is_found_by_its_words_the_moment_it_is_stored(store: Store) -> None:
@@ -46,12 +47,12 @@ async def test_rare_words_count_more_than_common_ones_and_more_matches_more_than
 
 async def test_among_equals_the_newer_comes_first(store: Store) -> None:
     first, second = await add(store, ANN, "milk and bread", "milk and bread")
-    assert [hit.message for hit in await store.read(questions.SearchText(ANN, "bread"))] == [second, first]
+    assert [hit.message for hit in await store.read(SearchText(ANN, "bread"))] == [second, first]
 
 
 async def test_a_hit_says_what_it_is_and_why_it_was_found(store: Store) -> None:
     (message,) = await add(store, ANN, "Berlin in Spring")
-    (hit,) = await store.read(questions.SearchText(ANN, "spring in PARIS?"))
+    (hit,) = await store.read(SearchText(ANN, "spring in PARIS?"))
     assert (hit.kind, hit.id, hit.text, hit.at, hit.sources) == (
         "message",
         message.id,
@@ -66,9 +67,9 @@ async def test_a_hit_says_what_it_is_and_why_it_was_found(store: Store) -> None:
 
 async def test_the_limit_is_kept_and_the_best_are_within_it(store: Store) -> None:
     await add(store, ANN, *["apple " + "filler " * (number % 7) for number in range(300)])
-    hits = await store.read(questions.SearchText(ANN, "apple", limit=5))
+    hits = await store.read(SearchText(ANN, "apple", limit=5))
     assert [hit.text for hit in hits] == ["apple "] * 5
-    everything = await store.read(questions.SearchText(ANN, "apple", limit=1000))
+    everything = await store.read(SearchText(ANN, "apple", limit=1000))
     assert len(everything) == 300
     assert [hit.message for hit in everything[:5]] == [hit.message for hit in hits]
     assert [hit.score for hit in everything] == sorted((hit.score for hit in everything), reverse=True)
@@ -137,7 +138,7 @@ async def test_any_script_is_found_in_the_form_it_was_written(store: Store, said
 async def test_a_query_may_hold_anything(store: Store, query: str) -> None:
     await add(store, ANN, "a plain message about nothing")
     await add(store, Scope.of("bob", thread="general"), "a secret of somebody else")
-    hits = await store.read(questions.SearchText(ANN, query))
+    hits = await store.read(SearchText(ANN, query))
     assert all(hit.message is not None and hit.message.user == "ann" for hit in hits)
 
 
@@ -173,7 +174,7 @@ async def test_every_message_that_shares_a_term_is_found_and_no_other(texts: lis
     usable = [text for text in texts if text and "\0" not in text and text.isprintable()]
     await add(store, ANN, *usable)
     random.Random(seed).shuffle(usable)
-    hits = await store.read(questions.SearchText(ANN, query, limit=100))
+    hits = await store.read(SearchText(ANN, query, limit=100))
     asked = {term for word in query_words(query) for term in word.terms}
     expected = [text for text in usable if set(terms(text)) & asked]
     assert sorted(hit.text for hit in hits) == sorted(expected)
@@ -192,7 +193,7 @@ async def test_search_survives_a_restart(tmp_path_factory: pytest.TempPathFactor
 async def test_the_rare_words_of_a_very_long_query_count(store: Store) -> None:
     await add(store, ANN, *[" ".join(f"common{number}" for number in range(60)) for _ in range(5)], "xylophone lesson")
     query = " ".join([*(f"common{number}" for number in range(60)), *(f"unheard{number}" for number in range(300))])
-    hits = await store.read(questions.SearchText(ANN, f"{query} xylophone", limit=10))
+    hits = await store.read(SearchText(ANN, f"{query} xylophone", limit=10))
     assert "xylophone lesson" in [hit.text for hit in hits]
     assert all(len(hit.terms) <= 48 for hit in hits)
 
@@ -205,12 +206,12 @@ async def test_a_search_does_not_count_what_is_cached_of_others(store: Store, mo
     people = [Scope.of(f"user{number}") for number in range(12)]
     await store.apply([adding(person, "tea") for person in people])
     for person in people:
-        await store.read(questions.SearchText(person, "tea"))
+        await store.read(SearchText(person, "tea"))
 
     def counting(roll: Roll) -> int:
         counted.append(1)
         return int(size(roll))
 
     monkeypatch.setattr(Roll, "size", property(counting))
-    await store.read(questions.SearchText(people[0], "tea"))
+    await store.read(SearchText(people[0], "tea"))
     assert len(counted) <= 1

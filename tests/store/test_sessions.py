@@ -12,12 +12,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aforesaid.domain.change import AddMessage, Change
 from aforesaid.domain.message import Message, draft
 from aforesaid.domain.scope import Scope, Session
-from aforesaid.domain.transfer import Restore
 from aforesaid.errors import InvalidInput
-from aforesaid.store import Store, questions
+from aforesaid.store import Store
+from aforesaid.store.dumping import Restore
+from aforesaid.store.messages import AddMessage, Messages, Sessions
+from aforesaid.store.operations import Change
+from aforesaid.store.people import Totals
 from aforesaid.store.sqlite import MemoryStore
 from making import NOON, adding, minutes
 
@@ -42,7 +44,7 @@ async def say_at(store: Store, *moments: float, scope: Scope = ANN) -> None:
 @pytest.mark.req("D4")
 async def test_a_session_opens_with_the_first_message_and_closes_after_thirty_minutes_of_silence(store: Store) -> None:
     await say_at(store, 0, 10, 39.9, 69.9, 100)
-    sessions = await store.read(questions.Sessions(ANN))
+    sessions = await store.read(Sessions(ANN))
     assert times(sessions) == [(0, 39.9, 3), (69.9, 69.9, 1), (100, 100, 1)]
     first = sessions[0]
     assert (first.id, first.user, first.thread, first.space) == ("s-1", "ann", "direct:ann", "default")
@@ -53,7 +55,7 @@ async def test_a_session_opens_with_the_first_message_and_closes_after_thirty_mi
         "idle",
         "closed",
     ]
-    assert [message.session for message in await store.read(questions.Messages(ANN))] == [
+    assert [message.session for message in await store.read(Messages(ANN))] == [
         "s-1",
         "s-1",
         "s-1",
@@ -65,8 +67,8 @@ async def test_a_session_opens_with_the_first_message_and_closes_after_thirty_mi
 @pytest.mark.req("D4")
 async def test_a_late_message_joins_the_session_it_was_said_in(store: Store) -> None:
     await say_at(store, 0, 20, 200, 210, 5)
-    assert times(await store.read(questions.Sessions(ANN))) == [(0, 20, 3), (200, 210, 2)]
-    assert [message.session for message in await store.read(questions.Messages(ANN))] == [
+    assert times(await store.read(Sessions(ANN))) == [(0, 20, 3), (200, 210, 2)]
+    assert [message.session for message in await store.read(Messages(ANN))] == [
         "s-1",
         "s-1",
         "s-1",
@@ -78,9 +80,9 @@ async def test_a_late_message_joins_the_session_it_was_said_in(store: Store) -> 
 @pytest.mark.req("D4")
 async def test_a_late_message_that_ends_the_silence_makes_two_sessions_one(store: Store) -> None:
     await say_at(store, 40, 0, 20)
-    assert times(await store.read(questions.Sessions(ANN))) == [(0, 40, 3)]
-    assert {message.session for message in await store.read(questions.Messages(ANN))} == {"s-2"}
-    assert (await store.read(questions.Totals())).sessions == 1
+    assert times(await store.read(Sessions(ANN))) == [(0, 40, 3)]
+    assert {message.session for message in await store.read(Messages(ANN))} == {"s-2"}
+    assert (await store.read(Totals())).sessions == 1
     assert (await store.verify()).ok
 
 
@@ -89,16 +91,16 @@ async def test_threads_have_sessions_of_their_own(store: Store) -> None:
     await say_at(store, 0, 5)
     await say_at(store, 1, scope=general)
     await say_at(store, 2, scope=Scope.of("bob", thread="general"))
-    assert times(await store.read(questions.Sessions(ANN))) == [(0, 5, 2), (1, 2, 2)]
-    assert times(await store.read(questions.Sessions(general, within="thread"))) == [(1, 2, 2)]
-    assert times(await store.read(questions.Sessions(Scope.of("bob")))) == [(1, 2, 2)]
+    assert times(await store.read(Sessions(ANN))) == [(0, 5, 2), (1, 2, 2)]
+    assert times(await store.read(Sessions(general, within="thread"))) == [(1, 2, 2)]
+    assert times(await store.read(Sessions(Scope.of("bob")))) == [(1, 2, 2)]
 
 
 async def test_a_named_session_lasts_as_long_as_its_name_is_used(store: Store) -> None:
     work = Scope.of("ann", session="work")
     await say_at(store, 0, 500, scope=work)
     await say_at(store, 1)
-    sessions = await store.read(questions.Sessions(ANN))
+    sessions = await store.read(Sessions(ANN))
     assert times(sessions) == [(0, 500, 2), (1, 1, 1)]
     assert [session.id for session in sessions] == ["work", "s-3"]
 
@@ -106,16 +108,16 @@ async def test_a_named_session_lasts_as_long_as_its_name_is_used(store: Store) -
 async def test_a_session_that_the_log_opened_can_be_continued_by_name_but_not_invented(store: Store) -> None:
     await say_at(store, 0)
     await say_at(store, 300, scope=Scope.of("ann", session="s-1"))
-    assert times(await store.read(questions.Sessions(ANN))) == [(0, 300, 2)]
+    assert times(await store.read(Sessions(ANN))) == [(0, 300, 2)]
     with pytest.raises(InvalidInput, match="s-77"):
         await say_at(store, 400, scope=Scope.of("ann", session="s-77"))
 
 
 async def test_the_name_of_a_session_stays_good_when_it_becomes_part_of_another(store: Store) -> None:
     await say_at(store, 40, 0, 20)
-    assert [session.id for session in await store.read(questions.Sessions(ANN))] == ["s-2"]
+    assert [session.id for session in await store.read(Sessions(ANN))] == ["s-2"]
     await say_at(store, 50, scope=Scope.of("ann", session="s-1"))
-    assert [(session.id, session.messages) for session in await store.read(questions.Sessions(ANN))] == [("s-2", 4)]
+    assert [(session.id, session.messages) for session in await store.read(Sessions(ANN))] == [("s-2", 4)]
     assert (await store.verify()).ok
 
 
@@ -123,14 +125,14 @@ async def test_a_session_that_is_continued_by_name_no_longer_follows_the_silence
     await say_at(store, 0)
     await say_at(store, 500, scope=Scope.of("ann", session="s-1"))
     await say_at(store, 100, 505)
-    assert times(await store.read(questions.Sessions(ANN))) == [(0, 500, 2), (100, 100, 1), (505, 505, 1)]
+    assert times(await store.read(Sessions(ANN))) == [(0, 500, 2), (100, 100, 1), (505, 505, 1)]
 
 
 async def test_the_timeout_can_be_chosen(store: Store) -> None:
     for moment in (0, 3, 9):
         new = draft(ANN, "user", "hello", at=minutes(moment))
         await store.apply([AddMessage(new, silence=5 * 60 * 1_000_000)])
-    sessions = await store.read(questions.Sessions(ANN))
+    sessions = await store.read(Sessions(ANN))
     assert times(sessions) == [(0, 3, 2), (9, 9, 1)]
     assert sessions[0].timeout == timedelta(minutes=5)
 
@@ -146,9 +148,9 @@ async def test_any_order_of_arrival_gives_the_same_sessions(moments: list[int], 
     seed.shuffle(moments)
     store = MemoryStore()
     await say_at(store, *moments)
-    assert times(await store.read(questions.Sessions(ANN))) == [(part[0], part[-1], len(part)) for part in expected]
+    assert times(await store.read(Sessions(ANN))) == [(part[0], part[-1], len(part)) for part in expected]
     by_name: dict[str, set[float]] = {}
-    for message in await store.read(questions.Messages(ANN)):
+    for message in await store.read(Messages(ANN)):
         by_name.setdefault(message.session, set()).add((message.at - NOON) / timedelta(minutes=1))
     assert sorted(by_name.values(), key=min) == [set(part) for part in expected]
 
@@ -160,14 +162,14 @@ async def test_a_named_session_among_messages_that_are_stored_together(store: St
     changes = [adding(scope, f"at {at}", at=minutes(at)) for scope, at in said]
     await asyncio.gather(*[store.apply(each) for each in ([changes] if in_one else [[change] for change in changes])])
     await store.apply([adding(ANN, "at 91", at=minutes(91))])
-    found = {session.id: session for session in await store.read(questions.Sessions(ANN))}
+    found = {session.id: session for session in await store.read(Sessions(ANN))}
     assert (found["work"].messages, found["work"].started_at, found["work"].last_activity) == (
         2,
         minutes(11),
         minutes(12),
     )
     assert sum(session.messages for session in found.values()) == 7
-    newest = (await store.read(questions.Messages(ANN, limit=1)))[0].session
+    newest = (await store.read(Messages(ANN, limit=1)))[0].session
     assert (found[newest].messages, found[newest].last_activity) == (2, minutes(91))
     assert (await store.verify()).ok
 
@@ -178,7 +180,7 @@ async def test_a_session_that_is_named_among_messages_stored_together_ends_there
     changes = [adding(scope, f"at {at}", at=minutes(at)) for scope, at in ((ANN, 0), (named, 5), (ANN, 10))]
     await asyncio.gather(*[store.apply(each) for each in ([changes] if in_one else [[change] for change in changes])])
     await store.apply([adding(ANN, "at 20", at=minutes(20))])
-    found = await store.read(questions.Sessions(ANN))
+    found = await store.read(Sessions(ANN))
     assert times(found) == [(0, 5, 2), (10, 20, 2)]
     assert [session.id for session in found] == ["s-1", "s-3"]
     assert (await store.verify()).ok
@@ -188,7 +190,7 @@ async def said_elsewhere(at: float) -> Message:
     """A message of another store, with a number that is beyond all that are given out here."""
     elsewhere = MemoryStore()
     await say_at(elsewhere, *range(10_000, 10_900, 100), at)
-    (message,) = [each for each in await elsewhere.read(questions.Messages(ANN, limit=100)) if each.at == minutes(at)]
+    (message,) = [each for each in await elsewhere.read(Messages(ANN, limit=100)) if each.at == minutes(at)]
     return message
 
 
@@ -197,9 +199,9 @@ async def test_a_session_that_comes_back_counts_for_the_next_message(store: Stor
     await say_at(store, 40, 42, 44)
     back = await said_elsewhere(20 if late else 70)
     await store.apply([Restore(back)])
-    assert len(await store.read(questions.Sessions(ANN))) == 2, "it stays in the session that it had"
+    assert len(await store.read(Sessions(ANN))) == 2, "it stays in the session that it had"
     await say_at(store, 45 if late else 50)
-    assert times(await store.read(questions.Sessions(ANN))) == [(20, 45, 5) if late else (40, 70, 5)]
+    assert times(await store.read(Sessions(ANN))) == [(20, 45, 5) if late else (40, 70, 5)]
     assert (await store.verify()).ok
 
 
@@ -208,7 +210,7 @@ async def test_a_message_that_comes_back_into_a_session_between_new_ones(store: 
     back = replace(await said_elsewhere(5), session="s-1")
     changes: list[Change] = [adding(ANN, "at 4", at=minutes(4)), Restore(back), adding(ANN, "at 6", at=minutes(6))]
     await store.apply(changes)
-    assert times(await store.read(questions.Sessions(ANN))) == [(0, 6, 6)]
+    assert times(await store.read(Sessions(ANN))) == [(0, 6, 6)]
     await say_at(store, 36)
-    assert times(await store.read(questions.Sessions(ANN))) == [(0, 6, 6), (36, 36, 1)]
+    assert times(await store.read(Sessions(ANN))) == [(0, 6, 6), (36, 36, 1)]
     assert (await store.verify()).ok

@@ -6,11 +6,11 @@ from datetime import date
 
 import pytest
 
-from aforesaid.domain.change import Spend
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import InvalidInput
 from aforesaid.models.resilience import StoreLedger
-from aforesaid.store import Store, open_store, questions
+from aforesaid.store import Store, open_store
+from aforesaid.store.people import Spend, TokensSpent
 
 MONDAY, TUESDAY = date(2026, 5, 4), date(2026, 5, 5)
 ANN, BOB = Scope.of("ann"), Scope.of("bob")
@@ -19,9 +19,9 @@ ANN, BOB = Scope.of("ann"), Scope.of("bob")
 async def test_tokens_are_counted_per_user_and_day_and_for_all_together(store: Store) -> None:
     await store.apply([Spend(MONDAY, ANN, 10), Spend(MONDAY, BOB, 5), Spend(TUESDAY, ANN, 1), Spend(MONDAY, None, 100)])
     await store.apply([Spend(MONDAY, Scope.of("ann", thread="general"), 2)])
-    assert [await store.read(questions.TokensSpent(MONDAY, payer)) for payer in (ANN, BOB, None)] == [12, 5, 117]
-    assert [await store.read(questions.TokensSpent(TUESDAY, payer)) for payer in (ANN, BOB, None)] == [1, 0, 1]
-    assert await store.read(questions.TokensSpent(MONDAY, Scope.of("ann", "elsewhere"))) == 0
+    assert [await store.read(TokensSpent(MONDAY, payer)) for payer in (ANN, BOB, None)] == [12, 5, 117]
+    assert [await store.read(TokensSpent(TUESDAY, payer)) for payer in (ANN, BOB, None)] == [1, 0, 1]
+    assert await store.read(TokensSpent(MONDAY, Scope.of("ann", "elsewhere"))) == 0
 
 
 async def test_the_ledger_of_the_models_is_kept_in_the_store(location: str) -> None:

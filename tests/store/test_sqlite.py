@@ -17,15 +17,17 @@ import apsw
 import numpy as np
 import pytest
 
-from aforesaid.domain.change import AddVectors, PutSetting
 from aforesaid.domain.hit import MessageFilter, VectorRow
 from aforesaid.domain.receipt import Receipt
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import NotFound, StoreDamaged
-from aforesaid.store import Store, open_store, questions, vector_matrix
+from aforesaid.store import Store, open_store, vector_matrix
+from aforesaid.store.messages import MessageById, Messages, Sessions, UserLedger
+from aforesaid.store.people import PutSetting, Settings
+from aforesaid.store.searches import AddVectors, MatchText, SearchVector
 from aforesaid.store.sqlite import SqliteStore, caches
-from aforesaid.store.sqlite.answers import ANSWERS
 from aforesaid.store.sqlite.change_sets import ChangeSet
+from aforesaid.store.sqlite.rows import answered
 from making import add, adding, archive, minutes
 from store.processes import KILLED, run_program
 
@@ -39,23 +41,23 @@ async def test_messages_settings_and_counters_resume_after_a_restart(path: Path)
     await archive(store, ANN, messages[:2])
     await store.apply([PutSetting(ANN, "summary_every_n", 15)])
     before = (
-        await store.read(questions.Messages(ANN)),
-        await store.read(questions.Settings(ANN)),
-        await store.read(questions.UserLedger(ANN)),
-        await store.read(questions.Sessions(ANN)),
+        await store.read(Messages(ANN)),
+        await store.read(Settings(ANN)),
+        await store.read(UserLedger(ANN)),
+        await store.read(Sessions(ANN)),
     )
     await store.close()
     store = await open_store(path)
     assert (
-        await store.read(questions.Messages(ANN)),
-        await store.read(questions.Settings(ANN)),
-        await store.read(questions.UserLedger(ANN)),
-        await store.read(questions.Sessions(ANN)),
+        await store.read(Messages(ANN)),
+        await store.read(Settings(ANN)),
+        await store.read(UserLedger(ANN)),
+        await store.read(Sessions(ANN)),
     ) == before
-    assert (await store.read(questions.UserLedger(ANN))).open_turns == 1
+    assert (await store.read(UserLedger(ANN))).open_turns == 1
     (next_message,) = await add(store, ANN, "four")
     assert next_message.seq == messages[-1].seq + 1
-    assert [message.text for message in await store.read(questions.Messages(ANN))] == ["one", "two", "three", "four"]
+    assert [message.text for message in await store.read(Messages(ANN))] == ["one", "two", "three", "four"]
     await store.close()
 
 
@@ -64,9 +66,7 @@ async def test_what_was_acknowledged_survives_kill_9(path: Path) -> None:
     killed = await asyncio.to_thread(subprocess.run, [sys.executable, "-c", KILLED, str(path)], check=False)
     assert killed.returncode == -signal.SIGKILL
     store = await open_store(path)
-    assert [message.text for message in await store.read(questions.Messages(ANN))] == [
-        f"message {number}" for number in range(5)
-    ]
+    assert [message.text for message in await store.read(Messages(ANN))] == [f"message {number}" for number in range(5)]
     assert (await store.verify()).ok
     await store.close()
 
@@ -85,7 +85,7 @@ async def test_one_unexpected_error_does_not_stop_the_writer(path: Path, monkeyp
             except MemoryError:
                 assert broken == "commit"
         await asyncio.wait_for(add(store, ANN, f"after {broken}"), 60)
-    texts = [message.text for message in await store.read(questions.Messages(ANN))]
+    texts = [message.text for message in await store.read(Messages(ANN))]
     assert texts == ["after commit", "while checkpoint_when_due is broken", "after checkpoint_when_due"]
     await store.close()
 
@@ -98,7 +98,7 @@ async def test_a_cancelled_caller_does_not_take_its_message_back(path: Path) -> 
     with pytest.raises(asyncio.CancelledError):
         await task
     await add(store, ANN, "next")
-    assert [message.text for message in await store.read(questions.Messages(ANN))] == ["sent and left", "next"]
+    assert [message.text for message in await store.read(Messages(ANN))] == ["sent and left", "next"]
     await store.close()
 
 
@@ -137,7 +137,7 @@ async def test_closing_finishes_what_was_handed_in(path: Path) -> None:
         await store.close()
         await asyncio.gather(*waiting)
         store = await open_store(path)
-        assert (await store.read(questions.UserLedger(ANN))).messages == 50 * (turn + 1)
+        assert (await store.read(UserLedger(ANN))).messages == 50 * (turn + 1)
     await store.close()
 
 
@@ -189,7 +189,7 @@ async def test_a_refused_message_does_not_come_back_when_the_process_dies(path: 
     died = await run_program(BAD_SYNC, path)
     assert died.returncode == 9, died.stderr
     store = await open_store(path)
-    assert [message.text for message in await store.read(questions.Messages(ANN))] == ["before"]
+    assert [message.text for message in await store.read(Messages(ANN))] == ["before"]
     assert (await store.verify()).ok
     await store.close()
 
@@ -244,7 +244,7 @@ async def test_verify_survives_text_that_is_no_text(path: Path) -> None:
     found = {check.name: check.detail for check in report.checks if not check.ok}
     assert found["hashes"] == "#2 is not what was stored"
     with pytest.raises(StoreDamaged, match="not valid Unicode"):
-        await store.read(questions.Messages(ANN))
+        await store.read(Messages(ANN))
     await store.close()
 
 
@@ -310,9 +310,9 @@ async def test_a_message_is_found_by_its_id_without_reading_the_other_messages_o
             return False
 
         connection.set_progress_handler(count, 100)
-        assert ANSWERS[questions.MessageById](connection, questions.MessageById(ANN, "given")).seq == named.seq
+        assert answered(connection, MessageById(ANN, "given").answer()).seq == named.seq
         with pytest.raises(NotFound):
-            ANSWERS[questions.MessageById](connection, questions.MessageById(ANN, "unknown"))
+            answered(connection, MessageById(ANN, "unknown").answer())
     assert steps < 20  # a hundred instructions each; two thousand messages need thousands
     await store.close()
 
@@ -327,7 +327,7 @@ async def test_vectors_that_are_not_held_in_memory_are_read_from_the_file(
     rows = [VectorRow(each.seq, each.text, values[at].astype(np.float16).tobytes()) for at, each in enumerate(messages)]
     # Two come late.
     await store.apply([AddVectors("m", (*rows[:7], *rows[8:39], *rows[40:]), rows[-1].seq)])
-    asked = [questions.SearchVector(ANN, "m", values[at], limit=5, also=[3]) for at in (7, 20, 39, 59)]
+    asked = [SearchVector(ANN, "m", values[at], limit=5, also=[3]) for at in (7, 20, 39, 59)]
     filtered = [replace(each, where=MessageFilter(role="user")) for each in asked]
 
     async def answers() -> list[tuple[list[int], list[float]]]:
@@ -361,7 +361,7 @@ async def test_columns_that_are_read_in_several_blocks_have_every_message_in_its
     for number, name in enumerate(names):
         role = "assistant" if number == 1 else "user"
         await store.apply([adding(ANN, f"tea {number}", role=role, name=name, at=minutes(number))])
-    columns = (await store.read(questions.MatchText(ANN, "tea"))).columns
+    columns = (await store.read(MatchText(ANN, "tea"))).columns
     assert columns.seq.tolist() == [1, 2, 3, 4, 5]
     assert [columns.speakers[place] for place in columns.speaker.tolist()] == names
     assert columns.assistant.tolist() == [False, True, False, False, False]

@@ -10,7 +10,8 @@ import pytest
 
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import InvalidInput, StoreBusy, StoreDamaged, StoreFailed, StoreRefused, StoreUnavailable
-from aforesaid.store import open_store, questions, restore_store
+from aforesaid.store import open_store, restore_store
+from aforesaid.store.messages import Messages
 from making import add, adding
 from store.processes import KILLED, run_program
 
@@ -39,13 +40,13 @@ async def test_a_backup_made_while_writing_is_complete_and_can_be_restored(path:
     aside = await asyncio.to_thread(restore_store, copy, path, replace=True)
     assert aside is not None
     restored = await open_store(path)
-    texts = [message.text for message in await restored.read(questions.Messages(ANN, limit=100))]
+    texts = [message.text for message in await restored.read(Messages(ANN, limit=100))]
     assert texts[:30] == [message.text for message in before]
     assert texts[30:] == [f"during {number}" for number in range(len(texts) - 30)]
     assert (await restored.verify()).ok
     await restored.close()
     set_aside = await open_store(aside)
-    assert len(await set_aside.read(questions.Messages(ANN, limit=100))) == 60
+    assert len(await set_aside.read(Messages(ANN, limit=100))) == 60
     await set_aside.close()
 
 
@@ -64,7 +65,7 @@ async def test_a_log_left_by_a_crash_never_meets_the_restored_file(path: Path, t
     path.unlink()
     restore_store(tmp_path / "copy.db", path, replace=False)
     store = await open_store(path)
-    assert [message.text for message in await store.read(questions.Messages(ANN))] == ["in the backup"]
+    assert [message.text for message in await store.read(Messages(ANN))] == ["in the backup"]
     assert (await store.verify()).ok
     await store.close()
     assert [entry for entry in tmp_path.iterdir() if entry.name.endswith("-wal")]
@@ -78,7 +79,7 @@ async def test_what_is_damaged_can_be_replaced_by_a_backup(path: Path, tmp_path:
     assert aside is not None
     assert aside.read_bytes() == rubbish
     store = await open_store(path)
-    assert [message.text for message in await store.read(questions.Messages(ANN))] == ["in the backup"]
+    assert [message.text for message in await store.read(Messages(ANN))] == ["in the backup"]
     await store.close()
 
 
@@ -104,7 +105,7 @@ async def test_a_restore_that_fails_leaves_the_store_where_it_is(
         restore_store(tmp_path / "copy.db", path, replace=True)
     monkeypatch.undo()
     store = await open_store(path)
-    assert [message.text for message in await store.read(questions.Messages(ANN))] == ["in the backup", "later"]
+    assert [message.text for message in await store.read(Messages(ANN))] == ["in the backup", "later"]
     await store.close()
 
 

@@ -14,8 +14,9 @@ import pytest
 from aforesaid.domain.message import message_hash
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import InvalidInput, StoreRefused, StoreTooNew, StoreUnavailable
-from aforesaid.store import default_location, locate, open_store, questions, sqlite_path
+from aforesaid.store import default_location, locate, open_store, sqlite_path
 from aforesaid.store.checksums import SQLITE as CHECKSUMS
+from aforesaid.store.searches import SearchText, UnembeddedMessages
 from aforesaid.store.sqlite import Options, SqliteStore, connection, engine
 from aforesaid.store.sqlite.connection import APPLICATION_ID, file_system_of, migrations, refuse_unsafe_places
 from making import add
@@ -69,8 +70,8 @@ async def test_a_file_of_an_earlier_version_is_brought_up_to_date(
                 checksum = CHECKSUMS.of(table, {name: name for name in CHECKSUMS.columns[table]})
                 old.execute(f"UPDATE {table} SET checksum = {checksum}")
     store = await open_store(path)
-    assert [hit.text for hit in await store.read(questions.SearchText(ANN, "written"))] == ["written long ago"]
-    assert [due.text for due in await store.read(questions.UnembeddedMessages("any", 10))] == ["written long ago"]
+    assert [hit.text for hit in await store.read(SearchText(ANN, "written"))] == ["written long ago"]
+    assert [due.text for due in await store.read(UnembeddedMessages("any", 10))] == ["written long ago"]
     report = await store.verify()
     assert report.ok, report
     await store.close()

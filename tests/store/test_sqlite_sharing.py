@@ -17,7 +17,10 @@ import pytest
 
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import StoreBusy, StoreClosed, StoreError
-from aforesaid.store import open_store, questions
+from aforesaid.store import open_store
+from aforesaid.store.messages import Messages, Sessions, UserLedger
+from aforesaid.store.people import Users
+from aforesaid.store.searches import SearchText
 from aforesaid.store.sqlite import Options, SqliteStore, engine
 from making import add, adding
 from store.processes import run_program
@@ -33,12 +36,12 @@ async def test_everybody_in_a_process_shares_one_owner_of_the_file(path: Path, t
     assert first._engine is second._engine
     await first.close()
     with pytest.raises(StoreClosed):
-        await first.read(questions.Messages(ANN))
+        await first.read(Messages(ANN))
     await add(second, ANN, "still open")
     await second.close()
     third = await SqliteStore.open(path)
     assert third._engine is not second._shared
-    assert len(await third.read(questions.Messages(ANN))) == 1
+    assert len(await third.read(Messages(ANN))) == 1
     await third.close()
 
 
@@ -63,7 +66,7 @@ async def test_two_processes_write_to_one_file_without_disturbing_each_other(pat
         await store.apply([adding(Scope.of("me", thread="general"), f"me {number}")])
     assert await other.wait() == 0
     everything = await store.read(
-        questions.Messages(before_scope := Scope.of("me", thread="general"), within="thread", limit=1000)
+        Messages(before_scope := Scope.of("me", thread="general"), within="thread", limit=1000)
     )
     assert [message.seq for message in everything] == sorted(message.seq for message in everything)
     for user in ("me", "carl", "dora"):
@@ -71,8 +74,8 @@ async def test_two_processes_write_to_one_file_without_disturbing_each_other(pat
         assert own == [f"{user} {number}" for number in range(40)]
     # The other process made people and threads that this one had not heard of.
     await add(store, Scope.of("carl"), "in his own chat")
-    assert (await store.read(questions.UserLedger(Scope.of("carl")))).messages == 41
-    assert (await store.read(questions.SearchText(before_scope, "dora", within="thread", limit=100))) != []
+    assert (await store.read(UserLedger(Scope.of("carl")))).messages == 41
+    assert (await store.read(SearchText(before_scope, "dora", within="thread", limit=100))) != []
     assert (await store.verify()).ok
     await store.close()
 
@@ -83,9 +86,9 @@ async def test_whoever_another_process_erased_can_come_back(path: Path) -> None:
     done = await run_program('import aforesaid, sys; aforesaid.open(sys.argv[1]).purge("ann")', path)
     assert done.returncode == 0, done.stderr
     await add(store, ANN, "after")
-    assert [message.text for message in await store.read(questions.Messages(ANN))] == ["after"]
-    assert [(user.id, user.messages) for user in await store.read(questions.Users())] == [("ann", 1)]
-    assert [session.messages for session in await store.read(questions.Sessions(ANN))] == [1]
+    assert [message.text for message in await store.read(Messages(ANN))] == ["after"]
+    assert [(user.id, user.messages) for user in await store.read(Users())] == [("ann", 1)]
+    assert [session.messages for session in await store.read(Sessions(ANN))] == [1]
     assert (await store.verify()).ok
     await store.close()
 
@@ -101,7 +104,7 @@ async def test_a_writer_that_waits_too_long_for_another_process_is_told(path: Pa
         other.execute("ROLLBACK")
     await add(store, ANN, "after")
     assert (await store.health()).status == "active"
-    assert [message.text for message in await store.read(questions.Messages(ANN))] == ["before", "after"]
+    assert [message.text for message in await store.read(Messages(ANN))] == ["before", "after"]
     await store.close()
 
 
@@ -110,7 +113,8 @@ import asyncio, os, sys
 from making import add, adding
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import StoreClosed, StoreRefused
-from aforesaid.store import open_store, questions
+from aforesaid.store import open_store
+from aforesaid.store.messages import Messages
 
 ann = Scope.of("ann")
 
@@ -143,7 +147,7 @@ if pid == 0:
     os._exit(0)
 assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
 loop.run_until_complete(add(store, ann, "after"))
-assert len(loop.run_until_complete(store.read(questions.Messages(ann)))) == 2
+assert len(loop.run_until_complete(store.read(Messages(ann)))) == 2
 loop.run_until_complete(store.close())
 """
 
@@ -173,7 +177,7 @@ async def test_whoever_opens_a_replaced_file_gets_the_new_one(path: Path) -> Non
     new = await SqliteStore.open(path)
     assert new._engine is not old._engine
     await add(new, ANN, "new")
-    assert [message.text for message in await new.read(questions.Messages(ANN))] == ["new"]
+    assert [message.text for message in await new.read(Messages(ANN))] == ["new"]
     await new.close()
     await old.close()
 

@@ -14,7 +14,9 @@ from aforesaid.digest.sources import shown
 from aforesaid.domain.checks import LATEST, microseconds
 from aforesaid.domain.message import Position
 from aforesaid.domain.scope import Scope
-from aforesaid.store import Store, open_store, questions
+from aforesaid.store import Store, open_store
+from aforesaid.store.messages import Messages, MessagesAfter, MessagesBetween, Sessions
+from aforesaid.store.summaries import CoveredMessages
 from making import adding, archive, minutes
 
 ANN = Scope.of("ann")
@@ -34,15 +36,15 @@ def moments(messages: list[aforesaid.Message]) -> list[int]:
 
 async def test_messages_come_by_when_they_were_said(store: Store) -> None:
     await say(store, 50, 10, 30, 20, 40)
-    assert moments(await store.read(questions.Messages(ANN))) == [10, 20, 30, 40, 50]
-    assert moments(await store.read(questions.Messages(ANN, limit=2))) == [40, 50]
+    assert moments(await store.read(Messages(ANN))) == [10, 20, 30, 40, 50]
+    assert moments(await store.read(Messages(ANN, limit=2))) == [40, 50]
 
 
 async def test_messages_of_one_moment_come_in_the_order_of_storing(store: Store) -> None:
     for text in ("first", "second", "third"):
         await store.apply([adding(ANN, text, at=minutes(0))])
-    assert [message.text for message in await store.read(questions.Messages(ANN))] == ["first", "second", "third"]
-    assert [message.text for message in await store.read(questions.Messages(ANN, before=3))] == ["first", "second"]
+    assert [message.text for message in await store.read(Messages(ANN))] == ["first", "second", "third"]
+    assert [message.text for message in await store.read(Messages(ANN, before=3))] == ["first", "second"]
 
 
 async def test_a_conversation_can_be_read_page_by_page_in_order_of_time(store: Store) -> None:
@@ -50,11 +52,11 @@ async def test_a_conversation_can_be_read_page_by_page_in_order_of_time(store: S
     await say(store, 15, scope=Scope.of("bob"))
     for within in ("user", "thread"):
         seen: list[int] = []
-        page = await store.read(questions.Messages(ANN, limit=7, within=within))
+        page = await store.read(Messages(ANN, limit=7, within=within))
         while page:
             seen = moments(page) + seen
-            by_number = await store.read(questions.Messages(ANN, limit=7, within=within, before=page[0].seq))
-            page = await store.read(questions.Messages(ANN, limit=7, within=within, before=page[0].position))
+            by_number = await store.read(Messages(ANN, limit=7, within=within, before=page[0].seq))
+            page = await store.read(Messages(ANN, limit=7, within=within, before=page[0].position))
             assert by_number == page
         assert seen == list(range(1, 31))
 
@@ -63,42 +65,42 @@ async def test_before_a_number_that_is_not_in_the_scope_means_up_to_what_was_sto
     await say(store, 5, 3)
     await say(store, 4, scope=Scope.of("bob"))
     await say(store, 1)
-    assert moments(await store.read(questions.Messages(ANN, before=3))) == [1, 3], (
+    assert moments(await store.read(Messages(ANN, before=3))) == [1, 3], (
         "3 is Bob's; the one stored before it is said at 3"
     )
-    assert moments(await store.read(questions.Messages(ANN, before=99))) == [1], "the one stored last"
-    assert await store.read(questions.Messages(Scope.of("bob"), before=2)) == []
+    assert moments(await store.read(Messages(ANN, before=99))) == [1], "the one stored last"
+    assert await store.read(Messages(Scope.of("bob"), before=2)) == []
     position = Position(microseconds(minutes(4), "at"), 0)
-    assert moments(await store.read(questions.Messages(ANN, before=position))) == [1, 3]
+    assert moments(await store.read(Messages(ANN, before=position))) == [1, 3]
 
 
 async def test_archived_messages_can_be_left_out_in_order_of_time(store: Store) -> None:
     await say(store, 4, 3, 2, 1)
-    await archive(store, ANN, (await store.read(questions.Messages(ANN)))[1:3])
-    assert moments(await store.read(questions.Messages(ANN, archived=False))) == [1, 4]
-    assert moments(await store.read(questions.Messages(ANN, archived=False, before=1))) == [1]
+    await archive(store, ANN, (await store.read(Messages(ANN)))[1:3])
+    assert moments(await store.read(Messages(ANN, archived=False))) == [1, 4]
+    assert moments(await store.read(Messages(ANN, archived=False, before=1))) == [1]
 
 
 async def test_threads_and_sessions_are_read_in_order_of_time(store: Store) -> None:
     await say(store, 300, 10, scope=GENERAL)
     await say(store, 20, 290, scope=Scope.of("bob", thread="general"))
-    assert moments(await store.read(questions.Messages(GENERAL, within="thread"))) == [10, 20, 290, 300]
-    first, last = await store.read(questions.Sessions(GENERAL, within="thread"))
+    assert moments(await store.read(Messages(GENERAL, within="thread"))) == [10, 20, 290, 300]
+    first, last = await store.read(Sessions(GENERAL, within="thread"))
     assert (first.started_at, last.started_at) == (minutes(10), minutes(290))
-    (newest,) = await store.read(questions.Sessions(GENERAL, within="thread", limit=1))
+    (newest,) = await store.read(Sessions(GENERAL, within="thread", limit=1))
     assert newest == last, "the newest session is the one in which something was said last"
     for session, expected in ((first, [10, 20]), (last, [290, 300])):
         scope = Scope.of("ann", thread="general", session=session.id)
-        assert moments(await store.read(questions.Messages(scope, within="session"))) == expected
+        assert moments(await store.read(Messages(scope, within="session"))) == expected
 
 
 async def test_what_a_summary_covers_and_a_day_are_read_in_order_of_time(store: Store) -> None:
     await say(store, 3, 1, 2)
-    summary = await archive(store, ANN, await store.read(questions.Messages(ANN)))
+    summary = await archive(store, ANN, await store.read(Messages(ANN)))
     assert (summary.first, summary.last) == (1, 3)
-    assert moments(await store.read(questions.CoveredMessages(ANN, summary.id))) == [1, 2, 3]
-    assert moments(await store.read(questions.MessagesBetween("default", 0, LATEST))) == [1, 2, 3]
-    assert [line.text for line in shown(await store.read(questions.MessagesAfter(ANN, 0, 10)), UTC)] == [
+    assert moments(await store.read(CoveredMessages(ANN, summary.id))) == [1, 2, 3]
+    assert moments(await store.read(MessagesBetween("default", 0, LATEST))) == [1, 2, 3]
+    assert [line.text for line in shown(await store.read(MessagesAfter(ANN, 0, 10)), UTC)] == [
         "at 1",
         "at 2",
         "at 3",

@@ -11,11 +11,11 @@ from typing import Final
 import apsw
 import pytest
 
-from aforesaid.domain.change import AddMessage, AddMessages
 from aforesaid.domain.message import Message, edited, tombstone
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import StoreFailed
-from aforesaid.store import questions
+from aforesaid.store.messages import AddMessage, AddMessages, MessagesByNumber
+from aforesaid.store.searches import SearchText
 from aforesaid.store.sqlite import SqliteStore, append, engine
 from aforesaid.store.sqlite.writer import Writer
 from making import add, adding
@@ -60,7 +60,7 @@ def batch(scope: Scope, count: int = MANY) -> AddMessages:
 
 
 async def found(store: SqliteStore, words: str, scope: Scope = ANN, **more: str) -> list[str]:
-    hits = await store.read(questions.SearchText(scope, words, limit=5_000, **more))  # type: ignore[arg-type]
+    hits = await store.read(SearchText(scope, words, limit=5_000, **more))  # type: ignore[arg-type]
     return [hit.text for hit in hits]
 
 
@@ -85,7 +85,7 @@ async def store(path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Sq
 
 
 async def first(store: SqliteStore) -> Message:
-    return (await store.read(questions.MessagesByNumber(ANN, [1])))[0]
+    return (await store.read(MessagesByNumber(ANN, [1])))[0]
 
 
 async def test_a_search_finds_every_message_of_a_batch_that_was_just_stored(store: SqliteStore, path: Path) -> None:

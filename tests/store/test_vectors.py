@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from aforesaid.domain.change import AddVectors
 from aforesaid.domain.hit import VectorRow
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Scope
-from aforesaid.store import Store, questions, vector_matrix
+from aforesaid.store import Store, vector_matrix
+from aforesaid.store.messages import MessagesByNumber
+from aforesaid.store.searches import AddVectors, MatchText, SearchVector, TokenVectors, UnembeddedMessages
 from aforesaid.store.vector_matrix import Matrix, signs_of
 from making import add, adding, minutes
 
@@ -30,11 +31,11 @@ async def embed(store: Store, message: Message, *numbers: float, model: str = "m
 
 async def test_what_is_due_is_what_lies_beyond_the_embedders_mark(store: Store) -> None:
     messages = await add(store, ANN, "one", "two") + await add(store, BOB, "one")
-    assert [due.text for due in await store.read(questions.UnembeddedMessages("m", 10))] == ["one", "two", "one"]
+    assert [due.text for due in await store.read(UnembeddedMessages("m", 10))] == ["one", "two", "one"]
     await embed(store, messages[0], 1, 0)
-    due = await store.read(questions.UnembeddedMessages("m", 10))
+    due = await store.read(UnembeddedMessages("m", 10))
     assert [(each.seq, each.known is None) for each in due] == [(2, True), (3, False)]
-    assert [each.seq for each in await store.read(questions.UnembeddedMessages("another", 1))] == [1]
+    assert [each.seq for each in await store.read(UnembeddedMessages("another", 1))] == [1]
 
 
 async def test_the_most_similar_messages_of_the_scope_come_first(store: Store) -> None:
@@ -42,27 +43,27 @@ async def test_the_most_similar_messages_of_the_scope_come_first(store: Store) -
         await embed(store, message, 4 - number, number)
     for message in await add(store, BOB, "not mine"):
         await embed(store, message, 1, 0)
-    similar = await store.read(questions.SearchVector(ANN, "m", direction(1, 0), limit=2, also=[4]))
+    similar = await store.read(SearchVector(ANN, "m", direction(1, 0), limit=2, also=[4]))
     assert similar is not None
     assert list(similar.seqs[:2]) == [1, 2]
     assert 4 in similar.seqs
     assert similar.scores[0] == pytest.approx(1, abs=1e-3)
     assert 0 < similar.mean < 1
-    assert await store.read(questions.SearchVector(Scope.of("carol"), "m", direction(1, 0))) is None
-    assert await store.read(questions.SearchVector(ANN, "another", direction(1, 0))) is None
+    assert await store.read(SearchVector(Scope.of("carol"), "m", direction(1, 0))) is None
+    assert await store.read(SearchVector(ANN, "another", direction(1, 0))) is None
 
 
 async def test_new_vectors_are_found_at_once_and_two_models_never_mix(store: Store) -> None:
     (first,) = await add(store, ANN, "first")
     await embed(store, first, 1, 0)
-    await store.read(questions.SearchVector(ANN, "m", direction(1, 0)))
+    await store.read(SearchVector(ANN, "m", direction(1, 0)))
     (second,) = await add(store, ANN, "second")
     await embed(store, second, 0, 1)
     await embed(store, first, 0, 0, 1, model="wider")
-    found = await store.read(questions.SearchVector(ANN, "m", direction(0, 1), limit=1))
+    found = await store.read(SearchVector(ANN, "m", direction(0, 1), limit=1))
     assert found is not None
     assert found.seqs[0] == second.seq
-    other = await store.read(questions.SearchVector(ANN, "wider", direction(0, 0, 1), limit=5))
+    other = await store.read(SearchVector(ANN, "wider", direction(0, 0, 1), limit=5))
     assert other is not None
     assert list(other.seqs) == [first.seq]
 
@@ -75,7 +76,7 @@ async def test_a_channel_is_compared_whole_only_when_asked_for(store: Store) -> 
     # Embedded later, although it was said earlier.
     await embed(store, theirs, 1, 0)
     for within, expected in (("user", [mine.seq]), ("thread", [mine.seq, theirs.seq])):
-        similar = await store.read(questions.SearchVector(ann, "m", direction(1, 0), within=within))  # type: ignore[arg-type]
+        similar = await store.read(SearchVector(ann, "m", direction(1, 0), within=within))  # type: ignore[arg-type]
         assert similar is not None
         assert sorted(similar.seqs) == sorted(expected)
 
@@ -84,7 +85,7 @@ async def test_storing_a_vector_twice_stores_it_once(store: Store) -> None:
     (message,) = await add(store, ANN, "once")
     await embed(store, message, 1, 0)
     await embed(store, message, 0, 1)
-    similar = await store.read(questions.SearchVector(ANN, "m", direction(1, 0)))
+    similar = await store.read(SearchVector(ANN, "m", direction(1, 0)))
     assert similar is not None
     assert similar.scores[0] == pytest.approx(1, abs=1e-3)
 
@@ -92,21 +93,21 @@ async def test_storing_a_vector_twice_stores_it_once(store: Store) -> None:
 async def test_columns_tell_sessions_and_speakers_and_follow_a_merge_of_sessions(store: Store) -> None:
     for number, at in enumerate((0, 1, 40)):
         await store.apply([adding(ANN, f"message {number}", at=minutes(at))])
-    columns = (await store.read(questions.MatchText(ANN, "message"))).columns
+    columns = (await store.read(MatchText(ANN, "message"))).columns
     assert columns.seq.tolist() == [1, 2, 3]
     assert columns.session.tolist() == [0, 0, 1]
     assert columns.speakers == ("ann",)
     # What lies between two sessions makes one of them.
     await store.apply([adding(ANN, "message between", at=minutes(20))])
-    columns = (await store.read(questions.MatchText(ANN, "message"))).columns
+    columns = (await store.read(MatchText(ANN, "message"))).columns
     assert columns.session.tolist() == [0, 0, 0, 0]
 
 
 async def test_messages_are_picked_inside_the_scope_alone(store: Store) -> None:
     mine = await add(store, ANN, "one", "two", "three")
     await add(store, BOB, "not mine")
-    assert await store.read(questions.MessagesByNumber(ANN, [1, 3, 4, 99])) == [mine[0], mine[2]]
-    assert await store.read(questions.MessagesByNumber(BOB, [1, 2])) == []
+    assert await store.read(MessagesByNumber(ANN, [1, 3, 4, 99])) == [mine[0], mine[2]]
+    assert await store.read(MessagesByNumber(BOB, [1, 2])) == []
 
 
 def test_a_large_matrix_finds_what_an_exact_comparison_finds(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -177,9 +178,9 @@ async def test_token_vectors_come_back_as_they_were_stored(store: Store) -> None
     rows = tuple(VectorRow(each.seq, each.text, packed[each.seq], each.space) for each in (mine, theirs))
     await store.apply([AddVectors("tokens", rows, theirs.seq)])
     for within, expected in (("user", {mine.seq}), ("thread", {mine.seq, theirs.seq})):
-        asked = questions.TokenVectors(ann, "tokens", [mine.seq, theirs.seq], within=within)  # type: ignore[arg-type]
+        asked = TokenVectors(ann, "tokens", [mine.seq, theirs.seq], within=within)  # type: ignore[arg-type]
         assert await store.read(asked) == {seq: packed[seq] for seq in expected}
-    assert await store.read(questions.TokenVectors(ann, "others", [mine.seq])) == {}
+    assert await store.read(TokenVectors(ann, "others", [mine.seq])) == {}
 
 
 def test_a_shortlist_takes_the_signs_of_half_precision_numbers_for_those_of_the_numbers() -> None:

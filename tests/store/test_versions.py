@@ -8,14 +8,18 @@ import numpy as np
 import pytest
 
 import aforesaid
-from aforesaid.domain.change import AddVectors, SetAside
 from aforesaid.domain.checks import Within
 from aforesaid.domain.hit import VectorRow
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import InvalidInput, NotFound
-from aforesaid.store import Store, open_store, questions
+from aforesaid.store import Store, open_store
+from aforesaid.store.erasing import SetAside
+from aforesaid.store.messages import MessageById, Messages, MessagesAfter
+from aforesaid.store.people import Totals
 from aforesaid.store.row_importer import copy
+from aforesaid.store.searches import AddVectors, SearchText, SearchVector
+from aforesaid.store.summaries import CoveredMessages
 from making import adding, archive, minutes
 
 ANN = Scope.of("ann")
@@ -44,16 +48,16 @@ async def test_only_the_newest_version_is_shown_in_the_place_of_the_first(store:
         question.session,
     )
     for within in ("user", "thread"):
-        assert texts(await store.read(questions.Messages(ANN, within=within))) == [
+        assert texts(await store.read(Messages(ANN, within=within))) == [
             "Where is the cat?",
             "On the roof.",
             "Thanks.",
         ]
-    every = await store.read(questions.Messages(ANN, versions=True))
+    every = await store.read(Messages(ANN, versions=True))
     assert texts(every) == ["Where is the cat?", "In the garden.", "On the roof.", "Thanks."]
     assert [message.replaced for message in every] == [False, True, False, False]
-    assert (await store.read(questions.MessageById(ANN, answer.id))).replaced
-    assert len(await store.read(questions.MessagesAfter(ANN, 0, 10))) == 4, "the log has all of them"
+    assert (await store.read(MessageById(ANN, answer.id))).replaced
+    assert len(await store.read(MessagesAfter(ANN, 0, 10))) == 4, "the log has all of them"
     assert (await store.verify()).ok
 
 
@@ -61,7 +65,7 @@ async def test_a_version_can_name_a_time_of_its_own(store: Store) -> None:
     first = await say(store, "one", at=minutes(0))
     await say(store, "two", at=minutes(1))
     await say(store, "one, said later", at=minutes(5), replaces=first)
-    assert texts(await store.read(questions.Messages(ANN))) == ["two", "one, said later"]
+    assert texts(await store.read(Messages(ANN))) == ["two", "one, said later"]
 
 
 async def test_replacing_a_replaced_message_replaces_its_newest_version(store: Store) -> None:
@@ -71,7 +75,7 @@ async def test_replacing_a_replaced_message_replaces_its_newest_version(store: S
     assert (second.replaces, third.replaces) == (first.seq, second.seq)
     fourth = await say(store, "fourth", replaces=first)
     assert fourth.replaces == third.seq
-    assert texts(await store.read(questions.Messages(ANN))) == ["fourth"]
+    assert texts(await store.read(Messages(ANN))) == ["fourth"]
     assert (await store.verify()).ok
 
 
@@ -82,8 +86,8 @@ async def test_the_same_version_is_stored_once(store: Store) -> None:
         again = await store.apply([changes])
         assert (once.duplicate, again.duplicate) == (False, True)
         assert again.message.seq == once.message.seq
-    assert texts(await store.read(questions.Messages(ANN))) == ["x"]
-    assert len(await store.read(questions.Messages(ANN, versions=True))) == 3
+    assert texts(await store.read(Messages(ANN))) == ["x"]
+    assert len(await store.read(Messages(ANN, versions=True))) == 3
 
 
 async def test_what_is_not_there_or_belongs_to_another_cannot_be_replaced(store: Store) -> None:
@@ -94,17 +98,17 @@ async def test_what_is_not_there_or_belongs_to_another_cannot_be_replaced(store:
             await say(store, "mine now", replaces=replaces)
     with pytest.raises(InvalidInput):
         await say(store, "an answer", "assistant", scope=GENERAL, replaces=mine)
-    assert texts(await store.read(questions.Messages(ANN))) == ["mine"]
-    assert texts(await store.read(questions.Messages(Scope.of("bob")))) == ["Bob's"]
-    assert (await store.read(questions.Totals())).messages == 2
+    assert texts(await store.read(Messages(ANN))) == ["mine"]
+    assert texts(await store.read(Messages(Scope.of("bob")))) == ["Bob's"]
+    assert (await store.read(Totals())).messages == 2
 
 
 async def test_a_change_set_can_hold_a_message_and_its_new_version(store: Store) -> None:
     await store.apply([adding(ANN, "one", id="a"), adding(ANN, "two", id="b", replaces="a"), adding(ANN, "three")])
-    assert texts(await store.read(questions.Messages(ANN))) == ["two", "three"]
+    assert texts(await store.read(Messages(ANN))) == ["two", "three"]
     with pytest.raises(NotFound):
         await store.apply([adding(ANN, "four"), adding(ANN, "five", replaces="never")])
-    assert texts(await store.read(questions.Messages(ANN))) == ["two", "three"]
+    assert texts(await store.read(Messages(ANN))) == ["two", "three"]
     assert (await store.verify()).ok
 
 
@@ -113,16 +117,16 @@ async def test_search_finds_the_newest_version_alone(store: Store, scope: Scope)
     within: Within = "user" if scope is ANN else "thread"
     first = await say(store, "the cat is in the garden", scope=scope)
     await say(store, "something else", scope=scope)
-    assert texts(
-        [hit.message for hit in await store.read(questions.SearchText(scope, "cat", within=within)) if hit.message]
-    ) == [first.text]
+    assert texts([hit.message for hit in await store.read(SearchText(scope, "cat", within=within)) if hit.message]) == [
+        first.text
+    ]
     second = await say(store, "the cat is on the roof", scope=scope, replaces=first)
-    found = await store.read(questions.SearchText(scope, "cat garden", within=within))
+    found = await store.read(SearchText(scope, "cat garden", within=within))
     assert [hit.message for hit in found] == [second]
     vector = np.array([1.0, 0.0], dtype=np.float16)
     rows = tuple(VectorRow(message.seq, message.text, vector.tobytes(), "default") for message in (first, second))
     await store.apply([AddVectors("test", rows, second.seq)])
-    similar = await store.read(questions.SearchVector(scope, "test", vector.astype(np.float32), within=within))
+    similar = await store.read(SearchVector(scope, "test", vector.astype(np.float32), within=within))
     assert similar is not None
     assert list(similar.seqs) == [second.seq]
 
@@ -132,8 +136,8 @@ async def test_an_archive_keeps_the_versions_that_it_holds(store: Store) -> None
     summary = await archive(store, ANN, [first])
     second = await say(store, "two", replaces=first)
     assert (second.active, second.chunk) == (True, None), "a later summary will cover the new text"
-    assert texts(await store.read(questions.CoveredMessages(ANN, summary.id))) == ["one"]
-    assert texts(await store.read(questions.Messages(ANN))) == ["two"]
+    assert texts(await store.read(CoveredMessages(ANN, summary.id))) == ["one"]
+    assert texts(await store.read(Messages(ANN))) == ["two"]
     assert (await store.verify()).ok
 
 
@@ -142,11 +146,11 @@ async def test_versions_go_with_the_person(store: Store) -> None:
     await say(store, "a kept answer", scope=GENERAL, replaces=first)
     await say(store, "Ann's", scope=GENERAL)
     await store.purge(Scope.of("carol"))
-    assert texts(await store.read(questions.Messages(ANN, versions=True))) == ["a kept answer", "Ann's"]
-    assert (await store.read(questions.Messages(ANN, versions=True)))[0].replaces is None
+    assert texts(await store.read(Messages(ANN, versions=True))) == ["a kept answer", "Ann's"]
+    assert (await store.read(Messages(ANN, versions=True)))[0].replaces is None
     assert (await store.verify()).ok
     await store.purge(ANN)
-    assert await store.read(questions.Messages(ANN, versions=True)) == []
+    assert await store.read(Messages(ANN, versions=True)) == []
     assert (await store.verify()).ok
 
 
@@ -154,9 +158,9 @@ async def test_a_version_counts_again_when_the_newer_one_is_erased(store: Store)
     first = await say(store, "mine", scope=GENERAL)
     await say(store, "Carol's", scope=GENERAL, author="carol", replaces=first)
     await store.purge(Scope.of("carol"))
-    (left,) = await store.read(questions.Messages(ANN))
+    (left,) = await store.read(Messages(ANN))
     assert (left.text, left.replaced) == ("mine", False)
-    assert [hit.text for hit in await store.read(questions.SearchText(ANN, "mine"))] == ["mine"]
+    assert [hit.text for hit in await store.read(SearchText(ANN, "mine"))] == ["mine"]
     assert (await store.verify()).ok
 
 
@@ -168,8 +172,8 @@ async def test_versions_are_copied_to_another_store(store: Store, tmp_path: Path
         await say(store, text, replaces=first)
     for _ in range(2):
         await copy(store.dump(), other)
-        assert texts(await other.read(questions.Messages(ANN))) == ["was here before", "no"]
-        assert texts(await other.read(questions.Messages(ANN, versions=True))) == [
+        assert texts(await other.read(Messages(ANN))) == ["was here before", "no"]
+        assert texts(await other.read(Messages(ANN, versions=True))) == [
             "was here before",
             "yes",
             "no",
@@ -223,7 +227,7 @@ async def test_versions_are_there_after_a_restart(location: str) -> None:
     store = await open_store(location)
     try:
         await say(store, "three", replaces=first)
-        assert texts(await store.read(questions.Messages(ANN))) == ["three"]
+        assert texts(await store.read(Messages(ANN))) == ["three"]
         assert (await store.verify()).ok
     finally:
         await store.close()
@@ -243,28 +247,28 @@ async def test_messages_that_were_set_aside_are_found_and_not_shown_until_a_vers
     await store.apply([aside])
 
     async def found(word: str) -> list[str]:
-        hits = await store.read(questions.SearchText(ANN, word))
+        hits = await store.read(SearchText(ANN, word))
         return sorted(hit.text for hit in hits)
 
     async def similar() -> set[int]:
-        seen = await store.read(questions.SearchVector(ANN, "test", vector.astype(np.float32)))
+        seen = await store.read(SearchVector(ANN, "test", vector.astype(np.float32)))
         return set() if seen is None else set(seen.seqs.tolist())
 
-    assert texts(await store.read(questions.Messages(ANN))) == ["Tell me about Portugal."]
-    assert texts(await store.read(questions.Messages(Scope.of("bob")))) == ["I like Spain too."]
+    assert texts(await store.read(Messages(ANN))) == ["Tell me about Portugal."]
+    assert texts(await store.read(Messages(Scope.of("bob")))) == ["I like Spain too."]
     assert await found("Spain") == ["Spain has oranges.", "Tell me about Spain."]
     rows = tuple(VectorRow(each.seq, each.text, vector.tobytes(), "default") for each in (question, answer))
     await store.apply([AddVectors("test", rows, answer.seq)])
     assert await similar() == {question.seq, answer.seq}
     again = await say(store, "Tell me about Spain.", id="spain again", replaces="spain")
     assert again.replaces == question.seq
-    assert texts(await store.read(questions.Messages(ANN))) == ["Tell me about Spain.", "Tell me about Portugal."]
+    assert texts(await store.read(Messages(ANN))) == ["Tell me about Spain.", "Tell me about Portugal."]
     assert await found("Spain") == ["Spain has oranges.", "Tell me about Spain."], "each version once"
     assert await similar() == {answer.seq}
     assert (await store.verify()).ok
     other = await open_store(":memory:")
     for _ in range(2):
         await copy(store.dump(), other)
-        assert texts(await other.read(questions.Messages(ANN))) == [again.text, "Tell me about Portugal."]
-        assert len(await other.read(questions.SearchText(ANN, "oranges"))) == 1
+        assert texts(await other.read(Messages(ANN))) == [again.text, "Tell me about Portugal."]
+        assert len(await other.read(SearchText(ANN, "oranges"))) == 1
     await other.close()

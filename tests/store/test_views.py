@@ -9,13 +9,27 @@ from typing import Any
 
 import pytest
 
-from aforesaid.domain.change import Archive, RollBack
 from aforesaid.domain.checks import EARLIEST, LATEST, microseconds
 from aforesaid.domain.report import Activity
 from aforesaid.domain.scope import Scope, Subject, Touch
-from aforesaid.domain.summary import AddView, Advance, FinishEntry, Quality, Revise, Summary, SummaryDraft, ViewDraft
+from aforesaid.domain.summary import Quality, Summary, SummaryDraft, ViewDraft
 from aforesaid.errors import InvalidInput, NotFound, SourcesChanged
-from aforesaid.store import Store, questions
+from aforesaid.store import Store
+from aforesaid.store.agenda import Advance, DueEntries, FinishEntry, PlannedEntry, PolicyBacklog, Unprocessed
+from aforesaid.store.messages import ActivityPerDay, Messages, MessagesAfter, MessagesBetween, UserLedger
+from aforesaid.store.people import AuditRows
+from aforesaid.store.searches import SearchNotes
+from aforesaid.store.summaries import (
+    AddView,
+    Archive,
+    CoveredMessages,
+    Revise,
+    RollBack,
+    Summaries,
+    SummariesAbove,
+    SummariesWithoutModel,
+    SummaryById,
+)
 from making import add, adding, archive, minutes
 
 pytestmark = pytest.mark.distributed
@@ -38,7 +52,7 @@ async def view(store: Store, draft: ViewDraft) -> Summary:
 async def test_messages_from_before_1970_count_on_their_own_day(store: Store) -> None:
     last_moment = datetime(1969, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC)
     await store.apply([adding(ANN, "said in 1969", at=last_moment), adding(ANN, "said in 1970", at=_EPOCH)])
-    found = await store.read(questions.ActivityPerDay("default", EARLIEST, LATEST))
+    found = await store.read(ActivityPerDay("default", EARLIEST, LATEST))
     assert found == [Activity(date(1969, 12, 31), 1, 1), Activity(date(1970, 1, 1), 1, 1)]
 
 
@@ -51,18 +65,18 @@ async def test_a_view_hides_nothing_and_the_next_one_goes_on_from_it(store: Stor
     assert first.quality == Quality(0.5, None, 1.0, ("X",))
     second = await view(store, rolling(3, 4, "Up to four.", previous=first.id))
     assert (second.first, second.last, second.fresh, second.messages, second.sources) == (1, 4, 3, 4, (first.id,))
-    assert await store.read(questions.Summaries(ANN)) == [second]
-    assert [message.text for message in await store.read(questions.CoveredMessages(ANN, second.id))] == [
+    assert await store.read(Summaries(ANN)) == [second]
+    assert [message.text for message in await store.read(CoveredMessages(ANN, second.id))] == [
         "one",
         "two",
         "three",
         "four",
     ]
-    assert all(message.active for message in await store.read(questions.Messages(ANN)))
-    assert (await store.read(questions.UserLedger(ANN))).active_summaries == (), "it is no part of the tree"
-    assert [each.id for each in await store.read(questions.SummariesAbove(ANN, 2))] == [first.id, second.id]
-    assert await store.read(questions.SummariesAbove(ANN, 5)) == []
-    (match,) = await store.read(questions.SearchNotes(ANN, "four", "m", None))
+    assert all(message.active for message in await store.read(Messages(ANN)))
+    assert (await store.read(UserLedger(ANN))).active_summaries == (), "it is no part of the tree"
+    assert [each.id for each in await store.read(SummariesAbove(ANN, 2))] == [first.id, second.id]
+    assert await store.read(SummariesAbove(ANN, 5)) == []
+    (match,) = await store.read(SearchNotes(ANN, "four", "m", None))
     assert match.sources == ("#3", "#4"), "what it added itself"
     assert (await store.verify()).ok
 
@@ -71,7 +85,7 @@ async def test_only_one_of_two_workers_goes_on(store: Store) -> None:
     await add(store, ANN, "one", "two", "three")
     outcomes = await asyncio.gather(*[view(store, rolling(1, 2)) for _ in range(6)], return_exceptions=True)
     assert sum(isinstance(outcome, SourcesChanged) for outcome in outcomes) == 5
-    (current,) = await store.read(questions.Summaries(ANN))
+    (current,) = await store.read(Summaries(ANN))
     with pytest.raises(SourcesChanged, match="another rolling summary"):
         await view(store, rolling(3, 3))
     with pytest.raises(SourcesChanged, match="covers some of these"):
@@ -80,7 +94,7 @@ async def test_only_one_of_two_workers_goes_on(store: Store) -> None:
         await view(store, rolling(3, 4, previous=current.id))
     with pytest.raises(SourcesChanged, match="does not cover"):
         await view(store, rolling(3, 3, previous=current.id, messages=2))
-    assert len(await store.read(questions.Summaries(ANN, active=None))) == 1
+    assert len(await store.read(Summaries(ANN, active=None))) == 1
     assert (await store.verify()).ok
 
 
@@ -90,17 +104,17 @@ async def test_threads_and_users_have_their_own(store: Store) -> None:
     await add(store, Scope.of("bob", thread="general"), "me too")
     here = await view(store, rolling(1, 1))
     there = await view(store, rolling(2, 2, scope=CHANNEL))
-    assert await store.read(questions.Summaries(ANN, kind="rolling", here=True)) == [here]
-    assert await store.read(questions.Summaries(CHANNEL, kind="rolling", here=True)) == [there]
-    assert len(await store.read(questions.Summaries(ANN))) == 2
+    assert await store.read(Summaries(ANN, kind="rolling", here=True)) == [here]
+    assert await store.read(Summaries(CHANNEL, kind="rolling", here=True)) == [there]
+    assert len(await store.read(Summaries(ANN))) == 2
     with pytest.raises(SourcesChanged):
         await view(store, rolling(3, 3, scope=CHANNEL))
     with pytest.raises(NotFound):
         await view(store, rolling(1, 1, scope=Scope.of("stranger")))
     with pytest.raises(NotFound):
-        await store.read(questions.SummaryById(BOB, here.id))
+        await store.read(SummaryById(BOB, here.id))
     with pytest.raises(NotFound):
-        await store.read(questions.SummariesAbove(BOB, 1))
+        await store.read(SummariesAbove(BOB, 1))
 
 
 async def test_a_day_has_what_was_said_on_it_whenever_that_was_stored(store: Store) -> None:
@@ -110,7 +124,7 @@ async def test_a_day_has_what_was_said_on_it_whenever_that_was_stored(store: Sto
     since, until = microseconds(minutes(-720), "at"), microseconds(minutes(720), "at")
     draft = ViewDraft(ANN, "day", "A day.", 1, 3, 2, day=day, since=since, until=until)
     made = await view(store, draft)
-    assert [message.text for message in await store.read(questions.CoveredMessages(ANN, made.id))] == [
+    assert [message.text for message in await store.read(CoveredMessages(ANN, made.id))] == [
         "morning",
         "evening",
     ]
@@ -120,27 +134,25 @@ async def test_a_day_has_what_was_said_on_it_whenever_that_was_stored(store: Sto
     await store.apply([adding(ANN, "late", at=minutes(100))])
     again = await view(store, replace(draft, text="A longer day.", last=4, messages=3, previous=made.id))
     assert (again.version, again.replaces, again.messages) == (2, made.id, 3)
-    assert await store.read(questions.Summaries(ANN, day=day)) == [again]
+    assert await store.read(Summaries(ANN, day=day)) == [again]
     week = ViewDraft(ANN, "week", "A week.", 1, 4, 3, reach="sources", summaries=(again.id,), day=day)
     made_week = await view(store, week)
-    assert [each.kind for each in await store.read(questions.Summaries(ANN))] == ["day", "week"], (
-        "the day stays as it is"
-    )
-    assert [each.seq for each in await store.read(questions.CoveredMessages(ANN, made_week.id))] == [1, 4, 3], (
+    assert [each.kind for each in await store.read(Summaries(ANN))] == ["day", "week"], "the day stays as it is"
+    assert [each.seq for each in await store.read(CoveredMessages(ANN, made_week.id))] == [1, 4, 3], (
         "by when it was said"
     )
-    assert [each.kind for each in await store.read(questions.SummariesAbove(ANN, 4))] == ["day", "week"]
-    assert [each.text for each in await store.read(questions.MessagesBetween("default", since, until))] == [
+    assert [each.kind for each in await store.read(SummariesAbove(ANN, 4))] == ["day", "week"]
+    assert [each.text for each in await store.read(MessagesBetween("default", since, until))] == [
         "morning",
         "late",
         "evening",
     ]
-    assert await store.read(questions.MessagesBetween("elsewhere", since, until)) == []
-    assert await store.read(questions.ActivityPerDay("default", since, until)) == [Activity(day, 3, 3)]
-    assert await store.read(questions.ActivityPerDay("default", since, until, "nobody")) == []
+    assert await store.read(MessagesBetween("elsewhere", since, until)) == []
+    assert await store.read(ActivityPerDay("default", since, until)) == [Activity(day, 3, 3)]
+    assert await store.read(ActivityPerDay("default", since, until, "nobody")) == []
     await store.apply([RollBack(ANN, made_week.id)])
     await store.apply([RollBack(ANN, again.id)])
-    assert [each.text for each in await store.read(questions.Summaries(ANN))] == ["A day."]
+    assert [each.text for each in await store.read(Summaries(ANN))] == ["A day."]
     assert (await store.verify()).ok
 
 
@@ -149,7 +161,7 @@ async def test_a_revision_covers_the_same_and_can_be_taken_back(store: Store) ->
     change = Revise(ANN, summary.id, "Better.", edited_by="ann", prompt="edited")
     revised = (await store.apply([change])).summary
     assert (revised.chunks, revised.first, revised.last, revised.version) == ((1,), 1, 2, 2)
-    noted = [(entry.action, entry.subject) for entry in await store.read(questions.AuditRows(ANN))]
+    noted = [(entry.action, entry.subject) for entry in await store.read(AuditRows(ANN))]
     assert ("summary.revise", f"summary {revised.id} in the place of {summary.id}") in noted
     with pytest.raises(SourcesChanged, match="not active"):
         await store.apply([change])
@@ -161,9 +173,9 @@ async def test_a_revision_covers_the_same_and_can_be_taken_back(store: Store) ->
         await store.apply([RollBack(ANN, revised.id)])
     await store.apply([RollBack(ANN, top.id)])
     await store.apply([RollBack(ANN, revised.id)])
-    assert [each.id for each in await store.read(questions.Summaries(ANN))] == [summary.id]
+    assert [each.id for each in await store.read(Summaries(ANN))] == [summary.id]
     await store.apply([RollBack(ANN, summary.id)])
-    assert all(message.active for message in await store.read(questions.Messages(ANN)))
+    assert all(message.active for message in await store.read(Messages(ANN)))
     assert (await store.verify()).ok
 
 
@@ -173,10 +185,8 @@ async def test_a_view_cannot_be_folded_into_the_tree(store: Store) -> None:
     with pytest.raises(SourcesChanged):
         await store.apply([Archive(SummaryDraft(ANN, "x", summaries=(made.id,)))])
     await store.apply([RollBack(ANN, made.id)])
-    assert await store.read(questions.Summaries(ANN)) == []
-    assert await view(store, rolling(1, 1)) in await store.read(questions.Summaries(ANN)), (
-        "what was taken back can be made again"
-    )
+    assert await store.read(Summaries(ANN)) == []
+    assert await view(store, rolling(1, 1)) in await store.read(Summaries(ANN)), "what was taken back can be made again"
 
 
 @pytest.mark.parametrize(
@@ -215,54 +225,54 @@ async def test_what_no_model_wrote_is_found_again(store: Store) -> None:
     written = SummaryDraft(ANN, "Written.", messages=(2,), model="m", prompt="p")
     await add(store, ANN, "two")
     await store.apply([Archive(written)])
-    assert [each.id for each in await store.read(questions.SummariesWithoutModel("tree", "", 0, 10))] == [1]
-    assert await store.read(questions.SummariesWithoutModel("tree", "p", 0, 10)) == []
-    assert await store.read(questions.SummariesWithoutModel("rolling", "", 0, 10)) == []
+    assert [each.id for each in await store.read(SummariesWithoutModel("tree", "", 0, 10))] == [1]
+    assert await store.read(SummariesWithoutModel("tree", "p", 0, 10)) == []
+    assert await store.read(SummariesWithoutModel("rolling", "", 0, 10)) == []
     await store.apply([Revise(ANN, 1, "Edited.", edited_by="ann")])
-    assert await store.read(questions.SummariesWithoutModel("tree", "", 0, 10)) == []
+    assert await store.read(SummariesWithoutModel("tree", "", 0, 10)) == []
 
 
 SUBJECT = Subject("tree", "default", "ann")
 
 
 async def walk(store: Store, due_at: int = 5) -> None:
-    after, page = await store.read(questions.Unprocessed("tree", 100))
+    after, page = await store.read(Unprocessed("tree", 100))
     touch = Touch(SUBJECT, len(page), sum(each.characters for each in page), page[-1].seq, due_at)
     await store.apply([Advance("tree", after, page[-1].seq, (touch,), page[-1].space)])
 
 
 async def test_the_log_is_walked_along_once(store: Store) -> None:
     await add(store, ANN, "one", "two")
-    after, page = await store.read(questions.Unprocessed("tree", 1))
+    after, page = await store.read(Unprocessed("tree", 1))
     assert (after, [each.seq for each in page], page[0].characters, page[0].user) == (0, [1], 3, "ann")
     await walk(store)
     with pytest.raises(SourcesChanged, match="walked past"):
         await store.apply([Advance("tree", 0, 2, (), "default")])
-    assert (await store.read(questions.Unprocessed("tree", 10))).passed == ()
-    assert len((await store.read(questions.Unprocessed("rolling", 10))).passed) == 2, "each policy has its own mark"
-    (entry,) = await store.read(questions.DueEntries("tree", 5, 10))
+    assert (await store.read(Unprocessed("tree", 10))).passed == ()
+    assert len((await store.read(Unprocessed("rolling", 10))).passed) == 2, "each policy has its own mark"
+    (entry,) = await store.read(DueEntries("tree", 5, 10))
     assert (entry.messages, entry.characters, entry.waiting, entry.last_seq, entry.due_at) == (2, 6, 2, 2, 5)
-    assert await store.read(questions.DueEntries("tree", 4, 10)) == []
-    assert await store.read(questions.DueEntries("rolling", 5, 10)) == []
-    backlog = await store.read(questions.PolicyBacklog("tree", 5))
+    assert await store.read(DueEntries("tree", 4, 10)) == []
+    assert await store.read(DueEntries("rolling", 5, 10)) == []
+    backlog = await store.read(PolicyBacklog("tree", 5))
     assert (backlog.entries, backlog.messages, backlog.failing, backlog.error) == (1, 2, 0, None)
 
 
 async def test_what_was_looked_at_is_off_the_agenda_unless_something_came_in(store: Store) -> None:
     await add(store, ANN, "one")
     await walk(store)
-    (entry,) = await store.read(questions.DueEntries("tree", 5, 10))
+    (entry,) = await store.read(DueEntries("tree", 5, 10))
     await add(store, ANN, "two")
     await walk(store, due_at=7)
     await store.apply([FinishEntry(SUBJECT, entry.last_seq, None)])
-    (entry,) = await store.read(questions.DueEntries("tree", 5, 10))
+    (entry,) = await store.read(DueEntries("tree", 5, 10))
     assert (entry.waiting, entry.due_at) == (2, 5)
     await store.apply([FinishEntry(SUBJECT, entry.last_seq, 90, done_at=6)])
-    assert await store.read(questions.DueEntries("tree", 89, 10)) == []
-    planned = await store.read(questions.PlannedEntry(SUBJECT))
+    assert await store.read(DueEntries("tree", 89, 10)) == []
+    planned = await store.read(PlannedEntry(SUBJECT))
     assert planned is not None
     assert (planned.waiting, planned.due_at, planned.done_at, planned.done_seq) == (0, 90, 6, 2)
-    assert await store.read(questions.PlannedEntry(Subject("tree", "default", "bob"))) is None
+    assert await store.read(PlannedEntry(Subject("tree", "default", "bob"))) is None
 
 
 async def test_failures_are_counted_and_new_messages_do_not_hurry_them(store: Store) -> None:
@@ -272,27 +282,27 @@ async def test_failures_are_counted_and_new_messages_do_not_hurry_them(store: St
         await store.apply([FinishEntry(SUBJECT, 1, 100 * number, error=f"failure {number}")])
     await add(store, ANN, "two")
     await walk(store, due_at=6)
-    assert await store.read(questions.DueEntries("tree", 199, 10)) == []
-    (entry,) = await store.read(questions.DueEntries("tree", 6, 10, failing=True))
+    assert await store.read(DueEntries("tree", 199, 10)) == []
+    (entry,) = await store.read(DueEntries("tree", 6, 10, failing=True))
     assert (entry.failures, entry.error, entry.due_at, entry.messages) == (2, "failure 2", 200, 2)
-    backlog = await store.read(questions.PolicyBacklog("tree", 6))
+    backlog = await store.read(PolicyBacklog("tree", 6))
     assert (backlog.entries, backlog.failing, backlog.error) == (0, 1, "failure 2")
     await store.apply([FinishEntry(SUBJECT, 2, None)])
-    assert (await store.read(questions.PolicyBacklog("tree", 999))).failing == 0
+    assert (await store.read(PolicyBacklog("tree", 999))).failing == 0
 
 
 async def test_messages_are_read_onwards_in_a_thread_or_in_all(store: Store) -> None:
     await add(store, ANN, "one")
     await add(store, CHANNEL, "two")
     await add(store, ANN, "three")
-    await archive(store, ANN, (await store.read(questions.Messages(ANN)))[:1])
+    await archive(store, ANN, (await store.read(Messages(ANN)))[:1])
     texts = [
-        [each.text for each in await store.read(questions.MessagesAfter(ANN, 0, 10, here=here, archived=archived))]
+        [each.text for each in await store.read(MessagesAfter(ANN, 0, 10, here=here, archived=archived))]
         for here in (False, True)
         for archived in (True, False)
     ]
     assert texts == [["one", "two", "three"], ["two", "three"], ["one", "three"], ["three"]]
-    assert [each.text for each in await store.read(questions.MessagesAfter(ANN, 1, 1))] == ["two"]
+    assert [each.text for each in await store.read(MessagesAfter(ANN, 1, 1))] == ["two"]
 
 
 async def test_what_is_due_and_what_is_tried_again_later_are_no_more_than_was_asked_for(store: Store) -> None:
@@ -302,6 +312,6 @@ async def test_what_is_due_and_what_is_tried_again_later_are_no_more_than_was_as
     for subject in subjects[1:]:
         await store.apply([FinishEntry(subject, message.seq, 100, error="the model is away")])
     for limit in range(1, 7):
-        found = await store.read(questions.DueEntries("tree", 50, limit, failing=True))
+        found = await store.read(DueEntries("tree", 50, limit, failing=True))
         assert [entry.subject for entry in found][:1] == subjects[:1], "what is due comes first"
         assert len(found) == min(limit, 5)

@@ -7,15 +7,22 @@ from pathlib import Path
 
 import pytest
 
-from aforesaid.domain.change import AddMessage, Archive, Discard, RollBack, Spend, Withdraw
 from aforesaid.domain.checks import LATEST, Within
-from aforesaid.domain.memory import AddMemory, CountMemory, MemoryDraft, MemoryRecord, NoteKey, PutDerived, Superseded
+from aforesaid.domain.memory import MemoryDraft, MemoryRecord, NoteKey, Superseded
 from aforesaid.domain.message import Message, tombstone
 from aforesaid.domain.scope import Scope, Subject, Touch
-from aforesaid.domain.summary import AddView, Advance, Revise, SummaryDraft, ViewDraft
+from aforesaid.domain.summary import SummaryDraft, ViewDraft
 from aforesaid.errors import SourcesChanged
-from aforesaid.store import Store, open_store, questions
+from aforesaid.store import Store, open_store
+from aforesaid.store.agenda import Advance, PlannedEntry, Unprocessed
+from aforesaid.store.erasing import Withdraw
+from aforesaid.store.memories import AddMemory, CountMemory, DerivedText, Memories, MemoryById, PutDerived
+from aforesaid.store.messages import AddMessage, Messages, UserLedger, VersionsOf
+from aforesaid.store.people import AuditRows, Spend, TokensSpent
+from aforesaid.store.retention import Discard
 from aforesaid.store.row_importer import copy
+from aforesaid.store.searches import SearchText
+from aforesaid.store.summaries import AddView, Archive, Revise, RollBack, Summaries
 from making import adding, archive, minutes
 
 ANN, BOB = Scope.of("ann"), Scope.of("bob")
@@ -52,10 +59,10 @@ async def test_a_message_that_was_taken_back_is_not_shown_or_found(store: Store,
     second = await say(store, "marzipan is nice", scope=scope, at=minutes(1))
     (gone,) = await take_back(store, first)
     assert (gone.text, gone.taken_back, gone.replaces, gone.at) == ("", True, first.seq, first.at)
-    assert await store.read(questions.Messages(scope, within=within)) == [second]
-    found = await store.read(questions.SearchText(scope, "secret marzipan", within=within))
+    assert await store.read(Messages(scope, within=within)) == [second]
+    found = await store.read(SearchText(scope, "secret marzipan", within=within))
     assert [hit.message for hit in found] == [second]
-    every = await store.read(questions.Messages(scope, within=within, versions=True))
+    every = await store.read(Messages(scope, within=within, versions=True))
     assert [(message.text, message.replaced, message.taken_back) for message in every] == [
         ("my secret is marzipan", True, False),
         ("", True, True),
@@ -70,11 +77,11 @@ async def test_all_versions_go_with_a_message(store: Store) -> None:
     second = await say(store, "two", replaces="m1")
     await say(store, "other")
     await take_back(store, second)
-    assert texts(await store.read(questions.Messages(ANN))) == ["other"]
+    assert texts(await store.read(Messages(ANN))) == ["other"]
     for seq in (first.seq, second.seq):
-        versions = await store.read(questions.VersionsOf(ANN, [seq]))
+        versions = await store.read(VersionsOf(ANN, [seq]))
         assert texts(versions) == ["one", "two", ""]
-    assert await store.read(questions.VersionsOf(BOB, [first.seq])) == []
+    assert await store.read(VersionsOf(BOB, [first.seq])) == []
     assert (await store.verify()).ok
 
 
@@ -83,7 +90,7 @@ async def test_a_later_version_brings_a_message_back(store: Store) -> None:
     (gone,) = await take_back(store, first)
     third = await say(store, "three", replaces=first)
     assert third.replaces == gone.seq
-    assert texts(await store.read(questions.Messages(ANN))) == ["three"]
+    assert texts(await store.read(Messages(ANN))) == ["three"]
     assert (await store.verify()).ok
 
 
@@ -97,16 +104,16 @@ async def test_a_summary_that_covers_it_is_deleted_and_due_again(store: Store) -
     await store.apply([Advance("tree", 0, others[-1].seq, (Touch(subject, 4, 9, others[-1].seq, LATEST),))])
     await store.apply([PutDerived(ANN, "habits", "k", "tells secrets")])
     await take_back(store, others[0])
-    assert [summary.text for summary in await store.read(questions.Summaries(ANN, active=None))] == ["A and b."]
-    assert [summary.id for summary in await store.read(questions.Summaries(ANN))] == [below.id]
-    free = await store.read(questions.Messages(ANN, archived=False, versions=True))
+    assert [summary.text for summary in await store.read(Summaries(ANN, active=None))] == ["A and b."]
+    assert [summary.id for summary in await store.read(Summaries(ANN))] == [below.id]
+    free = await store.read(Messages(ANN, archived=False, versions=True))
     assert texts(free) == ["secret", "", "d"]
-    entry = await store.read(questions.PlannedEntry(subject))
+    entry = await store.read(PlannedEntry(subject))
     assert entry is not None
     assert entry.due_at is not None
     assert entry.due_at < LATEST
     assert entry.messages == 4, "the message is still in the log"
-    assert await store.read(questions.DerivedText(ANN, "habits")) is None
+    assert await store.read(DerivedText(ANN, "habits")) is None
     assert (await store.verify()).ok
 
 
@@ -116,7 +123,7 @@ async def test_day_summaries_of_others_who_read_it_are_deleted(store: Store) -> 
     view = ViewDraft(BOB_HERE, "day", "Ann has a secret.", theirs.seq, theirs.seq, 1, day=minutes(0).date())
     await store.apply([AddView(view)])
     await take_back(store, secret)
-    assert await store.read(questions.Summaries(BOB, active=None)) == []
+    assert await store.read(Summaries(BOB, active=None)) == []
     assert (await store.verify()).ok
 
 
@@ -126,14 +133,14 @@ async def test_memories_that_rest_on_it_alone_are_deactivated(store: Store) -> N
     alone = await remember(store, "lives in Rome", first, supersedes=old)
     both = await remember(store, "drinks tea in Rome", first, second)
     await take_back(store, first)
-    found = {memory.id: memory for memory in await store.read(questions.Memories(ANN, active=None))}
+    found = {memory.id: memory for memory in await store.read(Memories(ANN, active=None))}
     assert {number: memory.state for number, memory in found.items()} == {
         old.id: "active",
         alone.id: "deactivated",
         both.id: "active",
     }
     assert (found[alone.id].reason, found[old.id].superseded_by) == ("its message was taken back", None)
-    assert [row.action for row in await store.read(questions.AuditRows(ANN, 3))] == [
+    assert [row.action for row in await store.read(AuditRows(ANN, 3))] == [
         "memory.take_back",
         "memory.take_back",
         "messages.take_back",
@@ -146,7 +153,7 @@ async def test_a_message_that_was_taken_back_does_not_come_back_with_age(store: 
     (gone,) = await take_back(store, first)
     await archive(store, ANN, [gone], "Nothing.")
     await store.apply([Discard("messages", LATEST)])
-    assert await store.read(questions.Messages(ANN, versions=True)) == [second]
+    assert await store.read(Messages(ANN, versions=True)) == [second]
     assert (await store.verify()).ok
 
 
@@ -158,8 +165,8 @@ async def test_tombstones_are_copied_to_another_store(store: Store, tmp_path: Pa
     await take_back(store, first)
     for _ in range(2):
         await copy(store.dump(), other)
-        assert texts(await other.read(questions.Messages(ANN))) == ["was here before", "kept"]
-        every = await other.read(questions.Messages(ANN, versions=True))
+        assert texts(await other.read(Messages(ANN))) == ["was here before", "kept"]
+        every = await other.read(Messages(ANN, versions=True))
         assert [message.taken_back for message in every] == [False, False, True, False]
         assert (await other.verify()).ok
     await other.close()
@@ -174,11 +181,11 @@ async def test_erased_messages_go_in_all_versions_with_what_was_made_of_them(sto
     memory = await remember(store, "has a secret", second, kept)
     done = await store.erase(ANN, [second.seq], "tester")
     assert (done.messages, done.summaries, done.memories, done.of_others) == (2, 1, 1, 0)
-    (left,) = await store.read(questions.Messages(ANN, versions=True))
+    (left,) = await store.read(Messages(ANN, versions=True))
     assert left == replace(kept, active=True, chunk=None)
-    assert await store.read(questions.Summaries(ANN, active=None)) == []
-    assert memory.id not in {each.id for each in await store.read(questions.Memories(ANN, active=None))}
-    (row,) = await store.read(questions.AuditRows(ANN, 1))
+    assert await store.read(Summaries(ANN, active=None)) == []
+    assert memory.id not in {each.id for each in await store.read(Memories(ANN, active=None))}
+    (row,) = await store.read(AuditRows(ANN, 1))
     assert (row.actor, row.action) == ("tester", "messages.erase")
     assert (await store.erase(ANN, [second.seq])).messages == 0, "twice is as good as once"
     assert (await store.erase(BOB, [kept.seq])).messages == 0, "it is not Bob's"
@@ -190,7 +197,7 @@ async def test_what_was_taken_back_can_be_erased(store: Store) -> None:
     first, kept = await say(store, "secret"), await say(store, "kept")
     await take_back(store, first)
     assert (await store.erase(ANN, [first.seq])).messages == 2
-    assert await store.read(questions.Messages(ANN, versions=True)) == [kept]
+    assert await store.read(Messages(ANN, versions=True)) == [kept]
     assert (await store.verify()).ok
 
 
@@ -199,8 +206,8 @@ async def test_erasing_all_messages_of_a_thread_leaves_a_sound_store(store: Stor
     theirs = await say(store, "hello", scope=BOB_HERE, at=minutes(1))
     await archive(store, GENERAL, mine[:3])
     await store.erase(GENERAL, [message.seq for message in mine])
-    assert await store.read(questions.Messages(GENERAL, within="thread", versions=True)) == [theirs]
-    assert (await store.read(questions.UserLedger(ANN))).messages == 0
+    assert await store.read(Messages(GENERAL, within="thread", versions=True)) == [theirs]
+    assert (await store.read(UserLedger(ANN))).messages == 0
     assert (await store.verify()).ok
     await say(store, "again", scope=GENERAL)
     assert (await store.verify()).ok
@@ -237,7 +244,7 @@ async def test_no_memory_rests_on_words_that_were_edited_or_taken_back(store: St
         await remember(store, "has a dog called Zorbinax", first, second)
     with pytest.raises(SourcesChanged):
         await store.apply([CountMemory(ANN, known.id, 1, first.at, (first.seq,))])
-    (left,) = await store.read(questions.Memories(ANN, active=None))
+    (left,) = await store.read(Memories(ANN, active=None))
     assert (left.text, left.times, left.sources) == ("likes tea", 1, (second.seq,))
 
 
@@ -252,10 +259,10 @@ async def test_no_summary_is_stored_of_words_that_were_edited_or_taken_back(stor
     for change in (Archive(archived), AddView(view)):
         with pytest.raises(SourcesChanged):
             await store.apply([change])
-    assert await store.read(questions.Summaries(ANN, active=None)) == []
+    assert await store.read(Summaries(ANN, active=None)) == []
     await store.apply([AddView(replace(view, text="Other.", shown=seqs[1:]))])
     await store.apply([Archive(replace(archived, text="Other.", shown=seqs[1:]))])
-    assert [summary.text for summary in await store.read(questions.Summaries(ANN))] == ["Other."] * 2
+    assert [summary.text for summary in await store.read(Summaries(ANN))] == ["Other."] * 2
     assert (await store.verify()).ok
 
 
@@ -266,16 +273,16 @@ async def test_an_edit_deactivates_memories_that_rest_on_the_old_words_alone(sto
     alone = await remember(store, "lives in Rome", first, supersedes=old)
     both = await remember(store, "drinks tea in Rome", first, second)
     same = await say(store, "I moved to Rome", replaces=first, metadata={"seen": True})
-    assert (await store.read(questions.MemoryById(ANN, alone.id))).active, "the words are the same"
+    assert (await store.read(MemoryById(ANN, alone.id))).active, "the words are the same"
     await say(store, "I have a parrot", replaces=same)
-    found = {memory.id: memory for memory in await store.read(questions.Memories(ANN, active=None))}
+    found = {memory.id: memory for memory in await store.read(Memories(ANN, active=None))}
     assert {number: memory.state for number, memory in found.items()} == {
         old.id: "active",
         alone.id: "deactivated",
         both.id: "active",
     }
     assert found[alone.id].reason == "its message was edited"
-    assert [row.action for row in await store.read(questions.AuditRows(ANN, 2))] == ["memory.edit_message"] * 2
+    assert [row.action for row in await store.read(AuditRows(ANN, 2))] == ["memory.edit_message"] * 2
     assert (await store.verify()).ok
 
 
@@ -301,7 +308,7 @@ async def test_summaries_that_were_rolled_back_go_with_their_messages(store: Sto
         await store.purge(Scope.of("carol"))
     else:
         await take_back(store, said[0])
-    left = await store.read(questions.Summaries(ANN, active=None))
+    left = await store.read(Summaries(ANN, active=None))
     assert [summary.text for summary in left] == ["What was said before.", "Another thing."]
     assert (await store.verify()).ok
 
@@ -314,8 +321,8 @@ async def test_an_archive_that_states_a_memory_goes_with_any_source_of_the_memor
     await store.apply([CountMemory(ANN, memory.id, 1, minutes(1), (second.seq,))])
     await archive(store, ANN, [first], "Ann is allergic to nuts.")
     await store.erase(ANN, [second.seq])
-    assert await store.read(questions.Memories(ANN, active=None)) == []
-    assert await store.read(questions.Summaries(ANN, active=None)) == []
+    assert await store.read(Memories(ANN, active=None)) == []
+    assert await store.read(Summaries(ANN, active=None)) == []
     assert (await store.verify()).ok
 
 
@@ -324,13 +331,13 @@ async def test_an_archive_that_states_a_memory_goes_with_any_source_of_the_memor
 @pytest.mark.parametrize("how", ["erase", "purge"])
 async def test_the_agenda_does_not_count_what_was_erased_while_it_was_read(store: Store, how: str) -> None:
     said = [await say(store, text, at=minutes(count)) for count, text in enumerate("abc")]
-    after, page = await store.read(questions.Unprocessed("tree", 10))
+    after, page = await store.read(Unprocessed("tree", 10))
     subject = Subject("tree", "default", "ann")
     touch = Touch(subject, len(page), 3, page[-1].seq, LATEST)
     await (store.erase(ANN, [said[1].seq]) if how == "erase" else store.purge(ANN))
     with pytest.raises(SourcesChanged, match="erased since"):
         await store.apply([Advance("tree", after, page[-1].seq, (touch,), "default", len(page))])
-    assert await store.read(questions.PlannedEntry(subject)) is None
+    assert await store.read(PlannedEntry(subject)) is None
     assert (await store.verify()).ok
 
 
@@ -350,7 +357,7 @@ async def test_what_was_worked_out_is_not_kept_when_its_sources_were_erased_mean
     for change in (habits, *portraits):
         with pytest.raises(SourcesChanged, match="erased since"):
             await store.apply([change])
-        assert await store.read(questions.DerivedText(ANN, change.kind)) is None
+        assert await store.read(DerivedText(ANN, change.kind)) is None
 
 
 @pytest.mark.defect("W3")
@@ -361,6 +368,6 @@ async def test_tokens_that_are_counted_late_do_not_bring_a_purged_user_back(stor
     await say(store, "hello")
     await store.purge(ANN)
     await store.apply([Spend(day, ANN, 5)])
-    assert await store.read(questions.TokensSpent(day, ANN)) == 0
-    assert await store.read(questions.TokensSpent(day, Scope.of("nobody yet"))) == 7
-    assert await store.read(questions.TokensSpent(day, None)) == 12
+    assert await store.read(TokensSpent(day, ANN)) == 0
+    assert await store.read(TokensSpent(day, Scope.of("nobody yet"))) == 7
+    assert await store.read(TokensSpent(day, None)) == 12

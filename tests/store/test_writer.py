@@ -13,12 +13,14 @@ import pytest
 from aforesaid.domain.receipt import Receipt
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import NotFound, StoreBusy, StoreError, StoreFull
-from aforesaid.store import open_store, questions
-from aforesaid.store.rules.purging import purge
+from aforesaid.store import open_store
+from aforesaid.store.erasing import purge
+from aforesaid.store.messages import Messages
+from aforesaid.store.placing import Latest
 from aforesaid.store.sqlite import Options
 from aforesaid.store.sqlite.change_sets import prepare
 from aforesaid.store.sqlite.connection import translated
-from aforesaid.store.sqlite.rows import LatestSession, Names
+from aforesaid.store.sqlite.rows import Names
 from aforesaid.store.sqlite.writer import CHECKPOINT_PAGES, OVERDUE_PAGES, Writer
 from making import adding
 
@@ -224,7 +226,7 @@ def test_what_another_writer_erased_is_not_remembered(path: Path) -> None:
     # Two connections that know nothing of each other, as in two processes.
     with closing(Writer(path, Options())) as one, closing(Writer(path, Options())) as other:
         assert isinstance(say(one, "before"), Receipt)
-        other.erase(purge(ANN, "tester"), nullcontext)
+        other.erase(lambda within: purge(within, ANN, "tester"), nullcontext)
         assert isinstance(say(other, "between"), Receipt)
         assert isinstance(say(one, "after"), Receipt)
         query = "SELECT p.name, l.text FROM log l JOIN person p ON p.id = l.owner ORDER BY l.seq"
@@ -253,7 +255,7 @@ async def test_a_transaction_that_cannot_be_ended_is_left_behind_with_its_connec
         assert isinstance(say(other, "somebody else"), Receipt), "nobody holds the lock any more"
     writer.close()
     store = await open_store(path)
-    assert [message.text for message in await store.read(questions.Messages(ANN))] == [
+    assert [message.text for message in await store.read(Messages(ANN))] == [
         "before",
         "after",
         "somebody else",
@@ -317,7 +319,7 @@ def test_what_is_remembered_of_names_has_a_limit_and_is_found_again(writer: Writ
     assert max(sizes) == 3
 
     for number in range(1, 4):
-        names.sessions[number] = LatestSession(number, f"s-{number}", 0, 0, None)
+        names.sessions["default", f"thread {number}"] = Latest(number, f"s-{number}", 0, 0, None)
         names.trim()
         assert len(names.sessions) == (number if number < 3 else 0)
 

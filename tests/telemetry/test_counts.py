@@ -10,14 +10,13 @@ from pathlib import Path
 import pytest
 
 import aforesaid
-from aforesaid.domain.change import Change
 from aforesaid.domain.receipt import Receipt
 from aforesaid.errors import InvalidInput, NotFound, StoreFull
 from aforesaid.memory import Memory, UserMemory
 from aforesaid.models.embed import DeterministicEmbedder
-from aforesaid.store import questions
-from aforesaid.telemetry import OWN, SECONDS, Key, Metrics, OperationMetrics, unmeasured
-from aforesaid.telemetry.metrics import ThrottledLog, between
+from aforesaid.store.operations import Change
+from aforesaid.store.people import Users
+from aforesaid.telemetry import OWN, SECONDS, Key, Metrics, OperationMetrics, ThrottledLog, between, unmeasured
 from intercepting import intercept
 
 DELEGATES = {"ingest_message", "get_memories", "close", "health"}
@@ -169,7 +168,7 @@ async def test_a_caller_that_gives_up_is_counted_as_such(tmp_path: Path) -> None
             started.set()
             await asyncio.Event().wait()
 
-        intercept(memory.store, questions.Users, never)
+        intercept(memory.store, Users, never)
         asking = asyncio.create_task(memory.users())
         await started.wait()
         asking.cancel()

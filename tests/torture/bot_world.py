@@ -17,7 +17,9 @@ import aforesaid
 from aforesaid.bots.bot_session import MOST_WAITING
 from aforesaid.bots.sending import PendingReply
 from aforesaid.domain.scope import direct_thread
-from aforesaid.store import open_store, questions
+from aforesaid.store import open_store
+from aforesaid.store.memories import MemoriesOfSpace
+from aforesaid.store.people import Marks
 from aforesaid.testing import Request, ScriptedModel, faults
 from aforesaid.testing.telegram import FakeTelegram, Person
 from torture import soak
@@ -89,7 +91,7 @@ class BotWorld:
             return
         self.figures.add("kills")
         async with aforesaid.connect(self.store, embedder="none") as memory:
-            marks = (await memory.store.read(questions.Marks())).items()
+            marks = (await memory.store.read(Marks())).items()
             owed = [
                 PendingReply(**json.loads(value))
                 for name, value in marks
@@ -139,8 +141,7 @@ class BotWorld:
         await self.telegram.confirmed()
         store = await open_store(self.store)
         while any(
-            name.startswith("bot ") and "done" not in value
-            for name, value in (await store.read(questions.Marks())).items()
+            name.startswith("bot ") and "done" not in value for name, value in (await store.read(Marks())).items()
         ):
             await asyncio.sleep(0.05)
         await store.close()
@@ -205,6 +206,6 @@ def answer(request: Request) -> str:
 async def all_reminded(world: BotWorld) -> None:
     """Wait until every reminder was sent."""
     store = await open_store(world.store)
-    while await store.read(questions.MemoriesOfSpace("telegram", category="reminder", active=True)):
+    while await store.read(MemoriesOfSpace("telegram", category="reminder", active=True)):
         await asyncio.sleep(0.1)
     await store.close()

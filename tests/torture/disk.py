@@ -11,6 +11,8 @@ from typing import Final, NamedTuple, TypeAlias
 
 import apsw
 
+from aforesaid.store.readable import disk as readable
+
 _JOURNALS: Final = apsw.SQLITE_OPEN_WAL | apsw.SQLITE_OPEN_MAIN_JOURNAL
 
 
@@ -48,11 +50,18 @@ class Delete(NamedTuple):
     name: str
 
 
+class Rename(NamedTuple):
+    """A file was given the name of another."""
+
+    name: str
+    target: str
+
+
 class SyncFolder(NamedTuple):
     """The names given and taken away so far are certain."""
 
 
-Operation: TypeAlias = Write | Truncate | Sync | Create | Delete | SyncFolder
+Operation: TypeAlias = Write | Truncate | Sync | Create | Delete | Rename | SyncFolder
 
 
 class Disk(apsw.VFS):
@@ -89,9 +98,10 @@ class Disk(apsw.VFS):
 class RecordingDisk(Disk):
     """Writes down everything that a power cut could tear apart, in order."""
 
-    def __init__(self, name: str) -> None:
-        """Start with an empty record."""
+    def __init__(self, name: str, root: Path | None = None) -> None:
+        """Start with an empty record. Without `root`, all files are in one folder."""
         super().__init__(name)
+        self.root = root
         self.record: list[Operation] = []
         self.lock = threading.RLock()
         self._files: dict[str, int] = {}
@@ -101,13 +111,10 @@ class RecordingDisk(Disk):
     def open(self, path: Path, name: str | apsw.URIFilename | None, flags: list[int]) -> apsw.VFSFile:
         """Open a file and give it a number of its own if it is new."""
         with self.lock:
-            created = not path.exists()
+            # Of a file that is made for its owner alone, SQLite is not the first to know.
+            created = not path.exists() or self.name(path) not in self._files
             opened = _RecordedFile(self, name, flags)
-            if created:
-                self._made += 1
-                self._files[path.name] = self._made
-                self.record.append(Create(path.name, self._made))
-            opened.number = self._files[path.name]
+            opened.number = self.create(path) if created else self._files[self.name(path)]
             opened.syncs_folder = created and bool(flags[0] & _JOURNALS)
             return opened
 
@@ -116,9 +123,25 @@ class RecordingDisk(Disk):
         self.let_callers_hear()
         with self.lock:
             super().xDelete(filename, syncdir)
-            self.record.append(Delete(Path(filename).name))
+            self.record.append(Delete(self.name(Path(filename))))
             if syncdir:
                 self.record.append(SyncFolder())
+
+    def name(self, path: Path) -> str:
+        """Return the name of a file in the record."""
+        return path.name if self.root is None else str(path.relative_to(self.root))
+
+    def create(self, path: Path) -> int:
+        """Give a new file its number."""
+        self._made += 1
+        self._files[self.name(path)] = self._made
+        self.record.append(Create(self.name(path), self._made))
+        return self._made
+
+    def rename(self, source: Path, target: Path) -> None:
+        """Record that a file has another name."""
+        self._files[self.name(target)] = self._files.pop(self.name(source))
+        self.record.append(Rename(self.name(source), self.name(target)))
 
     def tell_callers(self) -> None:
         """Record the running loop, so that pending acknowledgements are delivered before the disk continues."""
@@ -174,6 +197,62 @@ class _RecordedFile(apsw.VFSFile):
                 self._disk.record.append(SyncFolder())
                 self.syncs_folder = False
         self._disk.something_was_synced()
+
+
+class RecordingFiles(readable.Disk):
+    """Writes down what is done to readable files, in the record of the disk on which their database is."""
+
+    def __init__(self, disk: RecordingDisk) -> None:
+        """Use the record of `disk`."""
+        self._disk = disk
+        self._open: dict[int, list[int]] = {}
+
+    def open(self, path: Path, flags: int) -> int:
+        """Make a new file."""
+        self._disk.let_callers_hear()
+        with self._disk.lock:
+            assert not path.exists(), "only new files are written"
+            handle = super().open(path, flags)
+            self._open[handle] = [self._disk.create(path), 0]
+            return handle
+
+    def write(self, handle: int, data: bytes) -> int:
+        """Write at the end."""
+        self._disk.let_callers_hear()
+        with self._disk.lock:
+            written = super().write(handle, data)
+            number, end = self._open[handle]
+            self._disk.record.append(Write(number, end, data[:written]))
+            self._open[handle][1] += written
+            return written
+
+    def sync(self, handle: int) -> None:
+        """Sync a file."""
+        self._disk.let_callers_hear()
+        with self._disk.lock:
+            super().sync(handle)
+            self._disk.record.append(Sync(self._open[handle][0]))
+
+    def replace(self, source: Path, target: Path) -> None:
+        """Rename a file."""
+        self._disk.let_callers_hear()
+        with self._disk.lock:
+            super().replace(source, target)
+            self._disk.rename(source, target)
+
+    def unlink(self, path: Path) -> None:
+        """Delete a file."""
+        self._disk.let_callers_hear()
+        with self._disk.lock:
+            if path.exists():
+                self._disk.record.append(Delete(self._disk.name(path)))
+            super().unlink(path)
+
+    def sync_folder(self, folder: Path) -> None:
+        """Sync names. The loop calls this too, and cannot wait for itself."""
+        with self._disk.lock:
+            super().sync_folder(folder)
+            self._disk.record.append(SyncFolder())
 
 
 class FailingDisk(Disk):

@@ -9,7 +9,7 @@ from typing import Any
 
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import StoreError
-from aforesaid.store import questions
+from aforesaid.store.messages import Messages
 from aforesaid.store.readable import AccountFolders, JsonFile, ReadableStore
 from aforesaid.store.readable.disk import Disk
 from faulty import DeadlyDisk
@@ -46,8 +46,8 @@ async def live_on(layout: JsonFile | AccountFolders, disk: Disk, heard: Callable
             try:
                 await asyncio.to_thread(store._files.write)
             except StoreError:
-                assert [message.text for message in await store.read(questions.Messages(ANN))][2:] == acknowledged
-    assert [message.text for message in await store.read(questions.Messages(ANN))][2:] == acknowledged
+                assert [message.text for message in await store.read(Messages(ANN))][2:] == acknowledged
+    assert [message.text for message in await store.read(Messages(ANN))][2:] == acknowledged
     await store.close()
     return refused
 

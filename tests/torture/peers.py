@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from aforesaid.domain.scope import Scope
-from aforesaid.store import Store, questions
+from aforesaid.store import Store
+from aforesaid.store.messages import Messages
+from aforesaid.store.searches import SearchText
 from torture.support import opened
 from torture.witness import Event, to_wire
 from torture.workload import SHARED_THREADS, USERS, write
@@ -52,7 +54,7 @@ async def read(store: Store, number: int, stopped: asyncio.Event) -> int:
             return turn
         scope = Scope.of(USERS[(number + turn) % len(USERS)], thread=SHARED_THREADS[turn % len(SHARED_THREADS)])
         if turn % 2:
-            await store.read(questions.Messages(scope, within="thread", limit=50))
+            await store.read(Messages(scope, within="thread", limit=50))
         else:
-            await store.read(questions.SearchText(scope, "Berlin garden", limit=5))
+            await store.read(SearchText(scope, "Berlin garden", limit=5))
     raise AssertionError("counting does not end")

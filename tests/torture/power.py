@@ -11,7 +11,7 @@ from pathlib import Path
 from random import Random
 from typing import Final
 
-from torture.disk import Create, Delete, Operation, Sync, SyncFolder, Truncate, Write
+from torture.disk import Create, Delete, Operation, Rename, Sync, SyncFolder, Truncate, Write
 
 SECTOR: Final = 512
 
@@ -26,7 +26,7 @@ class Replay:
         self._certain: dict[int, bytearray] = {}
         self._uncertain: dict[int, list[Write | Truncate]] = {}
         self._names: dict[str, int] = {}
-        self._uncertain_names: list[Create | Delete] = []
+        self._uncertain_names: list[Create | Delete | Rename] = []
 
     def advance(self, position: int) -> None:
         """Go on until just before the operation at `position`."""
@@ -55,7 +55,7 @@ class Replay:
                 self._certain[file] = bytearray()
                 self._uncertain[file] = []
                 self._uncertain_names.append(operation)
-            case Delete():
+            case Delete() | Rename():
                 self._uncertain_names.append(operation)
             case SyncFolder():
                 self._settle_names(None)
@@ -76,12 +76,16 @@ def write_image(folder: Path, image: dict[str, bytes]) -> None:
     """Put an image into a new folder."""
     folder.mkdir()
     for name, content in image.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(content)
 
 
-def _rename(names: dict[str, int], change: Create | Delete) -> None:
+def _rename(names: dict[str, int], change: Create | Delete | Rename) -> None:
     if isinstance(change, Create):
         names[change.name] = change.file
+    elif isinstance(change, Rename):
+        if change.name in names:
+            names[change.target] = names.pop(change.name)
     else:
         names.pop(change.name, None)
 

@@ -86,11 +86,13 @@ def restore_until_killed(tell: Tell, options: dict[str, Any]) -> None:
     """Restore a backup over a store. The process is killed before its call with the number `fatal`."""
     countdown = Countdown(options["fatal"])
     disk = DeadlyDisk(countdown)
+    threading.setprofile(countdown.watch_python)
     sys.setprofile(countdown.watch_python)
     try:
         restore_store(Path(options["backup"]), options["place"], replace=True)
     finally:
         sys.setprofile(None)
+        threading.setprofile(None)
         disk.unregister()
     tell(["restored", countdown.calls])
 

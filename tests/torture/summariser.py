@@ -11,7 +11,6 @@ from typing import Any, TypeVar
 from pydantic import BaseModel
 
 from aforesaid.digest import Digest, executor
-from aforesaid.domain.change import AddMessage
 from aforesaid.domain.checks import now
 from aforesaid.domain.message import draft
 from aforesaid.domain.scope import Scope
@@ -20,6 +19,7 @@ from aforesaid.models.chat import Answer, Reply, Said
 from aforesaid.models.resilience import BreakerState
 from aforesaid.profiles import Profile, load_profile
 from aforesaid.settings import Operation, Route, Settings
+from aforesaid.store.messages import AddMessage
 from aforesaid.upkeep import Digesting
 from torture.support import opened
 from torture.zygote import Tell

@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from aforesaid.store import open_store
 from aforesaid.store.sqlite import Options, SqliteStore
 
 _FIGURES = os.environ.get("TORTURE_FIGURES")
@@ -32,10 +33,19 @@ class Size:
         return max(1, min(small, round(1 / self.scale))) if self.full else small
 
 
+KINDS = ("sqlite", "json", "files")
+
+
 @asynccontextmanager
-async def opened(path: Path, options: Options | None = None) -> AsyncIterator[SqliteStore]:
+async def opened(path: Path, options: Options | None = None, kind: str = "sqlite") -> AsyncIterator[SqliteStore]:
     """Open a store until the end of the block."""
-    store = await SqliteStore.open(path, options)
+    if kind == "sqlite":
+        store = await SqliteStore.open(path, options)
+    else:
+        assert options is None, "a store in readable files is opened as it is; SQLite's default VFS can be set"
+        found = await open_store(f"{kind}:{path}")
+        assert isinstance(found, SqliteStore)
+        store = found
     try:
         yield store
     finally:

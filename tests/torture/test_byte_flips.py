@@ -9,17 +9,26 @@ from random import Random
 
 import pytest
 
-from aforesaid.domain.change import PutFacts
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Scope
 from aforesaid.portability.migrating import repair
-from aforesaid.store import Store, open_store, questions
+from aforesaid.store import Store, open_store
+from aforesaid.store.memories import PutFacts
+from aforesaid.store.messages import Messages
 from aforesaid.store.readable import ReadableStore
 from making import add, archive
 from torture.support import Figures, Size
 
 USERS = ("ann", "bob", "cleo")
-COUNTED = ("flips", "harmless", "repaired", "messages recovered", "messages damaged", "losses")
+COUNTED = (
+    "flips",
+    "harmless",
+    "repaired",
+    "messages recovered",
+    "messages damaged",
+    "messages changed and named",
+    "losses",
+)
 
 
 async def fill_with_everything(place: str, snapshot: Path) -> dict[int, Message]:
@@ -44,7 +53,7 @@ async def fill_with_everything(place: str, snapshot: Path) -> dict[int, Message]
 
 
 async def everything(store: Store, user: str) -> list[Message]:
-    return await store.read(questions.Messages(Scope.of(user), limit=10_000))
+    return await store.read(Messages(Scope.of(user), limit=10_000))
 
 
 async def recovered(place: str) -> list[tuple[str, str]]:
@@ -83,13 +92,18 @@ def test_every_message_that_a_flipped_byte_did_not_hit_is_recovered(kind: str, a
         figures.add("repaired" if done.needed else "harmless")
         missing = {(message.user, message.text) for message in said.values()} - set(found)
         invented = set(found) - {(message.user, message.text) for message in said.values()}
-        assert not invented, f"{hit.name} at {place}: {invented}"
+        # In a text of a readable file, it could have been typed.
+        typed = hit.name.endswith(".json") or hit.name == "memory"
+        assert not invented or (
+            typed and len(invented) == 1 and any("one character differs" in line for line in done.lost)
+        ), f"{hit.name} at {place}: {invented}, {done.lost}"
+        figures.add("messages changed and named", len(invented))
         assert len(found) == len(set(found)), "a message is there twice"
         # One byte is in one record, at most.
         assert len(missing) <= 1, f"{hit.name} at {place}: {sorted(missing)[:3]}, {done.lost}"
         if missing:
             assert done.lost, f"{hit.name} at {place}: {missing} is gone, and nobody said so"
-            figures.add("messages damaged")
+            figures.add("messages damaged", len(missing) - len(invented))
         if done.needed:
             assert done.set_aside is not None
             kept = [path.read_bytes() for path in live.rglob("*") if path.is_file()]

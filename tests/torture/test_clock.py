@@ -11,10 +11,9 @@ from random import Random
 
 import pytest
 
-from aforesaid.domain.change import AddMessage
 from aforesaid.domain.message import Message, draft
 from aforesaid.domain.scope import Scope
-from aforesaid.store import questions
+from aforesaid.store.messages import AddMessage, Messages
 from torture.support import Figures, Size, opened
 from torture.witness import Event, Said, Witness
 from torture.workload import USERS, Heard, say, text
@@ -93,13 +92,13 @@ async def check(path: Path, witness: Witness, figures: Figures) -> None:
     async with opened(path) as store:
         assert await store._engine.read(witness.findings) == []
         for user in USERS:
-            history = await store.read(questions.Messages(Scope.of(user), limit=1_000_000))
+            history = await store.read(Messages(Scope.of(user), limit=1_000_000))
             # A history is shown by when something was said, whatever the clock was; the log goes by its numbers.
             assert [message.text for message in sorted(history, key=lambda message: message.seq)] == [
                 text for text, said in witness.said.items() if said[1] == user
             ]
         for scope in {scope.thread: scope for scope in SCOPES}.values():
-            history = await store.read(questions.Messages(scope, within="thread", limit=1_000_000))
+            history = await store.read(Messages(scope, within="thread", limit=1_000_000))
             assert stored_sessions(history) == sessions_by_time(history)
             figures.add("sessions", len(stored_sessions(history)))
         verification = await store.verify()

@@ -12,8 +12,10 @@ from random import Random
 
 from aforesaid.digest import Digest
 from aforesaid.domain.scope import Scope
-from aforesaid.store import questions
+from aforesaid.store.messages import Messages, UserLedger
+from aforesaid.store.people import Totals
 from aforesaid.store.sqlite import SqliteStore
+from aforesaid.store.summaries import CoveredMessages, Summaries
 from aforesaid.upkeep import Digesting
 from torture.summariser import LEASE_SECONDS, USERS, profile, tomorrow
 from torture.support import Figures, Size, opened
@@ -93,7 +95,7 @@ async def check(path: Path, policy: str, said: int, figures: Figures) -> None:
         await Digesting(store, rules.summaries, lambda: digest).run()
         report = await store.verify()
         assert report.ok, report
-        assert (await store.read(questions.Totals())).messages >= said
+        assert (await store.read(Totals())).messages >= said
         for user in USERS:
             await check_user(store, Scope.of(user), policy, figures)
 
@@ -101,22 +103,20 @@ async def check(path: Path, policy: str, said: int, figures: Figures) -> None:
 async def check_user(store: SqliteStore, scope: Scope, policy: str, figures: Figures) -> None:
     """Every message is covered once by what the policy makes of messages, and archived ones by a summary."""
     summaries = [
-        each
-        for each in await store.read(questions.Summaries(scope, active=None))
-        if not each.replaced and each.level == 1
+        each for each in await store.read(Summaries(scope, active=None)) if not each.replaced and each.level == 1
     ]
     made = [each for each in summaries if each.reach != "sources"]
     times: Counter[int] = Counter()
     for summary in made:
-        for message in await store.read(questions.CoveredMessages(scope, summary.id)):
+        for message in await store.read(CoveredMessages(scope, summary.id)):
             times[message.seq] += message.seq >= summary.fresh
     figures.add("summaries", len(made))
     figures.add("doubles", sum(count > 1 for count in times.values()))
-    messages = sorted(await store.read(questions.Messages(scope, limit=100_000)), key=lambda message: message.seq)
+    messages = sorted(await store.read(Messages(scope, limit=100_000)), key=lambda message: message.seq)
     covered = {seq for seq, count in times.items() if count}
     if policy == "tree":
         assert {message.seq for message in messages if not message.active} == covered
-        assert (await store.read(questions.UserLedger(scope))).open_turns < 4
+        assert (await store.read(UserLedger(scope))).open_turns < 4
     left = [message.seq for message in messages if message.seq not in covered]
     # What is not covered is the newest: too little for another summary, or never covered at all.
     assert left == [message.seq for message in messages][len(messages) - len(left) :]

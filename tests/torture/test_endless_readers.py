@@ -11,9 +11,9 @@ from random import Random
 
 import apsw
 
-from aforesaid.domain.change import AddMessage
 from aforesaid.domain.message import draft
 from aforesaid.domain.scope import Scope
+from aforesaid.store.messages import AddMessage
 from aforesaid.store.sqlite import SqliteStore
 from torture.peers import read
 from torture.support import Figures, Size, opened

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from aforesaid.domain.scope import Scope
-from aforesaid.store import open_store, questions
+from aforesaid.store import open_store
+from aforesaid.store.messages import Messages
 from faulty import FailingDisk
 from making import add
 from torture.files_victim import layout_at, live_on
@@ -35,7 +36,7 @@ async def found(folder: Path, place: str) -> list[str]:
     for path in folder.rglob("*.json"):
         json.loads(path.read_text(encoding="utf-8"))
     store = await open_store(place)
-    texts = [message.text for message in await store.read(questions.Messages(ANN))]
+    texts = [message.text for message in await store.read(Messages(ANN))]
     report = await store.verify()
     assert report.ok, report
     await store.close()

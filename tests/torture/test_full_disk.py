@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import json
 import os
 import shutil
 import subprocess
@@ -14,20 +15,24 @@ from random import Random
 
 import pytest
 
-from aforesaid.domain.change import AddMessage, AddMessages, Archive
 from aforesaid.domain.message import draft
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary import SummaryDraft
 from aforesaid.errors import StoreFull
-from aforesaid.store import Store, questions
+from aforesaid.store import Store
 from aforesaid.store.failover import open_with_failover
+from aforesaid.store.messages import AddMessage, AddMessages, Messages
+from aforesaid.store.people import Totals
 from aforesaid.store.postgres import PostgresStore
+from aforesaid.store.readable import ReadableStore
+from aforesaid.store.searches import SearchText
 from aforesaid.store.sqlite import Options, SqliteStore, engine
 from aforesaid.store.sqlite.writer import OVERDUE_PAGES
+from aforesaid.store.summaries import Archive
 from making import add
 from pg import shared_server
 from torture.disk import SmallDisk
-from torture.support import Figures, Size, opened
+from torture.support import KINDS, Figures, Size, opened
 from torture.witness import Archived, Witness
 from torture.workload import say
 
@@ -36,6 +41,8 @@ ENOUGH = 4
 """Factor by which the disk grows after it was full, beside room for the write-ahead log."""
 LOG_BYTES = OVERDUE_PAGES * 4_096
 """The size to which the write-ahead log may grow before it is copied back."""
+OF_READABLE = 4
+"""Factor by which a disk is larger that has readable files, and the next ones, beside a database."""
 WRITERS = 8
 REFUSALS = 6
 """How often every writer is refused before there is room again."""
@@ -52,12 +59,14 @@ COUNTED = (
 SetRoom = Callable[[int], None]
 
 
-def test_on_a_real_file_system_without_room(tmp_path: Path, size: Size) -> None:
-    figures, chance = Figures("full disk (tmpfs)", *COUNTED), Random(3)
-    for number in range(size.of(small=2, full=60)):
+@pytest.mark.parametrize("kind", KINDS)
+def test_on_a_real_file_system_without_room(kind: str, tmp_path: Path, size: Size) -> None:
+    figures = Figures("full disk (tmpfs)" if kind == "sqlite" else f"full disk (tmpfs) under {kind}", *COUNTED)
+    chance = Random(3)
+    for number in range(size.of(small=2, full=60 if kind == "sqlite" else 30)):
         with mounted(tmp_path / f"small-{number}") as (folder, set_room):
             room = chance.randrange(SMALLEST, LARGEST)
-            fill_it_up(folder / "memory.db", Options(), set_room, room, figures)
+            fill_it_up(folder / "memory.db", None, set_room, room, figures, kind=kind)
     figures.show()
 
 
@@ -105,7 +114,7 @@ def test_what_took_over_on_a_full_disk_is_gone_when_there_is_room(tmp_path: Path
         await add(store, ann, "there is room again")
         assert [path.name for path in folder.iterdir() if path.name.endswith(".waiting")] == []
         assert [path for path in open_files() if ".waiting" in path] == []
-        assert (await store.read(questions.Totals())).messages == 5
+        assert (await store.read(Totals())).messages == 5
         assert (await store.health()).status == "active"
         await store.close()
 
@@ -122,7 +131,7 @@ def test_a_search_on_a_full_disk_is_answered_without_a_batch_that_is_not_indexed
     ann = Scope.of("ann")
 
     async def found(store: SqliteStore) -> int:
-        return len(await store.read(questions.SearchText(ann, "tea", limit=5_000)))
+        return len(await store.read(SearchText(ann, "tea", limit=5_000)))
 
     async def run(path: Path, ballast: Path) -> None:
         async with opened(path) as store:
@@ -131,7 +140,7 @@ def test_a_search_on_a_full_disk_is_answered_without_a_batch_that_is_not_indexed
             fill_to_the_last_byte(ballast)
             assert await found(store) == 1
             assert any("searches miss messages" in issue for issue in (await store.health()).issues)
-            assert (await store.read(questions.Totals())).messages == 2_501
+            assert (await store.read(Totals())).messages == 2_501
             ballast.unlink()
             assert await found(store) == 2_501
             assert (await store.health()).status == "active"
@@ -219,27 +228,49 @@ def fill_to_the_last_byte(path: Path) -> None:
                 continue
 
 
-def fill_it_up(path: Path, options: Options, set_room: SetRoom, room: int, figures: Figures) -> None:
+def fill_it_up(
+    path: Path, options: Options | None, set_room: SetRoom, room: int, figures: Figures, kind: str = "sqlite"
+) -> None:
     """Write until there is no room, make some, go on; in the end everything is there exactly once."""
     witness = Witness()
 
     async def run() -> None:
         set_room(room)
-        async with opened(path, options) as store:
+        async with opened(path, options, kind) as store:
             refused = await write_until_refused(store, witness, figures)
             await check_while_full(store, witness, refused)
-            set_room(room * ENOUGH + LOG_BYTES)
+            if isinstance(store, ReadableStore):
+                with pytest.raises(StoreFull):
+                    await asyncio.to_thread(store._files.write)
+                check_readable(path, None)
+            set_room((room * ENOUGH + LOG_BYTES) * (1 if kind == "sqlite" else OF_READABLE))
+            if isinstance(store, ReadableStore):
+                await asyncio.to_thread(store._files.write)
             await store_what_was_refused(store, witness, refused)
-        async with opened(path, options) as store:
+        if kind != "sqlite":
+            check_readable(path, witness)
+        async with opened(path, options, kind) as store:
             assert await store._engine.read(witness.findings) == []
             verification = await store.verify()
             assert verification.ok, verification
-            assert (await store.read(questions.Totals())).messages == len(witness.said)
+            assert (await store.read(Totals())).messages == len(witness.said)
 
     asyncio.run(run())
     figures.add("rounds")
     figures.add("acknowledged messages", len(witness.said))
     figures.add("acknowledged archives", len(witness.archives))
+
+
+def check_readable(path: Path, witness: Witness | None) -> None:
+    """See that no file is half written, and that after all they have everything."""
+    histories = [path] if path.is_file() else [*path.rglob("whole_history.json")]
+    for each in [*path.rglob("*.json"), *histories]:
+        if each.exists():
+            json.loads(each.read_bytes())
+    if witness is not None:
+        parts = [json.loads(each.read_bytes())["messages"] for each in histories]
+        lists = [found for part in parts for found in (part.values() if isinstance(part, dict) else [part])]
+        assert sum(len(found) for found in lists) == len(witness.said)
 
 
 async def write_until_refused(store: Store, witness: Witness, figures: Figures) -> list[AddMessage]:
@@ -275,9 +306,7 @@ async def archive_until_they_stop(
         if all(writer.done() for writer in writers):
             return
         scope = Scope.of(f"w{turn % WRITERS}")
-        sources = tuple(
-            message.seq for message in await store.read(questions.Messages(scope, limit=10, archived=False))
-        )
+        sources = tuple(message.seq for message in await store.read(Messages(scope, limit=10, archived=False)))
         if sources:
             try:
                 summary = (await store.apply([Archive(SummaryDraft(scope, "In short. " * 500, sources))])).summary
@@ -290,7 +319,7 @@ async def archive_until_they_stop(
 async def check_while_full(store: SqliteStore, witness: Witness, refused: list[AddMessage]) -> None:
     """A full disk can still be read, and nothing that was refused is visible."""
     assert await store._engine.read(witness.findings) == []
-    assert (await store.read(questions.Totals())).messages == len(witness.said)
+    assert (await store.read(Totals())).messages == len(witness.said)
     assert not await store._engine.read(
         lambda connection: [
             message.draft.text[:40]

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
+import shutil
 import signal
 from pathlib import Path
 from random import Random
 
+import pytest
+
 from aforesaid.domain.scope import Scope
-from aforesaid.store import questions
-from torture.support import Figures, Size, opened
+from aforesaid.store.messages import Messages
+from torture.support import KINDS, Figures, Size, opened
 from torture.witness import Archived, RolledBack, Said, Witness, from_wire
 from torture.workload import USERS
 from torture.zygote import Zygote
@@ -22,9 +26,10 @@ LONGEST_LIFE = 0.15
 """Seconds between the first acknowledgement and the end."""
 
 
-def test_what_was_acknowledged_survives_kill_9(tmp_path: Path, arena: Path, size: Size) -> None:
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_was_acknowledged_survives_kill_9(kind: str, tmp_path: Path, arena: Path, size: Size) -> None:
     figures = Figures(
-        "kill -9",
+        "kill -9" if kind == "sqlite" else f"kill -9 under {kind}",
         "rounds",
         "files",
         "kills",
@@ -33,14 +38,16 @@ def test_what_was_acknowledged_survives_kill_9(tmp_path: Path, arena: Path, size
         "acknowledged roll backs",
         "losses",
     )
-    rounds, chance = size.of(small=4, full=1_000), Random(9)
+    rounds, chance = size.of(small=4, full=1_000 if kind == "sqlite" else 200), Random(9)
     with Zygote("torture.victim") as zygote:
         for start in range(0, rounds, ROUNDS_PER_FILE):
             # A real disk is slow to sync and is killed in the middle of that; memory is fast and killed elsewhere.
             folder = (tmp_path, arena)[start // ROUNDS_PER_FILE % 2]
-            killer = Killer(zygote, folder / f"killed-{start}.db", chance, figures)
+            home = folder / f"killed-{start}"
+            home.mkdir()
+            killer = Killer(zygote, home / "memory", kind, chance, figures)
             rounds_of_one_file(killer, min(ROUNDS_PER_FILE, rounds - start))
-            killer.path.unlink()
+            shutil.rmtree(home)
             figures.add("files")
     figures.show()
     assert figures["acknowledged archives"] > 0
@@ -49,21 +56,25 @@ def test_what_was_acknowledged_survives_kill_9(tmp_path: Path, arena: Path, size
 def rounds_of_one_file(killer: Killer, rounds: int) -> None:
     """Kill whoever writes to a file, again and again, and look at the file each time."""
     for number in range(rounds):
-        heard = killer.kill_while_they_write(f"r{number}", processes=2 if killer.chance.random() < 0.2 else 1)
+        together = killer.kind == "sqlite" and killer.chance.random() < 0.2
+        heard = killer.kill_while_they_write(f"r{number}", processes=2 if together else 1)
         assert heard > 0, "nothing was acknowledged, so nothing was tested"
         if killer.chance.random() < 0.2:
             killer.kill_while_it_opens(f"r{number}o")
         thoroughly = number % VERIFY_EVERY == 0 or number == rounds - 1
-        asyncio.run(check(killer.path, killer.witness, thoroughly=thoroughly))
+        for path in killer.path.parent.rglob("*.json"):
+            json.loads(path.read_bytes())
+        asyncio.run(check(killer, thoroughly=thoroughly))
         killer.figures.add("rounds")
 
 
 class Killer:
     """Starts processes that write to a file, hears what they say, and kills them."""
 
-    def __init__(self, zygote: Zygote, path: Path, chance: Random, figures: Figures) -> None:
+    def __init__(self, zygote: Zygote, path: Path, kind: str, chance: Random, figures: Figures) -> None:
         """Begin with a file that does not exist yet."""
         self.path = path
+        self.kind = kind
         self.chance = chance
         self.figures = figures
         self.witness = Witness()
@@ -90,7 +101,7 @@ class Killer:
         self._hear()
 
     def _start(self, tag: str, *, rivals: bool) -> None:
-        options = {"path": str(self.path), "tag": tag, "writers": WRITERS, "rivals": rivals}
+        options = {"path": str(self.path), "kind": self.kind, "tag": tag, "writers": WRITERS, "rivals": rivals}
         child = self._zygote.start("write_until_killed", **options)
         _, _, self._alive[child] = self._zygote.expect(child, "born")
 
@@ -125,9 +136,10 @@ class Killer:
                 self.figures.add("acknowledged roll backs")
 
 
-async def check(path: Path, witness: Witness, *, thoroughly: bool) -> None:
+async def check(killer: Killer, *, thoroughly: bool) -> None:
     """Open the file as anybody would after a crash, and compare it with what was acknowledged."""
-    async with opened(path) as store:
+    witness = killer.witness
+    async with opened(killer.path, kind=killer.kind) as store:
         assert await store._engine.read(witness.findings) == []
         if not thoroughly:
             assert await store._engine.read(lambda connection: connection.pragma("quick_check")) == "ok"
@@ -135,7 +147,7 @@ async def check(path: Path, witness: Witness, *, thoroughly: bool) -> None:
         verification = await store.verify()
         assert verification.ok, verification
         for user in USERS:
-            history = await store.read(questions.Messages(Scope.of(user), limit=1_000_000))
+            history = await store.read(Messages(Scope.of(user), limit=1_000_000))
             acknowledged = sorted((found[0], text) for text, found in witness.said.items() if found[1] == user)
             there = sorted((message.seq, message.text) for message in history)
             assert [entry for entry in there if entry[1] in witness.said] == acknowledged

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from aforesaid.store import questions
+from aforesaid.store.people import Totals
 from torture.support import Figures, Size, opened
 from torture.witness import Said, Witness, from_wire
 from torture.zygote import Zygote
@@ -49,6 +49,6 @@ async def check(path: Path, witness: Witness) -> None:
     """Compare the file with what was acknowledged to all processes together."""
     async with opened(path) as store:
         assert await store._engine.read(witness.findings) == []
-        assert (await store.read(questions.Totals())).messages == len(witness.said)
+        assert (await store.read(Totals())).messages == len(witness.said)
         verification = await store.verify()
         assert verification.ok, verification

@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from aforesaid.domain.scope import Scope
-from aforesaid.store import questions
+from aforesaid.store.messages import MessagesBetween
 from aforesaid.store.postgres import Options, PostgresStore
 from making import adding
 from pg import Server, shared_server
@@ -51,8 +51,7 @@ async def test_nothing_is_lost_or_doubled_when_the_database_dies_under_load(size
         assert (await store.verify()).ok
         for space in (f"space{number}" for number in range(SPACES)):
             stored = [
-                (space, message.seq, message.text)
-                for message in await store.read(questions.MessagesBetween(space, 0, 2**62))
+                (space, message.seq, message.text) for message in await store.read(MessagesBetween(space, 0, 2**62))
             ]
             assert sorted(each for each in acknowledged if each[0] == space) == stored
             assert [seq for _, seq, _ in stored] == list(range(1, len(stored) + 1)), "in order, without a gap"

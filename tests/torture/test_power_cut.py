@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import json
 import shutil
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
@@ -16,15 +17,18 @@ import apsw
 import pytest
 
 from aforesaid.errors import AforesaidError
+from aforesaid.store.readable import ReadableStore
 from aforesaid.store.sqlite import Options, writer
 from aforesaid.store.sqlite.connection import connect, migrate
-from torture.disk import Create, Operation, RecordingDisk, Sync, Write
+from torture.disk import Create, Operation, RecordingDisk, RecordingFiles, Sync, Write
+from torture.files_victim import layout_at
 from torture.power import Replay, write_image
 from torture.support import Figures, Size, opened
 from torture.witness import Event, Witness, damage, losses
 from torture.workload import bustle
 
 IMAGES_PER_WORKLOAD = 1_000
+IMAGES_PER_READABLE_WORKLOAD = 100
 STORE_OPENS_EVERY = 50
 """Most images are opened with the store's connection alone; every so many with the whole store, which verifies them."""
 NAME = "memory.db"
@@ -62,6 +66,24 @@ def test_what_was_acknowledged_survives_a_power_cut(arena: Path, tmp_path: Path,
         recorded = record_workload(arena, seed)
         wanted = min(IMAGES_PER_WORKLOAD, images - seed * IMAGES_PER_WORKLOAD)
         for number, findings in enumerate(found_after_power_cuts(recorded, seed, wanted, arena, figures)):
+            if findings:
+                kept = shutil.copytree(arena / "image-as-found", tmp_path / f"seed-{seed}-image-{number}")
+                pytest.fail(f"after a power cut ({kept}): {findings}")
+    figures.show()
+    assert figures["images"] == images
+
+
+@pytest.mark.req("A5")
+@pytest.mark.parametrize("kind", ["json", "files"])
+def test_readable_files_are_whole_after_a_power_cut_and_nothing_acknowledged_is_lost(
+    kind: str, arena: Path, tmp_path: Path, size: Size
+) -> None:
+    figures = Figures(f"power cut under {kind}", *COUNTED)
+    images = size.of(small=12, full=600)
+    for seed in range(-(-images // IMAGES_PER_READABLE_WORKLOAD)):
+        recorded = record_readable_workload(arena, kind, seed)
+        wanted = min(IMAGES_PER_READABLE_WORKLOAD, images - seed * IMAGES_PER_READABLE_WORKLOAD)
+        for number, findings in enumerate(found_after_power_cuts(recorded, seed, wanted, arena, figures, kind)):
             if findings:
                 kept = shutil.copytree(arena / "image-as-found", tmp_path / f"seed-{seed}-image-{number}")
                 pytest.fail(f"after a power cut ({kept}): {findings}")
@@ -128,8 +150,40 @@ def record_workload(arena: Path, seed: object) -> Recorded:
     return Recorded(disk.record, heard)
 
 
+def record_readable_workload(arena: Path, kind: str, seed: object) -> Recorded:
+    """The same in readable files, which are written all the time."""
+    folder = arena / "recorded"
+    folder.mkdir()
+    disk = RecordingDisk(f"recording-{next(_numbers)}", folder)
+    heard: list[tuple[int, Event]] = []
+
+    def note(event: Event) -> None:
+        heard.append((len(disk.record), event))
+
+    async def work() -> None:
+        disk.tell_callers()
+        for stint in range(2):
+            store = await ReadableStore.open_files(layout_at(f"{kind}:{folder / NAME}"), RecordingFiles(disk))
+            busy = asyncio.create_task(
+                bustle(store, note, seed=seed, tag=f"s{stint}", writers=4, messages=6, archives=6)
+            )
+            while not busy.done():
+                await asyncio.to_thread(store._files.write)
+            await busy
+            await store.close()
+
+    with disk.registered():
+        apsw.set_default_vfs(disk.vfs)
+        try:
+            asyncio.run(work())
+        finally:
+            apsw.set_default_vfs("unix")
+    shutil.rmtree(folder)
+    return Recorded(disk.record, heard)
+
+
 def found_after_power_cuts(
-    recorded: Recorded, seed: int, images: int, arena: Path, figures: Figures
+    recorded: Recorded, seed: int, images: int, arena: Path, figures: Figures, kind: str = "sqlite"
 ) -> Iterator[list[str]]:
     """Cut the power so many times and yield what is wrong with each image."""
     figures.add("operations", len(recorded.record))
@@ -148,9 +202,9 @@ def found_after_power_cuts(
         write_image(as_found, image)
         opened = arena / "image"
         write_image(opened, image)
-        findings = look_into(opened / NAME, witness)
-        if number % STORE_OPENS_EVERY == 0 and not findings:
-            findings = asyncio.run(open_and_verify(opened / NAME, witness))
+        findings = look_into(opened / NAME, witness) if kind == "sqlite" else half_written(opened)
+        if (kind != "sqlite" or number % STORE_OPENS_EVERY == 0) and not findings:
+            findings = asyncio.run(open_and_verify(opened / NAME, witness, kind))
             figures.add("images verified by the store")
         figures.add("images")
         figures.add("acknowledged messages checked", len(witness.said))
@@ -178,9 +232,20 @@ def look_into(path: Path, witness: Witness) -> list[str]:
         return [f"it does not open: {error!r}"]
 
 
-async def open_and_verify(path: Path, witness: Witness) -> list[str]:
+def half_written(folder: Path) -> list[str]:
+    """Return the readable files that are not whole."""
+    found = []
+    for path in [*folder.rglob("*.json"), folder / NAME]:
+        try:
+            json.loads(path.read_bytes() if path.is_file() else b"0")
+        except ValueError as error:
+            found.append(f"{path.name}: {error}")
+    return found
+
+
+async def open_and_verify(path: Path, witness: Witness, kind: str) -> list[str]:
     """Open an image with the whole store and let it verify itself."""
-    async with opened(path) as store:
+    async with opened(path, kind=kind) as store:
         verification = await store.verify()
         return [
             *(f"{check.name}: {check.detail}" for check in verification.checks if not check.ok),

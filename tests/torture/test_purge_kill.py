@@ -11,7 +11,9 @@ from random import Random
 import pytest
 
 from aforesaid.domain.scope import Scope
-from aforesaid.store import open_store, questions
+from aforesaid.store import open_store
+from aforesaid.store.messages import Messages
+from aforesaid.store.people import Users
 from making import add
 from torture.support import Figures, Size
 from torture.zygote import Zygote
@@ -33,9 +35,9 @@ async def fill(place: str) -> None:
 async def left(folder: Path, place: str) -> tuple[bool, bool]:
     """Open the store as anybody would, and return whether Ann is there, and whether a byte of hers is."""
     store = await open_store(place)
-    there = "ann" in [user.id for user in await store.read(questions.Users())]
+    there = "ann" in [user.id for user in await store.read(Users())]
     assert (await store.verify()).ok
-    assert len(await store.read(questions.Messages(BOB, limit=100))) == 40
+    assert len(await store.read(Messages(BOB, limit=100))) == 40
     found = any(SECRET.encode() in path.read_bytes() for path in folder.rglob("*") if path.is_file())
     await store.close()
     return there, found

@@ -21,8 +21,10 @@ import pytest
 import aforesaid
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Scope
-from aforesaid.store import questions
+from aforesaid.store.memories import Memories, UnextractedUsers
+from aforesaid.store.messages import Messages, MessagesBetween, UserLedger
 from aforesaid.store.postgres import PostgresStore
+from aforesaid.store.summaries import CoveredMessages, Summaries
 from pg import Server, shared_server
 from torture.support import Figures, Size
 
@@ -128,11 +130,9 @@ async def until_all_is_done(dsn: str, users: int) -> None:
     store = await PostgresStore.open(dsn)
     async with await psycopg.AsyncConnection.connect(dsn, autocommit=True) as connection:
         while True:
-            waiting = [
-                (await store.read(questions.UserLedger(scope(user)))).open_turns >= TREE_TURNS for user in range(users)
-            ]
+            waiting = [(await store.read(UserLedger(scope(user)))).open_turns >= TREE_TURNS for user in range(users)]
             left = await (await connection.execute(LEFT_BEHIND)).fetchone()
-            if not any(waiting) and not await store.read(questions.UnextractedUsers(1)) and left == (0,):
+            if not any(waiting) and not await store.read(UnextractedUsers(1)) and left == (0,):
                 break
             await asyncio.sleep(0.3)
     await store.close()
@@ -157,8 +157,7 @@ async def learned_by_one(users: int, turns: int) -> dict[int, Counter[str]]:
 async def check_order(store: PostgresStore, acknowledged: list[tuple[str, int, str]]) -> None:
     for space in (f"space{number}" for number in range(SPACES)):
         stored = sorted(
-            (space, message.seq, message.text)
-            for message in await store.read(questions.MessagesBetween(space, 0, 2**62))
+            (space, message.seq, message.text) for message in await store.read(MessagesBetween(space, 0, 2**62))
         )
         assert stored == sorted(each for each in acknowledged if each[0] == space)
         assert [seq for _, seq, _ in stored] == list(range(1, len(stored) + 1)), "in order, without a gap"
@@ -166,20 +165,16 @@ async def check_order(store: PostgresStore, acknowledged: list[tuple[str, int, s
 
 async def check_summaries(store: PostgresStore, user: int, figures: Figures) -> None:
     """Each message is below one summary of the first level, or it is not due yet."""
-    made = [
-        each for each in await store.read(questions.Summaries(scope(user), active=None, kind="tree")) if each.level == 1
-    ]
+    made = [each for each in await store.read(Summaries(scope(user), active=None, kind="tree")) if each.level == 1]
     assert made
     below: list[Message] = [
-        message for each in made for message in await store.read(questions.CoveredMessages(scope(user), each.id))
+        message for each in made for message in await store.read(CoveredMessages(scope(user), each.id))
     ]
     assert max(Counter(message.seq for message in below).values()) == 1, "no message is below two summaries"
     assert sorted(chunk for each in made for chunk in each.chunks) == list(range(1, len(made) + 1))
-    archived = [
-        message for message in await store.read(questions.Messages(scope(user), limit=10_000)) if not message.active
-    ]
+    archived = [message for message in await store.read(Messages(scope(user), limit=10_000)) if not message.active]
     assert sorted(message.seq for message in below) == [message.seq for message in archived]
-    assert (await store.read(questions.UserLedger(scope(user)))).open_turns < TREE_TURNS
+    assert (await store.read(UserLedger(scope(user)))).open_turns < TREE_TURNS
     figures.add("summaries", len(made))
 
 
@@ -213,7 +208,7 @@ async def test_servers_and_workers_that_die_do_everything_once_and_in_order(tmp_
         await check_order(store, acknowledged)
         for user in range(users):
             await check_summaries(store, user, figures)
-            learned = Counter(each.text for each in await store.read(questions.Memories(scope(user), active=None)))
+            learned = Counter(each.text for each in await store.read(Memories(scope(user), active=None)))
             assert learned == expected[user], "each thing is learned once, and nothing is left out"
             figures.add("memories", learned.total())
         assert (await store.verify()).ok

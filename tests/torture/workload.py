@@ -9,13 +9,14 @@ from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Final
 
-from aforesaid.domain.change import AddMessage, Archive, RollBack
 from aforesaid.domain.message import draft
 from aforesaid.domain.receipt import Stored
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary import SummaryDraft
 from aforesaid.errors import SourcesChanged
-from aforesaid.store import Store, questions
+from aforesaid.store import Store
+from aforesaid.store.messages import AddMessage, Messages
+from aforesaid.store.summaries import Archive, RollBack, Summaries
 from torture.witness import Archived, Event, RollBackAsked, RolledBack, Said
 
 Heard = Callable[[Event], None]
@@ -89,14 +90,14 @@ async def _archive_something(
         await store.apply([RollBack(scope, summary)])
         heard(RolledBack(summary))
     elif what < 0.35:
-        lowest = [summary for summary in await store.read(questions.Summaries(scope)) if summary.level == 1][:3]
+        lowest = [summary for summary in await store.read(Summaries(scope)) if summary.level == 1][:3]
         if len(lowest) > 1:
             ids = tuple(summary.id for summary in lowest)
             # What others stand on cannot be taken back by itself.
             standing[:] = [entry for entry in standing if entry[1] not in ids]
             await _archive(store, heard, standing, SummaryDraft(scope, "Folded.", summaries=ids))
     else:
-        free = await store.read(questions.Messages(scope, limit=chance.randrange(least, 30), archived=False))
+        free = await store.read(Messages(scope, limit=chance.randrange(least, 30), archived=False))
         if len(free) >= least:
             sources = tuple(found.seq for found in free[: chance.randrange(least, len(free) + 1)])
             await _archive(store, heard, standing, SummaryDraft(scope, "In short.", messages=sources))

@@ -13,7 +13,7 @@ import aforesaid
 from aforesaid.background import BackgroundLoop, BackgroundLoops, SingleFlight, close_all
 from aforesaid.errors import AforesaidError, StoreClosed, StoreUnavailable
 from aforesaid.models.embed import DeterministicEmbedder, Vectors
-from aforesaid.store import questions
+from aforesaid.store.searches import UnembeddedMessages
 from intercepting import intercept
 
 
@@ -92,7 +92,7 @@ async def test_a_store_that_is_unavailable_once_does_not_end_a_loop(tmp_path: Pa
             asked.set()
             raise StoreUnavailable("the disk was away")
 
-        end = intercept(memory.store, questions.UnembeddedMessages, unavailable)
+        end = intercept(memory.store, UnembeddedMessages, unavailable)
         await memory.user("ann").add("user", "I moved to Berlin.")
         await asked.wait()
         await asyncio.wait_for(embedder.worked.wait(), 30)

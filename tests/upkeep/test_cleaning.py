@@ -13,12 +13,13 @@ from typing import Any
 
 import pytest
 
-from aforesaid.domain.change import Change, Discard
 from aforesaid.domain.receipt import Receipt
 from aforesaid.errors import InvalidInput, StoreFull
 from aforesaid.memory import Memory, UserMemory
 from aforesaid.settings import Settings, load_settings
-from aforesaid.store import questions
+from aforesaid.store.operations import Change
+from aforesaid.store.people import Marks
+from aforesaid.store.retention import Discard
 from digesting import MovingClock, Scribe, remembering
 
 NOW = datetime.now(UTC)
@@ -107,7 +108,7 @@ async def test_a_dry_run_counts_and_changes_nothing(location: str) -> None:
         assert dry.dry_run
         assert done(dry) == [("messages", "archive", 450), ("memories", "archive", 1), ("audit", "purge", 1)]
         assert await memory.stats() == before
-        assert "cleanup" not in await memory.store.read(questions.Marks())
+        assert "cleanup" not in await memory.store.read(Marks())
         wet = await memory.cleanup()
         assert done(wet)[:2] == done(dry)[:2]
 
@@ -178,7 +179,7 @@ async def test_it_happens_by_itself(location: str, monkeypatch: pytest.MonkeyPat
     async with keeping(location, messages__archive_days=30) as memory:
         ann = memory.user("ann")
         await say(ann, "one", days_ago=40)
-        while "cleanup" not in await memory.store.read(questions.Marks()):
+        while "cleanup" not in await memory.store.read(Marks()):
             await asyncio.sleep(0.02)
         assert [message.active for message in await ann.history()] == [False]
 
@@ -202,7 +203,7 @@ async def test_what_was_broken_off_goes_on_where_it_stopped(location: str) -> No
         report = await memory.cleanup()
         assert report.error == "no room is left on the device"
         assert done(report) == [("messages", "archive", 4)]
-        assert "cleanup" not in await memory.store.read(questions.Marks()), "it is due until it came to its end"
+        assert "cleanup" not in await memory.store.read(Marks()), "it is due until it came to its end"
         part = (await memory.health()).component("cleanup")
         assert (part.status, part.issues) == ("failing", ("no room is left on the device",))
         memory.store.apply = apply  # type: ignore[method-assign]

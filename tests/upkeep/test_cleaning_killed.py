@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 import aforesaid
-from aforesaid.domain.change import Archive
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary import SummaryDraft
 from aforesaid.store import open_store
+from aforesaid.store.summaries import Archive
 from making import adding
 
 PROGRAM = """

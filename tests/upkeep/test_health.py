@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 import aforesaid
-from aforesaid.domain.change import Change
 from aforesaid.domain.receipt import Receipt
 from aforesaid.domain.report import Component
 from aforesaid.errors import ModelUnavailable, StoreFull, StoreUnavailable
 from aforesaid.memory import Memory, UserMemory
 from aforesaid.models.chat import Said
-from aforesaid.store import questions
+from aforesaid.store.messages import UserLedger
+from aforesaid.store.operations import Change
 from aforesaid.testing import Fault, ScriptedModel, faults
 from digesting import MovingClock, Scribe, remembering
 from intercepting import Read, intercept
@@ -289,7 +289,7 @@ async def failing_everywhere(memory: Memory, user: UserMemory) -> dict[str, Comp
     async def gone(_: Read, question: object) -> None:
         raise StoreUnavailable(f"gone: {question}")
 
-    intercept(memory.store, questions.UserLedger, gone)
+    intercept(memory.store, UserLedger, gone)
     return await parts(user)
 
 

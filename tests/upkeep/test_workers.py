@@ -19,8 +19,10 @@ from aforesaid.domain.memory import Unextracted
 from aforesaid.domain.report import Component
 from aforesaid.domain.scope import Scope
 from aforesaid.memory import Memory
-from aforesaid.store import questions
+from aforesaid.store.memories import Memories, UnextractedUsers
 from aforesaid.store.postgres import PostgresStore
+from aforesaid.store.searches import UnembeddedMessages
+from aforesaid.store.summaries import CoveredMessages, Summaries
 from aforesaid.upkeep import Digesting, Extracting
 from aforesaid.upkeep.workers import Workers, WorkerTasks
 from citus import clean_distributed_database
@@ -62,11 +64,10 @@ async def until_done(dsn: str, users: int, workers: list[subprocess.Popen[str]])
     try:
         while True:
             made = [
-                await store.read(questions.Summaries(Scope.of(f"user{user}", space=f"space{user % 2}")))
-                for user in range(users)
+                await store.read(Summaries(Scope.of(f"user{user}", space=f"space{user % 2}"))) for user in range(users)
             ]
-            waiting = await store.read(questions.UnextractedUsers(1))
-            unseen = await store.read(questions.UnembeddedMessages(name, 1))
+            waiting = await store.read(UnextractedUsers(1))
+            unseen = await store.read(UnembeddedMessages(name, 1))
             if all(made) and not waiting and not unseen:
                 return
             assert any(worker.poll() is None for worker in workers), "all workers have ended"
@@ -100,13 +101,13 @@ async def test_two_workers_do_each_thing_once_and_stop_gracefully(kind: str) -> 
     for user in range(USERS):
         scope = Scope.of(f"user{user}", space=f"space{user % 2}")
         below = [
-            await store.read(questions.CoveredMessages(scope, summary.id))
-            for summary in await store.read(questions.Summaries(scope, kind="tree"))
+            await store.read(CoveredMessages(scope, summary.id))
+            for summary in await store.read(Summaries(scope, kind="tree"))
         ]
         covered = Counter(message.seq for messages in below for message in messages)
         assert covered
         assert max(covered.values()) == 1, "no message is below two summaries"
-        memories = [memory.text for memory in await store.read(questions.Memories(scope, active=None))]
+        memories = [memory.text for memory in await store.read(Memories(scope, active=None))]
         assert memories
         assert len(memories) == len(set(memories)), "nothing is learned twice"
     assert (await store.verify()).ok
@@ -170,7 +171,7 @@ async def test_the_scan_of_a_worker_goes_on_after_any_exception_and_is_seen_in_h
         await failed.wait()
         while "queue scan: ValueError: a row has no user" not in (await background(memory)).issues:
             await asyncio.sleep(0)
-        while (await background(memory)).issues or len(await memory.store.read(questions.UnextractedUsers(1))):
+        while (await background(memory)).issues or len(await memory.store.read(UnextractedUsers(1))):
             await asyncio.sleep(0.05)
         facts = dict((await background(memory)).facts)
         assert set(facts) >= {"queue scan", "queue worker"}

@@ -19,9 +19,8 @@ from cachetools import LRUCache
 
 from aforesaid.assistant import CALLED, Answer
 from aforesaid.bots.contract import Address, BotStats, Platform
-from aforesaid.domain.change import PutMark
 from aforesaid.errors import PlatformError, PlatformUnavailable, StoreError
-from aforesaid.store import questions
+from aforesaid.store.people import Marks, PutMark
 
 if TYPE_CHECKING:
     from aforesaid.memory import Memory
@@ -337,7 +336,7 @@ class PendingReplies:
         """Return every unanswered reply, oldest first, of this run and of earlier ones."""
         found: list[PendingReply] = []
         done: list[tuple[float, str]] = []
-        for name, value in (await self._memory.store.read(questions.Marks())).items():
+        for name, value in (await self._memory.store.read(Marks())).items():
             if not name.startswith(self._prefix):
                 continue
             key, read = name.removeprefix(self._prefix), json.loads(value)

@@ -54,8 +54,7 @@ from aforesaid.settings import (
     load_settings,
 )
 from aforesaid.settings.layers import find_file, usual_place
-from aforesaid.settings.load import EffectiveValue, Shown, chain_of, effective
-from aforesaid.settings.providers import KNOWN_PROVIDERS
+from aforesaid.settings.load import KNOWN_PROVIDERS, EffectiveValue, Shown, chain_of, effective
 from aforesaid.store.locations import default_location
 
 if TYPE_CHECKING:

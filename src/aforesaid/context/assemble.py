@@ -132,7 +132,11 @@ class Assembler:
         for name in (name for name in filling if name not in _FIRST):
             self._fill(name, recent if name == "recent" else offers.get(name, ()))
         self._lend()
-        self._drop_covered()
+        # Drop summaries and memories whose messages are all shown now.
+        sections = self._sections.values()
+        whole = frozenset().union(*(item.shows for each in sections for item in each.kept if not item.cut))
+        for section in sections:
+            self._drop(section, lambda each: bool(each.covers) and each.covers <= whole, _COVERED)
         tokens = self._trim()
         # Tokens are free now: the whole may have fewer than the sum of its parts, and something may have been dropped.
         self._spent = tokens
@@ -152,7 +156,9 @@ class Assembler:
         section = self._sections["recent"]
         if not self._recipe.tokens.get("recent", 1):
             return recent
-        size = _exchange(recent)
+        newest = recent[:_MOST_EXCHANGE]
+        last = next((place for place, item in enumerate(newest) if item.role == "user"), len(newest) - 1)
+        size = min(max(last + 1, _LEAST_EXCHANGE), len(newest))
         wanted, older = self._wanted(recent[:size]), recent[size:]
         self._exchange = frozenset(item.key for item in wanted)
         room = min(self._recipe.full_share("recent", self._budget), self._room())
@@ -259,13 +265,6 @@ class Assembler:
             return 0
         return sum(each.tokens for each in found.kept if each.shows <= item.shows)
 
-    def _drop_covered(self) -> None:
-        """Drop summaries and memories whose messages are all shown now."""
-        sections = self._sections.values()
-        whole = frozenset().union(*(item.shows for each in sections for item in each.kept if not item.cut))
-        for section in sections:
-            self._drop(section, lambda each: bool(each.covers) and each.covers <= whole, _COVERED)
-
     def _drop(self, section: _Section, unwanted: Callable[[Item], bool], reason: str) -> None:
         for place in reversed(range(len(section.kept))):
             if unwanted(section.kept[place]):
@@ -347,16 +346,20 @@ class Assembler:
         return tuple(chain.from_iterable(sorted(section.kept, key=_PLACE) for section in self._sections.values()))
 
 
-def _exchange(recent: Sequence[Item]) -> int:
-    """Return how many of the newest messages, newest first, are the last exchange."""
-    newest = recent[:_MOST_EXCHANGE]
-    last = next((place for place, item in enumerate(newest) if item.role == "user"), len(newest) - 1)
-    return min(max(last + 1, _LEAST_EXCHANGE), len(newest))
-
-
 TODAY: Final = "Today"
 """Day of messages of the current day. The date line gives its date."""
 _TURNS: Final[tuple[SectionName, ...]] = ("recent", "current")
+_IN_PROMPT: Final[Mapping[SectionName, str]] = {
+    "instructions": "instructions",
+    "portrait": "portrait",
+    "habits": "habits",
+    "memories": "saved",
+    "summaries": "summary",
+    "snippets": "background",
+}
+"""The sections that have words around them, and what the prompt `chat` calls these words, and the place inside."""
+_WORDED: Final[tuple[SectionName, ...]] = ("memories", "snippets")
+"""Sections that have other words for a companion."""
 _SEPARATOR: Final = "\n\n"
 FURTHER_LINE: Final = "\n    "
 """Break between the lines of a message that is shown below or after another one."""
@@ -367,7 +370,12 @@ def block(section: SectionName, items: Sequence[Item], user: str, wording: Wordi
     rows = Fenced(
         "\n".join([row for day, item in _dated(items, "") for row in ((day, item.text) if day else (item.text,))])
     )
-    return _BLOCKS[section](rows, user, wording)
+    if section not in _IN_PROMPT:
+        return rows
+    name = _IN_PROMPT[section]
+    more = {"name": user} if section == "portrait" else {}
+    worded = f"companion{name}" if wording == "companion" and section in _WORDED else name
+    return load_prompt("chat").section(worded, **{name: rows}, **more)
 
 
 def as_messages(
@@ -512,30 +520,3 @@ def _dated(items: Sequence[Item], today: str = TODAY) -> Iterator[tuple[str, Ite
 def _spoken(item: Item, user: str) -> str:
     speaker = "You" if item.role == "assistant" else item.name or user
     return f"{speaker}: {item.text}"
-
-
-def _verbatim(rows: Fenced, _: str, __: Wording) -> str:
-    return rows
-
-
-def _filled(place: str, plain: str, companion: str | None = None) -> Callable[[Fenced, str, Wording], str]:
-    sections: Mapping[Wording, str] = {"plain": plain, "companion": companion or plain}
-    return lambda rows, _, wording: load_prompt("chat").section(sections[wording], **{place: rows})
-
-
-def _portrait(rows: Fenced, user: str, _: Wording) -> str:
-    return load_prompt("chat").section("portrait", portrait=rows, name=user)
-
-
-_BLOCKS: Final[Mapping[SectionName, Callable[[Fenced, str, Wording], str]]] = {
-    "system": _verbatim,
-    "rules": _verbatim,
-    "persona": _verbatim,
-    "instructions": _filled("instructions", "instructions"),
-    "portrait": _portrait,
-    "habits": _filled("habits", "habits"),
-    "memories": _filled("saved", "saved", "companionsaved"),
-    "summaries": _filled("summary", "summary"),
-    "snippets": _filled("background", "background", "companionbackground"),
-    "date": _verbatim,
-}

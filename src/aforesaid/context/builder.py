@@ -21,10 +21,13 @@ from aforesaid.domain.memory import INSTRUCTION, MOST_IMPORTANCE, MemoryRecord
 from aforesaid.domain.message import Message, time_order
 from aforesaid.domain.scope import Scope, is_direct
 from aforesaid.domain.summary import Summary
+from aforesaid.models.prompts import Fenced, load_prompt, quote
 from aforesaid.models.tokens import TokenCounter
 from aforesaid.profiles.recipe import Recipe, SectionName, Wording
 from aforesaid.recall import Recall, SearchRequest
-from aforesaid.store import Store, questions
+from aforesaid.store import Store
+from aforesaid.store.memories import Memories
+from aforesaid.store.summaries import Summaries
 from aforesaid.text.languages import index_language, query_words, stop_words, terms
 from aforesaid.text.sentences import asks_for_order, topic_words
 from aforesaid.text.times.periods import periods
@@ -217,10 +220,11 @@ class Builder:
             person = await reads.name_of_user((*conversation.recent, *conversation.current))
             recent = conversation.recent
             several = len({message.author for message in recent if message.role == "user"} | {scope.user}) > 1
+            persona = request.persona and load_prompt("chat").section("persona", persona=Fenced(request.persona))
             offered: dict[SectionName, list[Item]] = {
-                "system": offers.system(request.system),
-                "rules": offers.rules(recipe.rules),
-                "persona": offers.persona(request.persona),
+                "system": offers.whole("system", "system prompt", request.system),
+                "rules": offers.whole("rules", "rules", recipe.rules),
+                "persona": offers.whole("persona", "persona", persona),
                 "summaries": offers.summaries(conversation.summaries, _covered(conversation.summaries, recent)),
                 "recent": offers.recent(recent, several=several),
                 "date": offers.date(),
@@ -238,7 +242,7 @@ class Builder:
         offered |= {
             "instructions": offers.instructions(requests),
             "portrait": offers.portrait(portrait, {memory.text: memory.id for memory in known}),
-            "habits": offers.habits(habits),
+            "habits": offers.whole("habits", "habits", quote(habits)),
             "memories": offers.memories(found, events),
             "snippets": offers.snippets(hits, 1.0 if recipe.around or recipe.whole_sessions else _FOLLOWING_VALUE),
         }
@@ -288,7 +292,7 @@ class Builder:
         from aforesaid.facts.timeline import timeline  # noqa: PLC0415 - brings all of the facts
 
         # Appointments that are over have expired, but they took place.
-        known = await self._sources.store.read(questions.Memories(scope, active=None))
+        known = await self._sources.store.read(Memories(scope, active=None))
         return timeline_slice(timeline(known), request.query, hits, at, terms)[-recipe.memories or None :]
 
     async def account(self, scope: Scope, request: ContextRequest, recipe: Recipe) -> AccountContext:
@@ -325,9 +329,7 @@ class Builder:
         if "summaries" not in recipe.order:
             return []
         # Summaries of other threads are left out.
-        found = await (
-            self._sources.store.read(questions.Summaries(scope, here=True)) if recipe.uncovered else reads.summaries
-        )
+        found = await (self._sources.store.read(Summaries(scope, here=True)) if recipe.uncovered else reads.summaries)
         return [
             summary
             for summary in found

@@ -20,11 +20,15 @@ from aforesaid.domain.memory import MemoryRecord
 from aforesaid.domain.message import Message, Position
 from aforesaid.domain.scope import Scope, is_chat, is_direct
 from aforesaid.domain.summary import Summary
-from aforesaid.models.prompts import Fenced, load_prompt, moment, one_line, quote, written_day
+from aforesaid.models.prompts import load_prompt, moment, one_line, quote, written_day
 from aforesaid.models.tokens import TokenCounter
 from aforesaid.profiles.recipe import Recipe, SectionName
 from aforesaid.recall import Begun, Recall
-from aforesaid.store import Store, questions
+from aforesaid.store import Store
+from aforesaid.store.memories import Memories
+from aforesaid.store.messages import Messages, MessagesByNumber
+from aforesaid.store.people import DisplayNames
+from aforesaid.store.summaries import Summaries
 
 _IMPORTANT: Final = 10
 _PER_TURN: Final = 4
@@ -84,23 +88,14 @@ class Offers:
     def zone(self) -> tzinfo | None:
         return self.now.tzinfo
 
-    def system(self, text: str | None) -> list[Item]:
-        """Offer the system prompt, as the operator wrote it."""
-        return [] if not text else [self._item("system", "system prompt", text)]
-
-    def rules(self, text: str) -> list[Item]:
-        return [] if not text else [self._item("rules", "rules", text)]
+    def whole(self, section: SectionName, key: str, text: str | None) -> list[Item]:
+        """Offer a text as the only item of a section, as it is written."""
+        return [] if not text else [self._item(section, key, text)]
 
     def date(self) -> list[Item]:
         """Offer the current date, weekday, time and time zone."""
         zone = getattr(self.zone, "key", None) or str(self.zone)
         return [self._item("date", "date", load_prompt("chat").section("date", now=moment(self.now), zone=zone))]
-
-    def persona(self, persona: str | None) -> list[Item]:
-        """Offer the bot's character."""
-        if not persona:
-            return []
-        return [self._item("persona", "persona", load_prompt("chat").section("persona", persona=Fenced(persona)))]
 
     def instructions(self, requests: Sequence[MemoryRecord]) -> list[Item]:
         """Offer the person's standing requests: the newest first, shown in the order of time."""
@@ -131,9 +126,6 @@ class Offers:
             )
             for number, line in enumerate(lines, 1)
         ]
-
-    def habits(self, text: str) -> list[Item]:
-        return [] if not text else [self._item("habits", "habits", quote(text))]
 
     def memories(
         self, found: Iterable[tuple[MemoryRecord, float | None]], events: Sequence[MemoryRecord] = ()
@@ -411,14 +403,12 @@ class ContextReads:
     async def messages(self, limit: int, before: int | Position | None = None) -> list[Message]:
         """Return the newest messages of the conversation before a position, by when they were said, oldest first."""
         return await self._sources.store.read(
-            questions.Messages(self._scope, within=conversation_within(self._scope), limit=limit, before=before)
+            Messages(self._scope, within=conversation_within(self._scope), limit=limit, before=before)
         )
 
     async def messages_up_to(self, limit: int, seq: int) -> list[Message]:
         """Return a message of the conversation and those before it, oldest first."""
-        found = await self._sources.store.read(
-            questions.MessagesByNumber(self._scope, [seq], within=within(self._scope))
-        )
+        found = await self._sources.store.read(MessagesByNumber(self._scope, [seq], within=within(self._scope)))
         after = Position(found[0].position.at, seq + 1) if found else seq + 1
         return await self.messages(limit, before=after)
 
@@ -429,7 +419,7 @@ class ContextReads:
         if own:
             return next(filter(None, reversed(own)), user)
         # Nothing of theirs is shown, as in a new thread: they may have a name all the same.
-        names = await self._sources.store.read(questions.DisplayNames(self._scope.space, users=(user,)))
+        names = await self._sources.store.read(DisplayNames(self._scope.space, users=(user,)))
         return names.get(user, user)
 
     @cached_property
@@ -454,12 +444,12 @@ class ContextReads:
     @cached_property
     def memories(self) -> asyncio.Future[list[MemoryRecord]]:
         """All active memories of the user, the most important first."""
-        return self._start(self._sources.store.read(questions.Memories(self._scope)))
+        return self._start(self._sources.store.read(Memories(self._scope)))
 
     @cached_property
     def summaries(self) -> asyncio.Future[list[Summary]]:
         """All active summaries of the user."""
-        return self._start(self._sources.store.read(questions.Summaries(self._scope)))
+        return self._start(self._sources.store.read(Summaries(self._scope)))
 
     def close(self) -> None:
         """Cancel reads that nobody waits for."""
@@ -478,7 +468,7 @@ class ContextReads:
         if conversation_within(self._scope) == whole:
             newest = await self.newest
         else:
-            newest = await self._sources.store.read(questions.Messages(self._scope, within=whole, limit=1))
+            newest = await self._sources.store.read(Messages(self._scope, within=whole, limit=1))
         return newest[-1] if newest else None
 
     async def _portrait(self) -> str | None:

@@ -9,20 +9,21 @@ from itertools import groupby
 from typing import Final, NamedTuple
 
 from aforesaid.digest.executor import Executor
-from aforesaid.digest.rolling import that_fit
 from aforesaid.digest.sources import DayTalk, Person, newest, shown_numbers
-from aforesaid.digest.tree import NOTHING, Decision, MakeDay, Step
+from aforesaid.digest.tree import NOTHING, Decision, MakeDay, Step, that_fit
 from aforesaid.digest.writing import Written
 from aforesaid.domain.checks import EARLIEST, LATEST, microseconds, moment, to_zone
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Entry, Passed, Scope, Subject, Touch, direct_thread, is_direct
 from aforesaid.domain.setting import wants_memory
-from aforesaid.domain.summary import FinishEntry, Summary, ViewDraft
+from aforesaid.domain.summary import Summary, ViewDraft
 from aforesaid.errors import InvalidInput
 from aforesaid.models.prompts import name_speakers
 from aforesaid.profiles.effective import settings_of
 from aforesaid.profiles.recipe import POLICIES
-from aforesaid.store import questions
+from aforesaid.store.agenda import FinishEntry, PlannedEntry
+from aforesaid.store.messages import Messages, MessagesBetween
+from aforesaid.store.summaries import Summaries
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +115,7 @@ class CalendarSteps:
 
     async def _step(self, subject: Subject) -> Step:
         # Read now, not earlier: a step that has just ended may have done it.
-        entry = await self._executor.store.read(questions.PlannedEntry(subject))
+        entry = await self._executor.store.read(PlannedEntry(subject))
         if entry is None:
             return Step()
         space, now = subject.space, self._executor.clock()
@@ -126,7 +127,7 @@ class CalendarSteps:
         if when.day == self.today(space) - timedelta(days=1):
             # Make one missing week summary of a participant of yesterday.
             days = self.history_days(when.day + timedelta(days=1))
-            messages = await self._executor.store.read(questions.MessagesBetween(when.space, when.since, when.until))
+            messages = await self._executor.store.read(MessagesBetween(when.space, when.since, when.until))
             for user in dict.fromkeys(message.user for message in await self._of_those_who_want_it(messages)):
                 scope = Scope(when.space, user, direct_thread(user))
                 week, made = await self._week(scope, days)
@@ -146,7 +147,7 @@ class CalendarSteps:
         """Return the summary of some days of a user, and whether it was made now."""
 
         async def find_or_make() -> tuple[Summary | None, bool]:
-            stored = await self._executor.store.read(questions.Summaries(scope, kind="week", day=days[-1]))
+            stored = await self._executor.store.read(Summaries(scope, kind="week", day=days[-1]))
             return (stored[0], False) if stored else (await self._make_week(scope, days), True)
 
         key = ("week", scope.space, scope.user, days[-1])
@@ -162,7 +163,7 @@ class CalendarSteps:
         while True:
             async with leases.hold(*lease) as taken:
                 if taken:
-                    current = await self._executor.store.read(questions.PlannedEntry(entry.subject))
+                    current = await self._executor.store.read(PlannedEntry(entry.subject))
                     # Another process may have made it just before the lease was taken.
                     return Step() if current != entry else await self._make_day(entry, when)
             look_again = Step(look_again_at=self._executor.clock() + _LOOK_AGAIN)
@@ -171,7 +172,7 @@ class CalendarSteps:
 
     async def _make_day(self, entry: Entry, when: _Day) -> Step:
         store, now = self._executor.store, self._executor.clock()
-        messages = await store.read(questions.MessagesBetween(when.space, when.since, when.until))
+        messages = await store.read(MessagesBetween(when.space, when.since, when.until))
         wanted = await self._of_those_who_want_it(messages)
         parts: dict[str, list[Written]] = {}
         characters = self._executor.profile.day_characters
@@ -200,7 +201,7 @@ class CalendarSteps:
 
     async def _draft(self, when: _Day, user: str, parts: Sequence[Written], own: Sequence[Message]) -> ViewDraft:
         scope = Scope(when.space, user, direct_thread(user))
-        before = await self._executor.store.read(questions.Summaries(scope, kind="day", day=when.day))
+        before = await self._executor.store.read(Summaries(scope, kind="day", day=when.day))
         written = Written("\n".join(part.text for part in parts), parts[0].model, parts[0].prompt)
         return ViewDraft(
             scope,
@@ -223,11 +224,11 @@ class CalendarSteps:
 
     async def _make_week(self, scope: Scope, days: Sequence[date]) -> Summary | None:
         store = self._executor.store
-        found = [each for day in days for each in await store.read(questions.Summaries(scope, kind="day", day=day))]
+        found = [each for day in days for each in await store.read(Summaries(scope, kind="day", day=day))]
         if not found:
             return None
         first, last = min(each.first for each in found), max(each.last for each in found)
-        names = name_speakers(await store.read(questions.Messages(scope, limit=1)))
+        names = name_speakers(await store.read(Messages(scope, limit=1)))
         name = names.get(scope.user, scope.user)
         written = await self._executor.writer.of_week(scope, name, found, self._executor.profile.week_characters)
         draft = ViewDraft(

@@ -19,14 +19,16 @@ from aforesaid.domain.checks import Within, now
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Backlog, Entry, Scope
 from aforesaid.domain.setting import cleared_up_to, wants_memory
-from aforesaid.domain.summary import Advance, FinishEntry, Revise, Summary, ViewDraft, summary_text
+from aforesaid.domain.summary import Summary, ViewDraft, summary_text
 from aforesaid.errors import InvalidInput, ModelError, NotFound, SourcesChanged, TooLarge
 from aforesaid.models.embed import Embedder
 from aforesaid.profiles import Profile
 from aforesaid.profiles.effective import settings_of
 from aforesaid.profiles.recipe import POLICIES
 from aforesaid.settings import Settings
-from aforesaid.store import questions
+from aforesaid.store.agenda import Advance, DueEntries, FinishEntry, PlannedEntry, PolicyBacklog, Unprocessed
+from aforesaid.store.messages import Messages, MessagesAfter, UserLedger
+from aforesaid.store.summaries import CoveredMessages, Revise, Summaries, SummariesWithoutModel, SummaryById
 from aforesaid.telemetry import Metrics
 
 if TYPE_CHECKING:
@@ -159,7 +161,7 @@ class Digest:
             return 0
         passed = 0
         while True:
-            after, page = await self._store.read(questions.Unprocessed(self.policy, _PAGE))
+            after, page = await self._store.read(Unprocessed(self.policy, _PAGE))
             if not page:
                 return passed
             found = affected_subjects(self.policy, page, self.clock(), self.executor.profile.zone)
@@ -173,13 +175,11 @@ class Digest:
     async def due(self, limit: int, *, failing: bool = False) -> list[Entry]:
         """Return due entries, the longest waiting first."""
         return (
-            await self._store.read(questions.DueEntries(self.policy, self.clock(), limit, failing=failing))
-            if self.steps
-            else []
+            await self._store.read(DueEntries(self.policy, self.clock(), limit, failing=failing)) if self.steps else []
         )
 
     async def backlog(self) -> Backlog:
-        return await self._store.read(questions.PolicyBacklog(self.policy, self.clock()))
+        return await self._store.read(PolicyBacklog(self.policy, self.clock()))
 
     async def step(self, entry: Entry) -> Step:
         """Do one step for an entry, or mark it as done. Raises ModelError if a required model does not answer."""
@@ -209,7 +209,7 @@ class Digest:
         tries = 0
         for _ in range(_MOST_STEPS):
             subject = steps.subject(scope)
-            entry = await self._store.read(questions.PlannedEntry(subject)) or Entry(subject, 0, 0, 0, 0, None)
+            entry = await self._store.read(PlannedEntry(subject)) or Entry(subject, 0, 0, 0, 0, None)
             try:
                 step = await steps.step(entry, asked=True)
             except (NotFound, SourcesChanged):
@@ -246,7 +246,7 @@ class Digest:
         while (known := covered + sum(not message.replaced for message in messages)) < covers:
             after = messages[-1].seq if messages else 0 if current is None else current.last
             # Versions that were replaced, and what was taken back, are covered but do not count.
-            page = await store.read(questions.MessagesAfter(scope, after, covers - known, here=True))
+            page = await store.read(MessagesAfter(scope, after, covers - known, here=True))
             if not page:
                 raise InvalidInput(f"this thread has {known} messages; a summary cannot cover {covers}")
             messages += page
@@ -272,12 +272,12 @@ class Digest:
         """
         store = self._store
         current = await RollingSteps(self.executor).current(scope)
-        newest = await store.read(questions.Messages(scope, within="thread", limit=limit))
+        newest = await store.read(Messages(scope, within="thread", limit=limit))
         if current is None or not current.valid:
             return _chat(newest)
         rest = [message for message in newest if message.user != scope.user]
         after = current.last
-        while page := await store.read(questions.MessagesAfter(scope, after, _REQUESTED_PAGE, here=True)):
+        while page := await store.read(MessagesAfter(scope, after, _REQUESTED_PAGE, here=True)):
             rest += [message for message in page if not message.replaced]
             after = page[-1].seq
         rest.sort(key=lambda message: message.position)
@@ -292,7 +292,7 @@ class Digest:
         calendar = CalendarSteps(self.executor)
         when = wanted or calendar.today(scope.space)
         made = await self._bring_up_to_date(calendar, scope, when)
-        found = await self._store.read(questions.Summaries(scope, kind="day", day=when))
+        found = await self._store.read(Summaries(scope, kind="day", day=when))
         if found and not made:
             self.metrics.cache_hit("day")
         if not found:
@@ -317,7 +317,7 @@ class Digest:
         """Analyse the whole history now, under any policy, and return the history context. Archives nothing."""
         steps, store = TiersSteps(self.executor), self._store
         for _ in range(_MOST_STEPS):
-            total = (await store.read(questions.UserLedger(scope))).messages
+            total = (await store.read(UserLedger(scope))).messages
             try:
                 if not await steps.analyse_more(scope, total):
                     break
@@ -356,8 +356,8 @@ class Digest:
         """Return the tiers of a user, or with `within="thread"` of the scope's thread."""
         store = self._store
         rules = TiersSteps(self.executor).rules
-        total = (await store.read(questions.UserLedger(scope, here=within != "user"))).messages
-        newest = await store.read(questions.Messages(scope, within=within, limit=rules.short_term + rules.mid_term))
+        total = (await store.read(UserLedger(scope, here=within != "user"))).messages
+        newest = await store.read(Messages(scope, within=within, limit=rules.short_term + rules.mid_term))
         cleared = cleared_up_to(await settings_of(store, scope))
         sizes = windows([message.seq for message in newest], cleared, rules)
         end = len(newest) - sizes.short_term
@@ -378,7 +378,7 @@ class Digest:
         if self.policy == "calendar":
             await self.walk()
         subject = calendar.subject(scope)._replace(day=when.isoformat())
-        entry = await self._store.read(questions.PlannedEntry(subject))
+        entry = await self._store.read(PlannedEntry(subject))
         if entry is None or entry.last_seq <= entry.done_seq:
             return False
         try:
@@ -395,9 +395,7 @@ class Digest:
             return []
         found: list[Summary] = []
         for kind in POLICIES[self.policy].kinds:
-            found += await self._store.read(
-                questions.SummariesWithoutModel(kind, WITHOUT_MODEL, after, limit - len(found))
-            )
+            found += await self._store.read(SummariesWithoutModel(kind, WITHOUT_MODEL, after, limit - len(found)))
         return found
 
     async def rewrite_with_model(self, summary: Summary) -> Summary | None:
@@ -407,10 +405,10 @@ class Digest:
         message that it covers was taken back or erased.
         """
         executor, scope = self.executor, Scope(summary.space, summary.user, summary.thread)
-        below = [await executor.store.read(questions.SummaryById(scope, source)) for source in summary.sources]
+        below = [await executor.store.read(SummaryById(scope, source)) for source in summary.sources]
         messages = []
         if summary.level == 1 and summary.reach != "sources":
-            covered = await executor.store.read(questions.CoveredMessages(scope, summary.id))
+            covered = await executor.store.read(CoveredMessages(scope, summary.id))
             messages = [message for message in covered if message.seq >= summary.fresh]
         characters = executor.profile.summary_characters
         if summary.kind in ("rolling", "history"):

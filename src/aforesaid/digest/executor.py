@@ -21,16 +21,17 @@ from aforesaid.background import SingleFlight
 from aforesaid.digest.quality import measure
 from aforesaid.digest.sources import ImportantMemory, important_memories, shown_numbers
 from aforesaid.digest.writing import Writer, Written
-from aforesaid.domain.change import Archive, Change, PutMark
 from aforesaid.domain.checks import now
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Scope
-from aforesaid.domain.summary import AddView, Quality, Summary, SummaryDraft, ViewDraft
+from aforesaid.domain.summary import Quality, Summary, SummaryDraft, ViewDraft
 from aforesaid.errors import ModelError, SourcesChanged, StoreError
 from aforesaid.models.embed import Embedder
 from aforesaid.models.embed.caching import MessageVectors
 from aforesaid.profiles import Profile
-from aforesaid.store import questions
+from aforesaid.store.operations import Change
+from aforesaid.store.people import Marks, PutMark
+from aforesaid.store.summaries import AddView, Archive
 
 if TYPE_CHECKING:
     from aforesaid.store import Store
@@ -76,7 +77,7 @@ class Leases:
         """Wait until nobody holds the lease on a subject, at most for `seconds`. Return whether it is free."""
         name = _name(subject)
         for _ in range(max(1, round(seconds / _POLL_SECONDS))):
-            if _free((await self._store.read(questions.Marks())).get(name)):
+            if _free((await self._store.read(Marks())).get(name)):
                 return True
             await asyncio.sleep(_POLL_SECONDS)
         return False
@@ -94,7 +95,7 @@ class _Lease:
 
     async def take(self) -> bool:
         """Take the lease; return False where another process has it."""
-        before = (await self._store.read(questions.Marks())).get(self._name)
+        before = (await self._store.read(Marks())).get(self._name)
         if not _free(before):
             return False
         try:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import Final
 
 from aforesaid.digest import sources
 from aforesaid.digest.executor import Executor
-from aforesaid.digest.tree import NOTHING, Decision, Roll, Step
+from aforesaid.digest.tree import NOTHING, Decision, Roll, Step, that_fit
 from aforesaid.domain.scope import Entry, Scope, Subject
 from aforesaid.domain.summary import Summary
-from aforesaid.store import questions
+from aforesaid.store.messages import MessagesAfter
+from aforesaid.store.searches import MessageVectors
+from aforesaid.store.summaries import Summaries
 
 _CHARACTERS_PER_TOKEN = 4
 
@@ -68,11 +68,6 @@ def decide(ledger: RollingLedger, rules: RollingRules, *, asked: bool = False) -
     return NOTHING
 
 
-def that_fit(sizes: Sequence[int], most: int) -> int:
-    """Return how many texts from the first fit into the limit: at least one, if there is one."""
-    return max(sum(size <= most for size in accumulate(sizes)), min(len(sizes), 1))
-
-
 _MOST_READ: Final = 500
 
 
@@ -96,12 +91,12 @@ class RollingSteps:
         if not isinstance(plan, Roll):
             return Step()
         after = 0 if current is None else current.last
-        messages = await store.read(questions.MessagesAfter(scope, after, min(plan.messages, _MOST_READ), here=True))
+        messages = await store.read(MessagesAfter(scope, after, min(plan.messages, _MOST_READ), here=True))
         count = that_fit([len(message.text) for message in messages], self.rules.characters)
         return Step((await self._executor.roll(scope, current, messages[:count]),), count)
 
     async def current(self, scope: Scope) -> Summary | None:
-        found = await self._executor.store.read(questions.Summaries(scope, kind="rolling", here=True))
+        found = await self._executor.store.read(Summaries(scope, kind="rolling", here=True))
         return found[0] if found else None
 
     async def _topic_ends(self, scope: Scope, current: Summary | None) -> int | None:
@@ -109,7 +104,7 @@ class RollingSteps:
         if not self._executor.profile.topic_changes or embedder is None:
             return None
         after = 0 if current is None else current.last
-        messages = await self._executor.store.read(questions.MessagesAfter(scope, after, _MOST_READ, here=True))
+        messages = await self._executor.store.read(MessagesAfter(scope, after, _MOST_READ, here=True))
         seqs = [message.seq for message in messages]
-        places = sources.changes(seqs, await self._executor.store.read(questions.MessageVectors(scope, embedder, seqs)))
+        places = sources.changes(seqs, await self._executor.store.read(MessageVectors(scope, embedder, seqs)))
         return places[-1] if places else None

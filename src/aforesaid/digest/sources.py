@@ -16,7 +16,8 @@ from aforesaid.domain.summary import Summary
 from aforesaid.extras import np
 from aforesaid.models.offline import Spoken, Summarised
 from aforesaid.models.prompts import Fenced, Line, enclose, fence, lines_of, name_speakers
-from aforesaid.store import questions
+from aforesaid.store.memories import Memories
+from aforesaid.store.messages import MessagesByNumber
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -116,14 +117,14 @@ class ImportantMemory(NamedTuple):
 
 async def important_memories(store: Store, scope: Scope, first: int, last: int, zone: tzinfo) -> list[ImportantMemory]:
     """Return the important memories that rest on a user's messages from `first` to `last`, in the order of these."""
-    known = await store.read(questions.Memories(scope, messages=(first, last)))
+    known = await store.read(Memories(scope, messages=(first, last)))
     sources: dict[int, list[MemoryRecord]] = {}
     for memory in known:
         if memory.importance >= _IMPORTANT or memory.kind in _ALWAYS:
             sources.setdefault(min(seq for seq in memory.sources if first <= seq <= last), []).append(memory)
     if not sources:
         return []
-    messages = await store.read(questions.MessagesByNumber(scope, sorted(sources)))
+    messages = await store.read(MessagesByNumber(scope, sorted(sources)))
     names = name_speakers(messages)
     return [
         ImportantMemory(

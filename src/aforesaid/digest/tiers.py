@@ -10,12 +10,13 @@ from typing import Final
 from aforesaid.digest import sources, tree
 from aforesaid.digest.calendar import day_of
 from aforesaid.digest.executor import Executor
-from aforesaid.digest.rolling import that_fit
-from aforesaid.digest.tree import NOTHING, Analyse, Decision, FoldMessages, FoldSummaries, Step, TreeLedger
+from aforesaid.digest.tree import NOTHING, Analyse, Decision, FoldMessages, FoldSummaries, Step, TreeLedger, that_fit
 from aforesaid.domain.checks import microseconds
 from aforesaid.domain.scope import Entry, Scope, Subject
 from aforesaid.domain.summary import Summary
-from aforesaid.store import questions
+from aforesaid.store.messages import Messages, MessagesAfter, UserLedger
+from aforesaid.store.searches import MessageVectors
+from aforesaid.store.summaries import Summaries
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +138,7 @@ class TiersSteps:
 
     async def _analyse(self, scope: Scope, current: Summary | None, limit: int) -> Step:
         after = 0 if current is None else current.last
-        messages = await self._executor.store.read(questions.MessagesAfter(scope, after, limit))
+        messages = await self._executor.store.read(MessagesAfter(scope, after, limit))
         count = that_fit([len(message.text) for message in messages], _CHARACTERS)
         if not count:
             return Step()
@@ -145,39 +146,39 @@ class TiersSteps:
         return Step((await self._executor.analyse(scope, current, messages[:count], today),), count)
 
     async def current(self, scope: Scope) -> Summary | None:
-        found = await self._executor.store.read(questions.Summaries(scope, kind="history"))
+        found = await self._executor.store.read(Summaries(scope, kind="history"))
         return found[0] if found else None
 
     async def _clean(self, scope: Scope, now: int) -> Step:
         """Archive messages before the mid-term window, under summaries that are merged like those of the tree."""
         executor = self._executor
-        ledger = await executor.store.read(questions.UserLedger(scope))
+        ledger = await executor.store.read(UserLedger(scope))
         outside = ledger.messages - ledger.archived - self.rules.short_term - self.rules.mid_term
-        archives = await executor.store.read(questions.Summaries(scope, kind="tree")) if outside > 0 else []
+        archives = await executor.store.read(Summaries(scope, kind="tree")) if outside > 0 else []
         newest = max(archives, key=lambda summary: summary.last, default=None)
         plan = clean(CleaningLedger(outside, now, await self._since(scope, newest)), self.rules)
         if isinstance(plan.plan, FoldMessages):
             limit = min(plan.plan.messages, _MOST_READ)
-            messages = await executor.store.read(questions.MessagesAfter(scope, 0, limit, archived=False))
+            messages = await executor.store.read(MessagesAfter(scope, 0, limit, archived=False))
             count = that_fit([len(message.text) for message in messages], _CHARACTERS)
             return Step((await executor.archive_messages(scope, messages[:count]),), count)
         folding = tree.decide(TreeLedger(ledger.active_summaries, ()), tree.tree_rules(executor.profile)).plan
         if isinstance(folding, FoldSummaries):
-            oldest = tree.oldest_summaries(await executor.store.read(questions.Summaries(scope, kind="tree")), folding)
+            oldest = tree.oldest_summaries(await executor.store.read(Summaries(scope, kind="tree")), folding)
             return Step((await executor.archive_summaries(scope, oldest),))
         return Step(look_again_at=plan.look_again_at)
 
     async def _since(self, scope: Scope, current: Summary | None) -> int:
         if current is not None:
             return microseconds(current.created_at, "the time")
-        first = await self._executor.store.read(questions.MessagesAfter(scope, 0, 1))
+        first = await self._executor.store.read(MessagesAfter(scope, 0, 1))
         return microseconds(first[0].at, "the time") if first else self._executor.clock()
 
     async def _topic_changed(self, scope: Scope, current: Summary | None) -> bool:
         embedder = self._executor.embedder
         if not self._executor.profile.topic_changes or embedder is None:
             return False
-        newest = await self._executor.store.read(questions.Messages(scope, limit=_WINDOW))
+        newest = await self._executor.store.read(Messages(scope, limit=_WINDOW))
         seqs = [message.seq for message in newest]
-        places = sources.changes(seqs, await self._executor.store.read(questions.MessageVectors(scope, embedder, seqs)))
+        places = sources.changes(seqs, await self._executor.store.read(MessageVectors(scope, embedder, seqs)))
         return any(seqs[place] > (0 if current is None else current.last) for place in places)

@@ -14,7 +14,8 @@ from aforesaid.domain.setting import EVERY
 from aforesaid.domain.summary import Summary
 from aforesaid.profiles import Profile
 from aforesaid.profiles.effective import settings_of
-from aforesaid.store import questions
+from aforesaid.store.messages import MessagesAfter, UserLedger
+from aforesaid.store.summaries import Summaries
 
 
 class FoldMessages(NamedTuple):
@@ -122,15 +123,15 @@ def chunk(messages: Sequence[Open], rules: TreeRules, *, asked: bool = False) ->
     nobody answers, twice as many turns are required.
     """
     if asked:
-        return _that_fit(messages, len(messages), rules)
+        return that_fit([each.characters for each in messages], rules.characters)
     answers = [place for place, message in enumerate(messages) if message.role == "assistant"]
     answered = messages[: answers[-1] + 1] if answers else ()
     turns = _turns(answered)
     if turns >= rules.turns:
         end = len(answered) if turns < 2 * rules.turns else _end_of_turn(answered, rules.turns)
-        return _that_fit(messages, end, rules)
+        return that_fit([each.characters for each in messages[:end]], rules.characters)
     if _turns(messages) - turns >= 2 * rules.turns:
-        return _that_fit(messages, _end_of_turn(messages, rules.turns), rules)
+        return that_fit([each.characters for each in messages[: _end_of_turn(messages, rules.turns)]], rules.characters)
     return 0
 
 
@@ -144,10 +145,9 @@ def _end_of_turn(messages: Sequence[Open], turn: int) -> int:
     return next((place for place, count in enumerate(counts) if count > turn), len(messages))
 
 
-def _that_fit(messages: Sequence[Open], end: int, rules: TreeRules) -> int:
-    """Return how many of the first `end` messages fit together: at least one, if there is one."""
-    sizes = accumulate(message.characters for message in messages[:end])
-    return max(sum(size <= rules.characters for size in sizes), min(end, 1))
+def that_fit(sizes: Sequence[int], most: int) -> int:
+    """Return how many texts from the first fit into the limit: at least one, if there is one."""
+    return max(sum(size <= most for size in accumulate(sizes)), min(len(sizes), 1))
 
 
 def _make_room(levels: Sequence[tuple[int, int]], rules: TreeRules) -> FoldSummaries:
@@ -197,17 +197,17 @@ class TreeSteps:
         every = (await settings_of(self._executor.store, scope)).get(EVERY)
         turns = every if isinstance(every, int) and not isinstance(every, bool) and every > 0 else None
         rules = tree_rules(self._executor.profile, turns)
-        ledger = await store.read(questions.UserLedger(scope))
+        ledger = await store.read(UserLedger(scope))
         messages = []
         if asked or ledger.open_turns >= rules.turns:
             limit = min(max(_PER_TURN * rules.turns, _LEAST_READ), _MOST_READ)
-            messages = await store.read(questions.MessagesAfter(scope, 0, limit, archived=False))
+            messages = await store.read(MessagesAfter(scope, 0, limit, archived=False))
         opened = tuple(Open(message.role, len(message.text)) for message in messages)
         match decide(TreeLedger(ledger.active_summaries, opened), rules, asked=asked).plan:
             case FoldMessages(count):
                 return Step((await self._executor.archive_messages(scope, messages[:count]),), count)
             case FoldSummaries() as plan:
-                oldest = oldest_summaries(await store.read(questions.Summaries(scope, kind="tree")), plan)
+                oldest = oldest_summaries(await store.read(Summaries(scope, kind="tree")), plan)
                 return Step((await self._executor.archive_summaries(scope, oldest),))
             case _:
                 return Step()

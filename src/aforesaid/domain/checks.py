@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta, tzinfo
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Final, Literal, TypeAlias, cast, get_args
 from unicodedata import category
@@ -233,16 +234,16 @@ def at_least(value: object, minimum: int, what: str, field: str | None = None) -
     return at_most(value, LARGEST, what, field)
 
 
-def number(value: object, what: str) -> float:
+def number(value: object, what: str, field: str | None = None) -> float:
     """Return a finite number."""
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise InvalidInput(f"{what} must be a number, not {type(value).__name__}")
+        raise InvalidInput(f"{what} must be a number, not {type(value).__name__}", field)
     try:
         found = float(value)
     except OverflowError:
         found = math.inf
     if not math.isfinite(found):
-        raise InvalidInput(f"{what} must be a finite number, not {quoted(value)}")
+        raise InvalidInput(f"{what} must be a finite number, not {quoted(value)}", field)
     return found
 
 
@@ -270,6 +271,12 @@ def at_most(value: int, maximum: int, what: str, field: str | None = None) -> in
 def now() -> int:
     """Return the time in microseconds since 1970, in UTC."""
     return time.time_ns() // 1000
+
+
+def did_you_mean(wrong: object, known: Iterable[str]) -> str:
+    """Return the end of an error about an unknown name: a question with the most similar known one, or nothing."""
+    close = get_close_matches(str(wrong), list(known), n=1)
+    return f"; did you mean {close[0]!r}?" if close else ""
 
 
 def to_zone(at: datetime, zone: tzinfo | None) -> datetime:

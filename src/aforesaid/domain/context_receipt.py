@@ -149,8 +149,8 @@ def read_receipt(
         sections=tuple(map(_section, sections)),
         model=None if details.get("model") is None else _text(details, "model"),
         reply=None if reply is None else _number(reply),
-        input_tokens=_optional(details.get("input_tokens")),
-        output_tokens=_optional(details.get("output_tokens")),
+        input_tokens=None if (tokens := details.get("input_tokens")) is None else _number(tokens),
+        output_tokens=None if (tokens := details.get("output_tokens")) is None else _number(tokens),
         milliseconds={checks.storable(str(name), "the name"): _number(spent) for name, spent in durations.items()},
         limited=None if details.get("limited") is None else _text(details, "limited"),
     )
@@ -169,18 +169,14 @@ def _section(value: object) -> SentSection:
     match value:
         case [str(name), tokens, list(items)] if len(items) <= _MOST_ITEMS:
             return SentSection(checks.storable(name, "the section"), _number(tokens), tuple(map(_item, items)))
-        case _:
-            raise InvalidInput("a section of a receipt must be its name, its tokens and a list of items")
+    raise InvalidInput("a section of a receipt must be its name, its tokens and a list of items")
 
 
 def _item(value: object) -> SentItem:
     match value:
         case [kind, number, tokens] if kind in SENT_KINDS:
-            return SentItem(kind, _optional(number), _number(tokens))
-        case _:
-            raise InvalidInput(
-                f"an item of a receipt must be one of {', '.join(SENT_KINDS)}, its number and its tokens"
-            )
+            return SentItem(kind, None if number is None else _number(number), _number(tokens))
+    raise InvalidInput(f"an item of a receipt must be one of {', '.join(SENT_KINDS)}, its number and its tokens")
 
 
 def _text(details: Mapping[str, Any], name: str) -> str:
@@ -188,10 +184,6 @@ def _text(details: Mapping[str, Any], name: str) -> str:
     if not isinstance(value, str):
         raise InvalidInput(f"the {name} of a receipt must be a text")
     return checks.storable(value, f"the {name}")
-
-
-def _optional(value: object) -> int | None:
-    return None if value is None else _number(value)
 
 
 def _number(value: object) -> int:

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from hashlib import sha256
-from typing import Any, Final, Literal, TypeAlias, get_args
+from typing import Any, Final, Literal, TypeAlias, TypeVar, get_args
 from unicodedata import normalize
 
 from aforesaid.domain import checks
@@ -165,9 +165,9 @@ def details_text(
     """Validate details and return their text, or None if there are none. Raises InvalidInput."""
     found: dict[str, Any] = {
         "parts": [_as_dict(each) for each in checked_parts(parts)],
-        "tool_calls": [_as_dict(_tool_call(each)) for each in _listed(tool_calls, "tool_calls")],
+        "tool_calls": [_as_dict(_made(each, ToolCall, "tool_calls")) for each in _listed(tool_calls, "tool_calls")],
         "tool_call_id": _named(tool_call_id, "the id of the tool call", "tool_call_id"),
-        "metadata": {} if metadata is None else _metadata(metadata, limit),
+        "metadata": {} if metadata is None else _copied(metadata, limit),
         "reply_to": _named(reply_to, "the id of the message that it replies to", "reply_to"),
         "kind": _named(kind, "the kind", "kind"),
         "language": _named(language, "the language", "language"),
@@ -233,7 +233,7 @@ def _canonical(found: Mapping[str, Any], limit: int) -> str | None:
 
 def checked_parts(parts: object) -> list[Part]:
     """Return parts that are passed as values or mappings. Raises InvalidInput."""
-    return [_part(each) for each in _listed(parts, "parts")]
+    return [_made(each, Part, "parts") for each in _listed(parts, "parts")]
 
 
 def _as_dict(value: Part | ToolCall) -> dict[str, Any]:
@@ -256,59 +256,44 @@ def _listed(value: object, what: str) -> list[object]:
     return found
 
 
-def _part(value: object) -> Part:
-    if isinstance(value, Part):
+Made = TypeVar("Made", Part, ToolCall)
+
+
+def _made(value: object, kind: type[Made], what: str) -> Made:
+    """Return a part or a tool call, which may be passed as a mapping of its fields."""
+    if isinstance(value, kind):
         return value
-    return Part(**_known(value, Part, "parts"))
-
-
-def _tool_call(value: object) -> ToolCall:
-    if isinstance(value, ToolCall):
-        return value
-    if isinstance(value, Mapping) and isinstance(value.get("function"), Mapping):  # as OpenAI writes it
-        rest = {name: item for name, item in value.items() if name not in ("function", "type", "index")}
-        value = {**rest, **value["function"]}
-    return ToolCall(**_known(value, ToolCall, "tool_calls"))
-
-
-def _known(value: object, kind: type[Part | ToolCall], what: str) -> dict[str, Any]:
-    """Return the fields of a part or a tool call that was passed as a mapping."""
     if not isinstance(value, Mapping):
         raise InvalidInput(
             f"an item of {what} must be a {kind.__name__} or a mapping, not {type(value).__name__}", what
         )
+    if what == "tool_calls" and isinstance(value.get("function"), Mapping):  # as OpenAI writes it
+        rest = {name: item for name, item in value.items() if name not in ("function", "type", "index")}
+        value = {**rest, **value["function"]}
     names = [each.name for each in fields(kind)]
     if unknown := [name for name in value if name not in names]:
         raise InvalidInput(f"an item of {what} has the unknown key {quoted(unknown[0])}; use {', '.join(names)}", what)
-    needed = ("type",) if kind is Part else names
+    needed = ["type"] if what == "parts" else names
     if missing := [name for name in needed if name not in value]:
         raise InvalidInput(f"an item of {what} has no {missing[0]}", what)
-    return dict(value)
+    return kind(**value)
 
 
 def _named(value: object, what: str, field: str) -> str | None:
     return None if value is None else checks.identifier(value, what, field)
 
 
-def _metadata(value: object, limit: int) -> dict[str, JSON]:
-    if not isinstance(value, Mapping):
-        raise InvalidInput(f"metadata must be a mapping, not {type(value).__name__}", "metadata")
-    copied = _JsonCopy(limit).of(value, 0)
-    return dict(copied) if isinstance(copied, Mapping) else {}
+def _copied(metadata: object, limit: int) -> JSON:
+    """Return a copy of metadata as JSON knows it. Each item takes at least a byte, which bounds how many are read."""
+    if not isinstance(metadata, Mapping):
+        raise InvalidInput(f"metadata must be a mapping, not {type(metadata).__name__}", "metadata")
+    items = 0
 
-
-class _JsonCopy:
-    """Copies a value as JSON knows it. Each item takes at least a byte, which bounds how many are looked at."""
-
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self._items = 0
-
-    def of(self, value: object, depth: int) -> JSON:
-        """Return a copy. Raises InvalidInput for what JSON cannot hold."""
-        self._items += 1
-        if self._items > self._limit:
-            raise TooLarge(f"metadata has more than {self._limit:,} values (profile key message_bytes)", "metadata")
+    def copy(value: object, depth: int) -> JSON:
+        nonlocal items
+        items += 1
+        if items > limit:
+            raise TooLarge(f"metadata has more than {limit:,} values (profile key message_bytes)", "metadata")
         if depth > _DEEPEST:
             raise InvalidInput(f"metadata is nested deeper than {_DEEPEST} levels, or contains itself", "metadata")
         if value is None or isinstance(value, bool):
@@ -318,23 +303,17 @@ class _JsonCopy:
         if isinstance(value, int):
             return checks.at_least(value, -checks.LARGEST, "a number in metadata", "metadata")
         if isinstance(value, float):
-            return _finite(value)
+            return checks.number(value, "a number in metadata", "metadata")
         if isinstance(value, Mapping):
-            return {_key(key): self.of(item, depth + 1) for key, item in value.items()}
+            return {_key(key): copy(item, depth + 1) for key, item in value.items()}
         if isinstance(value, list | tuple):
-            return [self.of(item, depth + 1) for item in value]
+            return [copy(item, depth + 1) for item in value]
         raise InvalidInput(
             f"metadata cannot hold a {type(value).__name__}; use texts, numbers, true, false, None, lists and mappings",
             "metadata",
         )
 
-
-def _finite(value: float) -> float:
-    try:
-        return checks.number(value, "a number in metadata")
-    except InvalidInput as error:
-        error.field = "metadata"
-        raise
+    return copy(metadata, 0)
 
 
 def _key(value: object) -> str:

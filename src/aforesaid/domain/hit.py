@@ -85,10 +85,7 @@ class Hit:
 
     def explain(self) -> str:
         """Return one line that says why it was found."""
-        said = []
-        for reason, value in self.reasons():
-            if value >= _NOTABLE:
-                said.append(self._in_detail(reason))
+        said = [self._in_detail(reason) for reason, value in self.reasons() if value >= _NOTABLE]
         if self.terms and not any(reason.startswith("its words match") for reason in said):
             said.append(self._in_detail("its words match"))
         against = [reason for reason, value in self.reasons() if value <= -_NOTABLE]
@@ -146,12 +143,17 @@ def message_filter(
     *, role: object = None, author: object = None, since: object = None, until: object = None, metadata: object = None
 ) -> MessageFilter:
     """Validate conditions and return the filter. Raises InvalidInput."""
+    if metadata is not None and not isinstance(metadata, Mapping):
+        raise InvalidInput(f"metadata must be a mapping, not {type(metadata).__name__}", "metadata")
+    wanted = []
+    for key, value in (metadata or {}).items():
+        wanted.append((checks.storable(key, "a key in metadata", "metadata"), _scalar(value)))
     return MessageFilter(
         None if role is None else checks.role(role),
         None if author is None else checks.identifier(author, "the author", "author"),
         None if since is None else checks.microseconds(since, "since", "since"),
         None if until is None else checks.microseconds(until, "until", "until"),
-        () if metadata is None else _wanted(metadata),
+        tuple(wanted),
     )
 
 
@@ -160,16 +162,6 @@ def _same(stored: JSON, wanted: Scalar) -> bool:
     if isinstance(stored, bool) or isinstance(wanted, bool):
         return stored is wanted
     return stored == wanted
-
-
-def _wanted(metadata: object) -> tuple[tuple[str, Scalar], ...]:
-    if not isinstance(metadata, Mapping):
-        raise InvalidInput(f"metadata must be a mapping, not {type(metadata).__name__}", "metadata")
-    wanted = []
-    for key, value in metadata.items():
-        checks.storable(key, "a key in metadata", "metadata")
-        wanted.append((str(key), _scalar(value)))
-    return tuple(wanted)
 
 
 def _scalar(value: object) -> Scalar:

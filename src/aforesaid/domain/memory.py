@@ -53,6 +53,8 @@ EDITED: Final = "its message was edited"
 """The reasons of memories deactivated because no message says any more what they rest on."""
 
 _BANDS: Final = ((3, "low", "grey"), (6, "medium", "blue"), (8, "high", "orange"), (10, "critical", "red"))
+_MISSING: Final[tuple[object, ...]] = ("", None)
+"""What a field of a record has where a store of an older version does not know it."""
 
 
 class Band(NamedTuple):
@@ -119,14 +121,8 @@ class MemoryDraft:
 
     def __post_init__(self) -> None:
         """Refuse an unknown category, an empty text, an importance outside 1 to 10, a priority outside 1 to 5."""
-        check_words(self.category, self.state, self.trust)
-        check_kind(self.kind or "fact", self.about, self.language, self.confidence)
-        checks.message_text(self.text)
-        check_weights(self.importance, self.priority)
-        check_tags(self.tags)
+        check_memory(self)
         checks.at_least(self.times, 1, "the times")
-        check_times(self.remind_at, self.expires_at, self.valid_from, self.valid_to, self.said_at)
-        check_times(*(self.event or ())[:2])
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,10 +170,10 @@ class MemoryRecord:
 
     def __post_init__(self) -> None:
         """Derive what memories lack that were stored before they had a kind and a time at which they were said."""
-        if _is_missing(self.kind):
+        if self.kind in _MISSING:
             object.__setattr__(self, "kind", kind_of(self.category, self.tags, self.event, self.subject))
             object.__setattr__(self, "about", self.about or about_in(self.tags))
-        if _is_missing(self.said_at):
+        if self.said_at in _MISSING:
             object.__setattr__(self, "said_at", self.valid_from)
         if self.confidence is not None:
             object.__setattr__(self, "confidence", round(self.confidence, 2))
@@ -266,11 +262,6 @@ class Unextracted(NamedTuple):
     """The newest message."""
 
 
-def _is_missing(value: object) -> bool:
-    """Return whether a field of a record has the default that stands for a missing one."""
-    return value in {"", None}
-
-
 def kind_of(category: Category, tags: Sequence[str], event: Event | None, subject: str | None = None) -> Kind:
     """Return the kind of a memory of which only the category is known: a fact with a date is an event.
 
@@ -316,17 +307,6 @@ def check_kind(kind: object, about: object, language: object, confidence: object
         raise InvalidInput(f"the confidence must be a number from 0 to 1, not {quoted(confidence)}", "confidence")
 
 
-def check_words(category: object, state: object, trust: object) -> None:
-    """Raise InvalidInput for an unknown category, state or trust."""
-    for value, known, what in (
-        (category, CATEGORIES, "category"),
-        (state, STATES, "state"),
-        (trust, TRUSTS, "trust"),
-    ):
-        if value not in known:
-            raise InvalidInput(f"unknown {what} {quoted(value)}; use one of {', '.join(known)}", what)
-
-
 def check_weights(importance: object, priority: object) -> None:
     """Raise InvalidInput for an importance or priority outside its range."""
     if (number := checks.at_least(importance, LEAST_IMPORTANCE, "the importance", "importance")) > MOST_IMPORTANCE:
@@ -335,19 +315,26 @@ def check_weights(importance: object, priority: object) -> None:
         raise InvalidInput(f"the priority must be at most {MOST_PRIORITY}, not {number}", "priority")
 
 
-def check_tags(tags: object) -> None:
-    """Refuse tags that are not a tuple of short texts."""
-    if not isinstance(tags, tuple):
-        raise InvalidInput(f"the tags must be a tuple, not {type(tags).__name__}", "tags")
-    for tag in tags:
+def check_memory(memory: MemoryDraft | MemoryRecord, *more: object) -> None:
+    """Raise InvalidInput for what no store can hold. `more` are further times of the memory."""
+    for value, known, what in (
+        (memory.category, CATEGORIES, "category"),
+        (memory.state, STATES, "state"),
+        (memory.trust, TRUSTS, "trust"),
+    ):
+        if value not in known:
+            raise InvalidInput(f"unknown {what} {quoted(value)}; use one of {', '.join(known)}", what)
+    check_kind(memory.kind or "fact", memory.about, memory.language, memory.confidence)
+    checks.message_text(memory.text)
+    check_weights(memory.importance, memory.priority)
+    if not isinstance(memory.tags, tuple):
+        raise InvalidInput(f"the tags must be a tuple, not {type(memory.tags).__name__}", "tags")
+    for tag in memory.tags:
         if not isinstance(tag, str):
             raise InvalidInput(f"a tag must be a string, not {type(tag).__name__}", "tags")
         checks.identifier(tag, "a tag", "tags")
-
-
-def check_times(*moments: object) -> None:
-    """Refuse times of a memory that no store can hold. None is allowed."""
-    for moment in moments:
+    times = (memory.remind_at, memory.expires_at, memory.valid_from, memory.valid_to, memory.said_at)
+    for moment in (*times, *(memory.event or ())[:2], *more):
         if moment is not None:
             checks.microseconds(moment, "a time of the memory", "expires")
 
@@ -410,137 +397,6 @@ class Superseded(NamedTuple):
     memory: int
     revision: int
 
-
-@dataclass(frozen=True, slots=True)
-class AddMemory:
-    """Store a memory, in the place of others if there are some.
-
-    Raises SourcesChanged when one of them has changed since it was read, or when a source was edited or taken back;
-    NotFound when one is not this user's.
-    """
-
-    draft: MemoryDraft
-    actor: str = "aforesaid"
-    supersedes: tuple[Superseded, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class ChangeMemory:
-    """Replace the stored memory with the same id. The earlier version is kept.
-
-    Raises SourcesChanged when the stored one is not of the revision that `memory` has: somebody else changed it.
-    Whose it is, when it was stored and its sources stay as they are.
-    """
-
-    memory: MemoryRecord
-    action: str
-    actor: str = "aforesaid"
-
-    def __post_init__(self) -> None:
-        """Refuse what cannot be stored."""
-        memory = self.memory
-        check_words(memory.category, memory.state, memory.trust)
-        check_kind(memory.kind, memory.about, memory.language, memory.confidence)
-        checks.message_text(memory.text)
-        check_weights(memory.importance, memory.priority)
-        check_tags(memory.tags)
-        check_times(memory.remind_at, memory.expires_at, memory.delivered_at, memory.valid_from, memory.valid_to)
-        check_times(memory.said_at, *(memory.event or ())[:2])
-        checks.identifier(self.actor, "the actor")
-        if memory.active != (memory.state == "active"):
-            raise InvalidInput(f"a memory in the state {memory.state!r} cannot have active={memory.active}")
-
-
-@dataclass(frozen=True, slots=True)
-class CountMemory:
-    """Count that a memory was stated again. Its list of sources grows up to a limit.
-
-    Raises SourcesChanged when a source was edited or taken back.
-    """
-
-    scope: Scope
-    memory: int
-    times: int
-    seen_at: datetime
-    sources: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Forget:
-    """Store a request to forget, so that old messages do not bring the memory back.
-
-    With `newest`, the user's newest memory must have that id (0: there must be none); otherwise SourcesChanged is
-    raised, because a memory that was stored since may be one of those to forget.
-    """
-
-    scope: Scope
-    words: tuple[str, ...]
-    actor: str = "aforesaid"
-    newest: int | None = None
-
-    def __post_init__(self) -> None:
-        """Refuse text that cannot be stored."""
-        for words in self.words:
-            checks.storable(words, "what to forget")
-
-
-@dataclass(frozen=True, slots=True)
-class PutDerived:
-    """Keep something that was worked out, one of each kind for each user.
-
-    With `instead_of`, the one that is kept must have that key (an empty text: there must be none); otherwise
-    SourcesChanged is raised. With `known_user`, nothing is kept if nothing else is stored of the user, who may have
-    been purged since. SourcesChanged is also raised when a message or a note that it was worked out from is gone.
-    """
-
-    scope: Scope
-    kind: str
-    key: str
-    value: str
-    instead_of: str | None = None
-    known_user: bool = False
-    messages: tuple[int, int, int] | None = None
-    """The first and the last of the user's messages that it was worked out from, and how many these are."""
-    notes: tuple[NoteKey, ...] = ()
-    """The user's summaries and memories that it was worked out from."""
-
-    def __post_init__(self) -> None:
-        """Refuse text that cannot be stored."""
-        checks.storable(self.value, f"the {self.kind}")
-
-
-@dataclass(frozen=True, slots=True)
-class MarkExtracted:
-    """Record that memories were extracted from a user's messages after `after`, up to `up_to`.
-
-    Raises SourcesChanged when somebody else has extracted from them already. With `requests`, the user must have made
-    that many requests to forget; otherwise SourcesChanged is raised, because a memory of the same change set may be
-    one that was forgotten since it was extracted.
-    """
-
-    scope: Scope
-    after: int
-    up_to: int
-    requests: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class AuditAccess:
-    """Add an audit row: who viewed a user's data."""
-
-    scope: Scope
-    actor: str
-    action: str
-    subject: str
-
-    def __post_init__(self) -> None:
-        """Refuse texts that cannot be stored, or are too long."""
-        checks.identifier(self.actor, "the actor")
-        checks.identifier(self.action, "the action")
-        checks.short_text(self.subject, "the subject")
-
-
-MemoryChange: TypeAlias = AddMemory | ChangeMemory | CountMemory | Forget | PutDerived | MarkExtracted | AuditAccess
 
 SOURCES_KEPT = 20
 """Maximum number of sources stored per memory."""

@@ -213,17 +213,30 @@ def draft(
         if isinstance(answered := details.get("reply_to"), Message):
             details["reply_to"] = answered.id
         extra = details_text(**details, limit=max(limit, DETAILS_BYTES))
+    if extra is None or text != "":
+        checked_text = checks.message_text(text, limit)
+    else:
+        found = read_details(extra)
+        if not found.parts and not found.tool_calls and found.tool_call_id is None:
+            raise InvalidInput("the text is empty", "text")
+        checked_text = text_of_parts(found.parts)
+        checked_text = checks.message_text(checked_text, limit, field="parts") if checked_text else ""
+    earlier: int | str | None = replaces.seq if isinstance(replaces, Message) else None
+    if replaces is not None and earlier is None:
+        name_or_number = checks.identifier(replaces, "the id of the replaced message", "replaces")
+        seq = sequence_number(name_or_number)
+        earlier = name_or_number if seq is None else seq
     return Draft(
         scope,
         checked_role,
-        checks.message_text(text, limit) if extra is None or text != "" else _text_of_details(extra, limit),
+        checked_text,
         own_words if author is None else checks.identifier(author, "the author", "author"),
         None if name is None else checks.display_name(name),
         stored_at if at is None else checks.microseconds(at, "at", "at"),
         at is not None,
         stored_at,
         None if id is None else platform_id(id),
-        None if replaces is None else _earlier_version(replaces),
+        earlier,
         extra,
     )
 
@@ -267,23 +280,6 @@ def tombstone(message: Message) -> Draft:
     )
 
 
-def _text_of_details(text: str, limit: int) -> str:
-    """Return the text of a message that was given none. Raises InvalidInput if it needs one or is too long."""
-    details = read_details(text)
-    if not details.parts and not details.tool_calls and details.tool_call_id is None:
-        raise InvalidInput("the text is empty", "text")
-    found = text_of_parts(details.parts)
-    return checks.message_text(found, limit, field="parts") if found else ""
-
-
-def _earlier_version(value: object) -> int | str:
-    if isinstance(value, Message):
-        return value.seq
-    name = checks.identifier(value, "the id of the replaced message", "replaces")
-    seq = sequence_number(name)
-    return name if seq is None else seq
-
-
 def platform_id(value: object) -> str:
     """Return a platform's message id. Raises InvalidInput if it looks like one of Aforesaid's."""
     text = checks.identifier(value, "the message id", "id")
@@ -322,15 +318,13 @@ def repeats(new: Draft, stored: Message, stored_id: str | None) -> bool:
         and new.scope.space == stored.space
         and new.at == checks.microseconds(stored.at, "at")
         and (new.details == stored.details or (bool(new.text) and None in (new.details, stored.details)))
-        and _same_version(new.replaces, stored)
+        # Where `new` replaces a message, named by its number here, `stored` must be a version that replaces one too.
+        and (
+            (stored.replaces is not None and stored.seq > new.replaces)
+            if isinstance(new.replaces, int)
+            else stored.replaces is None
+        )
     )
-
-
-def _same_version(replaces: int | str | None, stored: Message) -> bool:
-    """Return whether `stored` can be the version that replaces a message, which must be named by its number here."""
-    if isinstance(replaces, int):
-        return stored.replaces is not None and stored.seq > replaces
-    return stored.replaces is None
 
 
 def stored_message(draft: Draft, seq: int, session: str, hash: bytes) -> Message:  # noqa: A002 - the field's name
@@ -537,16 +531,12 @@ def draft_of_new(scope: Scope, new: object, ids: KnownIds, limit: int) -> Draft:
         given["text"], given["parts"] = said_in(given.pop("content"), text, parts)
     if isinstance(given.get("parts"), Iterable):
         given["parts"] = parts = tuple(islice(given["parts"], MOST_PARTS + 1))
-        if any(map(_has_data, parts)):
-            raise InvalidInput("the parts of a batch cannot bring data; add this message with `add`", "parts")
+        for part in parts:  # the bytes of a file are stored apart from the messages
+            if (part.get("data") if isinstance(part, Mapping) else getattr(part, "data", None)) is not None:
+                raise InvalidInput("the parts of a batch cannot bring data; add this message with `add`", "parts")
     if given.get("author") is not None:
         given["author"] = ids.spelled(given["author"])
     return draft(scope, given.pop("role"), given.pop("text", ""), limit=limit, **given)
-
-
-def _has_data(part: object) -> bool:
-    """Return whether a part brings the bytes of a file, which are stored apart from the messages."""
-    return (part.get("data") if isinstance(part, Mapping) else getattr(part, "data", None)) is not None
 
 
 def _given(new: object) -> dict[str, Any]:

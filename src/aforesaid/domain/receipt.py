@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
-from aforesaid.domain.change import Discarded
 from aforesaid.domain.memory import Facts, MemoryRecord
 from aforesaid.domain.message import Draft, Message, stored_message
 from aforesaid.domain.summary import Summary
@@ -31,6 +30,13 @@ class Repeated(NamedTuple):
     """A message that was stored before."""
 
     message: Message
+
+
+@dataclass(frozen=True, slots=True)
+class Discarded:
+    """The number of deleted items."""
+
+    count: int
 
 
 Result: TypeAlias = Stored | Repeated | Restored | Summary | MemoryRecord | Facts | Discarded | None
@@ -78,31 +84,28 @@ class Receipt:
     @property
     def message(self) -> Message:
         """The (first) message of the change set."""
-        return self._first_message().message
+        found: Stored | Repeated = self._first("message", Stored, Repeated)
+        return found.message
 
     @property
     def duplicate(self) -> bool:
         """Whether that message was stored before."""
-        return isinstance(self._first_message(), Repeated)
+        return isinstance(self._first("message", Stored, Repeated), Repeated)
 
     @property
     def summary(self) -> Summary:
         """The (first) summary of the change set."""
-        for result in self.results:
-            if isinstance(result, Summary):
-                return result
-        raise NotFound("this change set had no summary")
+        found: Summary = self._first("summary", Summary)
+        return found
 
     @property
     def memory(self) -> MemoryRecord:
         """The (first) memory of the change set."""
-        for result in self.results:
-            if isinstance(result, MemoryRecord):
-                return result
-        raise NotFound("this change set had no memory")
+        found: MemoryRecord = self._first("memory", MemoryRecord)
+        return found
 
-    def _first_message(self) -> Stored | Repeated:
+    def _first(self, what: str, *kinds: type[Any]) -> Any:  # noqa: ANN401 - one of these kinds
         for result in self.results:
-            if isinstance(result, Stored | Repeated):
+            if isinstance(result, kinds):
                 return result
-        raise NotFound("this change set had no message")
+        raise NotFound(f"this change set had no {what}")

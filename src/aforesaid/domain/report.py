@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from aforesaid.domain.checks import AlertKind, Category, ComponentStatus, MemoryState, SettingValue
 
@@ -235,3 +235,25 @@ class MemoryStatus:
     highest_level: int
     policy: str = "tree"
     """How this memory summarises: `tree`, `rolling`, `calendar`, `tiers` or `none`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cleaned:
+    """The result of one retention rule."""
+
+    kind: str
+    action: Literal["archive", "purge"]
+    days: int
+    before: datetime
+    """The rule applies to items older than this."""
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cleanup:
+    """The results of all retention rules."""
+
+    dry_run: bool
+    rules: tuple[Cleaned, ...]
+    error: str | None = None
+    """The error that stopped the cleanup; the next run continues."""

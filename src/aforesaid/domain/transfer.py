@@ -21,7 +21,6 @@ from aforesaid.domain.message import Draft, Message, sequence_number
 from aforesaid.domain.report import AuditEntry, Setting
 from aforesaid.domain.scope import Scope, Session
 from aforesaid.domain.summary import Summary
-from aforesaid.errors import SourcesChanged
 
 
 class SessionRow(NamedTuple):
@@ -137,28 +136,6 @@ Row: TypeAlias = (
 )
 
 
-class Restore(NamedTuple):
-    """Store a row of a dump as it is. What is there already stays, so that twice is as good as once.
-
-    A message, a summary, a memory keeps its number if that is beyond all that were given out here, and gets the next
-    one otherwise; the result says which. All that the row refers to must be named by its number in this store.
-
-    - A message is stored as active, in the session that it names; a session named after the message itself is named
-      after the number that it gets. Its archive comes with the summary of it. A new version replaces the version that
-      it names; where that one is not here, it is a message like any other.
-    - A summary of messages or of summaries that are not free any more (archived here by another) is kept as rolled
-      back. Of two that would be the newest of their kind, the one that was here stays it.
-    - A memory that is here in an earlier revision is brought to the later one.
-    - Facts are merged by their times; of two values of a setting the later one counts, of two counts of tokens the
-      larger one.
-
-    With `number`, the row must have or get that number; otherwise SourcesChanged is raised.
-    """
-
-    row: Row
-    number: int | None = None
-
-
 class Restored(NamedTuple):
     """The result for a row: its number in this store (0 for kinds without numbers), and whether it is new."""
 
@@ -198,13 +175,6 @@ def draft_of(message: Message) -> Draft:
         message.replaces,
         message.details,
     )
-
-
-def as_expected(change: Restore, result: Restored) -> Restored:
-    """Return the result. Raises SourcesChanged if it has a different number than the change expects."""
-    if change.number is not None and change.number != result.number:
-        raise SourcesChanged(f"a row was expected to get the number {change.number}, and has {result.number} here")
-    return result
 
 
 def purged_by(user: str, owner: str, author: str, role: str) -> bool:

@@ -21,7 +21,7 @@ from aforesaid.domain.message import Message
 from aforesaid.errors import ModelError
 from aforesaid.facts.candidate import Candidate, statement_in
 from aforesaid.facts.people import Person, whom
-from aforesaid.facts.salient import PlainPart, parts_of
+from aforesaid.facts.salience_extraction import PlainPart, parts_of
 from aforesaid.facts.statement import name_stems, statement, stems_in, support
 from aforesaid.models.calibration import SameMeaning, nearness
 from aforesaid.models.embed import Embedder
@@ -381,7 +381,7 @@ def _suspicion_of(candidate: Candidate) -> str | None:
 _MARGINS_CACHED: Final = 10_000
 
 
-class Judge:
+class SalienceJudge:
     """Judges the messages of users with the vectors that the store has, or that the encoder makes."""
 
     def __init__(self, store: Store, encoder: Embedder) -> None:

@@ -12,8 +12,6 @@ from aforesaid.domain.memory import (
     BY_HAND,
     ENDED,
     INSTRUCTION,
-    AddMemory,
-    ChangeMemory,
     Event,
     MemoryDraft,
     MemoryRecord,
@@ -29,7 +27,8 @@ from aforesaid.facts.reconcile import REJECTED
 from aforesaid.facts.timeline import zone_of
 from aforesaid.facts.timing import timing
 from aforesaid.profiles import Profile
-from aforesaid.store import Store, questions
+from aforesaid.store import Store
+from aforesaid.store.memories import AddMemory, ChangeMemory, Memories, MemoryById, MemoryVersions
 from aforesaid.text.languages import guess_language
 from aforesaid.text.times.find import read_requested_time
 
@@ -77,7 +76,7 @@ class Curator:
         written = (await self._store.apply([AddMemory(draft, actor)])).memory
         if draft.sources and category == "reminder":
             # Deactivate memories extracted from the message that asked for a reminder, which would remind twice.
-            for memory in await self._store.read(questions.Memories(scope)):
+            for memory in await self._store.read(Memories(scope)):
                 learned = memory.category in DATED and memory.extractor != BY_HAND
                 if learned and not set(memory.sources).isdisjoint(written.sources):
                     await self.deactivate(scope, memory.id, actor)
@@ -188,13 +187,13 @@ class Curator:
         A memory that was never changed is deactivated, and what it had superseded is active again.
         """
         now_ = await self._expected(scope, memory, revision)
-        versions = await self._store.read(questions.MemoryVersions(scope, memory))
+        versions = await self._store.read(MemoryVersions(scope, memory))
         if versions:
             before = versions[-1].before
             return await self._change(replace(before, revision=now_.revision, times=now_.times), "undo", actor)
         away = replace(now_, state="deactivated", active=False, valid_to=moment(now()), reason="undone")
         changes = [ChangeMemory(away, "undo", actor)]
-        others = await self._store.read(questions.Memories(scope, active=False))
+        others = await self._store.read(Memories(scope, active=False))
         replaced = [old for old in others if old.state == "superseded" and old.superseded_by == memory]
         changes += [ChangeMemory(_active(old), "undo", actor) for old in replaced]
         return (await self._store.apply(changes)).memory
@@ -216,7 +215,7 @@ class Curator:
         if not _waits(before):
             return False
         at = moment(now())
-        claims = claims_of(await self._store.read(questions.MemoryVersions(scope, memory)))
+        claims = claims_of(await self._store.read(MemoryVersions(scope, memory)))
         # Restore the time of the reminder, which claims have postponed.
         remind = claims[0].before.remind_at if claims else before.remind_at
         done = replace(
@@ -235,13 +234,13 @@ class Curator:
         return True
 
     async def _reminder(self, scope: Scope, memory: int) -> MemoryRecord:
-        found = await self._store.read(questions.MemoryById(scope, memory))
+        found = await self._store.read(MemoryById(scope, memory))
         if found.remind_at is None:
             raise WrongState(f"memory {memory} is no reminder", "memory")
         return found
 
     async def _expected(self, scope: Scope, memory: int, revision: int | None) -> MemoryRecord:
-        found = await self._store.read(questions.MemoryById(scope, memory))
+        found = await self._store.read(MemoryById(scope, memory))
         if revision not in (None, found.revision):
             raise SourcesChanged(f"memory {memory} was changed after it was read; read it again")
         return found

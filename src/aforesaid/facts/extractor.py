@@ -10,12 +10,11 @@ from dataclasses import dataclass, field
 from datetime import tzinfo
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from aforesaid.domain.change import Change, PutFacts
-from aforesaid.domain.memory import MarkExtracted, MemoryRecord
+from aforesaid.domain.memory import MemoryRecord
 from aforesaid.domain.message import Message, in_time_order
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import ModelError, ModelGarbled, NoModel
-from aforesaid.facts.admission import Judge, meanings
+from aforesaid.facts.admission import SalienceJudge, meanings
 from aforesaid.facts.candidate import Candidate, among_people, by_rules
 from aforesaid.facts.model_extraction import (
     LONGEST_REPLY,
@@ -25,11 +24,11 @@ from aforesaid.facts.model_extraction import (
     FoundWithoutModel,
     ask_model,
     between_others,
-    surroundings,
+    messages_around,
 )
 from aforesaid.facts.people import Person, people_in
 from aforesaid.facts.reconcile import ReconcileInput, comparable, reconcile, repeated, telling_changes, with_outdated
-from aforesaid.facts.salient import by_salience
+from aforesaid.facts.salience_extraction import by_salience
 from aforesaid.facts.statement import statement
 from aforesaid.facts.timeline import zone_of
 from aforesaid.models.calibration import SameMeaning
@@ -37,7 +36,11 @@ from aforesaid.models.embed import Embedder
 from aforesaid.models.offline import without_contradicted
 from aforesaid.models.salience import Judgement
 from aforesaid.profiles import Profile
-from aforesaid.store import Store, questions
+from aforesaid.store import Store
+from aforesaid.store.memories import MarkExtracted, Memories, NewestFacts, PutFacts, Tombstones
+from aforesaid.store.messages import Messages, MessagesAfter
+from aforesaid.store.operations import Change
+from aforesaid.store.searches import SearchNotes
 
 if TYPE_CHECKING:
     from aforesaid.models.chat import Chat
@@ -95,7 +98,7 @@ class Extractor:
         self._chat = chat
         self._embedder = embedder
         self._same_meaning = None if embedder is None else SameMeaning(embedder)
-        self._judge = None if encoder is None else Judge(store, encoder)
+        self._judge = None if encoder is None else SalienceJudge(store, encoder)
 
     @property
     def asks_a_model(self) -> bool:
@@ -107,7 +110,7 @@ class Extractor:
 
         With `complete`, an exchange without a reply is left for later.
         """
-        page = await self._store.read(questions.MessagesAfter(scope, after, _PAGE))
+        page = await self._store.read(MessagesAfter(scope, after, _PAGE))
         exchanges = self._profile.extract_exchanges if self.asks_a_model else _PAGE
         return cut_batch(page, exchanges, complete=complete and self.asks_a_model)
 
@@ -118,14 +121,14 @@ class Extractor:
         Nothing is lost then: call it again.
         """
         tally = _Tally(messages=len(batch))
-        context = await surroundings(self._store, scope, batch) if self.asks_a_model else []
-        before = await self._store.read(questions.Messages(scope, limit=_BEFORE, before=batch[0].seq))
+        context = await messages_around(self._store, scope, batch) if self.asks_a_model else []
+        before = await self._store.read(Messages(scope, limit=_BEFORE, before=batch[0].seq))
         people = people_in([*before, *context, *batch], scope.user)
         owner = people[scope.user]
         zone = await zone_of(self._store, self._profile, scope)
         # Replaced versions of messages count as read, but nothing is extracted from them.
         newest = [message for message in batch if not message.replaced]
-        known = await self._store.read(questions.Memories(scope, active=None))
+        known = await self._store.read(Memories(scope, active=None))
         own = await self._without_model(scope, newest, before, people, owner, zone, known)
         given = BatchInput(scope, known, people, owner, zone, [*context, *newest], before)
         found = await self._find(given, newest, own) if newest else FoundCandidates([], {})
@@ -138,8 +141,8 @@ class Extractor:
         while True:
             if not is_current:
                 # While a model answered, a bot may have set the reminder that a message asks for.
-                known = await self._store.read(questions.Memories(scope, active=None))
-            tombstones = await self._store.read(questions.Tombstones(scope))
+                known = await self._store.read(Memories(scope, active=None))
+            tombstones = await self._store.read(Tombstones(scope))
             now = ReconcileInput(
                 scope, owner, people, heard, known, tombstones, zone, self._profile.keep_days, near, meant
             )
@@ -201,7 +204,7 @@ class Extractor:
 
     @staticmethod
     async def _with_changes(
-        judge: Judge,
+        judge: SalienceJudge,
         scope: Scope,
         batch: Sequence[Message],
         judgements: Mapping[int, Judgement],
@@ -216,7 +219,7 @@ class Extractor:
         telling = await asyncio.to_thread(telling_changes, said, judgements, compared, vectors)
         return {**judgements, **{seq: judgements[seq].as_plain() for seq in telling}}
 
-    async def _compared(self, judge: Judge, given: BatchInput, found: FoundCandidates) -> FoundCandidates:
+    async def _compared(self, judge: SalienceJudge, given: BatchInput, found: FoundCandidates) -> FoundCandidates:
         """Compare candidates with known memories by the vectors of their messages, for what they repeat or outdate."""
         candidates = found.candidates
         if not candidates:
@@ -250,7 +253,7 @@ class Extractor:
                 _log.warning("known memories are chosen by words alone: %s", error)
             else:
                 for text, vector in zip(said, vectors, strict=True):
-                    question = questions.SearchNotes(given.scope, text, self._embedder.name, vector, limit=_NEAREST)
+                    question = SearchNotes(given.scope, text, self._embedder.name, vector, limit=_NEAREST)
                     notes = await self._store.read(question)
                     near += [note.key.id for note in notes if note.key.kind == "memory"]
         return relevant(given.known, batch, near)
@@ -269,7 +272,7 @@ class Extractor:
             return {}
         found = {}
         for text, vector, threshold in zip(texts, vectors, thresholds, strict=True):
-            notes = await self._store.read(questions.SearchNotes(scope, text, self._embedder.name, vector, limit=5))
+            notes = await self._store.read(SearchNotes(scope, text, self._embedder.name, vector, limit=5))
             found[text] = frozenset(
                 note.key.id for note in notes if note.key.kind == "memory" and (note.similarity or 0.0) >= threshold
             )
@@ -281,7 +284,7 @@ class Extractor:
         The statements are memories, which are erased with their messages. The text has no sources, so it must not
         contain words of a message.
         """
-        facts = await self._store.read(questions.NewestFacts(scope))
+        facts = await self._store.read(NewestFacts(scope))
         if not restated or facts is None:
             return []
         text = facts.text

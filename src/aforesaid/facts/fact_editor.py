@@ -10,19 +10,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 from weakref import WeakValueDictionary
 
-from aforesaid.domain.change import Change, PutFacts
 from aforesaid.domain.checks import Category, moment, now, to_zone
-from aforesaid.domain.memory import (
-    FORGOTTEN,
-    INSTRUCTION,
-    AddMemory,
-    ChangeMemory,
-    Facts,
-    Forget,
-    MemoryDraft,
-    MemoryRecord,
-    Superseded,
-)
+from aforesaid.domain.memory import FORGOTTEN, INSTRUCTION, Facts, MemoryDraft, MemoryRecord, Superseded
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import ModelError, SourcesChanged, quoted
 from aforesaid.facts.admission import reads_like_an_order, sensitive, states, suspicion, tampered
@@ -42,7 +31,10 @@ from aforesaid.models.offline import (
 )
 from aforesaid.models.prompts import load_prompt, strip_invisible
 from aforesaid.profiles import Profile
-from aforesaid.store import Store, questions
+from aforesaid.store import Store
+from aforesaid.store.memories import AddMemory, ChangeMemory, Forget, Memories, NewestFacts, PutFacts
+from aforesaid.store.messages import Messages
+from aforesaid.store.operations import Change
 from aforesaid.text.languages import guess_language, query_words
 from aforesaid.text.sentences import split_sentences
 
@@ -143,9 +135,9 @@ class FactEditor:
             return await self._remember_request(scope, words, person, actor)
         reason = suspicion(words)
         words = complete(words, person)
-        facts = await self._store.read(questions.NewestFacts(scope))
+        facts = await self._store.read(NewestFacts(scope))
         before = "" if facts is None else facts.text
-        known = await self._store.read(questions.Memories(scope, active=None))
+        known = await self._store.read(Memories(scope, active=None))
         if reason is None and by not in (None, scope.user) and sensitive(words):
             reason = "somebody else said something sensitive"
         draft = await self._draft(scope, words, by, person, reason)
@@ -169,8 +161,8 @@ class FactEditor:
 
     async def _remember_request(self, scope: Scope, words: str, person: Person, actor: str) -> RememberResult:
         """Store a standing request to the assistant as a memory; the text of facts is unchanged."""
-        facts = await self._store.read(questions.NewestFacts(scope))
-        known = [memory for memory in await self._store.read(questions.Memories(scope)) if memory.kind == INSTRUCTION]
+        facts = await self._store.read(NewestFacts(scope))
+        known = [memory for memory in await self._store.read(Memories(scope)) if memory.kind == INSTRUCTION]
         topic = topic_of(words)
         draft = MemoryDraft(
             scope,
@@ -194,7 +186,7 @@ class FactEditor:
         return RememberResult("known", "" if facts is None else facts.text, same)
 
     async def _remember_about(self, scope: Scope, words: str, about: str, actor: str) -> RememberResult:
-        facts = await self._store.read(questions.NewestFacts(scope))
+        facts = await self._store.read(NewestFacts(scope))
         text, reason = "" if facts is None else facts.text, suspicion(words)
         stranger = person_called(about, about)
         if reason is None and sensitive(words):
@@ -202,7 +194,7 @@ class FactEditor:
         draft = await self._draft(scope, words, scope.user, stranger, reason)
         subject = None if draft.subject is None else f"about {folded_name(about)}: {draft.subject}"
         draft = replace(draft, subject=subject, about=" ".join(about.split()))
-        stored = await self._store.read(questions.Memories(scope, active=None))
+        stored = await self._store.read(Memories(scope, active=None))
         known = [memory for memory in stored if is_about(memory, about)]
         same = _first(known, draft, stranger, draft.state)
         if same is None:
@@ -214,7 +206,7 @@ class FactEditor:
 
     async def _forget(self, scope: Scope, words: str, name: str | None, actor: str) -> ForgetResult:
         person = await self.person(scope, name)
-        facts = await self._store.read(questions.NewestFacts(scope))
+        facts = await self._store.read(NewestFacts(scope))
         before = "" if facts is None else facts.text
         text = await self._without(scope, before, words, person)
         left, known_before = split_sentences(text), split_sentences(before)
@@ -225,7 +217,7 @@ class FactEditor:
         if text != before:
             version = 0 if facts is None else facts.version
             changes.append(PutFacts(scope, text, f"forget: {words}", actor, instead_of=version))
-        known = await self._store.read(questions.Memories(scope, active=None))
+        known = await self._store.read(Memories(scope, active=None))
         for memory in known:
             believed = memory.state in {"active", "quarantined", "superseded", "expired"}
             if believed and any(states(memory.text, each, person.names) for each in wanted):
@@ -245,7 +237,7 @@ class FactEditor:
         """Return the user with the given name, or else with their last display name."""
         if name is not None:
             return person_called(scope.user, name)
-        return people_in(await self._store.read(questions.Messages(scope, limit=50)), scope.user)[scope.user]
+        return people_in(await self._store.read(Messages(scope, limit=50)), scope.user)[scope.user]
 
     async def _draft(self, scope: Scope, words: str, by: str | None, person: Person, reason: str | None) -> MemoryDraft:
         at = moment(now())

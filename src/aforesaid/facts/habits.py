@@ -15,13 +15,15 @@ from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime, tzinfo
 from typing import Any, Final, Literal
 
-from aforesaid.domain.memory import MemoryRecord, PutDerived
+from aforesaid.domain.memory import MemoryRecord
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import SourcesChanged
 from aforesaid.facts.timeline import zone_of
 from aforesaid.profiles import Profile
-from aforesaid.store import Store, questions
+from aforesaid.store import Store
+from aforesaid.store.memories import DerivedText, Memories, PutDerived
+from aforesaid.store.messages import MessagesAfter
 from aforesaid.text.languages import guess_language, stop_words, vocabulary
 from aforesaid.text.sentences import POLITE
 from aforesaid.text.words import words_of
@@ -153,7 +155,7 @@ class HabitCounter:
         """Return the preferences of a user, after counting the messages since the last call."""
         counts, up_to, key = await self._stored(scope)
         first, seen, read = 0, up_to, 0
-        while page := await self._store.read(questions.MessagesAfter(scope, seen, _PAGE)):
+        while page := await self._store.read(MessagesAfter(scope, seen, _PAGE)):
             await asyncio.to_thread(count, counts, page)
             first, seen, read = first or page[0].seq, page[-1].seq, read + len(page)
         if read:
@@ -166,9 +168,7 @@ class HabitCounter:
                 habits = PutDerived(scope, KIND, str(seen), value, instead_of=key, known_user=True, messages=new)
                 await self._store.apply([habits])
         zone = await zone_of(self._store, self._profile, scope)
-        stated = [
-            memory for memory in await self._store.read(questions.Memories(scope)) if memory.category == "preference"
-        ]
+        stated = [memory for memory in await self._store.read(Memories(scope)) if memory.category == "preference"]
         return preferences(counts, zone, stated)
 
     async def stored_habits(self, scope: Scope) -> str:
@@ -177,7 +177,7 @@ class HabitCounter:
         return preferences(counts, UTC, ()).habits()
 
     async def _stored(self, scope: Scope) -> tuple[Counts, int, str]:
-        kept = await self._store.read(questions.DerivedText(scope, KIND))
+        kept = await self._store.read(DerivedText(scope, KIND))
         return (Counts(), 0, "") if kept is None else (_read(kept.value), int(kept.key), kept.key)
 
 

@@ -26,14 +26,14 @@ from aforesaid.facts.admission import (
 )
 from aforesaid.facts.candidate import Candidate, among_people, event_in, lasting, statement_in
 from aforesaid.facts.people import Person, by_id, subject_of
-from aforesaid.facts.salient import in_own_words
+from aforesaid.facts.salience_extraction import in_own_words
 from aforesaid.models.offline import may_hold_requests, reads_like_an_attack
 from aforesaid.models.offline.memories.extract import written_time
 from aforesaid.models.prompts import Fenced, lines_of, load_prompt, numbered, transcript
 from aforesaid.models.salience import Judgement
 from aforesaid.profiles.effective import settings_of
-from aforesaid.store import questions
-from aforesaid.text.languages import guess_language, vocabulary
+from aforesaid.store.messages import Messages
+from aforesaid.text.languages import guess_language, vocabulary, word_finder
 from aforesaid.text.sentences import begins_with_anaphor, length_in_words
 from aforesaid.text.times.find import When, find_times
 from aforesaid.text.words import UNSPACED_LANGUAGES, fold, words_of
@@ -60,13 +60,7 @@ _COUNTRY: Final = re.compile(r"\bUS\b|\bU\.S\.")
 def stands_alone(text: str, names: Collection[str]) -> bool:
     """Return whether a text can be understood without the conversation: it names somebody and has no "I" or "we"."""
     language = guess_language(text, names=names)
-    words = words_of(_COUNTRY.sub(" ", text))
-    first_person = vocabulary(language).first_person
-    if language in UNSPACED_LANGUAGES:
-        folded = fold(text)
-        if any(word in folded for word in first_person):
-            return False
-    elif not first_person.isdisjoint(words):
+    if word_finder(_COUNTRY.sub(" ", text), language)(vocabulary(language).first_person):
         return False
     if not any(mentions(text, name) for name in names):
         return False
@@ -156,7 +150,7 @@ _CHARACTERS: Final = 500
 """Maximum characters of each message. It only has to show the topic."""
 
 
-async def surroundings(store: Store, scope: Scope, batch: Sequence[Message]) -> list[Message]:
+async def messages_around(store: Store, scope: Scope, batch: Sequence[Message]) -> list[Message]:
     """Return messages from just before a batch and, in channels, of other people from between its messages.
 
     Messages of users who switched memory off are left out.
@@ -166,11 +160,9 @@ async def surroundings(store: Store, scope: Scope, batch: Sequence[Message]) -> 
     for thread in dict.fromkeys(message.thread for message in batch):
         here = Scope(scope.space, scope.user, thread)
         mine = in_time_order(message for message in batch if message.thread == thread)
-        near = await store.read(questions.Messages(here, within="thread", limit=MOST_BEFORE, before=mine[0].seq))
+        near = await store.read(Messages(here, within="thread", limit=MOST_BEFORE, before=mine[0].seq))
         if not is_direct(thread):
-            later = await store.read(
-                questions.Messages(here, within="thread", limit=_MOST_BETWEEN, before=mine[-1].seq)
-            )
+            later = await store.read(Messages(here, within="thread", limit=_MOST_BETWEEN, before=mine[-1].seq))
             near += [message for message in later if _place(message) > _place(mine[0])]
         found |= {message.seq: message for message in near if message.seq not in known}
     owners = {message.user for message in found.values()}
@@ -191,7 +183,7 @@ async def between_others(store: Store, scope: Scope, batch: Sequence[Message]) -
         # As many others as own messages on average; more is read where there are more of them.
         limit = MOST_BEFORE + 2 * len(mine)
         while True:
-            page = await store.read(questions.Messages(here, within="thread", limit=limit, before=before))
+            page = await store.read(Messages(here, within="thread", limit=limit, before=before))
             found += [message for message in page if message.user != scope.user]
             if len(page) < limit or _place(page[0]) < _place(mine[0]):
                 break

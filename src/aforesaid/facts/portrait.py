@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from aforesaid.background import BackgroundLoop, BackgroundLoops, SingleFlight, begin
 from aforesaid.domain.checks import moment, now
-from aforesaid.domain.memory import BY_HAND, INSTRUCTION, MemoryRecord, NoteKey, PutDerived, Tombstone
+from aforesaid.domain.memory import BY_HAND, INSTRUCTION, MemoryRecord, NoteKey, Tombstone
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary import Summary
 from aforesaid.errors import ModelError, SourcesChanged
@@ -31,7 +31,9 @@ from aforesaid.facts.timeline import zone_of
 from aforesaid.models.offline import forget_fact
 from aforesaid.models.prompts import Fenced, enclose, load_prompt, strip_invisible
 from aforesaid.profiles import Profile
-from aforesaid.store import Store, questions
+from aforesaid.store import Store
+from aforesaid.store.memories import DerivedText, Memories, NewestFacts, PutDerived, Tombstones
+from aforesaid.store.summaries import Summaries
 from aforesaid.telemetry import Metrics
 from aforesaid.text.languages import guess_language
 from aforesaid.text.relations import mentioned_people
@@ -214,7 +216,7 @@ class Portraitist:
     async def _unmerged(self, scope: Scope, sources: Sources, name: str | None) -> str | None:
         if not sources.facts:
             return sources.first
-        known = await self._store.read(questions.Memories(scope))
+        known = await self._store.read(Memories(scope))
         return by_topic(sources.facts, known, await self._fact_editor.person(scope, name), moment(now()))
 
     def forget_all(self) -> None:
@@ -267,8 +269,8 @@ class Portraitist:
         front = self._front
         text = await self._merge(chat, scope, sources, await self._fact_editor.person(scope, name))
         # Models take long. What was erased in the meantime must not be stored again as a portrait.
-        notes = [NoteKey("memory", each.id) for each in await self._store.read(questions.Memories(scope))]
-        notes += [NoteKey("summary", each.id) for each in await self._store.read(questions.Summaries(scope))]
+        notes = [NoteKey("memory", each.id) for each in await self._store.read(Memories(scope))]
+        notes += [NoteKey("summary", each.id) for each in await self._store.read(Summaries(scope))]
         if text is not None and (await self.sources(scope)).hashes == sources.hashes:
             value = json.dumps(text, ensure_ascii=False)
             kept = PutDerived(scope, KIND, _stored_key(key), value, known_user=True, notes=tuple(notes))
@@ -284,12 +286,12 @@ class Portraitist:
         summaries: Awaitable[list[Summary]] | None = None,
     ) -> Sources:
         """Return the facts, today and history of a user, without what they asked to forget."""
-        reading = begin(self._store.read(questions.NewestFacts(scope)))
-        tombstones, stored = await self._store.read(questions.Tombstones(scope)), await reading
+        reading = begin(self._store.read(NewestFacts(scope)))
+        tombstones, stored = await self._store.read(Tombstones(scope)), await reading
         facts, at = "" if stored is None else stored.text, moment(now())
-        found = await (remembered or self._store.read(questions.Memories(scope)))
+        found = await (remembered or self._store.read(Memories(scope)))
         memories = [each for each in found if _describes(each) and not each.over_at(at)]
-        today, history = await self._observed(scope, await (summaries or self._store.read(questions.Summaries(scope))))
+        today, history = await self._observed(scope, await (summaries or self._store.read(Summaries(scope))))
         if not tombstones and not memories:
             return Sources(facts, today, history)
         person = await self._fact_editor.person(scope)
@@ -311,7 +313,7 @@ class Portraitist:
         front = self._front
         text = front.get(key)
         if text is None:
-            stored = await self._store.read(questions.DerivedText(scope, KIND))
+            stored = await self._store.read(DerivedText(scope, KIND))
             if stored is not None and stored.key == _stored_key(key):
                 text = str(json.loads(stored.value))
                 front[key] = text

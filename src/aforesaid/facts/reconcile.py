@@ -16,9 +16,6 @@ from aforesaid.domain.memory import (
     INSTRUCTION,
     SOURCES_KEPT,
     TAKEN_BACK,
-    AddMemory,
-    CountMemory,
-    MemoryChange,
     MemoryDraft,
     MemoryRecord,
     Superseded,
@@ -43,6 +40,8 @@ from aforesaid.models.superseding import (
     may_change_plainly,
     statement_words,
 )
+from aforesaid.store.memories import AddMemory, CountMemory
+from aforesaid.store.operations import Change
 from aforesaid.text.languages import guess_language
 
 if TYPE_CHECKING:
@@ -164,7 +163,7 @@ class Plan:
             [*self.drafts], [*self.supersedes], dict(self.counts), [*self.restated], Counter(self.dropped), self.rest
         )
 
-    def changes(self) -> list[MemoryChange]:
+    def changes(self) -> list[Change]:
         new = zip(self.drafts, self.supersedes, strict=True)
         return [*(AddMemory(draft, supersedes=old) for draft, old in new), *self.counts.values()]
 

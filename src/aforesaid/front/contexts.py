@@ -24,7 +24,10 @@ from aforesaid.front.handle import IN_METHOD, UserHandle, at_once, public
 from aforesaid.profiles import load_profile
 from aforesaid.profiles.effective import BUDGET, tuned, zone_from
 from aforesaid.profiles.recipe import LEAST_BUDGET, MOST_TOKENS, POLICIES
-from aforesaid.store import questions
+from aforesaid.store.memories import Memories
+from aforesaid.store.messages import MessagesAfter, MessagesByNumber, UserLedger, VersionsOf
+from aforesaid.store.people import Receipts, Settings
+from aforesaid.store.summaries import Summaries
 
 if TYPE_CHECKING:
     from aforesaid.context import AccountContext, Context
@@ -137,9 +140,7 @@ class UserContexts(UserHandle):
     @public(audit=("settings.read", "settings"))
     async def settings(self) -> dict[str, SettingValue]:
         """Return the user's settings. What was set for the whole space is in `memory.settings()`."""
-        return {
-            setting.key: setting.value for setting in await self._services.store.read(questions.Settings(self.scope))
-        }
+        return {setting.key: setting.value for setting in await self._services.store.read(Settings(self.scope))}
 
     @public(audit=IN_METHOD)
     async def set(self, key: str, value: SettingValue) -> None:
@@ -152,7 +153,7 @@ class UserContexts(UserHandle):
     @public(audit=IN_METHOD)
     async def clear_window(self) -> None:
         """Remove the messages up to now from the recent window of contexts. They are kept, and can still be found."""
-        ledger = await self._services.store.read(questions.UserLedger(self.scope))
+        ledger = await self._services.store.read(UserLedger(self.scope))
         await self._services.effective.mark_cleared(self.scope, ledger.last_seq, self._who)
 
     @public(unaudited="counts alone")
@@ -163,8 +164,8 @@ class UserContexts(UserHandle):
         """
         store, profile, here = self._services.store, self._services.profile, within != "user"
         settings = await self._services.effective.of(self.scope)
-        ledger = await store.read(questions.UserLedger(self.scope, here=here))
-        found = await store.read(questions.Summaries(self.scope, here=here))
+        ledger = await store.read(UserLedger(self.scope, here=here))
+        found = await store.read(Summaries(self.scope, here=here))
         active = [each for each in found if each.kind in (POLICIES[profile.summaries].kinds or _ON_REQUEST)]
         threshold, since_last = await self._progress(settings, ledger.open_turns, ledger.messages, active)
         return MemoryStatus(
@@ -188,9 +189,9 @@ class UserContexts(UserHandle):
             every = settings.get(EVERY)
             return (every if isinstance(every, int) else profile.tree_turns), turns
         if profile.summaries == "rolling":
-            here = await self._services.store.read(questions.Summaries(self.scope, kind="rolling", here=True))
+            here = await self._services.store.read(Summaries(self.scope, kind="rolling", here=True))
             rest = await self._services.store.read(
-                questions.MessagesAfter(self.scope, here[0].last if here else 0, _MOST_COUNTED, here=True)
+                MessagesAfter(self.scope, here[0].last if here else 0, _MOST_COUNTED, here=True)
             )
             return (profile.rolling_step if here else profile.rolling_messages), len(rest)
         if profile.summaries == "tiers":
@@ -254,7 +255,7 @@ class UserReceipts(UserHandle):
         With `before`, only those that are older than the receipt of this id; with `replies`, those that led to these
         messages.
         """
-        question = questions.Receipts(
+        question = Receipts(
             self.scope,
             at_once(limit),
             since=None if since is None else checks.microseconds(since, "since"),
@@ -268,7 +269,7 @@ class UserReceipts(UserHandle):
     async def receipt(self, receipt: str) -> ContextReceipt:
         """Return one receipt. Raises NotFound for an id that the user does not have."""
         await self._services.receipts.settled()
-        found = await self._services.store.read(questions.Receipts(self.scope, 1, ids=[receipt]))
+        found = await self._services.store.read(Receipts(self.scope, 1, ids=[receipt]))
         if not found:
             raise NotFound(
                 f"{quoted(self.scope.user)} has no receipt {quoted(receipt)}; it may have been deleted by age"
@@ -286,11 +287,11 @@ class UserReceipts(UserHandle):
         for message in await self._messages(receipt):
             found["message", message.seq] = message
         if numbers := set(receipt.ids("memory")):
-            for memory in await store.read(questions.Memories(scope, active=None)):
+            for memory in await store.read(Memories(scope, active=None)):
                 if memory.id in numbers:
                     found["memory", memory.id] = memory
         if numbers := set(receipt.ids("summary")):
-            for summary in await store.read(questions.Summaries(scope, active=None)):
+            for summary in await store.read(Summaries(scope, active=None)):
                 if summary.id in numbers:
                     found["summary", summary.id] = summary
         await self._record_view("receipts.read", f"sources of receipt {receipt.id}")
@@ -302,17 +303,17 @@ class UserReceipts(UserHandle):
         wanted = receipt.ids("message")
         if not wanted:
             return []
-        found = await store.read(questions.MessagesByNumber(scope, wanted))
+        found = await store.read(MessagesByNumber(scope, wanted))
         missing = set(wanted) - {message.seq for message in found}
         if missing and not is_direct(receipt.thread):
-            found += await store.read(questions.MessagesByNumber(scope, sorted(missing), within="thread"))
+            found += await store.read(MessagesByNumber(scope, sorted(missing), within="thread"))
         replaced: dict[str, list[int]] = defaultdict(list)
         for message in found:
             if message.replaced:
                 replaced[message.user].append(message.seq)
         gone: set[int] = set()
         for user, seqs in replaced.items():
-            versions = await store.read(questions.VersionsOf(Scope.of(user, scope.space), seqs))
+            versions = await store.read(VersionsOf(Scope.of(user, scope.space), seqs))
             later = {version.replaces: version for version in versions}
             for seq in seqs:
                 newest = later.get(seq)

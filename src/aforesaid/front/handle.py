@@ -18,11 +18,10 @@ from aforesaid.background import BackgroundLoops, close_all
 from aforesaid.domain import checks
 from aforesaid.domain.arguments import Check, argument_check
 from aforesaid.domain.caches import clear_text_caches
-from aforesaid.domain.change import KeepReceipt
 from aforesaid.domain.checks import moment, now
 from aforesaid.domain.context_receipt import ContextReceipt, new_receipt_id
 from aforesaid.domain.details import KnownIds
-from aforesaid.domain.memory import AuditAccess, MemoryRecord
+from aforesaid.domain.memory import MemoryRecord
 from aforesaid.domain.report import Component
 from aforesaid.domain.scope import DEFAULT_SPACE, Scope
 from aforesaid.domain.setting import EVERYBODY
@@ -35,11 +34,11 @@ from aforesaid.profiles.effective import EffectiveSettings
 from aforesaid.profiles.recipe import Recipe
 from aforesaid.recall import Recall, RecallQueue
 from aforesaid.settings import Keep, Receipts, Settings
-from aforesaid.store import Store, questions
+from aforesaid.store import Store
 from aforesaid.store.attachments import Attachments, attaching
 from aforesaid.store.contract import Announcements, announcing
-from aforesaid.telemetry import Metrics
-from aforesaid.telemetry.metrics import SessionLog, done, failed
+from aforesaid.store.people import AuditAccess, IrregularIds, KeepReceipt, Users
+from aforesaid.telemetry import Metrics, SessionLog, done, failed
 from aforesaid.upkeep import Cleaning, Digesting, Embedding, Extracting, Upkeep, Watch, loops_health
 
 if TYPE_CHECKING:
@@ -281,7 +280,7 @@ class Services:
     async def read_known_ids(self) -> None:
         """Read which ids the store spells irregularly: on opening, and after an import of rows as they were."""
         try:
-            self.ids = KnownIds(await self.store.read(questions.IrregularIds()))
+            self.ids = KnownIds(await self.store.read(IrregularIds()))
         except StoreError as error:
             _log.warning("ids that are not spelled regularly cannot be reached until the next start: %s", error)
 
@@ -469,7 +468,7 @@ class MemoryHandle(Handle):
         if space is not None:
             await self._record(actor, action, subject, {checks.identifier(space, "the space", "space")})
         elif actor is not None:
-            known = {user.space for user in await self._services.store.read(questions.Users())}
+            known = {user.space for user in await self._services.store.read(Users())}
             await self._record(actor, action, subject, known | {DEFAULT_SPACE})
 
     async def _record(self, actor: str | None, action: str, subject: str, spaces: Iterable[str]) -> None:

@@ -15,7 +15,6 @@ from aforesaid.domain.memory import (
     BY_HAND,
     USUAL_IMPORTANCE,
     USUAL_PRIORITY,
-    AuditAccess,
     Facts,
     MemoryDraft,
     MemoryRecord,
@@ -28,7 +27,8 @@ from aforesaid.domain.scope import DEFAULT_SPACE, Scope
 from aforesaid.errors import InvalidInput, NotFound
 from aforesaid.front.handle import IN_METHOD, MemoryHandle, UserHandle, at_once, public
 from aforesaid.recall import SearchRequest
-from aforesaid.store import questions
+from aforesaid.store.memories import DueMemories, FactsVersions, Memories, MemoriesOfSpace, MemoryById, MemoryVersions
+from aforesaid.store.people import AuditAccess, DisplayNames
 
 if TYPE_CHECKING:
     from aforesaid.facts import ForgetResult, Preferences, RememberResult
@@ -50,7 +50,7 @@ class AllMemories(MemoryHandle):
     async def reminders(self, *, at: datetime | None = None) -> list[MemoryRecord]:
         """Return the due reminders of all users, oldest first. `user(…).claim(…)` claims one."""
         moment = at or datetime.now(UTC)
-        return await self._services.store.read(questions.DueMemories("reminder", moment, MOST_DUE))
+        return await self._services.store.read(DueMemories("reminder", moment, MOST_DUE))
 
     @public(audit=IN_METHOD, operation="list_memories", loose=("containing",))
     async def memories(
@@ -80,7 +80,7 @@ class AllMemories(MemoryHandle):
         now = datetime.now(UTC)
         found: list[MemoryRecord] = []
         # A memory that is over counts as expired before it is stored so. Texts are compared here, whatever their case.
-        asked = questions.MemoriesOfSpace(
+        asked = MemoriesOfSpace(
             where,
             user=whose,
             active=active if state is None else None,
@@ -111,7 +111,7 @@ class AllMemories(MemoryHandle):
         number = _number(memory)
         where = checks.identifier(space, "the space", "space")
         before = None if number == checks.LARGEST else number + 1
-        found = await self._services.store.read(questions.MemoriesOfSpace(where, before=before, limit=1))
+        found = await self._services.store.read(MemoriesOfSpace(where, before=before, limit=1))
         if not found or found[0].id != number:
             raise NotFound(f"there is no memory {number}")
         if actor is not None:
@@ -143,7 +143,7 @@ class UserMemories(UserHandle):
         from aforesaid.facts.people import is_about  # noqa: PLC0415 - as all of the rules
 
         everything = state is not None or at is not None
-        found = await self._services.store.read(questions.Memories(self.scope, active=None if everything else active))
+        found = await self._services.store.read(Memories(self.scope, active=None if everything else active))
         now = datetime.now(UTC)
         return [
             memory
@@ -263,7 +263,7 @@ class UserMemories(UserHandle):
     @public(audit=("memory.read", "history of memory {memory}"))
     async def memory_history(self, memory: int) -> list[MemoryVersion]:
         """Return the earlier versions of a memory, oldest first, and who changed it."""
-        return await self._services.store.read(questions.MemoryVersions(self.scope, _number(memory)))
+        return await self._services.store.read(MemoryVersions(self.scope, _number(memory)))
 
     @public(audit=("memory.read", "schedule"), loose=("when",))
     async def schedule(self, when: str | None = None, *, at: datetime | None = None) -> list[MemoryRecord]:
@@ -275,7 +275,7 @@ class UserMemories(UserHandle):
 
         asked = at or datetime.now(UTC)
         zone = await zone_of(self._services.store, self._services.profile, self.scope)
-        found = await self._services.store.read(questions.Memories(self.scope))
+        found = await self._services.store.read(Memories(self.scope))
         return happening(found, to_zone(asked, zone), None if when is None else checks.query_text(when, MOST_ASKED))
 
     @public(audit=("memory.read", "reminders"))
@@ -287,7 +287,7 @@ class UserMemories(UserHandle):
         moment = at or datetime.now(UTC)
         found = [
             memory
-            for memory in await self._services.store.read(questions.Memories(self.scope))
+            for memory in await self._services.store.read(Memories(self.scope))
             if memory.delivered_at is None and (memory.remind_at is not None or memory.category == "reminder")
         ]
         if due:
@@ -321,7 +321,7 @@ class UserMemories(UserHandle):
     @public(audit=("memory.read", "memory {memory}"))
     async def read_memory(self, memory: int) -> MemoryRecord:
         """Return one memory of the user, in any state."""
-        return await self._services.store.read(questions.MemoryById(self.scope, _number(memory)))
+        return await self._services.store.read(MemoryById(self.scope, _number(memory)))
 
 
 def _when(value: datetime | str | None) -> datetime | str | None:
@@ -385,7 +385,7 @@ class UserKnowledge(UserHandle):
     @public(audit=("facts.read", "facts"))
     async def facts(self) -> list[Facts]:
         """Return all versions of the facts text, oldest first, each with the request that caused it."""
-        return await self._services.store.read(questions.FactsVersions(self.scope))
+        return await self._services.store.read(FactsVersions(self.scope))
 
     @public(audit=("preferences.read", "preferences"))
     async def preferences(self) -> Preferences:
@@ -426,7 +426,7 @@ class UserTimeline(UserHandle):
         from aforesaid.text.sentences import topic_words  # noqa: PLC0415
 
         most, terms = at_once(limit), self._services.builder.terms
-        known = await self._services.store.read(questions.Memories(self.scope, active=None))
+        known = await self._services.store.read(Memories(self.scope, active=None))
         found = timeline(known, since, until)
         if about is not None:
             people = await self._people(known, about)
@@ -449,7 +449,7 @@ class UserTimeline(UserHandle):
         Each has a `name`, a `relation` to the user, `memories`, and when they were first and last mentioned. With
         `name`, only those who are called so: by name, first name, id or relation ("my sister").
         """
-        known = await self._services.store.read(questions.Memories(self.scope, active=None))
+        known = await self._services.store.read(Memories(self.scope, active=None))
         return await self._people(known, name)
 
     async def _people(self, known: list[MemoryRecord], name: str | None) -> list[KnownPerson]:
@@ -458,7 +458,7 @@ class UserTimeline(UserHandle):
         # A person writes whatever they like in `about`: looking that up would tell them the name of any user.
         extracted = (memory.about for memory in known if memory.about and memory.extractor != BY_HAND)
         ids = {self.scope.user, *(memory.speaker for memory in known), *extracted}
-        names = await self._services.store.read(questions.DisplayNames(self.scope.space, sorted(ids)))
+        names = await self._services.store.read(DisplayNames(self.scope.space, sorted(ids)))
         # In a thread, since reading many texts would block the event loop.
         people = await asyncio.to_thread(known_people, known, self.scope.user, names)
         return people if name is None else called(people, checks.query_text(name))

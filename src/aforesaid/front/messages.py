@@ -10,9 +10,8 @@ from datetime import datetime
 from itertools import islice
 from typing import Any, Final, cast
 
-from aforesaid.background import collector_paused
+from aforesaid.background import gc_paused
 from aforesaid.domain import checks
-from aforesaid.domain.change import AddMessage, AddMessages, Withdraw
 from aforesaid.domain.chat_message import said_in
 from aforesaid.domain.checks import HitKind, Role, Within
 from aforesaid.domain.details import Part, ToolCall, checked_parts
@@ -38,7 +37,20 @@ from aforesaid.errors import InvalidInput, NotFound, TooLarge, WrongState, quote
 from aforesaid.front.handle import IN_METHOD, MOST_AT_ONCE, UserHandle, at_once, public
 from aforesaid.models.tokens import count_tokens
 from aforesaid.recall import DEFAULT_KINDS, Arms, SearchRequest
-from aforesaid.store import Progress, questions
+from aforesaid.store import Progress
+from aforesaid.store.erasing import Withdraw
+from aforesaid.store.messages import (
+    AddMessage,
+    AddMessages,
+    MessageById,
+    MessageCount,
+    Messages,
+    MessagesAfter,
+    MessagesByNumber,
+    Sessions,
+    Threads,
+    VersionsOf,
+)
 
 MOST_AROUND = 100
 """Maximum number of neighbouring messages per hit."""
@@ -194,7 +206,7 @@ class UserMessages(UserHandle):
         """
         several = [messages] if isinstance(messages, Message | str | int) else messages
         seqs = [each.seq if isinstance(each, Message) else (await self._named(each)).seq for each in several]
-        known = await self._services.store.read(questions.MessagesByNumber(self.scope, seqs))
+        known = await self._services.store.read(MessagesByNumber(self.scope, seqs))
         if missing := len(set(seqs)) - len(known):
             raise NotFound(f"{quoted(self.scope.user)} does not have {missing} of the messages; nothing was erased")
         done = await self._services.store.erase(self.scope, seqs, self._who)
@@ -211,10 +223,10 @@ class UserMessages(UserHandle):
         """
         scope = self.scope if thread is None else Scope.of(self.scope.user, self.scope.space, thread)
         stored: list[Message] = []
-        page = [*await self._services.store.read(questions.MessagesAfter(scope, 0, MOST_AT_ONCE, here=True))]
+        page = [*await self._services.store.read(MessagesAfter(scope, 0, MOST_AT_ONCE, here=True))]
         while page:
             stored += page
-            wanted = questions.MessagesAfter(scope, page[-1].seq, MOST_AT_ONCE, here=True)
+            wanted = MessagesAfter(scope, page[-1].seq, MOST_AT_ONCE, here=True)
             page = await self._services.store.read(wanted) if len(page) == MOST_AT_ONCE else []
         older = {message.replaces for message in stored}
         shown = [message for message in stored if message.seq not in older and not message.taken_back]
@@ -244,14 +256,14 @@ class UserMessages(UserHandle):
     async def _newest(self, message: Message | str | int) -> Message:
         """Return the newest version of one of the user's messages."""
         seq = message.seq if isinstance(message, Message) else (await self._named(message)).seq
-        versions = await self._services.store.read(questions.VersionsOf(self.scope, [seq]))
+        versions = await self._services.store.read(VersionsOf(self.scope, [seq]))
         if not versions:
             raise NotFound(f"{quoted(self.scope.user)} has no message #{seq}")
         return versions[-1]
 
     async def _named(self, message_id: str | int) -> Message:
         known = checks.identifier(message_id, "the message", "message")
-        return await self._services.store.read(questions.MessageById(self.scope, known))
+        return await self._services.store.read(MessageById(self.scope, known))
 
     @public(audit=("messages.read", "history"))
     async def history(
@@ -279,7 +291,7 @@ class UserMessages(UserHandle):
         key must be in the message's metadata with an equal value (a string, number, true, false or None).
         """
         return await self._services.store.read(
-            questions.Messages(
+            Messages(
                 self.scope,
                 within=within,
                 limit=at_once(limit),
@@ -364,11 +376,11 @@ class UserMessages(UserHandle):
         returned as it was stored, also if it was replaced or taken back since.
         """
         named = checks.identifier(id, "the message", "id")
-        found = await self._services.store.read(questions.MessageById(self.scope, named, within=within))
+        found = await self._services.store.read(MessageById(self.scope, named, within=within))
         if versions or not found.replaced:
             return found
         owner = Scope(found.space, found.user, found.thread)
-        every = await self._services.store.read(questions.VersionsOf(owner, [found.seq]))
+        every = await self._services.store.read(VersionsOf(owner, [found.seq]))
         if not every or every[-1].taken_back:
             raise NotFound(f"message {quoted(named)} was taken back")
         return every[-1]
@@ -376,14 +388,14 @@ class UserMessages(UserHandle):
     @public(audit=("sessions.read", "sessions"))
     async def sessions(self, limit: int = 50, *, within: Within = "user") -> list[Session]:
         """Return the newest sessions, oldest first."""
-        return await self._services.store.read(questions.Sessions(self.scope, within=within, limit=at_once(limit)))
+        return await self._services.store.read(Sessions(self.scope, within=within, limit=at_once(limit)))
 
     async def _position(self, before: Message | str | int | None, within: Within) -> Position | int | None:
         if before is None or isinstance(before, Message):
             return None if before is None else before.position
         if isinstance(before, str):
             known = checks.identifier(before, "the message", "before")
-            return (await self._services.store.read(questions.MessageById(self.scope, known, within=within))).position
+            return (await self._services.store.read(MessageById(self.scope, known, within=within))).position
         return checks.at_least(before, 1, "before", "before")
 
 
@@ -428,7 +440,7 @@ class UserConversations(UserHandle):
         this call before the messages are handed to the store stores nothing; afterwards all of them are stored.
         """
         # An iterator of the caller may wait for something.
-        with collector_paused() if isinstance(messages, list | tuple) else nullcontext():
+        with gc_paused() if isinstance(messages, list | tuple) else nullcontext():
             drafts = await self._drafts(messages)
         if not drafts:
             return BatchReceipt(durable=True, results=())
@@ -454,7 +466,7 @@ class UserConversations(UserHandle):
             if before is None or isinstance(before, Thread)
             else self._services.ids.spelled(checks.identifier(before, "the thread id", "before"))
         )
-        return await self._services.store.read(questions.Threads(self.scope, limit=at_once(limit), before=after))
+        return await self._services.store.read(Threads(self.scope, limit=at_once(limit), before=after))
 
     @public(unaudited="counts alone")
     async def count(
@@ -470,9 +482,7 @@ class UserConversations(UserHandle):
     ) -> int:
         """Return the number of messages. The arguments are those of `history`."""
         where = message_filter(role=role, author=author, since=since, until=until, metadata=metadata)
-        return await self._services.store.read(
-            questions.MessageCount(self.scope, within=within, archived=archived, where=where)
-        )
+        return await self._services.store.read(MessageCount(self.scope, within=within, archived=archived, where=where))
 
     async def _drafts(self, messages: Iterable[object]) -> list[Draft]:
         """Check the messages of a batch. Raises InvalidInput with the index of the first one that is not valid."""

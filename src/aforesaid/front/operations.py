@@ -10,17 +10,17 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from aforesaid.background import BackgroundLoops
 from aforesaid.domain import checks
-from aforesaid.domain.change import Cleanup
 from aforesaid.domain.checks import ExportFormat
-from aforesaid.domain.memory import AuditAccess
-from aforesaid.domain.report import Activity, AuditEntry, Component, Health, Stats, User, Verification
+from aforesaid.domain.report import Activity, AuditEntry, Cleanup, Component, Health, Stats, User, Verification
 from aforesaid.domain.scope import DEFAULT_SPACE, Scope
 from aforesaid.domain.setting import EVERYBODY
 from aforesaid.domain.transfer import Purged
 from aforesaid.errors import InvalidInput, NotFound, quoted
 from aforesaid.front.handle import IN_METHOD, MemoryHandle, UserHandle, at_once, public
 from aforesaid.profiles import Profile
-from aforesaid.store import Progress, questions
+from aforesaid.store import Progress
+from aforesaid.store.messages import ActivityPerDay
+from aforesaid.store.people import AuditAccess, AuditRows, DisplayNames, Totals, Users, UsersPage
 from aforesaid.telemetry import Metrics
 from aforesaid.upkeep import UpkeepReport
 
@@ -47,7 +47,7 @@ class MemoryOperations(MemoryHandle):
         With an `actor`, the audit log names who looked.
         """
         found = await self._services.store.read(
-            questions.Users(None if space is None else checks.identifier(space, "the space", "space"))
+            Users(None if space is None else checks.identifier(space, "the space", "space"))
         )
         people = [user for user in found if user.id != EVERYBODY]
         spaces = {user.space for user in people} if space is None else {str(space)}
@@ -63,14 +63,12 @@ class MemoryOperations(MemoryHandle):
         It is the name that each of them used last. Authors without a memory are included, and the assistant.
         """
         wanted = None if users is None else [checks.identifier(user, "the user id", "user") for user in users]
-        return await self._services.store.read(
-            questions.DisplayNames(checks.identifier(space, "the space", "space"), wanted)
-        )
+        return await self._services.store.read(DisplayNames(checks.identifier(space, "the space", "space"), wanted))
 
     @public(unaudited="counts alone")
     async def stats(self) -> Stats:
         """Return the totals of the store."""
-        return await self._services.store.read(questions.Totals())
+        return await self._services.store.read(Totals())
 
     @public(unaudited="counts alone")
     async def activity(
@@ -85,9 +83,7 @@ class MemoryOperations(MemoryHandle):
         wanted = checks.at_most(checks.at_least(days, 1, "the days"), MOST_DAYS, "the days")
         last = datetime.now(UTC).date()
         days_now = [last - timedelta(days=wanted - 1 - each) for each in range(wanted)]
-        found = await self._services.store.read(
-            questions.ActivityPerDay(where, _start(days_now[0]), _start(last) + _DAY, whose)
-        )
+        found = await self._services.store.read(ActivityPerDay(where, _start(days_now[0]), _start(last) + _DAY, whose))
         counted = {each.day: each for each in found}
         return [counted.get(day) or Activity(day, 0, 0) for day in days_now]
 
@@ -101,7 +97,7 @@ class MemoryOperations(MemoryHandle):
         """
         most = at_once(limit)
         where = checks.identifier(space, "the space", "space")
-        found = await self._services.store.read(questions.AuditRows(Scope.of(EVERYBODY, where), limit=most))
+        found = await self._services.store.read(AuditRows(Scope.of(EVERYBODY, where), limit=most))
         await self._record(actor, "audit.read", "audit log", {where})
         return found
 
@@ -180,7 +176,7 @@ class UserOperations(UserHandle):
     async def audit(self, limit: int = 100) -> list[AuditEntry]:
         """Return the newest audit rows of this user, oldest first."""
         most = at_once(limit)
-        return await self._services.store.read(questions.AuditRows(self.scope, limit=most))
+        return await self._services.store.read(AuditRows(self.scope, limit=most))
 
 
 class MemoryTransfer(MemoryHandle):
@@ -219,9 +215,7 @@ class MemoryTransfer(MemoryHandle):
             raise InvalidInput("a copy in Markdown is of one user; name the user, or choose the format jsonl", "format")
         if readable and vectors:
             raise InvalidInput("a copy in Markdown has no vectors; choose the format jsonl", "vectors")
-        if scope is not None and not await self._services.store.read(
-            questions.UsersPage(scope.space, users=[scope.user])
-        ):
+        if scope is not None and not await self._services.store.read(UsersPage(scope.space, users=[scope.user])):
             raise NotFound(f"there is no user {quoted(scope.user)} in the space {quoted(scope.space)}")
         if scope is None:
             await self.record_access("export", "everything", actor=actor)

@@ -6,14 +6,14 @@ from datetime import date
 from typing import TYPE_CHECKING, Final
 
 from aforesaid.domain import checks
-from aforesaid.domain.change import RollBack
 from aforesaid.domain.chat_message import ChatMessage
 from aforesaid.domain.checks import Within
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Scope, direct_thread
 from aforesaid.domain.summary import Summary, SummaryKind, summary_text
 from aforesaid.front.handle import IN_METHOD, UserHandle, public
-from aforesaid.store import questions
+from aforesaid.store.messages import MessageById, VersionsOf
+from aforesaid.store.summaries import CoveredMessages, RollBack, Summaries, SummariesAbove
 
 if TYPE_CHECKING:
     from aforesaid.digest import HistoryContext, Tiers
@@ -55,8 +55,8 @@ class UserSummaries(UserHandle):
         scope, store = self.scope, self._services.store
         if thread is not None:
             scope = Scope.of(scope.user, scope.space, thread)
-            return await store.read(questions.Summaries(scope, active=active, kind=kind, day=day, here=True))
-        found = await store.read(questions.Summaries(scope, active=active, kind=kind, day=day))
+            return await store.read(Summaries(scope, active=active, kind=kind, day=day, here=True))
+        found = await store.read(Summaries(scope, active=active, kind=kind, day=day))
         if every_thread or scope.thread == direct_thread(scope.user):
             return found
         return [summary for summary in found if summary.reach != "thread" or summary.thread == scope.thread]
@@ -64,7 +64,7 @@ class UserSummaries(UserHandle):
     @public(audit=("summaries.read", "current summary"))
     async def current_summary(self) -> Summary | None:
         """Return the rolling summary of this handle's chat; None where there is none."""
-        found = await self._services.store.read(questions.Summaries(self.scope, kind="rolling", here=True))
+        found = await self._services.store.read(Summaries(self.scope, kind="rolling", here=True))
         return found[0] if found else None
 
     @public(audit=IN_METHOD)
@@ -92,9 +92,9 @@ class UserSummaries(UserHandle):
         """
         store = self._services.store
         number = checks.at_least(summary, 1, "the summary", "summary")
-        covered = await store.read(questions.CoveredMessages(self.scope, number))
+        covered = await store.read(CoveredMessages(self.scope, number))
         replaced = [message.seq for message in covered if message.replaced]
-        versions = await store.read(questions.VersionsOf(self.scope, replaced)) if replaced else []
+        versions = await store.read(VersionsOf(self.scope, replaced)) if replaced else []
         newer = {message.replaces: message for message in versions}
         inside = {message.seq for message in covered}
 
@@ -115,9 +115,9 @@ class UserSummaries(UserHandle):
         found = (
             message
             if isinstance(message, Message)
-            else await store.read(questions.MessageById(self.scope, checks.identifier(message, "the message")))
+            else await store.read(MessageById(self.scope, checks.identifier(message, "the message")))
         )
-        return await store.read(questions.SummariesAbove(self.scope, found.seq))
+        return await store.read(SummariesAbove(self.scope, found.seq))
 
     @public(audit=("context.read", "messages for a model"))
     async def messages_for_llm(self, limit: int = MOST_FOR_LLM) -> list[ChatMessage]:

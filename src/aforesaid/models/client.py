@@ -144,11 +144,6 @@ async def load_library() -> None:
             raise NoModel(_MISSING) from error
 
 
-def missing_library() -> str | None:
-    """Return what to install before a model can be called; None if nothing is missing."""
-    return _MISSING if "openai" not in sys.modules and find_spec("openai") is None else None
-
-
 class Client:
     """Opened with the first call. It retries nothing and waits for as long as it is let: that is decided elsewhere."""
 
@@ -260,8 +255,9 @@ def _retry_after(headers: Mapping[str, str]) -> float | None:
 def models_health(chat: Chat | None) -> Component:
     """Return the health of all providers. No provider at all is healthy: everything works without a model."""
     health = component("models", {} if chat is None else chat.states(), "none: everything is done without a model")
-    missing = None if chat is None or not chat.states() else missing_library()
-    return health if missing is None else replace(health, status="failing", issues=(missing, *health.issues))
+    if chat is None or not chat.states() or "openai" in sys.modules or find_spec("openai") is not None:
+        return health
+    return replace(health, status="failing", issues=(_MISSING, *health.issues))
 
 
 def component(name: str, states: Mapping[str, BreakerState], without: str) -> Component:

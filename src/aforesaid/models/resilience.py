@@ -26,7 +26,6 @@ from datetime import UTC, date, datetime
 from time import perf_counter
 from typing import Final, Generic, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
-from aforesaid.domain.change import Spend
 from aforesaid.domain.checks import now
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import (
@@ -40,7 +39,8 @@ from aforesaid.errors import (
 )
 from aforesaid.extras import how_to_install
 from aforesaid.settings import Operation, RerankOperation, Resilience, SpeechOperation, Spending
-from aforesaid.store import Store, questions
+from aforesaid.store import Store
+from aforesaid.store.people import Spend, TokensSpent
 from aforesaid.telemetry import Metrics, kind_of
 from aforesaid.telemetry.tracing import ModelSpan
 
@@ -629,7 +629,7 @@ class StoreLedger:
         self._store = store
 
     async def spent(self, day: date, scope: Scope | None) -> int:
-        return await self._store.read(questions.TokensSpent(day, scope))
+        return await self._store.read(TokensSpent(day, scope))
 
     async def spend(self, day: date, scope: Scope | None, tokens: int) -> None:
         await self._store.apply([Spend(day, scope, tokens)])

@@ -194,8 +194,8 @@ def _choose(model: str | None) -> TokenCounter:
     known = DEFAULT_ENCODING if model is None else _encoding_of(model)
     wanted = known or DEFAULT_ENCODING
     for name in dict.fromkeys((wanted, *_STAND_INS)):
-        if (counter := _counter(name, exact=name == known)) is not None:
-            return counter
+        if (encoding := _load(name)) is not None:
+            return _counter(name, encoding, exact=name == known)
     return _estimate()
 
 
@@ -205,9 +205,8 @@ def _estimate() -> TokenCounter:
 
 
 @cache
-def _counter(name: str, *, exact: bool) -> TokenCounter | None:
-    encoding = _load(name)
-    return None if encoding is None else TokenCounter(name, encoding, exact=exact)
+def _counter(name: str, encoding: Encoding, *, exact: bool) -> TokenCounter:
+    return TokenCounter(name, encoding, exact=exact)
 
 
 def _encoding_of(model: str) -> str | None:

@@ -42,8 +42,9 @@ from aforesaid.domain.transfer import (
 from aforesaid.errors import InvalidInput, NotFound, StoreDamaged
 from aforesaid.portability.input_files import STREAM, TimeSort, telling, writing
 from aforesaid.portability.row_codec import encode
-from aforesaid.store import Progress, Store, questions
+from aforesaid.store import Progress, Store
 from aforesaid.store.attachments import Attachments, folder_of
+from aforesaid.store.people import Totals
 from aforesaid.store.row_importer import NAMES, list_counts
 from aforesaid.store.unfinished import unfinished
 
@@ -298,7 +299,7 @@ async def export(
     `.attachments`; standard output has none.
     """
     chosen = None if scope is None else RowsOfUser(scope, vectors=vectors)
-    total = (await store.read(questions.Totals())).messages
+    total = (await store.read(Totals())).messages
     folder = folder_of(path)
     is_new = not folder.exists()
     copied, is_copying = 0, False
@@ -420,7 +421,7 @@ async def export_readable(
     """
     files = NamedFiles(attachments, None if path == STREAM else folder_of(path))
     collected = _Collected(scope, zone)
-    total = (await store.read(questions.Totals())).messages
+    total = (await store.read(Totals())).messages
     stack = ExitStack()
     try:
         out = await to_the_end(stack.enter_context, writing(path))

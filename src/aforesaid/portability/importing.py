@@ -13,7 +13,6 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Final
 
-from aforesaid.domain.change import AddMessage
 from aforesaid.domain.checks import MESSAGE_BYTES, moment
 from aforesaid.domain.details import KnownIds
 from aforesaid.domain.hit import MessageFilter
@@ -27,8 +26,9 @@ from aforesaid.portability.exporting import AttachmentCopy, attachments_named_by
 from aforesaid.portability.import_items import ImportedMessage, ImportedRow, Item, Problem, ReadOptions, Skipped
 from aforesaid.portability.input_files import Source, TimeSort
 from aforesaid.portability.row_codec import somebody
-from aforesaid.store import Progress, Store, questions
+from aforesaid.store import Progress, Store
 from aforesaid.store.attachments import Attachments, folder_of
+from aforesaid.store.messages import AddMessage, Messages
 from aforesaid.store.row_importer import NAMES, RowImporter
 
 SHOWN: Final = 100
@@ -317,7 +317,7 @@ class Loader:
             return True
         at = stored.position.at
         same_time = MessageFilter(since=at, until=at + 1)
-        question = questions.Messages(change.draft.scope, "thread", limit=_VERSIONS, versions=True, where=same_time)
+        question = Messages(change.draft.scope, "thread", limit=_VERSIONS, versions=True, where=same_time)
         versions = {stored.seq}
         for message in sorted(await self._store.read(question), key=lambda each: each.seq):
             if message.replaces in versions:
@@ -372,7 +372,7 @@ class Loader:
 def _new_version(change: AddMessage, stored: Message) -> AddMessage:
     """Return the change that stores the edited text of a message as its new version, once for each text."""
     text = blake2b(change.draft.text.encode(errors="surrogatepass"), digest_size=6).hexdigest()
-    return change._replace(draft=change.draft._replace(id=f"{stored.id[:240]}~{text}", replaces=stored.seq))
+    return replace(change, draft=change.draft._replace(id=f"{stored.id[:240]}~{text}", replaces=stored.seq))
 
 
 _MOST_BYTES: Final = 6

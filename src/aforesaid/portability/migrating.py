@@ -31,8 +31,10 @@ from aforesaid.errors import (
     quoted,
 )
 from aforesaid.portability.exporting import AttachmentCopy, attachments_named_by
-from aforesaid.store import Progress, Store, hides_damage, locate, open_store, questions, restore_store, salvage_store
+from aforesaid.store import Progress, Store, hides_damage, locate, open_store, restore_store, salvage_store
 from aforesaid.store.locations import NO_FILES
+from aforesaid.store.messages import AttachmentHashes
+from aforesaid.store.people import Totals
 from aforesaid.store.row_importer import NAMES, RowImporter
 from aforesaid.store.sqlite.connection import configured_key
 
@@ -86,9 +88,9 @@ async def migrate(
     progress: Progress | None = None,
 ) -> Migrated:
     """Copy everything from one store to another, with the bytes of attachments. Raises if the copy differs."""
-    await asyncio.to_thread(attachments.check, await source.read(questions.AttachmentHashes()))
-    was_empty = (await target.read(questions.Totals())).messages == 0
-    total = (await source.read(questions.Totals())).messages
+    await asyncio.to_thread(attachments.check, await source.read(AttachmentHashes()))
+    was_empty = (await target.read(Totals())).messages == 0
+    total = (await source.read(Totals())).messages
     refused: list[str] = []
 
     def refuse(row: Row, _: str, error: AforesaidError) -> None:

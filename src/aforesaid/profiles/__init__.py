@@ -7,7 +7,6 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from datetime import UTC, tzinfo
-from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -137,7 +136,7 @@ def load_profile(profile: str | os.PathLike[str] | Mapping[str, Any]) -> Profile
     if path.suffix != ".toml" and not path.exists():
         raise InvalidInput(
             f"there is no profile {quoted(str(profile))}; use one of {', '.join(BUILT_IN)}, or the path of a .toml file"
-            + _nearest(str(profile), BUILT_IN)
+            + checks.did_you_mean(profile, BUILT_IN)
         )
     try:
         keys = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -167,7 +166,7 @@ def _extend(keys: Mapping[str, Any], where: str) -> Profile:
     names = [field.name for field in fields(Profile)]
     for key in keys:
         if key not in names and key != "extends":
-            raise InvalidInput(f"{where} has the unknown key {quoted(key)}" + _nearest(str(key), names))
+            raise InvalidInput(f"{where} has the unknown key {quoted(key)}" + checks.did_you_mean(key, names))
     values: dict[str, Any] = {}
     for name in names:
         what, value = f"{where}: {name}", keys.get(name, getattr(start, name))
@@ -192,7 +191,7 @@ def _checked(name: str, value: object, what: str) -> Any:  # noqa: ANN401 - as m
         for category in value:
             if category not in CATEGORIES:
                 raise InvalidInput(
-                    f"{what} has the unknown category {quoted(category)}" + _nearest(str(category), CATEGORIES)
+                    f"{what} has the unknown category {quoted(category)}" + checks.did_you_mean(category, CATEGORIES)
                 )
         return {
             category: checks.at_most(checks.at_least(days, 1, what), _MOST_DAYS, what)
@@ -219,8 +218,3 @@ def _zone(value: object, what: str) -> str:
 def _zone_of(name: str) -> tzinfo:
     # UTC works even if the system has no time zone database.
     return UTC if name == "UTC" else ZoneInfo(name)
-
-
-def _nearest(wrong: str, known: list[str] | tuple[str, ...]) -> str:
-    close = get_close_matches(wrong, known, n=1)
-    return f"; did you mean {close[0]!r}?" if close else ""

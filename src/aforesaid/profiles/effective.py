@@ -13,14 +13,14 @@ from typing import Any, Final, Literal, NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from aforesaid.domain import checks
-from aforesaid.domain.change import PutSetting
 from aforesaid.domain.checks import SettingValue
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.setting import CLEARED, ENABLED, EVERY, EVERYBODY
 from aforesaid.errors import InvalidInput, quoted
 from aforesaid.profiles import BUILT_IN, Profile, load_profile
-from aforesaid.profiles.recipe import LEAST_BUDGET, MOST_TOKENS
-from aforesaid.store import Store, questions
+from aforesaid.profiles.recipe import LEAST_BUDGET, MOST_TOKENS, share
+from aforesaid.store import Store
+from aforesaid.store.people import PutSetting, Settings
 
 TIME_ZONE: Final = "time_zone"
 BUDGET: Final = "context_budget"
@@ -196,10 +196,7 @@ def _checked(setting: RuntimeSetting, value: object) -> SettingValue:
     if kind == "whole":
         return checks.at_most(checks.at_least(value, setting.least, key), setting.most, key)
     if kind == "share":
-        number = checks.number(value, key)
-        if not 0 <= number <= 1:
-            raise InvalidInput(f"{key} must be between 0 and 1, not {quoted(value)}")
-        return number
+        return share(value, key)
     if kind == "zone":
         try:
             ZoneInfo(checks.storable(value, key))
@@ -246,8 +243,9 @@ class EffectiveSettings:
         """Return the settings of a user, at most one second old."""
         everybody, one = self._kept.get((scope.space, EVERYBODY)), self._kept.get((scope.space, scope.user))
         if everybody is None or one is None:
-            return _above(*await asyncio.gather(self.of_space(scope.space), self._one(scope.space, scope.user)))
-        return _above(everybody, one)
+            both = await asyncio.gather(self.of_space(scope.space), self._one(scope.space, scope.user))
+            return both[0] | both[1]
+        return everybody | one
 
     async def of_space(self, space: str) -> dict[str, SettingValue]:
         return await self._one(space, EVERYBODY)
@@ -285,12 +283,8 @@ class EffectiveSettings:
         return kept
 
 
-def _above(everybody: Mapping[str, SettingValue], one: Mapping[str, SettingValue]) -> dict[str, SettingValue]:
-    return {**everybody, **one}
-
-
 async def _stored(store: Store, space: str, user: str) -> dict[str, SettingValue]:
-    return {setting.key: setting.value for setting in await store.read(questions.Settings(Scope.of(user, space)))}
+    return {setting.key: setting.value for setting in await store.read(Settings(Scope.of(user, space)))}
 
 
 def tuned(profile: Profile, settings: Mapping[str, SettingValue]) -> Profile:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from difflib import get_close_matches
 from functools import partial
 from typing import Any, Final, Literal, TypeAlias, get_args
 
@@ -139,10 +138,7 @@ def read_recipe(keys: object, start: Recipe | None, where: str) -> Recipe:
     names = [field.name for field in fields(Recipe)]
     for key in keys:
         if key not in names:
-            close = get_close_matches(str(key), names, n=1)
-            raise InvalidInput(
-                f"{where} has the unknown key {quoted(key)}" + (f"; did you mean {close[0]!r}?" if close else "")
-            )
+            raise InvalidInput(f"{where} has the unknown key {quoted(key)}" + checks.did_you_mean(key, names))
     values = {} if start is None else {name: getattr(start, name) for name in names}
     for key, value in keys.items():
         values[key] = _checked(key, value, f"{where}.{key}", start)
@@ -183,25 +179,28 @@ def _checked(key: str, value: object, what: str, start: Recipe | None) -> Any:  
             **({} if start is None else start.tokens),
             **{name: checks.at_most(checks.at_least(value[name], 0, what), MOST_TOKENS, what) for name in named},
         }
-    if key in _CHECKS:
-        return _CHECKS[key](value, what)
+    if key in ("order", "trim"):
+        return _sections(value, what)
+    if key == "kinds":
+        return _names(value, what, "kind of summary", SUMMARY_KINDS)
+    if key == "rules":
+        text = checks.storable(value, what).strip()
+        if len(text) > _LONGEST_RULES:
+            raise InvalidInput(f"{what} has {len(text):,} characters; at most {_LONGEST_RULES:,} are allowed")
+        return text
+    if key == "similarity":
+        return share(value, what)
     if not isinstance(value, bool):
         raise InvalidInput(f"{what} must be true or false, not {quoted(value)}")
     return value
 
 
-def _similarity(value: object, what: str) -> float:
+def share(value: object, what: str) -> float:
+    """Return a number between 0 and 1. Raises InvalidInput."""
     number = checks.number(value, what)
     if not 0 <= number <= 1:
         raise InvalidInput(f"{what} must be between 0 and 1, not {quoted(value)}")
     return number
-
-
-def _rules(value: object, what: str) -> str:
-    text = checks.storable(value, what).strip()
-    if len(text) > _LONGEST_RULES:
-        raise InvalidInput(f"{what} has {len(text):,} characters; at most {_LONGEST_RULES:,} are allowed")
-    return text
 
 
 def _names(value: object, what: str, noun: str, known: Sequence[str]) -> tuple[Any, ...]:
@@ -209,22 +208,14 @@ def _names(value: object, what: str, noun: str, known: Sequence[str]) -> tuple[A
         raise InvalidInput(f"{what} must be a list, not {quoted(value)}")
     for name in value:
         if name not in known:
-            close = get_close_matches(str(name), known, n=1)
             raise InvalidInput(
                 f"{what} names the unknown {noun} {quoted(name)}; there are {', '.join(known)}"
-                + (f"; did you mean {close[0]!r}?" if close else "")
+                + checks.did_you_mean(name, known)
             )
     return tuple(value)
 
 
 _sections: Final = partial(_names, noun="section", known=SECTIONS)
-_CHECKS: Final[Mapping[str, Callable[[object, str], object]]] = {
-    "order": _sections,
-    "trim": _sections,
-    "rules": _rules,
-    "kinds": partial(_names, noun="kind of summary", known=SUMMARY_KINDS),
-    "similarity": _similarity,
-}
 
 
 Policy: TypeAlias = Literal["tree", "rolling", "calendar", "tiers", "none"]

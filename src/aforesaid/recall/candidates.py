@@ -28,9 +28,11 @@ from aforesaid.models.resilience import Breaker, BreakerOpen
 from aforesaid.models.salience import ENCODER
 from aforesaid.recall.queue import SAME, Background
 from aforesaid.settings import Resilience
-from aforesaid.store import Store, questions
+from aforesaid.store import Store
 from aforesaid.store.columns import sorted_unique
+from aforesaid.store.messages import MessagesByNumber
 from aforesaid.store.ranking import MOST_GAIN, Posting, TextMatches, have
+from aforesaid.store.searches import MatchText, SearchVector
 from aforesaid.telemetry import OWN, SEARCH_VECTOR, Metrics, kind_of
 from aforesaid.text.times.periods import Period, periods
 from aforesaid.text.words import fold, word_key, words_of
@@ -400,9 +402,7 @@ class CandidateFinder:
             self._questions.expect(guess)
         vector = None if guess is None else begin(self._questions.embed(guess))
         matches = begin(
-            self._store.read(
-                questions.MatchText(scope, query, within=within, embedder=self._questions.name, where=where)
-            )
+            self._store.read(MatchText(scope, query, within=within, embedder=self._questions.name, where=where))
         )
         return Begun(Question.of(query, at), place, guess, vector, matches, self._speakers)
 
@@ -414,7 +414,13 @@ class CandidateFinder:
         begun = begun or self.begin(scope, request.query, request.within, request.at, request.where)
         many = max(_CANDIDATES, request.limit)
         try:
-            matches, vector, asked = await self._matched_and_embedded(begun)
+            matches = await begun.matches
+            begun.speakers[begun.place] = matches.columns.speakers
+            brief = shortened(begun.question.text)
+            asked = _without_names(brief, matches.columns.speakers) or brief
+            guessed = begun.vector is not None and asked == begun.guess
+            vector = await (begun.vector if begun.vector is not None and guessed else self._questions.embed(asked))
+            begun.by_words = vector is None and self._questions.name is not None and bool(asked.strip())
         finally:
             begun.cancel()
         scores = matches.scores()
@@ -445,22 +451,12 @@ class CandidateFinder:
         places = np.array(chosen, dtype=np.intp)
         seqs = candidates.columns.seq[candidates.rows[places]].tolist()
         wanted = sorted({*seqs, *also})
-        read = await self._store.read(questions.MessagesByNumber(scope, wanted, within=request.within))
+        read = await self._store.read(MessagesByNumber(scope, wanted, within=request.within))
         messages = {message.seq: message for message in read}
         # What was removed since the search began is no candidate any more.
         there = [seq in messages for seq in seqs]
         texts = [messages[seq].text for seq in seqs if seq in messages]
         return ReadCandidates(candidates.narrowed(places[there], texts), places[there], messages)
-
-    async def _matched_and_embedded(self, begun: Begun) -> tuple[TextMatches, Vectors | None, str]:
-        matches = await begun.matches
-        begun.speakers[begun.place] = matches.columns.speakers
-        brief = shortened(begun.question.text)
-        text = _without_names(brief, matches.columns.speakers) or brief
-        embedding = begun.vector if begun.vector is not None and text == begun.guess else self._questions.embed(text)
-        vector = await embedding
-        begun.by_words = vector is None and self._questions.name is not None and bool(text.strip())
-        return matches, vector, text
 
     async def _compare(
         self,
@@ -481,9 +477,7 @@ class CandidateFinder:
             also = columns.seq[beside[beside < len(columns)]].tolist()
             name = self._questions.name or ""
             nearest = await self._store.read(
-                questions.SearchVector(
-                    scope, name, vector, within=request.within, limit=many, also=also, where=request.where
-                )
+                SearchVector(scope, name, vector, within=request.within, limit=many, also=also, where=request.where)
             )
         if nearest is None:
             return rows, Background()

@@ -17,19 +17,9 @@ if TYPE_CHECKING:
     Feature = Callable[[Candidates], Numbers]
 
 
-def keyword(candidates: Candidates) -> Numbers:
-    """Return its BM25 score as a share of a perfect match."""
-    return candidates.keyword[candidates.rows]
-
-
 def coverage(candidates: Candidates) -> Numbers:
     """Return the weighted share of query terms each candidate contains, whatever its length."""
     return candidates.coverage()[candidates.rows]
-
-
-def dense(candidates: Candidates) -> Numbers:
-    """Return how near its meaning is, in standard deviations above the background."""
-    return candidates.dense[candidates.rows]
 
 
 def ranker(candidates: Candidates) -> Numbers:
@@ -58,7 +48,11 @@ def asks_when_and_tells_when(candidates: Candidates) -> Numbers:
 
 def length(candidates: Candidates) -> Numbers:
     """Return the logarithm of the length relative to an average turn: "Thanks!" is rarely the answer."""
-    return np.log1p([_words(text) for text in candidates.texts]) - _TYPICAL_LENGTH
+    # Scripts without spaces pack about one word into two characters.
+    words = [
+        len(text.split()) if text.isascii() else max(len(text.split()), len(text) / 6) for text in candidates.texts
+    ]
+    return np.log1p(words) - _TYPICAL_LENGTH
 
 
 def recency(candidates: Candidates) -> Numbers:
@@ -72,29 +66,8 @@ def own_words(candidates: Candidates) -> Numbers:
     return (~candidates.columns.assistant[candidates.rows]).astype(float)
 
 
-def _words(text: str) -> float:
-    # Scripts without spaces pack about one word into two characters.
-    return len(text.split()) if text.isascii() else max(len(text.split()), len(text) / 6)
-
-
 _FEW_MESSAGES: Final = 10
 """With this many messages, neighbours have half their weight."""
-
-
-def before_keyword(candidates: Candidates) -> Numbers:
-    return _neighbour_weight(candidates) * candidates.keyword[candidates.before]
-
-
-def before_dense(candidates: Candidates) -> Numbers:
-    return _neighbour_weight(candidates) * candidates.dense[candidates.before]
-
-
-def after_keyword(candidates: Candidates) -> Numbers:
-    return _neighbour_weight(candidates) * candidates.keyword[candidates.after]
-
-
-def after_dense(candidates: Candidates) -> Numbers:
-    return _neighbour_weight(candidates) * candidates.dense[candidates.after]
 
 
 def together(candidates: Candidates) -> Numbers:
@@ -194,13 +167,13 @@ def period(candidates: Candidates) -> Numbers:
 
 
 FEATURES: Final[dict[str, Feature]] = {
-    "keyword": keyword,
+    "keyword": lambda candidates: candidates.keyword[candidates.rows],
     "coverage": coverage,
-    "dense": dense,
-    "before_keyword": before_keyword,
-    "before_dense": before_dense,
-    "after_keyword": after_keyword,
-    "after_dense": after_dense,
+    "dense": lambda candidates: candidates.dense[candidates.rows],
+    "before_keyword": lambda candidates: _neighbour_weight(candidates) * candidates.keyword[candidates.before],
+    "before_dense": lambda candidates: _neighbour_weight(candidates) * candidates.dense[candidates.before],
+    "after_keyword": lambda candidates: _neighbour_weight(candidates) * candidates.keyword[candidates.after],
+    "after_dense": lambda candidates: _neighbour_weight(candidates) * candidates.dense[candidates.after],
     "together": together,
     "session_keyword": session_keyword,
     "session_coverage": session_coverage,

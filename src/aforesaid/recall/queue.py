@@ -114,12 +114,10 @@ class RecallQueue:
     async def give_way(self) -> None:
         """Wait until nobody has searched for a moment. Bulk work calls this before each of its batches."""
         until = monotonic() + GIVE_WAY_SECONDS
-        while self._busy and (left := until - monotonic()) > 0:  # noqa: ASYNC110 - the end of a quiet time is no event
-            await asyncio.sleep(min(QUIET_SECONDS, left))
-
-    @property
-    def _busy(self) -> bool:
-        return self._running > 0 or monotonic() - self._last_ended < QUIET_SECONDS
+        while (left := until - monotonic()) > 0:
+            if not self._running and monotonic() - self._last_ended >= QUIET_SECONDS:
+                return
+            await asyncio.sleep(min(QUIET_SECONDS, left))  # the end of a quiet time is no event
 
     async def _acquire(self, free: asyncio.Semaphore, most_seconds: float | None) -> None:
         """Wait for a turn. The metrics count only callers that had to wait."""

@@ -20,8 +20,9 @@ from aforesaid.models.embed import Embedder, TokenEmbedder
 from aforesaid.models.embed.caching import MOST_CHARACTERS
 from aforesaid.models.embed.token_vectors import DIMENSIONS, Ranker, TokenVectors, load_ranker, products
 from aforesaid.recall.candidates import Candidates, SearchRequest
-from aforesaid.store import Store, questions
+from aforesaid.store import Store
 from aforesaid.store.columns import sorted_unique
+from aforesaid.store.searches import TokenVectors as TokenVectorsQuestion
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -82,7 +83,7 @@ class TokenRanker:
             return None
         rows = sorted_unique(np.concatenate([candidates.rows, candidates.before, candidates.after]))
         seqs = columns.seq[rows[rows < len(columns)]].tolist()
-        stored = await self._store.read(questions.TokenVectors(scope, embedder.token_name, seqs, within=request.within))
+        stored = await self._store.read(TokenVectorsQuestion(scope, embedder.token_name, seqs, within=request.within))
         own = columns.seq[candidates.rows].tolist()
         missing = [place for place, seq in enumerate(own) if seq not in stored]
         if len(missing) > _ENCODED:

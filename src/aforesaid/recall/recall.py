@@ -26,7 +26,6 @@ from aforesaid.recall.score import (
     ScoredNote,
     ScoreScale,
     evidence,
-    keyword_score,
     kind_of,
     least_score,
     message_hits,
@@ -43,7 +42,9 @@ from aforesaid.recall.score import (
     without_repeated_sessions,
     without_repetitions,
 )
-from aforesaid.store import Store, questions
+from aforesaid.store import Store
+from aforesaid.store.messages import MessagesByNumber
+from aforesaid.store.searches import SearchNotes, SearchText
 from aforesaid.telemetry import Metrics
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ class Recall:
         """
         if request.arms == "keyword":
             by_words = await self._store.read(
-                questions.SearchText(
+                SearchText(
                     scope,
                     request.query,
                     within=request.within,
@@ -101,7 +102,8 @@ class Recall:
                     where=request.where,
                 )
             )
-            scored = [replace(hit, score=keyword_score(hit.score)) for hit in by_words]
+            # A squashed BM25 score, which compares within one search only.
+            scored = [replace(hit, score=hit.score / (1 + hit.score)) for hit in by_words]
             lowest = request.min_score or 0.0
             return [hit for hit in _wanted(scored, request) if hit.score >= lowest][: request.limit]
         found = await self._finder.find(scope, request, begun)
@@ -222,7 +224,7 @@ class Recall:
         beside = _seqs_around(request, candidates, [group[0] for group in groups[: request.around_best]])
         found = messages
         if wanted := sorted({seq for seqs in beside.values() for seq in seqs if seq not in messages}):
-            read = await self._store.read(questions.MessagesByNumber(scope, wanted, within=request.within))
+            read = await self._store.read(MessagesByNumber(scope, wanted, within=request.within))
             found = {**messages, **{message.seq: message for message in read}}
         return {place: [found[seq] for seq in seqs if seq in found] for place, seqs in beside.items()}
 
@@ -230,9 +232,7 @@ class Recall:
         self, scope: Scope, request: SearchRequest, found: FoundCandidates, kind: Kind
     ) -> list[ScoredNote]:
         name = "" if self._embedder is None else self._embedder.name
-        notes = await self._store.read(
-            questions.SearchNotes(scope, request.query, name, found.vector, limit=2 * request.limit)
-        )
+        notes = await self._store.read(SearchNotes(scope, request.query, name, found.vector, limit=2 * request.limit))
         wanted = [note for note in notes if note.key.kind in request.kinds and note.text != NOTHING_SAID]
         sessions = len(found.candidates.columns.sessions)
         return score_notes(wanted, found.candidates.background, weights(kind), sessions)

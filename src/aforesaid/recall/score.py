@@ -71,11 +71,6 @@ def least_score(query: str, *, known: bool, held: bool) -> float:
     return MIN_SCORE if held or searched else MIN_SCORE_OF_ANSWERS
 
 
-def keyword_score(bm25: float) -> float:
-    """Return the score of a search by words alone: a squashed BM25 score, which compares within one search only."""
-    return bm25 / (1 + bm25)
-
-
 class NoteEvidence(NamedTuple):
     """What the summaries and memories found for a question say about it as a whole."""
 

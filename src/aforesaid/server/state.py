@@ -25,8 +25,9 @@ from aforesaid.server.guard import HttpMetrics, Rates
 from aforesaid.server.proxy.proxy_memory import ProxyMemory
 from aforesaid.server.proxy.upstream import Upstream
 from aforesaid.settings import Secret
-from aforesaid.store import Progress, questions
+from aforesaid.store import Progress
 from aforesaid.store.contract import Owner
+from aforesaid.store.searches import ChangeToken
 
 _MOST: Final = 8
 """Maximum uploads that wait for a decision. The oldest ones are dropped."""
@@ -206,7 +207,7 @@ class ChangeFeed:
 
     async def _token(self) -> str:
         try:
-            return await self._memory.store.read(questions.ChangeToken())
+            return await self._memory.store.read(ChangeToken())
         except StoreError as error:
             # Health reports it; streams continue once the store works again.
             _log.debug("changes of other processes cannot be followed: %s", error)

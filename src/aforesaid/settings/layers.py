@@ -6,7 +6,7 @@ import os
 import re
 import sys
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -14,9 +14,20 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from aforesaid.domain import checks
 from aforesaid.errors import InvalidInput, quoted
-from aforesaid.settings import values
-from aforesaid.settings.basic_values import WITHOUT
-from aforesaid.settings.values import FROM_FILE, NO_KEY, OPERATIONS, VALUE_TYPE, Provider, Route, Settings, ValueType
+from aforesaid.settings import (
+    CHAIN,
+    FROM_FILE,
+    NO_KEY,
+    OPERATIONS,
+    TEXT,
+    URL,
+    VALUE_TYPE,
+    WITHOUT,
+    Provider,
+    Route,
+    Settings,
+    ValueType,
+)
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -83,7 +94,7 @@ def _keys_of(kind: type[DataclassInstance]) -> dict[str, ValueType | Table | Eac
         if VALUE_TYPE in each.metadata:
             keys[each.name] = each.metadata[VALUE_TYPE]
             if each.metadata[FROM_FILE]:
-                keys[f"{each.name}_file"] = values.text()
+                keys[f"{each.name}_file"] = TEXT
         elif is_dataclass(each.default) and not isinstance(each.default, type):
             table = _keys_of(type(each.default))
             table.pop(each.metadata.get(NO_KEY, ""), None)
@@ -94,11 +105,11 @@ def _keys_of(kind: type[DataclassInstance]) -> dict[str, ValueType | Table | Eac
 TREE: Final[Table] = {
     **_keys_of(Settings),
     "models": {
-        "default": values.chain(),
+        "default": CHAIN,
         "timeout": _keys_of(Route)["timeout"],
         **dict.fromkeys(OPERATIONS, _keys_of(Route)),
     },
-    "providers": Each({"base_url": values.url(), "api_key_env": values.text(), **_keys_of(Provider)}),
+    "providers": Each({"base_url": URL, "api_key_env": TEXT, **_keys_of(Provider)}),
 }
 
 
@@ -111,13 +122,20 @@ def entry(key: Key, where: str) -> ValueType | Table | Each:
     node: ValueType | Table | Each = TREE
     for depth, name in enumerate(key):
         if isinstance(node, Each):
-            node = _each(node, name, key[: depth + 1], where)
+            if not _PROVIDER.fullmatch(name) or name == WITHOUT:
+                raise InvalidInput(
+                    f"{where}: {dotted(key[: depth + 1])} is not a valid provider name; use letters, digits, '-', '_', "
+                    "'.', and not 'none'"
+                )
+            node = node.table
             continue
         if isinstance(node, ValueType):
             raise InvalidInput(f"{where}: {dotted(key[:depth])} is a value, not a table; it must be {node.allowed}")
         if name not in node:
-            wrong = dotted(key[: depth + 1])
-            raise InvalidInput(f"{where} has the unknown key {wrong!r}{_help(key[:depth], name, node)}")
+            above, wrong, close = key[:depth], dotted(key[: depth + 1]), get_close_matches(name, list(node), n=1)
+            meant = f"; did you mean {dotted((*above, close[0]))!r}?" if close else ";"
+            inside = f" in [{dotted(above)}]" if above else ""
+            raise InvalidInput(f"{where} has the unknown key {wrong!r}{meant} allowed{inside}: {', '.join(node)}")
         node = node[name]
     return node
 
@@ -129,12 +147,6 @@ def is_key(*path: str) -> bool:
             return False
         node = node[name]
     return isinstance(node, ValueType)
-
-
-def nearest(wrong: str, known: Sequence[str]) -> str:
-    """Return a hint with the most similar name, or an empty string."""
-    close = get_close_matches(wrong, known, n=1)
-    return f"; did you mean {close[0]!r}?" if close else ""
 
 
 def all_keys() -> Iterator[str]:
@@ -150,21 +162,6 @@ def all_keys() -> Iterator[str]:
                 yield from walk(node, (*above, name))
 
     yield from walk(TREE, ())
-
-
-def _each(node: Each, name: str, key: Key, where: str) -> Table:
-    if not _PROVIDER.fullmatch(name) or name == WITHOUT:
-        raise InvalidInput(
-            f"{where}: {dotted(key)} is not a valid provider name; use letters, digits, '-', '_', '.', and not 'none'"
-        )
-    return node.table
-
-
-def _help(above: Key, name: str, table: Table) -> str:
-    inside = f" in [{dotted(above)}]" if above else ""
-    close = get_close_matches(name, list(table), n=1)
-    meant = f"; did you mean {dotted((*above, close[0]))!r}?" if close else ";"
-    return f"{meant} allowed{inside}: {', '.join(table)}"
 
 
 PREFIX: Final = "AFORESAID_"
@@ -236,7 +233,9 @@ def from_environment(env: Mapping[str, str], providers: Mapping[str, str]) -> tu
             key = tuple(parts)
             if len(key) == 1 and key[0] not in TREE:
                 # Other programs may set such names: Kubernetes sets AFORESAID_PORT for a service named aforesaid.
-                if close := get_close_matches(key[0], _short_names(), n=1, cutoff=_ALIKE):
+                short = [each.removeprefix(PREFIX).lower() for each in (MODEL, *_ALSO)]
+                short += [name for name, node in TREE.items() if isinstance(node, ValueType)]
+                if close := get_close_matches(key[0], short, n=1, cutoff=_ALIKE):
                     doubts.append(f"{variable} is not used; did you mean {PREFIX}{close[0].upper()}?")
                 continue
         if key in layer:
@@ -280,12 +279,6 @@ def _read(key: Key, value: object, where: str, *, parse: bool = False) -> object
         raise InvalidInput(f"{what} must be {kind.allowed}{found}") from None
 
 
-def _short_names() -> list[str]:
-    """Return the names of top-level keys that may follow the prefix."""
-    names = [variable.removeprefix(PREFIX).lower() for variable in (MODEL, *_ALSO)]
-    return names + [name for name, node in TREE.items() if isinstance(node, ValueType)]
-
-
 DEFAULT: Final = "default"
 
 
@@ -317,6 +310,3 @@ class LayeredValues:
 
     def providers(self) -> set[str]:
         return {key[1] for key in self.layer if key[0] == "providers"}
-
-    def any_key_of(self, provider: str) -> Key:
-        return next(key for key in self.layer if key[:2] == ("providers", provider))

@@ -19,7 +19,6 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from aforesaid.domain.change import Change, Discard
 from aforesaid.domain.details import SHA256, Part
 from aforesaid.domain.receipt import Receipt
 from aforesaid.domain.report import Check, Component, Verification
@@ -27,7 +26,9 @@ from aforesaid.domain.scope import Scope
 from aforesaid.domain.transfer import Purged, Row
 from aforesaid.errors import InvalidInput, NotFound, StoreDamaged, StoreRefused, quoted
 from aforesaid.store.contract import Progress, Store, run
-from aforesaid.store.questions import AttachmentHashes, Question
+from aforesaid.store.messages import AttachmentHashes
+from aforesaid.store.operations import Change, Question
+from aforesaid.store.retention import Discard
 
 T = TypeVar("T")
 

@@ -9,7 +9,7 @@ from hashlib import blake2b
 from typing import Final, NamedTuple, TypeAlias
 
 from aforesaid.domain.details import TAKEN_BACK
-from aforesaid.store.sql.statements import for_postgres, for_sqlite
+from aforesaid.store.sql import for_postgres, for_sqlite
 
 CHECKSUM: Final = "checksum"
 """The column with the checksum of its row."""
@@ -250,9 +250,20 @@ SQLITE: Final = Checksums(for_sqlite, _in_sqlite, typed=False)
 POSTGRES: Final = Checksums(for_postgres, _in_postgres, typed=True)
 
 
+def both(made: Callable[[Checksums], str]) -> str:
+    """Return a text that is made for each of the databases."""
+    return f"[[{made(POSTGRES)} ~ {made(SQLITE)}]]"
+
+
 def setting(table: str, **values: str) -> str:
-    """Return the assignments of an UPDATE and the checksum that follows, for both databases (see `dialects`)."""
-    return f"[[{POSTGRES.setting(table, **values)} ~ {SQLITE.setting(table, **values)}]]"
+    """Return the assignments of an UPDATE and the checksum that follows, for both databases."""
+    return both(lambda checksums: checksums.setting(table, **values))
+
+
+def inserting(table: str, values: Mapping[str, str], in_postgres: str, in_sqlite: str) -> str:
+    """Return an INSERT of what `SELECT values …` finds. In PostgreSQL, a row has its space too."""
+    postgres = POSTGRES.insert_selected(table, {"space": "space", **values}, in_postgres)
+    return f"[[{postgres} ~ {SQLITE.insert_selected(table, values, in_sqlite)}]]"
 
 
 Queries: TypeAlias = tuple[tuple[str, str], ...]

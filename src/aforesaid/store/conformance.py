@@ -10,14 +10,16 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Final, TypeAlias
 
-from aforesaid.domain.change import AddMessage, PutFacts
-from aforesaid.domain.memory import AddMemory, MemoryDraft
+from aforesaid.domain.memory import MemoryDraft
 from aforesaid.domain.message import Message, draft
 from aforesaid.domain.scope import Scope
-from aforesaid.domain.transfer import Restore
 from aforesaid.errors import NotFound, StoreClosed
-from aforesaid.store import questions
 from aforesaid.store.contract import Store
+from aforesaid.store.dumping import Restore
+from aforesaid.store.memories import AddMemory, Memories, NewestFacts, PutFacts
+from aforesaid.store.messages import AddMessage, Messages, MessagesAfter
+from aforesaid.store.people import Users
+from aforesaid.store.searches import SearchText
 
 Opening: TypeAlias = Callable[[str], Store | Awaitable[Store]]
 """Opens a place by its name: an empty one at first, and what was stored in it when it is opened again."""
@@ -46,9 +48,9 @@ async def check_store(opening: Opening) -> None:
 
 async def _kept(opening: Opening) -> None:
     async with _opened(opening, "kept") as store:
-        _expect(not await store.read(questions.Users()), "a new place is not empty")
+        _expect(not await store.read(Users()), "a new place is not empty")
         stored = [await _add(store, _ANN, text, at=_AT) for text in ("I like tea", _ODD, _LONG)]
-        found = await store.read(questions.SearchText(_ANN, "tea"))
+        found = await store.read(SearchText(_ANN, "tea"))
         _expect(found, "a message is not found by its words when `apply` has returned")
         await store.apply([PutFacts(_ANN, "Ann likes tea.", "tea"), _remembering(stored[0])])
         before = await _seen(store)
@@ -65,10 +67,10 @@ async def _in_order(opening: Opening) -> None:
         await _add(store, _ANN, "second", at=_AT.replace(year=2025))
     async with _opened(opening, "in order") as store:
         await _add(store, _ANN, "third", at=_AT.replace(month=2))
-        after = await store.read(questions.MessagesAfter(_ANN, 0, 10))
+        after = await store.read(MessagesAfter(_ANN, 0, 10))
         _expect([each.text for each in after] == ["first", "second", "third"], "cursors do not go by storing")
         _expect(all(a.seq < b.seq for a, b in pairwise(after)), "sequence numbers do not grow")
-        said = await store.read(questions.Messages(_ANN))
+        said = await store.read(Messages(_ANN))
         _expect([each.text for each in said] == ["second", "third", "first"], "history does not go by time")
 
 
@@ -101,7 +103,7 @@ async def _together(opening: Opening) -> None:
         stored = await asyncio.gather(*(_add(store, _ANN, f"message {number}") for number in range(_WRITERS)))
         _expect(len({each.seq for each in stored}) == _WRITERS, "writers at the same time got the same number")
     async with _opened(opening, "together") as store:
-        texts = {each.text for each in await store.read(questions.Messages(_ANN, limit=2 * _WRITERS))}
+        texts = {each.text for each in await store.read(Messages(_ANN, limit=2 * _WRITERS))}
         _expect(texts == {each.text for each in stored}, "messages of writers at the same time are lost")
 
 
@@ -112,7 +114,7 @@ async def _cancelled(opening: Opening) -> None:
         writing.cancel()
         await asyncio.gather(writing, return_exceptions=True)
         await _add(store, _ANN, "in passing", id="m1")
-        texts = [each.text for each in await store.read(questions.Messages(_ANN))]
+        texts = [each.text for each in await store.read(Messages(_ANN))]
         _expect(texts == ["in passing"], "a message whose caller was cancelled is lost or stored twice")
 
 
@@ -124,10 +126,10 @@ async def _erased(opening: Opening) -> None:
         await store.erase(_BOB, [gone.seq])
         await store.purge(_ANN)
     async with _opened(opening, "erased") as store:
-        _expect(await store.read(questions.Messages(_BOB)) == [kept], "`erase` erases too much or too little")
-        left = [await store.read(questions.Messages(_ANN)), await store.read(questions.Memories(_ANN))]
+        _expect(await store.read(Messages(_BOB)) == [kept], "`erase` erases too much or too little")
+        left = [await store.read(Messages(_ANN)), await store.read(Memories(_ANN))]
         _expect(left == [[], []], "something is left of a user who was purged")
-        names = [each.id for each in await store.read(questions.Users())]
+        names = [each.id for each in await store.read(Users())]
         _expect(names == ["bob"], "a user who was purged is still listed")
         new = await _add(store, _BOB, "later")
         _expect(new.seq > last.seq, "the number of an erased message is given out again")
@@ -173,7 +175,7 @@ def _remembering(message: Message) -> AddMemory:
 
 async def _seen(store: Store) -> tuple[object, ...]:
     """Return what a reader sees of Ann."""
-    asked = (questions.MessagesAfter(_ANN, 0, 100), questions.Memories(_ANN), questions.NewestFacts(_ANN))
+    asked = (MessagesAfter(_ANN, 0, 100), Memories(_ANN), NewestFacts(_ANN))
     return tuple([await store.read(question) for question in asked])
 
 

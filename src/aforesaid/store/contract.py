@@ -9,15 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol, TypeAlias, TypeVar, runtime_checkable
 
-from aforesaid.domain.change import AddMessage, Archive, Change, Discard, Spend
-from aforesaid.domain.memory import AddMemory, AuditAccess, ChangeMemory, MarkExtracted, PutDerived
 from aforesaid.domain.receipt import Receipt
 from aforesaid.domain.report import Check, Component, Verification
 from aforesaid.domain.scope import Scope
-from aforesaid.domain.summary import AddView
-from aforesaid.domain.transfer import Purged, Restore, Row
+from aforesaid.domain.transfer import Purged, Row
 from aforesaid.errors import AforesaidError, StoreError, StoreFailed, StoreFull, StoreUnavailable
-from aforesaid.store.questions import Question
+from aforesaid.store.operations import Change, Question
+from aforesaid.store.people import AuditAccess
 
 T = TypeVar("T")
 
@@ -207,11 +205,6 @@ Owner: TypeAlias = tuple[str, str]
 Listener: TypeAlias = Callable[[frozenset[Owner] | None], None]
 """Called after a change with the users whose memory it changed; None for all of them."""
 
-_OF_MANY: Final = (Restore, Discard)
-"""Changes whose users are not known here."""
-_INVISIBLE: Final = (Spend, MarkExtracted, PutDerived)
-"""Changes of a user's cursors and counters, which nobody reads."""
-
 
 class Announcements:
     """The listeners of one memory. They are called on the event loop that made the change, and must not block."""
@@ -232,7 +225,7 @@ class Announcements:
         """Tell the listeners whose memory was changed."""
         if not self._listeners:
             return
-        if any(isinstance(change, _OF_MANY) for change in changes):
+        if any(change.of_many for change in changes):
             self._tell(None, None)
             return
         self._tell(owners(changes), owners(each for each in changes if not isinstance(each, AuditAccess)))
@@ -296,17 +289,4 @@ def announcing(store: Store, announcements: Announcements) -> Store:
 
 def owners(changes: Iterable[Change]) -> frozenset[Owner]:
     """Return the users whose memory changes are about."""
-    return frozenset(owner for owner in map(_owner, changes) if owner is not None)
-
-
-def _owner(change: Change) -> Owner | None:
-    """Return whose memory a change is about; None where nobody can see it."""
-    if isinstance(change, _INVISIBLE):
-        return None
-    if isinstance(change, AddMessage | AddMemory | Archive | AddView):
-        scope: Scope | None = change.draft.scope
-    elif isinstance(change, ChangeMemory):
-        return change.memory.space, change.memory.user
-    else:
-        scope = getattr(change, "scope", None)
-    return None if scope is None else (scope.space, scope.user)
+    return frozenset(change.whose[:2] for change in changes if change.visible and change.whose is not None)

@@ -183,7 +183,7 @@ def restore_store(backup: Path, location: str | os.PathLike[str] | None, *, repl
 
         aside = restore(backup, path, replace=replace)
     else:
-        from aforesaid.store.readable.restoring import restore as restore_files  # noqa: PLC0415
+        from aforesaid.store.readable import restore as restore_files  # noqa: PLC0415
 
         aside = restore_files(_layout(kind, backup), _layout(kind, path), replace=replace)
     copy_attachments(folder_of(backup), folder_of(path))

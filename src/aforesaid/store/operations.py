@@ -1,38 +1,176 @@
-"""Tables from a class of questions or writes to the function that performs it."""
+"""What can be asked of a store and changed in it, as values.
+
+The value says how: `answer` of a question and `carry_out` of a change are generators of statements for both databases
+(`store.sql`). A change also writes, by the methods of its transaction; when it raises, nothing of its change set is
+stored. Each subject has a file: messages, summaries, memories, people, agenda, erasing. Searches (`store.searches`) and
+appending messages (`store.placing`) are written once for each database, because that is much faster.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import reduce
-from types import FunctionType
-from typing import Any
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import date
+from typing import Any, ClassVar, Generic, Protocol, TypeVar, cast
+
+from aforesaid.domain.hit import VectorRow
+from aforesaid.domain.memory import NoteKey, NoteKind, NoteVector
+from aforesaid.domain.scope import Entry, Scope, Subject
+from aforesaid.domain.transfer import VectorOf
+from aforesaid.store.sql import Answer
+
+T = TypeVar("T", covariant=True)  # noqa: PLC0105 - the usual name would say less
 
 
-def performers(base: type, *namespaces: Mapping[str, Any]) -> dict[type, Callable[..., Any]]:
-    """Return the functions of modules by the class that annotates their last parameter, if it is derived from `base`.
+class Question(Generic[T]):
+    """Something asked of a store, about all spaces unless it says otherwise."""
 
-    Only functions that a module defines itself count. Where several have the same class, the public one counts; raises
-    TypeError when there is not exactly one.
-    """
-    found: dict[type, list[FunctionType]] = {}
-    for namespace in namespaces:
-        for function in [each for each in namespace.values() if isinstance(each, FunctionType)]:
-            operation = _last_parameter(function) if function.__module__ == namespace["__name__"] else None
-            if isinstance(operation, type) and issubclass(operation, base):
-                found.setdefault(operation, []).append(function)
-    return {operation: _only(operation, functions) for operation, functions in found.items()}
+    __slots__ = ()
+    needs_store: ClassVar[bool] = False
+    """Only the primary store may answer; never the fallback."""
+
+    @property
+    def within_space(self) -> str | None:
+        """The space that the answer comes from; None for all of them."""
+        return None
+
+    @property
+    def short(self) -> bool:
+        """Whether the answer takes so little time that several may be read in one go."""
+        return False
+
+    def answer(self) -> Answer[T]:
+        """Return the answer. Searches have none: each database answers them in its own way."""
+        raise TypeError(f"{type(self).__name__} is answered by each database in its own way")
 
 
-def _only(operation: type, functions: list[FunctionType]) -> FunctionType:
-    public = [each for each in functions if not each.__name__.startswith("_")] if len(functions) > 1 else functions
-    if len(public) != 1:
-        raise TypeError(f"{operation.__name__} is performed by {', '.join(each.__qualname__ for each in functions)}")
-    return public[0]
+@dataclass(frozen=True, slots=True)
+class OfScope(Question[T]):
+    """A question about what a scope holds."""
+
+    scope: Scope
+
+    @property
+    def within_space(self) -> str:
+        """The scope's space."""
+        return self.scope.space
 
 
-def _last_parameter(function: FunctionType) -> object:
-    """Return what annotates the last positional parameter; None where that is not the name of something."""
-    code = function.__code__
-    names = code.co_varnames[: code.co_argcount]
-    head, *rest = str(function.__annotations__.get(names[-1], "") if names else "").split(".")
-    return reduce(lambda value, name: getattr(value, name, None), rest, function.__globals__.get(head))
+@dataclass(frozen=True, slots=True)
+class OfScopeShort(OfScope[T]):
+    """A question about a scope whose answer is short."""
+
+    @property
+    def short(self) -> bool:
+        """True: the answer takes little time."""
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class OfSpace(Question[T]):
+    """A question about a whole space."""
+
+    space: str
+
+    @property
+    def within_space(self) -> str:
+        """The space."""
+        return self.space
+
+
+class Change:
+    """Something that a change set does. A list of changes is applied as a whole or not at all."""
+
+    __slots__ = ()
+    visible: ClassVar[bool] = True
+    """Whether somebody can see what it changes: cursors and counters are read by nobody."""
+    of_many: ClassVar[bool] = False
+    """Whether it changes memories of users whom it does not name."""
+
+    @property
+    def whose(self) -> Scope | None:
+        """The user whose memory it changes; None where it is nobody's."""
+        return cast("Scope | None", getattr(self, "scope", None))
+
+    @property
+    def spaces(self) -> Collection[str]:
+        """The spaces that it writes to. What is about the whole store belongs to the space without a name."""
+        return ("" if self.whose is None else self.whose.space,)
+
+    def carry_out(self, within: Transaction) -> Answer[Any]:  # noqa: ARG002 - each change has its own
+        """Do it, and return its result."""
+        raise TypeError(f"{type(self).__name__} is carried out by each database in its own way")
+
+
+class Transaction(Protocol):
+    """One write transaction of a database. What it writes is there before the next statement is run."""
+
+    def later(self, text: str, *values: Any) -> None:  # noqa: ANN401 - whatever the text binds
+        """Run a statement for both databases."""
+
+    def insert(self, table: str, row: Mapping[str, Any], *, replacing: tuple[str, ...] = ()) -> None:
+        """Insert a row with its checksum. `replacing` is the key of a row that it may take the place of."""
+
+    def update(self, table: str, where: str, key: tuple[Any, ...], **values: Any) -> None:  # noqa: ANN401
+        """Set columns of the rows that a condition finds, and their checksums. `key` is what the condition binds."""
+
+    def number(self, table: str, space: str, least: int = 0) -> int:
+        """Return the number of a new row, which is at least `least`."""
+
+    def space(self, space: str) -> dict[str, str]:
+        """Return the column that names the space of a row; SQLite has none."""
+
+    def whose(self, space: str, user: str) -> dict[str, Any]:
+        """Return the columns that name the owner of a row."""
+
+    def person(self, space: str, name: str, at: int | None = None) -> Any:  # noqa: ANN401 - a number or a name
+        """Return what a column holds of a person, who is stored if they are new (since `at`, or now)."""
+
+    def thread(self, space: str, name: str) -> Any:  # noqa: ANN401
+        """Return what a column holds of a thread, which is stored if it is new."""
+
+    def array(self, values: Sequence[str]) -> Any:  # noqa: ANN401 - an array or JSON
+        """Return what a column holds of several texts."""
+
+    def terms(self, text: str) -> dict[str, Any]:
+        """Return the column by which the words of a note are found; SQLite has an index instead."""
+
+    def own(self, scope: Scope, at: int) -> None:
+        """Create the user if missing, and mark them as an owner."""
+
+    def audit(self, scope: Scope, actor: str, action: str, subject: str, at: int | None = None) -> None:
+        """Add a row to the audit log, at a moment (microseconds) or now."""
+
+    def index_note(self, scope: Scope, key: NoteKey, text: str, before: str | None = None) -> None:
+        """Let a summary or memory be found by its words; one whose text changed, by the new ones."""
+
+    def put_entries(self, entries: Sequence[Entry]) -> None:
+        """Store entries of the agenda, in the place of those of the same subjects."""
+
+    def planned(self, subjects: Sequence[Subject]) -> Answer[list[Entry]]:
+        """Return the entries of the agenda for these subjects, in any order. Those without one are missing."""
+
+    def spend(self, day: date, space: str, user: str | None, tokens: int) -> None:
+        """Count tokens of a user, or (None) of all users together; a store may count those of each space apart."""
+
+    def add_vectors(self, embedder: str, rows: Sequence[VectorRow], up_to: int) -> None:
+        """Store vectors of messages, and how far the embedder has come."""
+
+    def add_note_vectors(self, embedder: str, rows: Sequence[NoteVector]) -> None:
+        """Store vectors of notes, and how far the embedder has come."""
+
+    def put_vector(self, row: VectorOf) -> Answer[bool]:
+        """Store the vector of a message unless it has one. Return whether it was stored."""
+
+    def overwriting(self) -> AbstractContextManager[None]:
+        """Overwrite the bytes of what is deleted, where the database writes files of its own."""
+
+    def unindex_messages(self, seqs: Sequence[int]) -> None:
+        """Take messages that are about to be deleted out of the keyword index."""
+
+    def unindex_notes(self, space: str, kind: NoteKind, numbers: Sequence[int]) -> None:
+        """Take summaries or memories that are about to be deleted out of the keyword index, with their vectors."""
+
+    def dropped(self, space: str) -> None:
+        """Forget what is remembered of the people, threads and sessions of a space: some were deleted or changed."""

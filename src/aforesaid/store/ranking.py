@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from aforesaid.store.columns import Rows
 
     Numbers = NDArray[np.float64]
-    from aforesaid.store.questions import Vector
+    from aforesaid.store.searches import Vector
 
 
 # Chat turns are short and rarely repeat a word for emphasis: little is gained from counting repetitions

@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, Literal, TypeAlias
 
-from aforesaid.domain.change import Withdraw
 from aforesaid.domain.checks import counted
 from aforesaid.domain.context_receipt import ContextReceipt, renumbered
 from aforesaid.domain.details import with_reply_to
@@ -20,7 +19,6 @@ from aforesaid.domain.transfer import (
     DayRow,
     ForgottenRow,
     MemoryRow,
-    Restore,
     Restored,
     Row,
     SessionRow,
@@ -33,7 +31,9 @@ from aforesaid.domain.transfer import (
 )
 from aforesaid.errors import AforesaidError, NotFound, StoreError
 from aforesaid.store.contract import Store
-from aforesaid.store.questions import MessagesByNumber
+from aforesaid.store.dumping import Restore
+from aforesaid.store.erasing import Withdraw
+from aforesaid.store.messages import MessagesByNumber
 
 Kind: TypeAlias = Literal["message", "summary", "memory"]
 
@@ -324,7 +324,7 @@ class RowImporter:
                 if place is not None and len(batch) > 1:
                     runs, old = place
                     marks.setdefault(runs, runs.mark())
-                    change = change._replace(number=runs.expected(old))
+                    change = replace(change, number=runs.expected(old))
                     runs.add(old, change.number or 0)
                 changes.append(change)
             results = (await self._store.apply([*changes, *withdrawn])).results[: len(changes)]

@@ -125,7 +125,10 @@ def _name_pattern(names: tuple[str, ...]) -> re.Pattern[str] | None:
 def _guess(beginning: str, usual: str) -> str:
     if not beginning.isascii() and (by_script := _main_script(beginning)) is not None:
         return by_script
-    counts = dict.fromkeys(LATIN_LANGUAGES, 0) | _count(words_of(beginning), _common_words())
+    counts, known = dict.fromkeys(LATIN_LANGUAGES, 0), _common_words()
+    for word in known.keys() & words_of(beginning):
+        for language in known[word]:
+            counts[language] += 1
     letters = set(beginning.casefold())
     for language, accents in _ACCENTS.items():
         counts[language] += not letters.isdisjoint(accents)
@@ -164,15 +167,6 @@ def _main_script(text: str) -> str | None:
         counts["japanese"] += counts["chinese"]
     most = max(counts, key=lambda language: counts[language])
     return most if counts[most] > len(re.findall(_LATIN_LETTERS, text)) else None
-
-
-def _count(words: Iterable[str], languages_by_word: Mapping[str, tuple[str, ...]]) -> dict[str, int]:
-    """Return how many different words each language has in common with a text."""
-    counts: dict[str, int] = {}
-    for word in languages_by_word.keys() & words:
-        for language in languages_by_word[word]:
-            counts[language] = counts.get(language, 0) + 1
-    return counts
 
 
 @lru_cache(100_000)
@@ -224,8 +218,7 @@ def stems(words: Iterable[str], language: str) -> list[str]:
     The script of a word selects its stemmer. `language` counts for words in Latin letters; if it is not written in
     Latin letters itself, they are taken as English, as a Latin word in a Chinese text most likely is.
     """
-    cached = _stem_cache(language)
-    return [*map(cached.__getitem__, words)]
+    return [*map(_stem_cache(language).__getitem__, words)]
 
 
 @holds_texts
@@ -237,29 +230,22 @@ def all_stems(word: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(str(_stemmer(language).stemWord(word)) for language in languages))
 
 
-def _stem(word: str, language: str) -> str:
-    latin = language if language in LATIN_LANGUAGES else ENGLISH
-    return str(_stemmer(language_by_script(word) or latin).stemWord(word))
-
-
 class _Stems(dict[str, str]):
     """The stems of words of one language, computed when they are first asked for."""
 
     def __init__(self, language: str) -> None:
         super().__init__()
-        self._language = language
+        self._latin = language if language in LATIN_LANGUAGES else ENGLISH
 
     def __missing__(self, word: str) -> str:
         if len(self) >= _MOST_STEMMED:
             self.clear()
-        self[word] = found = _stem(word, self._language)
+        stemmer = _stemmer(language_by_script(word) or self._latin)
+        self[word] = found = str(stemmer.stemWord(word))
         return found
 
 
-@holds_texts
-@cache
-def _stem_cache(language: str) -> _Stems:
-    return _Stems(language)
+_stem_cache: Final = holds_texts(cache(_Stems))
 
 
 @cache

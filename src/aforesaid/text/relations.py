@@ -82,7 +82,12 @@ def mentioned_people(text: str, speakers: Collection[str] = (), until: int | Non
     language = guess_language(text, names=speakers)
     last = len(text) if until is None else until
     if language in UNSPACED_LANGUAGES:
-        return [mention for mention in _by_parts(text) if mention.start <= last]
+        folded, parts = fold(text), dict[str, Mention]()
+        for word, relation in _lists().relations.items():
+            place = -1 if word.isascii() else folded.find(word)
+            if 0 <= place <= last and relation not in parts:
+                parts[relation] = Mention(None, relation, place)
+        return sorted(parts.values(), key=lambda mention: mention.start)
     own = {word for name in speakers for word in words_of(name)}
     words = list(_words(text, last))
     found: list[Mention] = []
@@ -224,13 +229,3 @@ def _is_part(word: _Word, own: Collection[str], language: str, *, subject: bool 
     if word.begins and not subject:
         common = common or folded in lists.my | lists.is_ | lists.determiners
     return text[:1].isupper() and not text.isupper() and not common and folded not in own
-
-
-def _by_parts(text: str) -> list[Mention]:
-    """Return the relations that a text without spaces names."""
-    folded, found = fold(text), dict[str, Mention]()
-    for word, relation in _lists().relations.items():
-        place = -1 if word.isascii() else folded.find(word)
-        if place >= 0 and relation not in found:
-            found[relation] = Mention(None, relation, place)
-    return sorted(found.values(), key=lambda mention: mention.start)

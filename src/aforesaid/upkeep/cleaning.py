@@ -15,17 +15,19 @@ from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Final
 
 from aforesaid.background import BackgroundLoop, BackgroundLoops
-from aforesaid.domain.change import DISCARDABLE, Cleaned, Cleanup, Discard, Discarded, PutMark
 from aforesaid.domain.checks import EARLIEST, counted, moment, now
-from aforesaid.domain.memory import ChangeMemory
 from aforesaid.domain.message import Message
-from aforesaid.domain.report import Component
+from aforesaid.domain.receipt import Discarded
+from aforesaid.domain.report import Cleaned, Cleanup, Component
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.setting import wants_memory
 from aforesaid.errors import AforesaidError, NotFound, SourcesChanged
 from aforesaid.profiles.effective import settings_of
 from aforesaid.settings import Keep, Retention
-from aforesaid.store import questions
+from aforesaid.store.memories import ChangeMemory, DueMemories
+from aforesaid.store.messages import MessagesAfter
+from aforesaid.store.people import Marks, PutMark, Users
+from aforesaid.store.retention import DISCARDABLE, Discard, DiscardableCount
 from aforesaid.telemetry import Metrics
 from aforesaid.upkeep.upkeep import Done, UpkeepTask, metered, repeated
 
@@ -137,7 +139,7 @@ class Cleaning(UpkeepTask):
 
     async def _discard(self, kind: str, before: int, progress: Progress | None, *, dry_run: bool) -> int:
         what = next(each for each in DISCARDABLE if each == kind)
-        total = await self._store.read(questions.DiscardableCount(what, before))
+        total = await self._store.read(DiscardableCount(what, before))
         if dry_run:
             return total
         gone = 0
@@ -155,8 +157,8 @@ class Cleaning(UpkeepTask):
         count = 0
         until = moment(before)
         if dry_run:
-            return len(await self._store.read(questions.DueMemories("unseen", until, _MOST_COUNTED)))
-        while due := await self._store.read(questions.DueMemories("unseen", until, _PAGE)):
+            return len(await self._store.read(DueMemories("unseen", until, _MOST_COUNTED)))
+        while due := await self._store.read(DueMemories("unseen", until, _PAGE)):
             for memory in due:
                 over = replace(memory, state="deactivated", active=False, valid_to=moment(now()), reason=REASON)
                 with suppress(NotFound, SourcesChanged):
@@ -186,15 +188,15 @@ class Cleaning(UpkeepTask):
 
     async def _archivable(self, before: int) -> AsyncIterator[tuple[Scope, Sequence[Message]]]:
         """Yield old active messages, as many at a time as one summary can cover."""
-        from aforesaid.digest.rolling import that_fit  # noqa: PLC0415 - loaded with the digest
+        from aforesaid.digest.tree import that_fit  # noqa: PLC0415 - loaded with the digest
 
         until = moment(before)
-        for user in await self._store.read(questions.Users()):
+        for user in await self._store.read(Users()):
             scope = Scope.of(user.id, user.space)
             if user.messages == user.archived or not wants_memory(await settings_of(self._store, scope)):
                 continue
             after = 0
-            while page := await self._store.read(questions.MessagesAfter(scope, after, _PAGE, archived=False)):
+            while page := await self._store.read(MessagesAfter(scope, after, _PAGE, archived=False)):
                 after = page[-1].seq
                 # On every page: late messages may be older than ones before them.
                 rest = [message for message in page if message.at < until]
@@ -222,7 +224,7 @@ class Cleaning(UpkeepTask):
         return min(max(wait, 1.0), _LONGEST_WAIT_SECONDS)
 
     async def _last(self) -> int | None:
-        value = (await self._store.read(questions.Marks())).get(MARK)
+        value = (await self._store.read(Marks())).get(MARK)
         return None if value is None else int(json.loads(value)["done_at"])
 
 

@@ -16,9 +16,8 @@ from aforesaid.background import BackgroundLoop, BackgroundLoops
 from aforesaid.domain.checks import LATEST, ComponentStatus, counted, moment, now
 from aforesaid.domain.report import Component
 from aforesaid.domain.scope import Scope, Subject
-from aforesaid.domain.summary import FinishEntry
 from aforesaid.errors import ModelError, ModelUnavailable, NotFound, SpendingLimit, StoreError
-from aforesaid.store import questions
+from aforesaid.store.agenda import DueEntries, FinishEntry, PlannedEntry, PolicyBacklog
 from aforesaid.telemetry import Metrics
 from aforesaid.upkeep.upkeep import Done, GiveWay, UpkeepTask, at_once, metered
 
@@ -111,7 +110,7 @@ class Digesting(UpkeepTask):
         if self._policy == "none":
             return Component("summaries", "active", None, (), (("policy", "none"),))
         try:
-            backlog = await self._store.read(questions.PolicyBacklog(self._policy, self._clock()))
+            backlog = await self._store.read(PolicyBacklog(self._policy, self._clock()))
         except StoreError as error:
             return Component("summaries", "failing", self._last_update, (str(error),), (("policy", self._policy),))
         issues = tuple(
@@ -128,7 +127,7 @@ class Digesting(UpkeepTask):
     async def _work(self) -> float:
         """Make due summaries; return the seconds until the next entry is due."""
         await self._drain(None, failing=False)
-        following = await self._store.read(questions.DueEntries(self._policy, LATEST, 1))
+        following = await self._store.read(DueEntries(self._policy, LATEST, 1))
         if not following or following[0].due_at is None:
             return _LONGEST_WAIT_SECONDS
         wait = (following[0].due_at - self._clock()) / 1_000_000
@@ -147,7 +146,7 @@ class Digesting(UpkeepTask):
             try:
                 await drain.run(self._concurrency, failing=failing)
             finally:
-                entries = await self._store.read(questions.DueEntries(self._policy, 0, _PAGE, failing=True))
+                entries = await self._store.read(DueEntries(self._policy, 0, _PAGE, failing=True))
                 found = {(entry.subject.space, entry.subject.user): entry.error or "" for entry in entries}
                 for whose in [each for each in found if each not in self._failing]:
                     said = "the summaries of %s were active and are failing now: %s"
@@ -209,7 +208,7 @@ class _Drain:
             if not queue:
                 return
             subject = queue.popleft()
-            entry = await self._store.read(questions.PlannedEntry(subject))
+            entry = await self._store.read(PlannedEntry(subject))
             if entry is None or entry.due_at is None:
                 continue
             try:
@@ -239,7 +238,7 @@ class _Drain:
 
     async def _still_due(self, subject: Subject) -> bool:
         """Return whether to retry an entry that another worker changed, or that got new messages."""
-        entry = await self._store.read(questions.PlannedEntry(subject))
+        entry = await self._store.read(PlannedEntry(subject))
         if entry is None or entry.due_at is None or entry.due_at > self._digest.clock():
             return False
         self._tries[subject] = self._tries.get(subject, 0) + 1

@@ -11,10 +11,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from aforesaid.background import BackgroundLoop, BackgroundLoops
-from aforesaid.domain.change import AddNoteVectors, AddVectors
 from aforesaid.domain.checks import ComponentStatus, counted, moment, now
 from aforesaid.domain.hit import Unembedded, VectorRow
-from aforesaid.domain.memory import ChangeMemory, MarkExtracted, NoteVector, Unextracted
+from aforesaid.domain.memory import NoteVector, Unextracted
 from aforesaid.domain.report import Component
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.setting import wants_memory
@@ -24,13 +23,14 @@ from aforesaid.models.client import shown
 from aforesaid.models.embed import CachingEmbedder, Embedder, RemoteEmbedder, TokenEmbedder
 from aforesaid.models.embed.caching import MOST_CHARACTERS
 from aforesaid.profiles.effective import settings_of
-from aforesaid.store import questions
+from aforesaid.store.memories import ChangeMemory, DueMemories, MarkExtracted, UnextractedUsers
+from aforesaid.store.people import Totals
+from aforesaid.store.searches import AddNoteVectors, AddVectors, UnembeddedMessages, UnembeddedNotes
 from aforesaid.telemetry import Metrics
 from aforesaid.upkeep.upkeep import Done, GiveWay, UpkeepTask, at_once, repeated
 
 if TYPE_CHECKING:
     from aforesaid.facts import Extractor
-    from aforesaid.facts.extractor import ExtractionResult
     from aforesaid.store import Progress, Store
 
 
@@ -88,7 +88,7 @@ class Extracting(UpkeepTask):
     async def waiting(self, limit: int) -> list[Unextracted]:
         """Expire memories, and return waiting users for the workers."""
         await self._expire()
-        return await self._store.read(questions.UnextractedUsers(limit)) if self._enabled else []
+        return await self._store.read(UnextractedUsers(limit)) if self._enabled else []
 
     async def look_through_one(self, user: Unextracted) -> Done:
         """Extract memories from a user's complete exchanges. Finds nothing if another worker already did."""
@@ -106,7 +106,7 @@ class Extracting(UpkeepTask):
                 for _ in range(_PASSES if self._enabled else 0):
                     self._overtaken = False
                     last: Scope | None = None
-                    while page := await self._store.read(questions.UnextractedUsers(_USERS, last)):
+                    while page := await self._store.read(UnextractedUsers(_USERS, last)):
                         for user in page:
                             done += await self._look_through(user, progress, complete=complete)
                         last = page[-1].scope
@@ -137,7 +137,10 @@ class Extracting(UpkeepTask):
                 after = batch[-1].seq
                 learned += result.added + result.quarantined
                 self._counts.update(added=result.added, quarantined=result.quarantined)
-                _log.info("%s: %s", scope.user, _told(result))
+                # Without any text of a user.
+                dropped = "".join(f", {number} dropped ({why})" for why, number in sorted(result.dropped.items()))
+                told = "%s: %d messages, %d remembered, %d wait for approval%s"
+                _log.info(told, scope.user, result.messages, result.added, result.quarantined, dropped)
                 self._counts.update({f"dropped: {reason}": number for reason, number in result.dropped.items()})
                 if progress is not None:
                     progress("learning", after, user.last)
@@ -152,7 +155,7 @@ class Extracting(UpkeepTask):
 
     async def _behind(self) -> str:
         try:
-            waiting = len(await self._store.read(questions.UnextractedUsers(_MOST_COUNTED)))
+            waiting = len(await self._store.read(UnextractedUsers(_MOST_COUNTED)))
         except StoreError as error:
             return f"unknown: {error}"
         return counted(waiting, "user") if waiting < _MOST_COUNTED else f"{_MOST_COUNTED:,} users or more"
@@ -160,18 +163,12 @@ class Extracting(UpkeepTask):
     async def _expire(self) -> None:
         """Mark expired memories. Reads leave them out even before."""
         until = moment(now())
-        while due := await self._store.read(questions.DueMemories("expiry", until, _EXPIRING)):
+        while due := await self._store.read(DueMemories("expiry", until, _EXPIRING)):
             for memory in due:
                 over = replace(memory, state="expired", active=False, valid_to=memory.expires_at, reason="")
                 with suppress(NotFound, SourcesChanged):
                     await self._store.apply([ChangeMemory(over, "expire")])
             self._counts["expired"] += len(due)
-
-
-def _told(result: ExtractionResult) -> str:
-    """Return the counts of an extraction, without any text of a user."""
-    dropped = "".join(f", {number} dropped ({reason})" for reason, number in sorted(result.dropped.items()))
-    return f"{result.messages} messages, {result.added} remembered, {result.quarantined} wait for approval{dropped}"
 
 
 _BATCH: Final = 256
@@ -229,7 +226,7 @@ class Embedding(UpkeepTask):
         done = 0
         async with self._one_at_a_time:
             try:
-                while notes := await self._store.read(questions.UnembeddedNotes(embedder.name, _BATCH)):
+                while notes := await self._store.read(UnembeddedNotes(embedder.name, _BATCH)):
                     await self._give_way()
                     made = await _embed(embedder, [note.text for note in notes])
                     rows = [NoteVector(note.key, row, note.space) for note, row in zip(notes, made, strict=True)]
@@ -238,11 +235,11 @@ class Embedding(UpkeepTask):
                 # New messages come before old ones that have no token vectors yet, also while these catch up.
                 while True:
                     await self._give_way()
-                    if due := await self._store.read(questions.UnembeddedMessages(embedder.name, _BATCH)):
+                    if due := await self._store.read(UnembeddedMessages(embedder.name, _BATCH)):
                         await self._embed_messages(embedder, due)
                         done += len(due)
                         if progress is not None:
-                            total = (await self._store.read(questions.Totals())).messages
+                            total = (await self._store.read(Totals())).messages
                             progress("embedding", min(due[-1].seq, total), total)
                     elif not await self._catch_up(embedder):
                         break
@@ -259,7 +256,7 @@ class Embedding(UpkeepTask):
         made = await _embed(embedder, texts) if texts else []
         changes = [AddVectors(embedder.name, _rows(due, dict(zip(texts, made, strict=True))), due[-1].seq)]
         if isinstance(embedder, TokenEmbedder) and embedder.token_name is not None:
-            without = await self._store.read(questions.UnembeddedMessages(embedder.token_name, _BATCH))
+            without = await self._store.read(UnembeddedMessages(embedder.token_name, _BATCH))
             if [(each.space, each.seq) for each in without] == [(each.space, each.seq) for each in due]:
                 rows = await _token_rows(embedder, without)
                 changes.append(AddVectors(embedder.token_name, rows, due[-1].seq))
@@ -269,7 +266,7 @@ class Embedding(UpkeepTask):
         """Make token vectors of messages that were embedded before there was a ranker. False: all have theirs."""
         if not isinstance(embedder, TokenEmbedder) or embedder.token_name is None:
             return False
-        due = await self._store.read(questions.UnembeddedMessages(embedder.token_name, _BATCH))
+        due = await self._store.read(UnembeddedMessages(embedder.token_name, _BATCH))
         if due:
             rows = await _token_rows(embedder, due)
             await self._store.apply([AddVectors(embedder.token_name, rows, due[-1].seq)])
@@ -281,12 +278,10 @@ class Embedding(UpkeepTask):
         More than 10,000 are not counted, but estimated by the number of the first one.
         """
         try:
-            found = await self._store.read(questions.UnembeddedMessages(embedder, _MOST_EMBEDDINGS_COUNTED))
+            found = await self._store.read(UnembeddedMessages(embedder, _MOST_EMBEDDINGS_COUNTED))
             if len(found) < _MOST_EMBEDDINGS_COUNTED:
                 return len(found)
-            return max(
-                _MOST_EMBEDDINGS_COUNTED, (await self._store.read(questions.Totals())).messages - found[0].seq + 1
-            )
+            return max(_MOST_EMBEDDINGS_COUNTED, (await self._store.read(Totals())).messages - found[0].seq + 1)
         except StoreError:
             return None
 

@@ -149,13 +149,8 @@ class Upkeep:
             again = await first.run(progress)
             done[first.name] = Done(done[first.name].done + again.done, again.error)
         errors = [each.error for each in done.values() if each.error is not None]
-        return UpkeepReport(
-            embedded=done.get("embedded", Done(0)).done,
-            summarised=done.get("summarised", Done(0)).done,
-            remembered=done.get("remembered", Done(0)).done,
-            cleaned=done.get("cleaned", Done(0)).done,
-            error="; ".join(errors) or None,
-        )
+        counts = {name: done.get(name, Done(0)).done for name in ("embedded", "summarised", "remembered", "cleaned")}
+        return UpkeepReport(**counts, error="; ".join(errors) or None)
 
     def notices(self, scope: Scope) -> tuple[str, ...]:
         return tuple([notice for task in self.tasks if (notice := task.notice(scope)) is not None])

@@ -8,7 +8,7 @@ import logging
 import shutil
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from aforesaid.background import BackgroundLoop, BackgroundLoops, LoopStatus
 from aforesaid.digest.calendar import subject_of_user
 from aforesaid.digest.tiers import TiersRules, windows
-from aforesaid.domain.change import PutMark
 from aforesaid.domain.checks import AlertKind, ComponentStatus, counted, moment, now
 from aforesaid.domain.report import Alert, Component, Health, Ledger, Operation, Storage
 from aforesaid.domain.scope import Scope, Subject
@@ -24,7 +23,11 @@ from aforesaid.domain.setting import cleared_up_to
 from aforesaid.errors import AforesaidError
 from aforesaid.profiles.effective import settings_of
 from aforesaid.settings import Alerts
-from aforesaid.store import questions
+from aforesaid.store.agenda import PlannedEntry
+from aforesaid.store.memories import Memories
+from aforesaid.store.messages import Messages, UserLedger
+from aforesaid.store.people import Marks, PutMark, Totals
+from aforesaid.store.summaries import Summaries
 from aforesaid.telemetry import (
     OWN,
     PROXY_RECALL,
@@ -34,8 +37,8 @@ from aforesaid.telemetry import (
     Key,
     Metrics,
     OperationMetrics,
+    between,
 )
-from aforesaid.telemetry.metrics import between
 
 if TYPE_CHECKING:
     from aforesaid.profiles import Profile
@@ -58,21 +61,15 @@ class Acknowledgement:
 async def acknowledge(store: Store, acknowledgement: Acknowledgement) -> None:
     """Store that somebody has seen an alert."""
     alert = acknowledgement.alert
-    value = {
-        "kind": alert.kind,
-        "about": alert.about,
-        "text": alert.text,
-        "since": alert.since.isoformat(),
-        "by": acknowledgement.by,
-        "at": acknowledgement.at.isoformat(),
-    }
+    value = {**asdict(alert), "since": alert.since.isoformat(), "by": acknowledgement.by}
+    value["at"] = acknowledgement.at.isoformat()
     await store.apply([PutMark(_name(alert), json.dumps(value))])
 
 
 async def acknowledgements(store: Store) -> list[Acknowledgement]:
     """Return all that are stored. Those of earlier versions, which do not say of what, are left out."""
     found = []
-    for name, value in (await store.read(questions.Marks())).items():
+    for name, value in (await store.read(Marks())).items():
         if name.startswith(_PREFIX) and "text" in (seen := json.loads(value)):
             alert = Alert(seen["kind"], seen["about"], seen["text"], datetime.fromisoformat(seen["since"]))
             found.append(Acknowledgement(alert, seen["by"], datetime.fromisoformat(seen["at"])))
@@ -228,18 +225,10 @@ _DAYS: Final = 30
 _DAY: Final = 24 * 3600.0
 
 
-class Size(NamedTuple):
-    """The size of a store at a time."""
-
-    at: datetime
-    bytes: int
-    messages: int
-
-
 async def note_size(store: Store, storage: Storage, at: int) -> None:
     """Record the size once a day, and delete records that are too old."""
     today = moment(at).date()
-    marks = await store.read(questions.Marks())
+    marks = await store.read(Marks())
     if _NAME + today.isoformat() in marks:
         return
     value = json.dumps({"at": at, "bytes": storage.bytes, "messages": storage.messages})
@@ -247,23 +236,23 @@ async def note_size(store: Store, storage: Storage, at: int) -> None:
     await store.apply([PutMark(_NAME + today.isoformat(), value), *(PutMark(name, None) for name in old)])
 
 
-async def grown(store: Store, storage: Storage, at: int) -> Storage:
+async def with_growth(store: Store, storage: Storage, at: int) -> Storage:
     """Add the growth since the oldest recorded size, if it is long enough ago."""
-    marks, today = await store.read(questions.Marks()), moment(at).date()
+    marks, today = await store.read(Marks()), moment(at).date()
     sizes = [json.loads(value) for name, value in marks.items() if name.startswith(_NAME) and _recent(name, today)]
-    found = [Size(moment(size["at"]), size["bytes"], size["messages"]) for size in sizes]
-    first = min(found, default=None)
+    first = min(sizes, key=lambda size: size["at"], default=None)
     if first is None:
         return storage
-    days = (moment(at) - first.at).total_seconds() / _DAY
+    since = moment(first["at"])
+    days = (moment(at) - since).total_seconds() / _DAY
     # Less than an hour is too short for an estimate per day.
     if days * _DAY < 3600:  # noqa: PLR2004
         return storage
     return replace(
         storage,
-        since=first.at,
-        bytes_per_day=(storage.bytes - first.bytes) / days,
-        messages_per_day=(storage.messages - first.messages) / days,
+        since=since,
+        bytes_per_day=(storage.bytes - first["bytes"]) / days,
+        messages_per_day=(storage.messages - first["messages"]) / days,
     )
 
 
@@ -387,7 +376,7 @@ class Watch:
     async def _storage(self, components: Sequence[Component]) -> tuple[Storage | None, int | None]:
         """Return the size of the store and of its device; None if the store does not answer."""
         try:
-            stats = await self._store.read(questions.Totals())
+            stats = await self._store.read(Totals())
         except AforesaidError as error:
             _log.debug("the size of the store is unknown: %s", error)
             return None, None
@@ -396,7 +385,7 @@ class Watch:
         free, total = (None, None) if usage is None else usage
         storage = Storage(stats.bytes, stats.messages, free)
         try:
-            return await grown(self._store, storage, now()), total
+            return await with_growth(self._store, storage, now()), total
         except AforesaidError as error:
             _log.debug("the growth of the store is unknown: %s", error)
             return storage, total
@@ -485,9 +474,9 @@ _OTHERS = ("whole_history", "summaries", "memories")
 
 
 async def _tiers(store: Store, profile: Profile, scope: Scope) -> list[Component]:
-    ledger = await store.read(questions.UserLedger(scope))
+    ledger = await store.read(UserLedger(scope))
     rules = TiersRules(profile.short_term, profile.mid_term)
-    newest = await store.read(questions.Messages(scope, limit=rules.short_term + rules.mid_term))
+    newest = await store.read(Messages(scope, limit=rules.short_term + rules.mid_term))
     cleared = cleared_up_to(await settings_of(store, scope))
     held = windows([message.seq for message in newest], cleared, rules)
     updated = newest[-1].stored_at if newest else None
@@ -500,12 +489,12 @@ async def _tiers(store: Store, profile: Profile, scope: Scope) -> list[Component
 
 
 async def _others(store: Store, profile: Profile, scope: Scope) -> list[Component]:
-    ledger = await store.read(questions.UserLedger(scope))
-    newest = await store.read(questions.Messages(scope, limit=1))
-    summaries = await store.read(questions.Summaries(scope))
-    memories = await store.read(questions.Memories(scope))
+    ledger = await store.read(UserLedger(scope))
+    newest = await store.read(Messages(scope, limit=1))
+    summaries = await store.read(Summaries(scope))
+    memories = await store.read(Memories(scope))
     subject = subject_of_user(profile.summaries, scope.space, scope.user, scope.thread)
-    planned = None if subject is None else await store.read(questions.PlannedEntry(subject))
+    planned = None if subject is None else await store.read(PlannedEntry(subject))
     issues = () if planned is None or planned.error is None else (planned.error,)
     made = max((summary.created_at for summary in summaries), default=None)
     covered = max((summary.covered for summary in summaries), default=0)
@@ -530,8 +519,8 @@ def _whole(ledger: Ledger, updated: datetime | None) -> Component:
 
 
 async def _history_context(store: Store, scope: Scope) -> Component:
-    found = await store.read(questions.Summaries(scope, kind="history"))
-    planned = await store.read(questions.PlannedEntry(Subject("tiers", scope.space, scope.user)))
+    found = await store.read(Summaries(scope, kind="history"))
+    planned = await store.read(PlannedEntry(Subject("tiers", scope.space, scope.user)))
     issues = () if planned is None or planned.error is None else (planned.error,)
     current = found[0] if found else None
     return Component(

@@ -46,11 +46,10 @@ from aforesaid.bots.telegram.incoming import (
     read_edit,
     read_message,
 )
-from aforesaid.domain.change import PutMark
 from aforesaid.errors import InvalidInput, PlatformError, PlatformRefused, PlatformUnavailable, StoreError, quoted
 from aforesaid.models.client import hide
 from aforesaid.settings import TelegramSettings
-from aforesaid.store import questions
+from aforesaid.store.people import Marks, PutMark
 
 if TYPE_CHECKING:
     from aforesaid.memory import Memory
@@ -348,7 +347,7 @@ class Telegram:
 
     async def _remember_moves(self, memory: Memory) -> None:
         try:
-            marks = await memory.store.read(questions.Marks())
+            marks = await memory.store.read(Marks())
         except StoreError as error:
             _log.warning("the ids of groups that became supergroups cannot be read: %s", error)
             return

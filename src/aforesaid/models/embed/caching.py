@@ -17,7 +17,8 @@ from aforesaid.extras import np
 from aforesaid.models.embed.contract import Beginning, Embedder, Forgetting, TokenEmbedder, Vectors
 from aforesaid.models.embed.remote import RemoteEmbedder
 from aforesaid.models.embed.token_vectors import TokenVectors
-from aforesaid.store import Store, questions
+from aforesaid.store import Store
+from aforesaid.store.searches import MessageVectors as MessageVectorsQuestion
 from aforesaid.telemetry import Metrics, kind_of
 
 if TYPE_CHECKING:
@@ -217,7 +218,7 @@ class MessageVectors:
 
     async def stored(self, scope: Scope, seqs: Sequence[int]) -> dict[int, NDArray[np.float32]]:
         """Return the vectors that the store has of a user's messages, by sequence number."""
-        stored = await self._store.read(questions.MessageVectors(scope, self.embedder.name, list(dict.fromkeys(seqs))))
+        stored = await self._store.read(MessageVectorsQuestion(scope, self.embedder.name, list(dict.fromkeys(seqs))))
         # A message without text has an empty vector.
         return {
             seq: np.frombuffer(value, dtype=np.float16).astype(np.float32) for seq, value in stored.items() if value

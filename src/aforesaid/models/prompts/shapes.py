@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from contextlib import suppress
 from datetime import date
-from typing import Annotated, ClassVar, Final, Literal
+from typing import Annotated, ClassVar, Final, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, WithJsonSchema, field_validator
 
@@ -80,31 +80,20 @@ class Extraction(_Shape):
     @field_validator("notes", mode="before")
     @classmethod
     def _fitting_notes(cls, given: object) -> object:
-        return _fitting(given, Note)
+        """Return the first valid notes. If there are none, return all: the error for the model names the reason."""
+        if not isinstance(given, list):
+            return given
+        (shape,), notes = get_args(cls.model_fields["notes"].annotation), []
+        for each in given:
+            with suppress(ValidationError):
+                notes.append(shape.model_validate(each, strict=True))
+        return notes[:MOST_NOTES] or given
 
 
-class ExtractionWithKnown(_Shape):
+class ExtractionWithKnown(Extraction):
     """Answers `extract` where known memories are shown."""
 
-    usable_when_cut: ClassVar[bool] = True
-
-    notes: Annotated[list[Revision], Field(max_length=MOST_NOTES)]
-
-    @field_validator("notes", mode="before")
-    @classmethod
-    def _fitting_notes(cls, given: object) -> object:
-        return _fitting(given, Revision)
-
-
-def _fitting(given: object, shape: type[Note]) -> object:
-    """Return the first valid notes. If there are none, return all, so that the error for the model names the reason."""
-    if not isinstance(given, list):
-        return given
-    notes = []
-    for each in given:
-        with suppress(ValidationError):
-            notes.append(shape.model_validate(each, strict=True))
-    return notes[:MOST_NOTES] or given
+    notes: Annotated[list[Revision], Field(max_length=MOST_NOTES)]  # type: ignore[assignment]
 
 
 class DaySummary(_Shape):

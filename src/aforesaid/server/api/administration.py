@@ -44,7 +44,7 @@ from aforesaid.server.auth import Role
 from aforesaid.server.authentication import Admin, App, MemoryDep, Overseer, Reader, StateDep, require_all_spaces
 from aforesaid.server.schemas import Shape, UserPage, UserShape
 from aforesaid.server.state import load_upload
-from aforesaid.store import questions
+from aforesaid.store.people import UsersPage
 
 audit_router = APIRouter(tags=["audit"])
 
@@ -440,7 +440,7 @@ async def export(
     else:
         person = who.person(memory, whose, space=space)
         scope = person.scope
-        if not await memory.store.read(questions.UsersPage(scope.space, users=[scope.user])):
+        if not await memory.store.read(UsersPage(scope.space, users=[scope.user])):
             raise NotFound(f"there is no user {quoted(scope.user)} in the space {quoted(scope.space)}")
         await person.record_access("export", "everything about the user")
     headers = {"Content-Disposition": 'attachment; filename="aforesaid.jsonl"'}

@@ -49,7 +49,8 @@ from aforesaid.server.schemas import (
     ThreadShape,
 )
 from aforesaid.server.state import AppState
-from aforesaid.store import questions
+from aforesaid.store.messages import MessagesAfter, UserLedger
+from aforesaid.store.people import AuditRows
 
 router = APIRouter(tags=["messages"])
 
@@ -328,8 +329,8 @@ async def events(
     await person.record_access("events.read", "events")
     if last_event_id is None:
         store = state.memory.store
-        newest = await store.read(questions.AuditRows(person.scope, limit=1))
-        place = (await store.read(questions.UserLedger(person.scope))).last_seq, newest[-1].id if newest else 0
+        newest = await store.read(AuditRows(person.scope, limit=1))
+        place = (await store.read(UserLedger(person.scope))).last_seq, newest[-1].id if newest else 0
     else:
         seq, _, entry = last_event_id.partition(".")
         if not (seq.isascii() and seq.isdecimal() and entry.isascii() and entry.isdecimal()):
@@ -373,7 +374,7 @@ class _Follower:
         store, scope = self._state.memory.store, self._person.scope
         # Changes first: a message that was stored before one of them is among the messages then, and is sent before it.
         changes = await self._newest_changes()
-        messages = await store.read(questions.MessagesAfter(scope, self._seq, _NEWS_AT_ONCE))
+        messages = await store.read(MessagesAfter(scope, self._seq, _NEWS_AT_ONCE))
         found = []
         for message in messages:
             self._seq = message.seq
@@ -385,7 +386,7 @@ class _Follower:
         """Return all changes since the last one that was sent, with some before it; at most the newest 10,000."""
         limit = _NEWS_AT_ONCE
         while True:
-            found = await self._state.memory.store.read(questions.AuditRows(self._person.scope, limit=limit))
+            found = await self._state.memory.store.read(AuditRows(self._person.scope, limit=limit))
             if len(found) < limit or found[0].id <= self._entry or limit >= _MOST_CHANGES:
                 return found
             limit = min(limit * 4, _MOST_CHANGES)

@@ -20,14 +20,13 @@ from pydantic.config import JsonDict
 
 from aforesaid.domain.checks import IDENTIFIER_CHARACTERS, LARGEST, Role, Within
 from aforesaid.domain.details import MOST_PARTS, PartType
-from aforesaid.domain.memory import PutDerived
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import InvalidInput, SourcesChanged, quoted
 from aforesaid.memory import UserMemory
 from aforesaid.server.auth import Credential
 from aforesaid.server.authentication import App, MemoryDep, Reader
 from aforesaid.server.form_errors import UNKNOWN
-from aforesaid.store import questions
+from aforesaid.store.memories import DerivedText, PutDerived
 
 if TYPE_CHECKING:
     from fastapi._compat import ModelField
@@ -253,7 +252,7 @@ class Once:
             await self._store.apply([PutDerived(scope, kind, under, value, instead_of=instead_of)])
 
         for _ in range(_TRIES):
-            kept = await self._store.read(questions.DerivedText(scope, kind))
+            kept = await self._store.read(DerivedText(scope, kind))
             if kept is not None and kept.key == key:
                 record = json.loads(kept.value)
                 if record["body"] != sent:

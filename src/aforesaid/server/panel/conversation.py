@@ -25,7 +25,8 @@ from aforesaid.profiles.recipe import SectionName
 from aforesaid.server.languages import N_, translate
 from aforesaid.server.panel.search import receipts_by_reply
 from aforesaid.server.panel.view import Looking, Person, PersonView, not_a_day, typed_text, whole_number
-from aforesaid.store import questions
+from aforesaid.store.memories import Memories
+from aforesaid.store.messages import MessageById, Messages, MessagesByNumber, VersionsOf
 
 router = APIRouter()
 
@@ -108,16 +109,16 @@ class Chat:
     ) -> list[Message]:
         """Return messages in order of time, with tombstones of those that were taken back and without old versions."""
         found = await self.person.view.memory.store.read(
-            questions.Messages(self.scope, self.within, limit, before=before, after=after, versions=True)
+            Messages(self.scope, self.within, limit, before=before, after=after, versions=True)
         )
         return [message for message in found if message.taken_back or not message.replaced]
 
     async def newest_version(self, seq: int) -> Message:
         store = self.person.view.memory.store
-        found = await store.read(questions.MessagesByNumber(self.scope, [seq], self.within))
+        found = await store.read(MessagesByNumber(self.scope, [seq], self.within))
         if not found:
             raise NotFound(f"{self.person.name} has no message {seq} here")
-        versions = await store.read(questions.VersionsOf(Scope.of(found[0].user, found[0].space), [seq]))
+        versions = await store.read(VersionsOf(Scope.of(found[0].user, found[0].space), [seq]))
         return (versions or found)[-1]
 
     def address(self, **parts: str | int | None) -> str:
@@ -256,7 +257,7 @@ async def _bubbles(chat: Chat, messages: Sequence[Message], zone: tzinfo) -> lis
     quoted_messages = await _quoted(chat, messages)
     here = {message.seq for message in messages}
     remembered: dict[int, list[MemoryRecord]] = {}
-    for memory in await person.view.memory.store.read(questions.Memories(person.memory.scope)):
+    for memory in await person.view.memory.store.read(Memories(person.memory.scope)):
         for seq in here.intersection(memory.sources):
             remembered.setdefault(seq, []).append(memory)
     receipts = await receipts_by_reply(person, messages)
@@ -294,7 +295,7 @@ async def _versions(chat: Chat, messages: Sequence[Message]) -> dict[int, list[M
     earlier: dict[int, list[Message]] = {}
     for owner, theirs in by_owner.items():
         scope = Scope.of(owner, theirs[0].space)
-        wanted = questions.VersionsOf(scope, [message.seq for message in theirs])
+        wanted = VersionsOf(scope, [message.seq for message in theirs])
         every = {message.seq: message for message in await chat.person.view.memory.store.read(wanted)}
         for message in theirs:
             before = every.get(message.replaces or 0)
@@ -311,7 +312,7 @@ async def _quoted(chat: Chat, messages: Sequence[Message]) -> dict[str, Message]
     missing = [each for each in wanted if each not in found][:_MOST_QUOTED]
     for each in missing:
         try:
-            question = questions.MessageById(chat.scope, each, chat.within)
+            question = MessageById(chat.scope, each, chat.within)
             message = await chat.person.view.memory.store.read(question)
             found[each] = await chat.newest_version(message.seq) if message.replaced else message
         except NotFound:

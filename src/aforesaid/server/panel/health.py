@@ -28,7 +28,7 @@ from aforesaid.server.panel.view import (
     longest_quiet,
     per_day,
 )
-from aforesaid.store import questions
+from aforesaid.store.memories import DueMemories, MemoryCounts
 from aforesaid.upkeep.watch import Acknowledgement, acknowledgements
 from aforesaid.upkeep.watch import acknowledge as store_acknowledgement
 
@@ -210,10 +210,10 @@ async def overview(view: Looking, days: int = _USUAL_DAYS) -> Response:
     if spaces and not view.chosen:
         return RedirectResponse(view.in_space(spaces[0].space), 303)
     activity = longest_quiet(await view.memory.activity(shown, space=view.space, user=own))
-    counts = await view.memory.store.read(questions.MemoryCounts(view.space, user=own))
+    counts = await view.memory.store.read(MemoryCounts(view.space, user=own))
     active = [each for each in counts if each.state == "active"]
     messages = totals.messages if totals else 0
-    due = questions.DueMemories("reminder", datetime.max.replace(tzinfo=UTC), _MOST_REMINDERS)
+    due = DueMemories("reminder", datetime.max.replace(tzinfo=UTC), _MOST_REMINDERS)
     reminders = [
         each for each in await view.memory.store.read(due) if each.space == view.space and own in (None, each.user)
     ]

@@ -17,7 +17,7 @@ from aforesaid.memory import UserMemory
 from aforesaid.server.authentication import App
 from aforesaid.server.languages import N_, plural, translate
 from aforesaid.server.panel.view import Looking, Person, View, comma_separated, typed_text, unknown_value, whole_number
-from aforesaid.store import questions
+from aforesaid.store.messages import MessagesByNumber
 
 BANDS: Final = {name: (least, most) for name, least, most in (
     ("low", 1, 3), ("medium", 4, 6), ("high", 7, 8), ("critical", 9, 10),
@@ -389,6 +389,6 @@ async def _when(person: UserMemory, memory: MemoryRecord) -> str:
 
 
 async def _sources(view: View, person: UserMemory, memory: MemoryRecord) -> list[Message]:
-    found = await view.memory.store.read(questions.MessagesByNumber(person.scope, memory.sources[:_SOURCES]))
+    found = await view.memory.store.read(MessagesByNumber(person.scope, memory.sources[:_SOURCES]))
     await view.look_up(message.author for message in found)
     return found

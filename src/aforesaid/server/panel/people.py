@@ -21,7 +21,9 @@ from aforesaid.server.languages import plural, translate
 from aforesaid.server.panel.conversation import shown_messages
 from aforesaid.server.panel.data import erase_person, sent_export
 from aforesaid.server.panel.view import Looking, Person, reason, typed_text
-from aforesaid.store import questions
+from aforesaid.store.memories import FactsVersions, Memories
+from aforesaid.store.messages import UserLedger
+from aforesaid.store.summaries import Summaries
 
 router = APIRouter()
 
@@ -143,10 +145,10 @@ _THREADS: Final = 500
 async def data(person: Person, _: Admin) -> Response:
     store, scope = person.view.memory.store, person.memory.scope
     stored = {
-        "messages": (await store.read(questions.UserLedger(scope))).messages,
-        "summaries": len(await store.read(questions.Summaries(scope, active=None))),
-        "memories": len(await store.read(questions.Memories(scope, active=None))),
-        "facts": len(await store.read(questions.FactsVersions(scope))),
+        "messages": (await store.read(UserLedger(scope))).messages,
+        "summaries": len(await store.read(Summaries(scope, active=None))),
+        "memories": len(await store.read(Memories(scope, active=None))),
+        "facts": len(await store.read(FactsVersions(scope))),
         "threads": len(await person.memory.threads(_THREADS)),
     }
     return await person.page("person/data.html", tab="data", stored=stored)

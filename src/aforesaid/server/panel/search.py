@@ -30,7 +30,8 @@ from aforesaid.recall import ARMS, DEFAULT_KINDS, KINDS, Turn
 from aforesaid.server.authentication import App
 from aforesaid.server.languages import translate
 from aforesaid.server.panel.view import Looking, Parts, Person, PersonView, View, not_a_day, typed_text, unknown_value
-from aforesaid.store import questions
+from aforesaid.store.messages import MessagesByNumber
+from aforesaid.store.people import Receipts
 
 if TYPE_CHECKING:
     from aforesaid.models.chat import Reply
@@ -232,7 +233,7 @@ async def receipts_by_reply(person: PersonView, messages: Sequence[Message]) -> 
     replies = [message.seq for message in messages if message.role == "assistant" and message.user == person.user]
     if not replies:
         return {}
-    question = questions.Receipts(person.memory.scope, limit=len(replies) * 2, replies=replies)
+    question = Receipts(person.memory.scope, limit=len(replies) * 2, replies=replies)
     found = await person.view.memory.store.read(question)
     return {receipt.reply: receipt for receipt in reversed(found) if receipt.reply is not None}
 
@@ -249,7 +250,7 @@ async def receipt(person: Person, id: str) -> Response:  # noqa: A002 - the name
     found = await person.memory.receipt(id)
     sources = await person.memory.receipt_sources(found)
     wanted = [] if found.reply is None else [found.reply]
-    replies = await person.view.memory.store.read(questions.MessagesByNumber(person.memory.scope, wanted))
+    replies = await person.view.memory.store.read(MessagesByNumber(person.memory.scope, wanted))
     return await person.page(
         "person/receipt.html",
         tab="receipts",

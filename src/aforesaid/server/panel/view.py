@@ -28,7 +28,9 @@ from aforesaid.server.form_errors import page_of_form
 from aforesaid.server.languages import current, plural, translate
 from aforesaid.server.problems import page
 from aforesaid.server.state import AppState
-from aforesaid.store import questions
+from aforesaid.store.memories import MemoriesOfSpace
+from aforesaid.store.messages import UserLedger
+from aforesaid.store.people import AuditRows, TotalsOfSpaces, UsersPage
 from aforesaid.telemetry import OWN, Key, OperationMetrics
 
 _MOST_OFFERED: Final = 200
@@ -132,7 +134,7 @@ class View:
         if part and own is None:
             names = await self.memory.names(self.space)
             users = [user for user, name in names.items() if part.casefold() in name.casefold()]
-        page = questions.UsersPage(
+        page = UsersPage(
             self.space, limit=limit, skip=skip, users=users, id_part=part if part and own is None else None
         )
         found = await self.memory.store.read(page)
@@ -159,11 +161,11 @@ class View:
         wanted: str = self.memory.known_ids.spelled(typed)
         if not wanted or self.who.user_of(None) is not None:
             return wanted
-        if await self.memory.store.read(questions.UsersPage(self.space, users=[wanted])):
+        if await self.memory.store.read(UsersPage(self.space, users=[wanted])):
             return wanted
         names = await self.memory.names(self.space)
         named = [user for user, name in names.items() if name.casefold() == wanted.casefold()]
-        people = await self.memory.store.read(questions.UsersPage(self.space, users=named)) if named else []
+        people = await self.memory.store.read(UsersPage(self.space, users=named)) if named else []
         if len(people) > 1:
             ids = ", ".join(each.user.id for each in people)
             words = "{count} people are called {name}; type one of their ids: {ids}"
@@ -172,7 +174,7 @@ class View:
 
     async def spaces(self) -> list[SpaceTotals]:
         """Return the spaces that have people, last active first; only the own one for a key that is limited to it."""
-        found = await self.memory.store.read(questions.TotalsOfSpaces())
+        found = await self.memory.store.read(TotalsOfSpaces())
         return found if self.who.everywhere else [each for each in found if each.space == self.space]
 
     async def totals(self) -> SpaceTotals | None:
@@ -539,12 +541,12 @@ async def _events(request: Request, view: View, here: AppState, user: str | None
 async def _digest(view: View, user: str | None) -> object:
     """Return a value that differs once messages or memories have changed, whoever changed them."""
     store = view.memory.store
-    memories = await store.read(questions.MemoriesOfSpace(view.space, user=user, active=None, limit=_NEWEST))
+    memories = await store.read(MemoriesOfSpace(view.space, user=user, active=None, limit=_NEWEST))
     newest = tuple((memory.id, memory.revision, memory.state) for memory in memories)
     if user is None:
-        people = await store.read(questions.UsersPage(view.space, limit=_NEWEST))
+        people = await store.read(UsersPage(view.space, limit=_NEWEST))
         return newest, tuple((each.user.id, each.user.messages) for each in people)
     scope = view.memory.user(user, space=view.space).scope
-    rows = await store.read(questions.AuditRows(scope, limit=_NEWEST))
+    rows = await store.read(AuditRows(scope, limit=_NEWEST))
     changes = [row.id for row in rows if not row.action.endswith(_VIEWED)]
-    return newest, (await store.read(questions.UserLedger(scope))).last_seq, changes[-1:]
+    return newest, (await store.read(UserLedger(scope))).last_seq, changes[-1:]

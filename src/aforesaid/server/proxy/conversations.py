@@ -3,7 +3,7 @@
 A chat is its questions and its answers. It is found by their hash chain (`hash_chain`), or by the texts of its turns if
 its beginning is missing. A thread holds one chat in all its versions: a tree of turns, of which one branch counts. A
 request that leaves this branch, because a turn was edited, written anew or returned to, makes its own branch the one
-that counts; the other is set aside (`domain.change.SetAside`).
+that counts; the other is set aside (`store.erasing.SetAside`).
 
 Different chats can begin alike. An answer that was passed on once belongs to one chat. Where a request has no such
 answer before it leaves the branch, it may be an edit or another chat; then nothing that a person said is set aside, and
@@ -33,7 +33,7 @@ from aforesaid.errors import NotFound
 from aforesaid.memory import Memory
 from aforesaid.server.proxy.app_prompts import own_words
 from aforesaid.server.proxy.caller import Caller
-from aforesaid.store import questions
+from aforesaid.store.messages import MessageById, Messages, VersionsOf
 
 _SPOKEN: Final = ("user", "assistant")
 _NOT_TEXT: Final = {
@@ -349,7 +349,7 @@ class Conversations:
         place = self._replies.get((scope.space, scope.user, reply))
         if place is None:
             with_id = MessageFilter(role="assistant", metadata=((REPLY_ID, reply),))
-            found = await self._memory.store.read(questions.Messages(scope, limit=1, versions=True, where=with_id))
+            found = await self._memory.store.read(Messages(scope, limit=1, versions=True, where=with_id))
             if found and is_link(found[0]):
                 place = Place(found[0].thread, node_of(found[0]))
         if thread is not None:
@@ -402,7 +402,7 @@ class Conversations:
 
     async def _stored(self, scope: Scope, name: str, thread: str | None) -> Message | None:
         try:
-            found = await self._memory.store.read(questions.MessageById(scope, name))
+            found = await self._memory.store.read(MessageById(scope, name))
         except NotFound:
             return None
         return found if thread is None or found.thread == scope.thread else None
@@ -450,9 +450,9 @@ class Conversations:
         answers = [message for message in path if message.role == "assistant"]
         for message in list(reversed(answers))[:_ALIKE]:
             where = MessageFilter(given_id=base_id(message))
-            alike = questions.Messages(scope, limit=_ALIKE, versions=True, where=where)
+            alike = Messages(scope, limit=_ALIKE, versions=True, where=where)
             seqs = [row.seq for row in await self._memory.store.read(alike)]
-            rows = await self._memory.store.read(questions.VersionsOf(scope, seqs))
+            rows = await self._memory.store.read(VersionsOf(scope, seqs))
             times = sum(_passed_on(row) for row in rows if everywhere or row.thread == message.thread)
             if times == 1:
                 return 1
@@ -465,7 +465,7 @@ class Conversations:
         It does if nothing was said since. It also does if only the answer was, not long ago, unless several chats got
         the answers before: one of them would lose the turn that it went on with.
         """
-        newest = await self._memory.store.read(questions.Messages(scope, limit=1))
+        newest = await self._memory.store.read(Messages(scope, limit=1))
         last = newest[0] if newest else None
         if last is None or last.thread != fork.there.thread:
             return False
@@ -495,7 +495,7 @@ class Conversations:
         """Recognise a request whose beginning is missing, or changed, by the texts of its turns."""
         limit = _compared(len(turns))
         newest = await self._memory.store.read(
-            questions.Messages(scope, within="user" if caller.thread is None else "thread", limit=limit)
+            Messages(scope, within="user" if caller.thread is None else "thread", limit=limit)
         )
         threads: dict[str, list[Message]] = {}
         for message in newest:
@@ -523,7 +523,7 @@ class Conversations:
     async def _tail(self, scope: Scope, thread: str, limit: int) -> list[Message]:
         """Return the newest messages of a thread that are the user's, with all versions."""
         there = scope._replace(thread=thread)
-        found = await self._memory.store.read(questions.Messages(there, within="thread", limit=limit, versions=True))
+        found = await self._memory.store.read(Messages(there, within="thread", limit=limit, versions=True))
         return [message for message in found if message.user == scope.user]
 
 

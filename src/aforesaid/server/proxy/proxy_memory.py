@@ -17,10 +17,8 @@ from cachetools import LRUCache
 from aforesaid.background import begin
 from aforesaid.context import Context
 from aforesaid.context.context import sections_of_items
-from aforesaid.domain.change import AddMessage, SetAside
 from aforesaid.domain.checks import MESSAGE_BYTES, moment, now
 from aforesaid.domain.context_receipt import REQUEST, ContextReceipt, SentSection, new_receipt_id
-from aforesaid.domain.memory import AuditAccess
 from aforesaid.domain.message import draft
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import NotFound, quoted
@@ -42,7 +40,9 @@ from aforesaid.server.proxy.conversations import (
 from aforesaid.server.proxy.insertion import NO_TEXT, NOT_ADDED, ClientHas, MemoryText, empty, write
 from aforesaid.server.proxy.reply import TOOLS, Reply, ToolStep, tool_steps
 from aforesaid.settings import Serving
-from aforesaid.store import questions
+from aforesaid.store.erasing import SetAside
+from aforesaid.store.messages import AddMessage, ResponseOwner
+from aforesaid.store.people import AuditAccess
 from aforesaid.telemetry import OWN, PROXY_RECALL, PROXY_SEARCH, PROXY_STORE, kind_of
 
 Person: TypeAlias = tuple[str, str]
@@ -356,7 +356,7 @@ class ProxyMemory:
             return
         owner = self._owners.get(response)
         if owner is None:
-            owner = await self._memory.store.read(questions.ResponseOwner(response))
+            owner = await self._memory.store.read(ResponseOwner(response))
         if owner is None:
             return
         self._owners[response] = owner

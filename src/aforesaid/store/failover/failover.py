@@ -14,9 +14,7 @@ from pathlib import Path
 from typing import Final, TypeVar, cast
 
 from aforesaid.background import close_all
-from aforesaid.domain.change import AddMessage, Change, PutMark, PutSetting, Spend
 from aforesaid.domain.checks import LARGEST, moment, now
-from aforesaid.domain.memory import AuditAccess
 from aforesaid.domain.message import Message, in_time_order, sequence_number
 from aforesaid.domain.receipt import Receipt, Result
 from aforesaid.domain.report import Component, Setting, Verification
@@ -24,11 +22,12 @@ from aforesaid.domain.scope import SESSION_SILENCE, Scope
 from aforesaid.domain.thread import Thread, joined, newest_first, threads_after, threads_of
 from aforesaid.domain.transfer import Purged, Row
 from aforesaid.errors import InvalidInput, NotFound, StoreClosed, StoreError, StoreUnavailable, quoted
-from aforesaid.store import questions
 from aforesaid.store.contract import Progress, Store
 from aforesaid.store.failover.fallback import FIRST, Fallback
 from aforesaid.store.locations import Location, data_folder, file_name, locate, open_layout, open_store, postgres_dsn
-from aforesaid.store.questions import Question
+from aforesaid.store.messages import AddMessage, MessageById, MessageCount, Messages, MessagesByNumber, Threads
+from aforesaid.store.operations import Change, Question
+from aforesaid.store.people import AuditAccess, PutMark, PutSetting, Settings, Spend, Totals, Users
 
 _log: Final = logging.getLogger("aforesaid.store")
 
@@ -112,23 +111,23 @@ class Failover:
     async def read(self, question: Question[T]) -> T:
         """Answer a question; while the store cannot be reached, from what waits where that makes sense."""
         match question:
-            case questions.Messages():
+            case Messages():
                 answer: object = await self._messages(question)
-            case questions.MessageCount():
+            case MessageCount():
                 answer = await self._message_count(question)
-            case questions.Threads():
+            case Threads():
                 answer = await self._threads(question)
-            case questions.MessageById():
+            case MessageById():
                 answer = await self._message(question)
-            case questions.MessagesByNumber():
+            case MessagesByNumber():
                 answer = await self._messages_by_number(question)
-            case questions.Settings():
+            case Settings():
                 answer = await self._settings(question)
             case _:
                 answer = await self._any(question)
         return cast("T", answer)
 
-    async def _messages(self, question: questions.Messages) -> list[Message]:
+    async def _messages(self, question: Messages) -> list[Message]:
         """Return the newest messages by when they were said, those that wait included."""
         before = question.before
         if isinstance(before, int):
@@ -136,7 +135,7 @@ class Failover:
             before = self._numbers.get(before, before)
             named = []
             if self._failure is not None:
-                named = await self.read(questions.MessagesByNumber(question.scope, [before], question.within))
+                named = await self.read(MessagesByNumber(question.scope, [before], question.within))
             question = replace(question, before=named[0].position if named else before)
         found = await self._try_store(question)
         if self._failure is None:
@@ -145,31 +144,29 @@ class Failover:
         joined_up = in_time_order([*(found or []), *waiting])
         return joined_up[-question.limit :] if question.after is None else joined_up[: question.limit]
 
-    async def _message_count(self, question: questions.MessageCount) -> int:
+    async def _message_count(self, question: MessageCount) -> int:
         """Return the number of messages, those that wait included."""
         found = await self._try_store(question) or 0
         if self._failure is None:
             return found
-        wanted = questions.Messages(
-            question.scope, question.within, LARGEST, archived=question.archived, where=question.where
-        )
+        wanted = Messages(question.scope, question.within, LARGEST, archived=question.archived, where=question.where)
         return found + len(await self._fallback.messages(wanted))
 
-    async def _threads(self, question: questions.Threads) -> list[Thread]:
+    async def _threads(self, question: Threads) -> list[Thread]:
         """Return the user's threads, with the messages that wait."""
         every = question if self._failure is None else replace(question, limit=LARGEST, before=None)
         found = await self._try_store(every) or []
         if self._failure is None and every is question:
             return found
         threads = {thread.id: thread for thread in found}
-        waiting = await self._fallback.messages(questions.Messages(question.scope, limit=LARGEST))
+        waiting = await self._fallback.messages(Messages(question.scope, limit=LARGEST))
         for thread in threads_of(waiting).values():
             threads[thread.id] = joined(threads[thread.id], thread) if thread.id in threads else thread
         return list(threads_after(newest_first(threads.values()), question.before, question.scope.user))[
             : question.limit
         ]
 
-    async def _message(self, question: questions.MessageById) -> Message:
+    async def _message(self, question: MessageById) -> Message:
         """Return one message by its id, also by one that it had while it waited."""
         seq = sequence_number(question.message_id)
         if seq is not None and seq in self._numbers:
@@ -182,7 +179,7 @@ class Failover:
             found = None
         return await self._from_those_that_wait(question) if found is None else found
 
-    async def _messages_by_number(self, question: questions.MessagesByNumber) -> list[Message]:
+    async def _messages_by_number(self, question: MessagesByNumber) -> list[Message]:
         """Return messages by sequence number, those that wait included."""
         question = replace(question, seqs=[self._numbers.get(seq, seq) for seq in question.seqs])
         found = await self._try_store(question) or []
@@ -191,7 +188,7 @@ class Failover:
                 found = [*found, *(await each.store.read(question))]
         return found
 
-    async def _settings(self, question: questions.Settings) -> list[Setting]:
+    async def _settings(self, question: Settings) -> list[Setting]:
         """Return the user's settings, those that wait included."""
         found = await self._try_store(question) or []
         known = {setting.key: setting for setting in found}
@@ -264,7 +261,7 @@ class Failover:
     async def _purge_waiting(self, scope: Scope, actor: str) -> None:
         """Erase a user where messages waited. They are in the store by now."""
         for each in self._fallback.stores:
-            if any((user.space, user.id) == scope[:2] for user in await each.store.read(questions.Users())):
+            if any((user.space, user.id) == scope[:2] for user in await each.store.read(Users())):
                 await each.store.purge(scope, actor)
 
     async def close(self) -> None:
@@ -371,7 +368,7 @@ class Failover:
                 except StoreError:
                     self._marks = {**marks, **self._marks}
                     raise
-            await self._store.read(questions.Totals())
+            await self._store.read(Totals())
         except StoreError as error:
             self._failure = error
             ended = time.monotonic()
@@ -399,7 +396,7 @@ def _recognisable(change: Change) -> Change:
     """Give a message its time. A store that fails may have stored it all the same, and then knows it again."""
     if not isinstance(change, AddMessage) or change.draft.replaces is not None:
         return change  # a new version without a time has the time of the message that it replaces
-    return change._replace(draft=change.draft._replace(at_given=True))
+    return replace(change, draft=change.draft._replace(at_given=True))
 
 
 AUTO: Final = "auto"

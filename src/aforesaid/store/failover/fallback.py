@@ -6,19 +6,19 @@ import asyncio
 import logging
 import shutil
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from aforesaid.background import close_all
-from aforesaid.domain.change import AddMessage
 from aforesaid.domain.checks import microseconds
 from aforesaid.domain.message import Draft, Message, in_time_order, sequence_number
 from aforesaid.domain.receipt import Receipt, Repeated, Stored
 from aforesaid.domain.scope import Scope, opening_message
-from aforesaid.domain.summary import Advance
 from aforesaid.errors import AforesaidError, InvalidInput, NotFound, SourcesChanged, StoreError
-from aforesaid.store import questions
+from aforesaid.store.agenda import Advance, Unprocessed
 from aforesaid.store.contract import Store
+from aforesaid.store.messages import AddMessage, Messages, MessagesByNumber
 
 _log: Final = logging.getLogger("aforesaid.store")
 
@@ -49,26 +49,22 @@ class PendingMessages:
 
     async def count(self) -> int:
         """Return how many messages wait, up to a limit."""
-        return len((await self.store.read(questions.Unprocessed(_POLICY, _TOGETHER * 100))).passed)
+        return len((await self.store.read(Unprocessed(_POLICY, _TOGETHER * 100))).passed)
 
-    async def messages(self, question: questions.Messages) -> list[Message]:
+    async def messages(self, question: Messages) -> list[Message]:
         """Return those of the messages that still wait."""
-        merged_up_to = max(FIRST, (await self.store.read(questions.Unprocessed(_POLICY, 1))).after)
+        merged_up_to = max(FIRST, (await self.store.read(Unprocessed(_POLICY, 1))).after)
         return [message for message in await self.store.read(question) if message.seq > merged_up_to]
 
     async def merge_into(self, target: Store, silence: int, told: Callable[[int, int], None]) -> int:
         """Store all that waits in another store, in order; return how many. Raises as soon as that one fails."""
         merged = 0
         while True:
-            after, passed = await self.store.read(questions.Unprocessed(_POLICY, _TOGETHER))
+            after, passed = await self.store.read(Unprocessed(_POLICY, _TOGETHER))
             if not passed:
                 return merged
             messages = [
-                (
-                    await self.store.read(
-                        questions.MessagesByNumber(Scope(each.space, each.user, each.thread), [each.seq])
-                    )
-                )[0]
+                (await self.store.read(MessagesByNumber(Scope(each.space, each.user, each.thread), [each.seq])))[0]
                 for each in passed
             ]
             for message, seq in zip(messages, await self._store(target, messages, silence), strict=True):
@@ -109,7 +105,7 @@ def _independent(change: AddMessage) -> AddMessage:
     scope = change.draft.scope
     if scope.session is not None and opening_message(scope.session) is not None:
         scope = scope._replace(session=None)
-    return change._replace(draft=change.draft._replace(scope=scope, replaces=None))
+    return replace(change, draft=change.draft._replace(scope=scope, replaces=None))
 
 
 async def _store(target: Store, changes: Sequence[AddMessage]) -> list[int]:
@@ -200,7 +196,7 @@ class Fallback:
                 _log.error("the files fail too; what is said is only in memory: %s", error)
         return await self.memory.add(changes)
 
-    async def messages(self, question: questions.Messages) -> list[Message]:
+    async def messages(self, question: Messages) -> list[Message]:
         """Return the messages that wait, in order of time."""
         return in_time_order([message for each in self.stores for message in await each.messages(question)])
 

@@ -4,35 +4,71 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self, TypeVar, cast
+from typing import Any, Final, Self, TypeVar, cast
 
-from aforesaid.domain.change import Change
 from aforesaid.domain.checks import moment
 from aforesaid.domain.receipt import Receipt
-from aforesaid.domain.report import Component, Verification
+from aforesaid.domain.report import Component, Stats, Verification
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.transfer import Purged
 from aforesaid.domain.transfer import Row as MovingRow
 from aforesaid.errors import InvalidInput, StoreClosed
-from aforesaid.store import questions
+from aforesaid.store import dumping
 from aforesaid.store.contract import MANY, Progress
-from aforesaid.store.postgres import verify
-from aforesaid.store.postgres.answers import ANSWERS
+from aforesaid.store.erasing import erase, purge
+from aforesaid.store.operations import Change, Question
+from aforesaid.store.people import Settings, Totals
+from aforesaid.store.postgres import search, verify
 from aforesaid.store.postgres.connection import Options, shown, translated
 from aforesaid.store.postgres.database import Database, migrate
-from aforesaid.store.postgres.queries import GatheredSettings, Queries
-from aforesaid.store.postgres.search import Search, VectorSearch, halves
-from aforesaid.store.postgres.verify import answered
-from aforesaid.store.postgres.writer import Discarding, Writer, locate, prepared, run_alone
-from aforesaid.store.questions import Question
-from aforesaid.store.rules.purging import erase, purge
-from aforesaid.store.rules.writes import Rule
-from aforesaid.store.sql import dumping
+from aforesaid.store.postgres.queries import GatheredSettings, Queries, answered
+from aforesaid.store.postgres.search import VectorSearch, halves
+from aforesaid.store.postgres.write_transaction import WriteTransaction
+from aforesaid.store.postgres.writer import Writer, prepared
+from aforesaid.store.retention import Discard
+from aforesaid.store.searches import (
+    ChangeToken,
+    MatchText,
+    MessageVectors,
+    SearchNotes,
+    SearchText,
+    SearchVector,
+    TokenVectors,
+    UnembeddedMessages,
+    UnembeddedNotes,
+)
+from aforesaid.store.sql import Answer
 
 __all__ = ["Options", "PostgresStore"]
 
 T = TypeVar("T")
+
+
+_SIZES_OF_WORKERS: Final = """
+SELECT sum(result::bigint)::bigint FROM run_command_on_workers('SELECT pg_database_size(current_database())')
+ WHERE success
+"""
+_NEXT_TRANSACTION: Final = "SELECT pg_snapshot_xmax(pg_current_snapshot())::text"
+_NEXT_OF_WORKERS: Final = f"""
+SELECT string_agg(result, ' ' ORDER BY nodename, nodeport) FROM run_command_on_workers('{_NEXT_TRANSACTION}')
+"""
+
+
+async def _totals(queries: Queries, question: Totals) -> Stats:
+    """Return totals, with the sizes of Citus workers."""
+    found: Stats = await answered(queries, question.answer())
+    if not queries.distributed:
+        return found
+    return replace(found, bytes=found.bytes + (await queries.value(_SIZES_OF_WORKERS) or 0))
+
+
+async def _change_token(queries: Queries, _: ChangeToken) -> str:
+    """Return a text that is another one once a transaction has written something."""
+    token = str(await queries.value(_NEXT_TRANSACTION))
+    # What is written to a worker alone leaves no trace on the coordinator.
+    return f"{token} {await queries.value(_NEXT_OF_WORKERS)}" if queries.distributed else token
 
 
 class PostgresStore:
@@ -43,13 +79,20 @@ class PostgresStore:
         self.dsn = dsn
         self._database = Database(dsn, options)
         self._writer = Writer(self._database, options.transactions)
-        search = Search()
-        self._answers: Mapping[type[Question[Any]], Callable[[Queries, Any], Awaitable[Any]]] = {
-            **ANSWERS,
-            questions.SearchText: search.search,
-            questions.MatchText: search.match,
-            questions.SearchVector: VectorSearch().similar,
+        found = search.Search()
+        self._own: Mapping[type[Question[Any]], Callable[[Queries, Any], Awaitable[Any]]] = {
+            SearchText: found.search,
+            MatchText: found.match,
+            SearchVector: VectorSearch().similar,
+            SearchNotes: search.search,
+            MessageVectors: search.of_messages,
+            TokenVectors: search.of_tokens,
+            UnembeddedMessages: search.unembedded,
+            UnembeddedNotes: search.unembedded_notes,
+            Totals: _totals,
+            ChangeToken: _change_token,
         }
+        """Questions that are answered in another way than by `answer`."""
         self._settings = GatheredSettings(lambda work: self._read(None, work))
         self._purging = asyncio.Lock()
         self._closed = False
@@ -75,16 +118,19 @@ class PostgresStore:
         many = len(changes) >= MANY
         steps = await asyncio.to_thread(prepared, changes, progress) if many else prepared(changes, progress)
         for place, step in enumerate(steps):
-            if isinstance(step, Discarding):
-                steps[place] = await self._read(None, lambda queries, step=step: locate(queries, step.step))  # type: ignore[misc]
+            if isinstance(step, Discard):
+                space = await self._read(None, lambda queries, step=step: answered(queries, step.space_to_start_in()))  # type: ignore[misc]
+                steps[place] = replace(step, space=space)
         return await self._writer.submit(steps, progress)
 
     async def read(self, question: Question[T]) -> T:
         """Answer a question, on a connection that sees its space alone if it names one."""
-        if isinstance(question, questions.Settings):
+        if isinstance(question, Settings):
             return cast("T", await self._settings.read(question))
-        answer = self._answers[type(question)]
-        return cast("T", await self._read(question.within_space, lambda queries: answer(queries, question)))
+        own = self._own.get(type(question))
+        if own is not None:
+            return cast("T", await self._read(question.within_space, lambda queries: own(queries, question)))
+        return await self._read(question.within_space, lambda queries: answered(queries, question.answer()))
 
     async def health(self) -> Component:
         """Say how the store is doing."""
@@ -110,7 +156,7 @@ class PostgresStore:
 
     async def verify(self, progress: Progress | None = None) -> Verification:
         """Check everything, as it is at one moment. Other calls are not blocked."""
-        messages = (await self.read(questions.Totals())).messages
+        messages = (await self.read(Totals())).messages
         found = await self._read(None, lambda queries: verify.checks(queries, messages, progress))
         return Verification(tuple(found))
 
@@ -134,16 +180,20 @@ class PostgresStore:
         """Erase a user from every table. What lies in freed pages and old logs is up to the database's own services."""
         self._check_open()
         async with self._purging:
-            return await self._erase(scope, lambda: purge(scope, actor))
+            return await self._erase(scope, lambda within: purge(within, scope, actor))
 
     async def erase(self, scope: Scope, seqs: Sequence[int], actor: str = "aforesaid") -> Purged:
         """Erase messages from every table. What lies in freed pages and old logs is up to the database's services."""
         self._check_open()
         async with self._purging:
-            return await self._erase(scope, lambda: erase(scope, actor, seqs))
+            return await self._erase(scope, lambda within: erase(within, scope, actor, seqs))
 
-    async def _erase(self, scope: Scope, rule: Callable[[], Rule[Purged]]) -> Purged:
-        return await self._database.write([scope.space], "eraser", lambda transaction: run_alone(transaction, rule()))
+    async def _erase(self, scope: Scope, rule: Callable[[WriteTransaction], Answer[Purged]]) -> Purged:
+        async def alone(transaction: WriteTransaction) -> Purged:
+            await transaction.begin()
+            return await answered(transaction.queries, rule(transaction))
+
+        return await self._database.write([scope.space], "eraser", alone)
 
     async def close(self) -> None:
         """Finish what was handed in, then let go of everything."""

@@ -1,23 +1,19 @@
-"""Appending messages: recognising what was delivered before, finding the session, indexing, counting."""
+"""Appending messages: what is read before they are placed, and how rows are written."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from aforesaid.domain.message import Draft, Message, repeats
-from aforesaid.domain.receipt import Repeated, Stored
-from aforesaid.domain.scope import automatic_name, is_direct, opening_message
-from aforesaid.domain.transfer import Restored
-from aforesaid.errors import NotFound
-from aforesaid.store import records
+from aforesaid.domain.receipt import Stored
+from aforesaid.domain.scope import is_direct
 from aforesaid.store.checksums import POSTGRES as CHECKSUMS
-from aforesaid.store.postgres.queries import Row, Statement, insert_rows, over_rows, statements
-from aforesaid.store.postgres.sessions import LATEST, Sessions
-from aforesaid.store.postgres.verify import answered
+from aforesaid.store.messages import MESSAGE, read_message
+from aforesaid.store.placing import Growth, Latest, Place, Placing, Prepared
+from aforesaid.store.postgres.queries import Row, insert_rows, over_rows, statements
 from aforesaid.store.postgres.write_transaction import WriteTransaction
-from aforesaid.store.sql.appending import MESSAGE, Prepared, Returning, Version, replace_version, version_of
-from aforesaid.store.sql.statements import for_postgres
+from aforesaid.store.sql import Answer, done, for_postgres
 
 _BY_GIVEN_ID: Final = over_rows(
     for_postgres(MESSAGE)
@@ -64,26 +60,47 @@ _COUNT_THREADS: Final = insert_rows(
            words = thread.words + excluded.words
     """,
 )
-
-
-Place = tuple[str, str]
-"""A space, and a person or a thread in it."""
-
-
-class Appender:
-    """Appends messages within one write transaction.
-
-    Rows are collected and written together; whatever looks at them in the same transaction calls `write` first.
+_LATEST: Final = over_rows(
     """
+    SELECT s.space, new.thread, s.id, s.name, s.started_at, s.last_at
+      FROM {rows} CROSS JOIN LATERAL (
+        SELECT space, id, name, started_at, last_at FROM session
+         WHERE space = {space} AND thread = new.thread AND automatic ORDER BY started_at DESC, id DESC LIMIT 2
+      ) s ORDER BY s.started_at, s.id
+    """,
+    "thread text",
+)
+"""The newest two automatic sessions of each thread, the newest last."""
+_NEW_SESSIONS: Final = insert_rows(
+    "session",
+    """
+    id bigint, thread text, name text, automatic boolean, opened_by text, started_at bigint, last_at bigint,
+    first_seq bigint, last_seq bigint, messages bigint, timeout bigint
+    """,
+)
+_GROW: Final = over_rows(
+    """
+    UPDATE session SET started_at = least(session.started_at, new.started_at),
+           last_at = greatest(session.last_at, new.last_at), last_seq = new.last_seq,
+           messages = session.messages + new.messages
+      FROM {rows} WHERE session.space = {space} AND session.id = new.id
+    """,
+    "id bigint, started_at bigint, last_at bigint, last_seq bigint, messages bigint",
+)
+
+
+class Appender(Placing):
+    """Appends messages within one write transaction."""
 
     def __init__(self, transaction: WriteTransaction, steps: Sequence[Prepared]) -> None:
         """Append the messages of these steps, and no others."""
+        super().__init__(transaction, {})
         self._transaction = transaction
         self._steps = steps
-        self._sessions = Sessions(transaction, before_change=self._write_messages)
         self._by_id: dict[tuple[str, str, str], Message | Stored] = {}
-        self._by_time: dict[tuple[str, str, int], list[Row | Stored]] = {}
+        self._by_time: dict[tuple[str, str, int], list[tuple[Message | Stored, str | None]]] = {}
         self._messages: list[Row] = []
+        self._sessions: list[Row] = []
         self._authors: dict[Place, int] = {}
         self._owners: dict[Place, list[int]] = {}
         self._threads: set[Place] = set()
@@ -93,100 +110,65 @@ class Appender:
         """Hold the spaces, and read all that is needed to place the messages, in one journey."""
         ids = [step.draft for step in self._steps if step.draft.id is not None]
         timed = [step.draft for step in self._steps if step.draft.at_given]
-        threads = {(step.draft.scope.space, step.draft.scope.thread) for step in self._steps}
+        threads = sorted({(step.draft.scope.space, step.draft.scope.thread) for step in self._steps})
+        wanted = (
+            (_BY_GIVEN_ID, [(*_place(each), each.id) for each in ids]),
+            (_BY_TIME, sorted({(*_place(each), each.at) for each in timed})),
+            (_LATEST, threads),
+        )
         distributed = self._transaction.queries.distributed
-        asked: list[list[Statement]] = [[], [], []]
-        if ids:
-            asked[0] = statements(_BY_GIVEN_ID, [(*_place(each), each.id) for each in ids], distributed=distributed)
-        if timed:
-            wanted = {(*_place(each), each.at) for each in timed}
-            asked[1] = statements(_BY_TIME, sorted(wanted), distributed=distributed)
-        if threads:
-            asked[2] = statements(LATEST, sorted(threads), distributed=distributed)
+        asked = [statements(text, table, distributed=distributed) if table else [] for text, table in wanted]
         answers = iter(await self._transaction.begin(*(statement for some in asked for statement in some)))
         by_id, by_time, sessions = ([row for _ in some for row in next(answers)] for some in asked)
         for row in by_id:
-            self._by_id[row[2], row[4], row[1]] = records.message(row)
+            self._by_id[row[2], row[4], row[1]] = read_message(row)
         for row in by_time:
-            self._by_time.setdefault((row[2], row[4], row[10]), []).append(row)
-        self._sessions.remember(threads, sessions)
+            self._by_time.setdefault((row[2], row[4], row[10]), []).append((read_message(row), row[1]))
+        self._latest.update(dict.fromkeys(threads))
+        for space, thread, key, name, started, last in sessions:
+            before = self._latest[space, thread]
+            self._latest[space, thread] = Latest(key, name, started, last, None if before is None else before.last)
 
-    async def append(self, step: Prepared) -> Stored | Repeated:
-        """Store a message, or return the one it repeats."""
-        draft = step.draft
-        version = None
-        if draft.replaces is not None:
-            version = await self._version(draft)
-            draft = version.named if isinstance(version, Version) else draft
-        earlier = self._delivered_before(draft)
-        if earlier is not None:
-            return Repeated(earlier)
-        if version is not None:
-            if isinstance(version, NotFound):
-                raise version
-            draft = version.checked()
-            step = step._replace(draft=draft, hash=draft.hash)
-        numbers = self._transaction.numbers[draft.scope.space]
-        numbers.seq += 1
-        seq = numbers.seq
-        try:
-            session, session_name = await self._sessions.place(draft, step.silence, seq)
-        except BaseException:
-            numbers.seq -= 1
-            raise
-        stored = self._collect(step, seq, session, session_name)
-        if version is not None:
-            self._replace(draft)
-        return stored
+    def delivered_before(self, draft: Draft) -> Answer[Message | None]:
+        if draft.id is not None:
+            found = self._by_id.get((*_place(draft), draft.id))
+            if found is not None:
+                return done(_message(found))
+        if draft.at_given:
+            for known, given in self._by_time.get((*_place(draft), draft.at), ()):
+                message = _message(known)
+                if repeats(draft, message, given):
+                    return done(message)
+        return done(None)
 
-    async def restore(self, step: Returning) -> Restored:
-        """Store a message of a dump, unless it is here."""
-        draft = step.message.draft
-        version = None
-        if draft.replaces is not None:
-            version = await self._version(draft)
-            draft = version.named if isinstance(version, Version) else draft._replace(replaces=None)
-        earlier = self._delivered_before(draft)
-        if earlier is not None:
-            return Restored(earlier.seq, False)
-        if isinstance(version, Version):
-            draft = version.checked()
-        numbers = self._transaction.numbers[draft.scope.space]
-        seq = numbers.seq = max(numbers.seq + 1, step.seq)
-        name = automatic_name(seq) if opening_message(step.session) == step.seq else step.session
-        session = await self._sessions.enter(draft, step.message.silence, seq, name)
-        self._collect(step.message._replace(draft=draft), seq, session, name, hidden=step.hidden)
-        if isinstance(version, Version):
-            self._replace(draft)
-        return Restored(seq, True)
+    def next_number(self, space: str) -> int:
+        return self._transaction.numbers[space].seq + 1
 
-    async def _version(self, draft: Draft) -> Version | NotFound:
-        self.write()
-        return await answered(self._transaction.queries, version_of(draft))
+    def open_session(self, draft: Draft, name: str, silence: int, seq: int, *, automatic: bool) -> int:
+        scope, numbers = draft.scope, self._transaction.numbers[draft.scope.space]
+        numbers.session += 1
+        names = (scope.space, numbers.session, scope.thread, name, automatic, scope.user)
+        self._sessions.append((*names, draft.at, draft.at, seq, seq, 1, silence))
+        return numbers.session
 
-    def _replace(self, draft: Draft) -> None:
-        self.write()
-        replace_version(self._transaction.later, draft)
-
-    def _collect(self, step: Prepared, seq: int, session: int, session_name: str, *, hidden: bool = False) -> Stored:
-        """Have a message written with the next ones."""
-        draft, scope = step.draft, step.draft.scope
+    def collect(self, stored: Stored, step: Prepared, session: int, *, hidden: bool = False) -> None:
+        draft, seq, _, digest = stored
+        scope = draft.scope
         shared = not is_direct(scope.thread)
+        self._transaction.numbers[scope.space].seq = seq
         self._messages.append(
             (scope.space, seq, scope.user, scope.thread, shared, session, draft.author, draft.role, draft.name)
-            + (draft.text, draft.at, draft.stored_at, draft.id, step.words, step.terms, step.hash, draft.replaces)
+            + (draft.text, draft.at, draft.stored_at, draft.id, step.words, step.terms, digest, draft.replaces)
             + (hidden or draft.is_tombstone, draft.details)
         )
         self._count(draft, seq, step.words, shared=shared)
-        stored = Stored(draft, seq, session_name, step.hash)
-        self._note(stored)
-        return stored
+        if draft.id is not None:
+            self._by_id[(*_place(draft), draft.id)] = stored
+        self._by_time.setdefault((*_place(draft), draft.at), []).append((stored, draft.id))
 
     def write(self) -> None:
-        """Write all that was collected: messages, sessions, people and counts."""
-        self._write_messages()
-        self._sessions.write()
-        later = self._transaction.later_rows
+        super().write()
+        later = self._transaction.queries.later_rows
         if self._owners:
             owners = {
                 place: (True, created, messages, turns, turns, *others)
@@ -204,35 +186,24 @@ class Appender:
             later(_COUNT_THREADS, self._table({place: tuple(counts) for place, counts in self._shared.items()}))
             self._shared.clear()
 
-    def _table(self, counted: dict[Place, tuple[int, ...]]) -> list[Row]:
-        """Return people or threads with their counts, and the revision that they start with where they are new."""
-        numbers = self._transaction.numbers
-        return [(*place, *counts, numbers[place[0]].first_revision) for place, counts in sorted(counted.items())]
-
-    def _write_messages(self) -> None:
+    def write_messages(self) -> None:
         if self._messages:
-            self._transaction.later_rows(_NEW_MESSAGES, self._messages)
+            self._transaction.queries.later_rows(_NEW_MESSAGES, self._messages)
             self._messages = []
 
-    def _delivered_before(self, draft: Draft) -> Message | None:
-        if draft.id is not None:
-            found = self._by_id.get((*_place(draft), draft.id))
-            if found is not None:
-                return found.message if isinstance(found, Stored) else found
-        if draft.at_given:
-            for each in self._by_time.get((*_place(draft), draft.at), ()):
-                message, given = (
-                    (each.message, each.draft.id) if isinstance(each, Stored) else (records.message(each), each[1])
-                )
-                if repeats(draft, message, given):
-                    return message
-        return None
+    def write_sessions(self) -> None:
+        if self._sessions:
+            self._transaction.queries.later_rows(_NEW_SESSIONS, self._sessions)
+            self._sessions = []
+        super().write_sessions()
 
-    def _note(self, stored: Stored) -> None:
-        draft = stored.draft
-        if draft.id is not None:
-            self._by_id[(*_place(draft), draft.id)] = stored
-        self._by_time.setdefault((*_place(draft), draft.at), []).append(stored)
+    def write_growth(self, grown: Mapping[tuple[str, int], Growth]) -> None:
+        rows = [(*key, each.started, each.last, each.last_seq, each.messages) for key, each in grown.items()]
+        self._transaction.queries.later_rows(_GROW, rows)
+
+    def _table(self, counted: dict[Place, tuple[int, ...]]) -> list[Row]:
+        numbers = self._transaction.numbers
+        return [(*place, *counts, numbers[place[0]].first_revision) for place, counts in sorted(counted.items())]
 
     def _count(self, draft: Draft, seq: int, words: int, *, shared: bool) -> None:
         scope, turn = draft.scope, int(draft.role == "user")
@@ -253,3 +224,7 @@ class Appender:
 
 def _place(draft: Draft) -> Place:
     return draft.scope.space, draft.scope.thread
+
+
+def _message(known: Message | Stored) -> Message:
+    return known.message if isinstance(known, Stored) else known

@@ -27,7 +27,7 @@ from aforesaid.store.postgres.connection import (
 )
 from aforesaid.store.postgres.queries import SNAPSHOT, WRITING, Queries, opening
 from aforesaid.store.postgres.write_transaction import WriteTransaction
-from aforesaid.store.sql.statements import Migration, steps_of
+from aforesaid.store.sql import Migration, steps_of
 
 if TYPE_CHECKING:
     from aforesaid.store.postgres.connection import Connection

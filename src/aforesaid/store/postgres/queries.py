@@ -9,15 +9,16 @@ import socket
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from aforesaid.domain.checks import moment
 from aforesaid.domain.report import Setting
 from aforesaid.errors import StoreDamaged, StoreRefused
 from aforesaid.extras import how_to_install
-from aforesaid.store import questions
 from aforesaid.store.checksums import CHECKSUM
 from aforesaid.store.checksums import POSTGRES as CHECKSUMS
+from aforesaid.store.people import Settings
+from aforesaid.store.sql import Answer, for_postgres
 
 if TYPE_CHECKING:
     import psycopg
@@ -56,6 +57,8 @@ def _cut(connection: Connection) -> None:
         with suppress(OSError), socket.socket(fileno=os.dup(connection.pgconn.socket)) as copy:
             copy.shutdown(socket.SHUT_RDWR)
 
+
+T = TypeVar("T")
 
 Row = tuple[Any, ...]
 Statement = tuple[str, tuple[Any, ...]]
@@ -194,6 +197,11 @@ class Queries:
         """Let something be done before the next question is asked, or at the end."""
         self._waiting.append((query, values))
 
+    def later_rows(self, statement: RowStatement, rows: Sequence[Row], *others: Any) -> None:  # noqa: ANN401
+        """Let something be done with rows that begin with their space."""
+        for query, values in statements(statement, rows, *others, distributed=self.distributed):
+            self.later(query, *values)
+
     async def together(self, *statements: Statement) -> list[list[Row]]:
         """Ask several things in one round trip."""
         with cut_after(self._connection, self._answer_seconds):
@@ -247,6 +255,19 @@ class Queries:
         await self.together(("COMMIT" if keep else "ROLLBACK", ()))
 
 
+async def answered(queries: Queries, answer: Answer[T]) -> T:
+    """Return what a question or a change says, for which statements for both databases are run."""
+    try:
+        asked = next(answer)
+        while True:
+            asked = answer.send(
+                await queries.together(*((for_postgres(text), tuple(values)) for text, values in asked))
+            )
+    except StopIteration as end:
+        result: T = end.value
+        return result
+
+
 async def _rows(cursor: psycopg.AsyncCursor[Row]) -> list[Row]:
     return [] if cursor.description is None else await cursor.fetchall()
 
@@ -279,7 +300,7 @@ class GatheredSettings:
         self._waiting: dict[_Key, asyncio.Future[list[Setting]]] = {}
         self._task: asyncio.Task[None] | None = None
 
-    async def read(self, question: questions.Settings) -> list[Setting]:
+    async def read(self, question: Settings) -> list[Setting]:
         """Return the settings of a user, or of a space."""
         key = _Key(*question.scope[:2])
         answer = self._waiting.get(key)

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from aforesaid.background import to_the_end
-from aforesaid.domain.change import AddNoteVectors, AddVectors
 from aforesaid.domain.checks import Within, now
-from aforesaid.domain.hit import EVERY_MESSAGE, Hit, Similar, Unembedded
-from aforesaid.domain.memory import NoteKey, NoteKind, NoteMatch, UnembeddedNote
+from aforesaid.domain.hit import EVERY_MESSAGE, Hit, Similar, Unembedded, VectorRow
+from aforesaid.domain.memory import NoteKey, NoteKind, NoteMatch, NoteVector, UnembeddedNote
 from aforesaid.domain.scope import Scope, is_direct
-from aforesaid.store import questions
 from aforesaid.store.columns import ColumnRow, Columns, Growing, Roll, columns_of, places_of
-from aforesaid.store.postgres.queries import HalfVector, Queries, Row, Vector, insert_rows, over_rows
-from aforesaid.store.postgres.verify import answered
-from aforesaid.store.postgres.write_transaction import WriteTransaction
+from aforesaid.store.messages import MessagesByNumber, add_filter, inside
+from aforesaid.store.postgres.queries import HalfVector, Queries, Row, Vector, answered, insert_rows, over_rows
 from aforesaid.store.ranking import (
     MOST_SOURCES,
     Inverted,
@@ -34,9 +31,17 @@ from aforesaid.store.ranking import (
     telling,
 )
 from aforesaid.store.ranking import note_number_of as note_number
-from aforesaid.store.sql.appending import NOT_SEARCHED, SEARCHED
-from aforesaid.store.sql.messages import add_filter, inside, pick
-from aforesaid.store.sql.statements import for_postgres
+from aforesaid.store.searches import (
+    MatchText,
+    MessageVectors,
+    SearchNotes,
+    SearchText,
+    SearchVector,
+    TokenVectors,
+    UnembeddedMessages,
+    UnembeddedNotes,
+)
+from aforesaid.store.sql import NOT_SEARCHED, SEARCHED, for_postgres
 from aforesaid.store.vector_matrix import SAMPLE, Signs, SizedCache, in_words
 from aforesaid.text.languages import query_words
 
@@ -122,19 +127,17 @@ class Search:
         """Bytes of all columns and terms in memory."""
         return self._kept.size
 
-    async def search(self, queries: Queries, question: questions.SearchText) -> list[Hit]:
+    async def search(self, queries: Queries, question: SearchText) -> list[Hit]:
         """Return the best matches of any of the words."""
         best = best_hits(
-            await self.match(
-                queries, questions.MatchText(question.scope, question.words, question.within, None, question.where)
-            ),
+            await self.match(queries, MatchText(question.scope, question.words, question.within, None, question.where)),
             question.limit,
         )
-        wanted = questions.MessagesByNumber(question.scope, [seq for seq, _, _ in best], question.within)
-        messages = {each.seq: each for each in await answered(queries, pick(wanted))}
+        wanted = MessagesByNumber(question.scope, [seq for seq, _, _ in best], question.within)
+        messages = {each.seq: each for each in await answered(queries, wanted.answer())}
         return [hit(messages[seq], score, found) for seq, score, found in best]
 
-    async def match(self, queries: Queries, question: questions.MatchText) -> TextMatches:
+    async def match(self, queries: Queries, question: MatchText) -> TextMatches:
         """Return which messages have which words."""
         place = place_of(question.scope, question.within)
         kept = self._kept.get(place, _Kept)
@@ -182,9 +185,7 @@ class Search:
         return (documents, total), notes
 
 
-async def _selected(
-    queries: Queries, kept: _Kept, columns: Columns, question: questions.MatchText
-) -> NDArray[np.bool_] | None:
+async def _selected(queries: Queries, kept: _Kept, columns: Columns, question: MatchText) -> NDArray[np.bool_] | None:
     """Return which messages the scope holds and the filter lets through, where that is not all of its place."""
     held = await _held(queries, kept, columns, question.scope, question.within)
     if question.where == EVERY_MESSAGE:
@@ -249,25 +250,25 @@ SELECT seq, halfvec_send(value) FROM meaning WHERE space = $1 AND owner = $2 AND
 _JOIN_LOG: Final = "JOIN log ON log.space = v.space AND log.seq = v.seq"
 
 
-def add(transaction: WriteTransaction, step: AddVectors) -> None:
+def add(queries: Queries, embedder: str, found: Sequence[VectorRow]) -> None:
     """Store vectors, and how far the embedder has come in each space."""
     import numpy as np  # noqa: PLC0415 - loaded with the first vector
 
-    if not step.rows:
+    if not found:
         return
     marks: dict[str, int] = {}
     new = []
-    for row in step.rows:
+    for row in found:
         if row.value:
             value = HalfVector(np.frombuffer(row.value, dtype=np.float16))
             new.append((row.space, row.seq, content_hash(row.text), value))
         marks[row.space] = max(marks.get(row.space, 0), row.seq)
     if new:
-        transaction.later_rows(_ADD, new, step.embedder)
-    transaction.later_rows(_SEEN, [(space, step.embedder, up_to) for space, up_to in marks.items()])
+        queries.later_rows(_ADD, new, embedder)
+    queries.later_rows(_SEEN, [(space, embedder, up_to) for space, up_to in marks.items()])
 
 
-async def unembedded(queries: Queries, question: questions.UnembeddedMessages) -> list[Unembedded]:
+async def unembedded(queries: Queries, question: UnembeddedMessages) -> list[Unembedded]:
     """Return the oldest messages, space by space, that an embedder has not seen, with the vectors of equal texts."""
     due = await queries.rows(_DUE, question.embedder, question.limit)
     if not due:
@@ -278,7 +279,7 @@ async def unembedded(queries: Queries, question: questions.UnembeddedMessages) -
     return [Unembedded(seq, text, known.get((space, text)), space) for space, seq, text in due]
 
 
-async def of_messages(queries: Queries, question: questions.MessageVectors) -> dict[int, bytes]:
+async def of_messages(queries: Queries, question: MessageVectors) -> dict[int, bytes]:
     """Return the vectors of those of the messages that are the user's and have one."""
     found = await queries.rows(
         _OF_MESSAGES, question.scope.space, question.scope.user, question.embedder, list(question.seqs)
@@ -286,7 +287,7 @@ async def of_messages(queries: Queries, question: questions.MessageVectors) -> d
     return {seq: halves(value) for seq, value in found}
 
 
-async def of_tokens(queries: Queries, question: questions.TokenVectors) -> dict[int, bytes]:
+async def of_tokens(queries: Queries, question: TokenVectors) -> dict[int, bytes]:
     """Return the token vectors of those of the messages that the scope holds and that have some."""
     limits = await answered(queries, inside(question.scope, question.within))
     limits.add("v.embedder = {0} AND v.seq = ANY({1}::bigint[])", question.encoder, list(question.seqs))
@@ -400,7 +401,7 @@ class VectorSearch:
     def __init__(self) -> None:
         self._kept: SizedCache[_Key, _KeptVectors] = SizedCache(_MOST_BYTES)
 
-    async def similar(self, queries: Queries, question: questions.SearchVector) -> Similar | None:
+    async def similar(self, queries: Queries, question: SearchVector) -> Similar | None:
         """Return the messages of the scope that are most similar to a vector."""
         place = place_of(question.scope, question.within)
         whole = question.within == "user" or (question.within == "thread" and not is_direct(question.scope.thread))
@@ -446,7 +447,7 @@ async def _bring_up_to_date(queries: Queries, key: _Key, kept: _KeptVectors, up_
 
 
 async def _compared_with(
-    queries: Queries, question: questions.SearchVector, seqs: NDArray[np.int64], shortlist: NDArray[np.intp]
+    queries: Queries, question: SearchVector, seqs: NDArray[np.int64], shortlist: NDArray[np.intp]
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]] | None:
     """Compare a shortlist, which comes first, and the messages that were asked for by name."""
     import numpy as np  # noqa: PLC0415
@@ -466,7 +467,7 @@ async def _compared_with(
     return numbers[every], values[every]
 
 
-async def _compared(queries: Queries, question: questions.SearchVector) -> Similar | None:
+async def _compared(queries: Queries, question: SearchVector) -> Similar | None:
     """Compare all vectors of the scope that fulfil the filter."""
     import numpy as np  # noqa: PLC0415
 
@@ -555,13 +556,13 @@ _NOTES_PAGE: Final = 50
 _MARKS: Final[Mapping[NoteKind, str]] = {"summary": "summaries_up_to", "memory": "memories_up_to"}
 
 
-def embed_again(transaction: WriteTransaction, scope: Scope, memory: int) -> None:
+def embed_again(queries: Queries, scope: Scope, memory: int) -> None:
     """Let a memory whose text was changed be embedded again."""
-    transaction.later(_DROP_VECTORS, scope.space, scope.user, note_number(NoteKey("memory", memory)))
-    transaction.later(_GO_BACK, scope.space, memory)
+    queries.later(_DROP_VECTORS, scope.space, scope.user, note_number(NoteKey("memory", memory)))
+    queries.later(_GO_BACK, scope.space, memory)
 
 
-async def unembedded_notes(queries: Queries, question: questions.UnembeddedNotes) -> list[UnembeddedNote]:
+async def unembedded_notes(queries: Queries, question: UnembeddedNotes) -> list[UnembeddedNote]:
     """Return the oldest notes that an embedder has not seen."""
     kinds: tuple[NoteKind, ...] = ("summary", "memory")
     found: list[UnembeddedNote] = []
@@ -572,20 +573,20 @@ async def unembedded_notes(queries: Queries, question: questions.UnembeddedNotes
     return found
 
 
-def add_vectors(transaction: WriteTransaction, step: AddNoteVectors) -> None:
+def add_vectors(queries: Queries, embedder: str, found: Sequence[NoteVector]) -> None:
     """Store the vectors of notes, and how far the embedder has come."""
     import numpy as np  # noqa: PLC0415 - loaded with the first vector
 
     marks: dict[tuple[str, NoteKind], int] = {}
-    for key, value, space in step.rows:
+    for key, value, space in found:
         vector = HalfVector(np.frombuffer(value, dtype=np.float16))
-        transaction.later(_ADD_VECTOR.format(table=key.kind), space, key.id, note_number(key), step.embedder, vector)
+        queries.later(_ADD_VECTOR.format(table=key.kind), space, key.id, note_number(key), embedder, vector)
         marks[space, key.kind] = max(marks.get((space, key.kind), 0), key.id)
     for (space, kind), up_to in marks.items():
-        transaction.later(_SEEN_NOTES.format(mark=_MARKS[kind]), space, step.embedder, up_to)
+        queries.later(_SEEN_NOTES.format(mark=_MARKS[kind]), space, embedder, up_to)
 
 
-async def search(queries: Queries, question: questions.SearchNotes) -> list[NoteMatch]:
+async def search(queries: Queries, question: SearchNotes) -> list[NoteMatch]:
     """Return the active notes of a user that fit best."""
     here = question.scope.space, question.scope.user
     notes = await queries.rows(_TERMS, *here)

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from datetime import date
 from typing import Any, Final
 
 from aforesaid.domain.checks import now
-from aforesaid.domain.scope import Scope
+from aforesaid.domain.hit import VectorRow
+from aforesaid.domain.memory import NoteKey, NoteKind, NoteVector
+from aforesaid.domain.scope import Entry, Scope, Subject
+from aforesaid.domain.transfer import VectorOf
+from aforesaid.store import sql
+from aforesaid.store.agenda import ENTRY_ROWS, entry_values, read_entry
 from aforesaid.store.checksums import POSTGRES as CHECKSUMS
-from aforesaid.store.postgres.queries import Queries, Row, RowStatement, Statement, insert_rows, over_rows, statements
-from aforesaid.store.ranking import hashed
-from aforesaid.store.sql.statements import for_postgres
+from aforesaid.store.postgres import search
+from aforesaid.store.postgres.queries import HalfVector, Queries, Row, Statement, insert_rows, over_rows, statements
+from aforesaid.store.ranking import content_hash, hashed, note_number_of
+from aforesaid.store.sql import Answer, exists, first, for_postgres
 from aforesaid.text.languages import terms
 
 _HOLD: Final = """
@@ -43,6 +51,34 @@ _OWNS: Final = CHECKSUMS.insert(
 _AUTHOR: Final = CHECKSUMS.insert("person", ("space", "name", "created_at", "revision"), "ON CONFLICT DO NOTHING")
 _THREAD: Final = CHECKSUMS.insert("thread", ("space", "name", "revision"), "ON CONFLICT DO NOTHING")
 _AUDIT: Final = insert_rows("audit", "id bigint, at bigint, owner text, actor text, action text, subject text")
+
+
+_ENTRIES: Final = insert_rows(
+    "agenda",
+    ", ".join(f"{name} {column.type}" for name, column in CHECKSUMS.columns["agenda"].items() if name != "space"),
+    CHECKSUMS.replacing("agenda", "space", "policy", "owner", "thread", "day", derived=True),
+)
+_PLANNED: Final = over_rows(
+    for_postgres(ENTRY_ROWS)
+    + """
+    JOIN {rows} ON agenda.space = {space} AND agenda.policy = new.policy AND agenda.owner = new.owner
+     AND agenda.thread = new.thread AND agenda.day = new.day
+    """,
+    "policy text, owner text, thread text, day text",
+)
+_TOKENS: Final = CHECKSUMS.insert(
+    "spending",
+    ("space", "day", "owner", "tokens"),
+    f"""
+    ON CONFLICT (space, day, owner)
+    DO UPDATE SET {CHECKSUMS.setting("spending", tokens="spending.tokens + excluded.tokens")}
+    """,
+)
+_VECTOR: Final = """
+INSERT INTO meaning (space, seq, embedder, owner, content, value)
+SELECT space, seq, $3, owner, $4, $5 FROM log WHERE space = $1 AND seq = $2
+ON CONFLICT DO NOTHING RETURNING 1
+"""
 
 
 @dataclass(slots=True)
@@ -93,10 +129,10 @@ class WriteTransaction:
     def settle(self) -> None:
         """Write down the numbers that were given, and the audit rows."""
         if self._audit:
-            self.later_rows(_AUDIT, self._audit)
+            self.queries.later_rows(_AUDIT, self._audit)
         counted = [(space, *last) for space, last in self._last().items() if last != self._before[space]]
         if counted:
-            self.later_rows(_COUNT, counted)
+            self.queries.later_rows(_COUNT, counted)
 
     def _last(self) -> dict[str, Row]:
         return {
@@ -105,62 +141,93 @@ class WriteTransaction:
         }
 
     def later(self, text: str, *values: Any) -> None:  # noqa: ANN401
-        """Let something be done before the next question is asked, or at the end."""
         self.queries.later(for_postgres(text), *values)
 
     def insert(self, table: str, row: Mapping[str, Any], *, replacing: tuple[str, ...] = ()) -> None:
-        """Insert a row with its checksum. `replacing` is the key of a row that it may take the place of."""
         self.queries.later(CHECKSUMS.insert_or_replace(table, tuple(row), replacing), *row.values())
 
     def update(self, table: str, where: str, key: tuple[Any, ...], **values: Any) -> None:  # noqa: ANN401
-        """Set columns of the rows that a condition finds, and their checksums. `key` is what the condition binds."""
         self.queries.later(CHECKSUMS.update_bound(table, where, len(key), tuple(values)), *key, *values.values())
 
     def number(self, table: str, space: str, least: int = 0) -> int:
-        """Return the number of a new row, which is at least `least`."""
         numbers = self.numbers[space]
         number: int = max(getattr(numbers, table) + 1, least)
         setattr(numbers, table, number)
         return number
 
     def space(self, space: str) -> dict[str, str]:
-        """Return the column that names the space of a row."""
         return {"space": space}
 
     def whose(self, space: str, user: str) -> dict[str, str]:
-        """Return the columns that name the owner of a row."""
         return {"space": space, "owner": user}
 
     def person(self, space: str, name: str, at: int | None = None) -> str:
-        """Return what a column holds of a person, who is stored if they are new (since `at` or now): the name."""
         self.queries.later(_AUTHOR, space, name, now() if at is None else at, self.numbers[space].first_revision)
         return name
 
     def thread(self, space: str, name: str) -> str:
-        """Return what a column holds of a thread, which is stored if it is new: the name."""
         self.queries.later(_THREAD, space, name, self.numbers[space].first_revision)
         return name
 
     def array(self, values: Sequence[str]) -> list[str]:
-        """Return what a column holds of several texts: an array."""
         return list(values)
 
     def terms(self, text: str) -> dict[str, Any]:
-        """Return the column by which the words of a note are found."""
         return {"terms": hashed(terms(text))}
 
-    def later_rows(self, statement: RowStatement, rows: Sequence[Row], *others: Any) -> None:  # noqa: ANN401
-        """Let something be done with rows that begin with their space."""
-        for query, values in statements(statement, rows, *others, distributed=self.queries.distributed):
-            self.queries.later(query, *values)
-
     def audit(self, scope: Scope, actor: str, action: str, subject: str, at: int | None = None) -> None:
-        """Add a row to the audit log."""
         numbers = self.numbers[scope.space]
         numbers.audit += 1
         when = now() if at is None else at
         self._audit.append((scope.space, numbers.audit, when, scope.user, actor, action, subject))
 
     def own(self, scope: Scope, at: int) -> None:
-        """Write down that something belongs to a user."""
         self.later(_OWNS, scope.space, scope.user, True, at, self.numbers[scope.space].first_revision)
+
+    def index_note(self, scope: Scope, key: NoteKey, _: str, before: str | None = None) -> None:
+        """Embed a memory again whose text changed. Its words are found by the column `terms`."""
+        if before is not None:
+            search.embed_again(self.queries, scope, key.id)
+
+    def put_entries(self, entries: Sequence[Entry]) -> None:
+        values = [entry_values(entry) for entry in entries]
+        self.queries.later_rows(_ENTRIES, [(space, policy, *others) for policy, space, *others in values])
+
+    def planned(self, subjects: Sequence[Subject]) -> Answer[list[Entry]]:
+        wanted = [(subject.space, subject.policy, *subject[2:]) for subject in subjects]
+        asked = statements(_PLANNED, wanted, distributed=self.queries.distributed)
+        found = yield tuple(sql.Statement(*each) for each in asked)
+        return [read_entry(row) for some in found for row in some]
+
+    def spend(self, day: date, space: str, user: str | None, tokens: int) -> None:
+        """Count tokens of a user, or of all users together, whose tokens are counted for each space."""
+        self.queries.later(_TOKENS, space, day.isoformat(), user or "", tokens)
+
+    def add_vectors(self, embedder: str, rows: Sequence[VectorRow], _: int) -> None:
+        search.add(self.queries, embedder, rows)
+
+    def add_note_vectors(self, embedder: str, rows: Sequence[NoteVector]) -> None:
+        search.add_vectors(self.queries, embedder, rows)
+
+    def put_vector(self, row: VectorOf) -> Answer[bool]:
+        import numpy as np  # noqa: PLC0415 - loaded with the first vector
+
+        text = yield from first("SELECT text FROM log WHERE space = $1 AND seq = $2", row.space, row.seq)
+        value = HalfVector(np.frombuffer(row.value, dtype=np.float16))
+        content = content_hash("" if text is None else text[0])
+        return (yield from exists(_VECTOR, row.space, row.seq, row.embedder, content, value))
+
+    def overwriting(self) -> AbstractContextManager[None]:
+        """Do nothing: what lies in freed pages is up to the database's own services."""
+        return nullcontext()
+
+    def unindex_messages(self, seqs: Sequence[int]) -> None:
+        """Do nothing: the words of a message lie in its row."""
+
+    def unindex_notes(self, space: str, kind: NoteKind, numbers: Sequence[int]) -> None:
+        notes = [note_number_of(NoteKey(kind, number)) for number in numbers]
+        self.queries.later("DELETE FROM note_meaning WHERE space = $1 AND note = ANY($2::bigint[])", space, notes)
+
+    def dropped(self, space: str) -> None:
+        """Give who comes anew another revision: a thread that is dropped and comes back is not the old one."""
+        self.numbers[space].purges += 1

@@ -9,135 +9,25 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from inspect import isawaitable
-from typing import Any, Final, NamedTuple, TypeVar, cast
+from typing import Final, NamedTuple
 
-from aforesaid.domain.change import AddNoteVectors, AddVectors, Change, Discard, Discarded
-from aforesaid.domain.checks import microseconds, now
-from aforesaid.domain.receipt import Receipt, Result, Stored
-from aforesaid.domain.scope import Scope
-from aforesaid.domain.transfer import as_expected
+from aforesaid.domain.checks import now
+from aforesaid.domain.receipt import Receipt, Result
 from aforesaid.errors import AforesaidError, StoreClosed, StoreError, StoreUnavailable
-from aforesaid.store import records
-from aforesaid.store.checksums import POSTGRES as CHECKSUMS
 from aforesaid.store.contract import Progress, reporting
 from aforesaid.store.group_commit import GROUP, settle
-from aforesaid.store.operations import performers
-from aforesaid.store.postgres import search, verify
-from aforesaid.store.postgres.answers import ANSWERS, LOOKUPS
+from aforesaid.store.operations import Change
+from aforesaid.store.placing import Prepared, Returning, Step, prepare_change
 from aforesaid.store.postgres.append import Appender
 from aforesaid.store.postgres.database import Database
-from aforesaid.store.postgres.queries import HalfVector, Queries, insert_rows
-from aforesaid.store.postgres.search import embed_again
+from aforesaid.store.postgres.queries import answered
 from aforesaid.store.postgres.write_transaction import WriteTransaction
-from aforesaid.store.questions import Question
-from aforesaid.store.ranking import content_hash, hashed
-from aforesaid.store.rules import RULES, writes
-from aforesaid.store.rules.purging import discard, replace_version
-from aforesaid.store.rules.purging import spaces_of as spaces_of_change
-from aforesaid.store.rules.writes import Operation, Rule, run_waiting
-from aforesaid.store.sql import writes as in_sql
-from aforesaid.store.sql.appending import Prepared, Returning, prepare_change
-from aforesaid.store.sql.statements import for_postgres
-from aforesaid.store.sql.upkeep import OLD, moment_of
-
-_SESSION: Final = CHECKSUMS.update(
-    "session",
-    "space = $1 AND name = $3 AND md5(thread) = md5($2) AND thread = $2",
-    automatic="$4",
-    timeout="$5",
-    opened_by="$6",
-)
-_TEXT: Final = "SELECT text FROM log WHERE space = $1 AND seq = $2"
-_VECTOR: Final = """
-INSERT INTO meaning (space, seq, embedder, owner, content, value)
-SELECT space, seq, $3, owner, $4, $5 FROM log WHERE space = $1 AND seq = $2
-ON CONFLICT DO NOTHING RETURNING 1
-"""
-_ENTRIES: Final = insert_rows(
-    "agenda",
-    ", ".join(f"{name} {column.type}" for name, column in CHECKSUMS.columns["agenda"].items() if name != "space"),
-    CHECKSUMS.replacing("agenda", "space", "policy", "owner", "thread", "day", derived=True),
-)
-_TOKENS: Final = CHECKSUMS.insert(
-    "spending",
-    ("space", "day", "owner", "tokens"),
-    f"""
-    ON CONFLICT (space, day, owner)
-    DO UPDATE SET {CHECKSUMS.setting("spending", tokens="spending.tokens + excluded.tokens")}
-    """,
-)
-
-
-def _describe_session(transaction: WriteTransaction, write: writes.DescribeSession) -> None:
-    session = write.row.session
-    opener = transaction.person(session.space, session.user, microseconds(session.started_at, "the time"))
-    timeout = round(session.timeout.total_seconds() * 1_000_000)
-    transaction.later(_SESSION, session.space, session.thread, session.id, write.row.automatic, timeout, opener)
-
-
-async def _put_vector(transaction: WriteTransaction, write: writes.PutVector) -> bool:
-    import numpy as np  # noqa: PLC0415 - loaded with the first vector
-
-    row = write.row
-    text = await transaction.queries.value(_TEXT, row.space, row.seq)
-    value = HalfVector(np.frombuffer(row.value, dtype=np.float16))
-    return bool(
-        await transaction.queries.rows(_VECTOR, row.space, row.seq, row.embedder, content_hash(text or ""), value)
-    )
-
-
-def _put_memory(transaction: WriteTransaction, write: writes.PutMemoryRow) -> None:
-    memory = write.memory
-    in_sql.put_memory(transaction, memory)
-    if memory.text != write.before:
-        embed_again(transaction, Scope.of(memory.user, memory.space), memory.id)
-
-
-def _put_entries(transaction: WriteTransaction, write: writes.PutEntries) -> None:
-    values = [records.entry_values(entry) for entry in write.entries]
-    transaction.later_rows(_ENTRIES, [(space, policy, *others) for policy, space, *others in values])
-
-
-def _add_tokens(transaction: WriteTransaction, write: writes.AddTokens) -> None:
-    transaction.later(_TOKENS, write.space, write.day.isoformat(), write.user or "", write.tokens)
-
-
-WRITES: Final = {**in_sql.WRITES, **performers(writes.Write, globals(), vars(verify))}
-
-
-class Discarding(NamedTuple):
-    """A discard in the space that it was found to have something to do in."""
-
-    step: Discard
-    space: str | None
-    """None where nothing is old enough in any space."""
-
-
-async def locate(queries: Queries, step: Discard) -> Discarding:
-    """Find a space in which something is old enough."""
-    for old in OLD[step.what]:
-        text = for_postgres(f"SELECT y.space {old} LIMIT 1")
-        space = await queries.value(text, moment_of(step.what, step.before))
-        if space is not None:
-            return Discarding(step, space)
-    return Discarding(step, None)
-
-
-T = TypeVar("T")
-
-Step = Change | Prepared | Returning | Discarding
-
-_READS: Final = {**ANSWERS, **LOOKUPS}
+from aforesaid.store.ranking import hashed
 
 
 def prepared(changes: Sequence[Change], progress: Progress | None = None) -> list[Step]:
     """Compute what a change set needs that needs no database."""
-    return [_prepared(change) for change in reporting(changes, "prepared", progress)]
-
-
-def _prepared(change: Change) -> Step:
-    return Discarding(change, None) if isinstance(change, Discard) else prepare_change(change, hashed)
+    return [prepare_change(change, hashed) for change in reporting(changes, "prepared", progress)]
 
 
 def can_share(steps: Sequence[Step]) -> bool:
@@ -147,18 +37,7 @@ def can_share(steps: Sequence[Step]) -> bool:
 
 def spaces_of(steps: Sequence[Step]) -> set[str]:
     """Return the spaces that a change set writes to."""
-    found: set[str] = set()
-    for step in steps:
-        match step:
-            case Prepared():
-                found.add(step.draft.scope.space)
-            case Returning():
-                found.add(step.message.draft.scope.space)
-            case Discarding():
-                found.add(step.space or "")
-            case _:
-                found |= spaces_of_change(step)
-    return found
+    return {space for step in steps for space in step.spaces}
 
 
 async def append_all(transaction: WriteTransaction, change_sets: Sequence[Sequence[Step]]) -> list[tuple[Result, ...]]:
@@ -166,9 +45,10 @@ async def append_all(transaction: WriteTransaction, change_sets: Sequence[Sequen
     sets = [[step for step in steps if isinstance(step, Prepared)] for steps in change_sets]
     appender = Appender(transaction, [step for steps in sets for step in steps])
     await appender.begin()
-    results: list[tuple[Result, ...]] = [tuple([await appender.append(step) for step in steps]) for steps in sets]
+    queries = transaction.queries
+    results = [tuple([await answered(queries, appender.append(step)) for step in steps]) for steps in sets]
     appender.write()
-    return results
+    return [*results]
 
 
 async def carry_out(
@@ -178,52 +58,10 @@ async def carry_out(
     messages = [step.message if isinstance(step, Returning) else step for step in steps]
     appender = Appender(transaction, [step for step in messages if isinstance(step, Prepared)])
     await appender.begin()
-    results: list[Result] = []
-    for step in reporting(steps, "stored", progress):
-        if isinstance(step, Prepared):
-            stored = await appender.append(step)
-            if isinstance(stored, Stored) and stored.draft.replaces is not None:
-                appender.write()
-                await run_rule(transaction, replace_version(stored.draft))
-            results.append(stored)
-        elif isinstance(step, Returning):
-            results.append(as_expected(step.change, await appender.restore(step)))
-        else:
-            appender.write()
-            results.append(await _step(transaction, step))
+    queries = transaction.queries
+    results = [await answered(queries, appender.carry_out(step)) for step in reporting(steps, "stored", progress)]
     appender.write()
     return tuple(results)
-
-
-async def _step(transaction: WriteTransaction, step: Step) -> Result:
-    match step:
-        case Discarding():
-            return Discarded(0) if step.space is None else await run_rule(transaction, discard(*step))
-        case AddVectors():
-            search.add(transaction, step)
-        case AddNoteVectors():
-            search.add_vectors(transaction, step)
-        case _:
-            return cast("Result", await run_rule(transaction, RULES[type(step)](step)))
-    return None
-
-
-async def run_rule(transaction: WriteTransaction, rule: Rule[T]) -> T:
-    """Carry out a rule in a transaction that has begun."""
-    return await run_waiting(rule, lambda operation: _perform(transaction, operation))
-
-
-async def run_alone(transaction: WriteTransaction, rule: Rule[T]) -> T:
-    """Carry out a rule in a transaction of its own."""
-    await transaction.begin()
-    return await run_rule(transaction, rule)
-
-
-async def _perform(transaction: WriteTransaction, operation: Operation) -> Any:  # noqa: ANN401 - the operation says it
-    if isinstance(operation, Question):
-        return await _READS[type(operation)](transaction.queries, operation)
-    written = WRITES[type(operation)](transaction, operation)
-    return await written if isawaitable(written) else written
 
 
 ENOUGH: Final = 128

@@ -9,29 +9,36 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Self, TypeVar, cast
 
 from aforesaid.background import to_the_end
-from aforesaid.domain.change import Change
+from aforesaid.domain.message import Message
 from aforesaid.domain.receipt import Receipt
 from aforesaid.domain.report import Component, Verification
 from aforesaid.domain.scope import Scope
-from aforesaid.domain.transfer import Purged
-from aforesaid.errors import InvalidInput
-from aforesaid.store import contract, questions
+from aforesaid.domain.transfer import Purged, UserRow
+from aforesaid.errors import InvalidInput, StoreDamaged
+from aforesaid.store import contract
 from aforesaid.store.contract import Progress
-from aforesaid.store.questions import Question
-from aforesaid.store.readable.disk import Disk, make_folders, translated
+from aforesaid.store.dumping import Restore
+from aforesaid.store.operations import Change, Question
+from aforesaid.store.people import Marks
+from aforesaid.store.readable.disk import Disk, make_folders, replace_file, translated
 from aforesaid.store.readable.files import MARK, Files
+from aforesaid.store.readable.journal import journals_of
 from aforesaid.store.readable.layouts import AccountFolders, JsonFile, Layout
+from aforesaid.store.readable.restoring import database_files, label, load
+from aforesaid.store.searches import ChangeToken
 from aforesaid.store.sqlite import Options, SqliteStore
 from aforesaid.store.sqlite.engine import Engine, acquire, release
 from aforesaid.store.unfinished import unfinished
 
-__all__ = ["AccountFolders", "JsonFile", "Layout", "ReadableStore"]
+__all__ = ["AccountFolders", "JsonFile", "Layout", "ReadableStore", "restore"]
 
 T = TypeVar("T")
 
@@ -43,6 +50,8 @@ class ReadableStore(SqliteStore):
         """Use `ReadableStore.open_files`."""
         super().__init__(engine)
         self._files = files
+        self._folders: set[Path] = set()
+        """Folders of accounts that are known to be there."""
 
     @classmethod
     async def open_files(cls, layout: Layout, disk: Disk | None = None, *, first: int = 0) -> Self:
@@ -66,7 +75,6 @@ class ReadableStore(SqliteStore):
             await asyncio.to_thread(files.begin, first)
             return cls(engine, files)
         except BaseException:
-            files.dirty = False
             await asyncio.to_thread(_let_go, engine, files)
             raise
 
@@ -77,17 +85,21 @@ class ReadableStore(SqliteStore):
 
     async def apply(self, changes: Sequence[Change], progress: Progress | None = None) -> Receipt:
         """Store all changes, or none and raise."""
-        with self._files.changing() as first:
-            if first:
-                # Handed in before the changes, and so stored before them.
-                marked = asyncio.ensure_future(self._engine.alone(self._files.mark_dirty))
-                await asyncio.sleep(0)
+        with self._files.changing():
             receipt = await super().apply(changes, progress)
-            if first:
-                await marked
-        for space, user in contract.owners(changes):
-            self._files.expect_account((space, user))
+        if isinstance(self._files.layout, AccountFolders):
+            for name in contract.owners(changes) | _restored(changes):
+                self._expect_account(self._files.layout.folder_of(name))
         return receipt
+
+    def _expect_account(self, folder: Path) -> None:
+        """Make the folder of an account, if it is new."""
+        if folder not in self._folders:
+            if not folder.exists():
+                self._files.is_new_account = True
+                with suppress(OSError):  # the files are written later, and then it is said why they cannot be
+                    make_folders(self._files.disk, folder)
+            self._folders.add(folder)
 
     async def purge(self, scope: Scope, actor: str = "aforesaid") -> Purged:
         """Erase a user for good, from the database and from the readable files."""
@@ -100,20 +112,21 @@ class ReadableStore(SqliteStore):
     async def _erasing(self, erasure: Coroutine[Any, Any, Purged]) -> Purged:
         with self._files.changing():
             try:
-                await self._engine.alone(partial(self._files.mark_dirty, erasing=True))
+                await self._engine.alone(self._files.mark_erasing)
             except BaseException:
                 erasure.close()
                 raise
             done = await erasure
+        self._folders.clear()
         await to_the_end(partial(self._files.write, erased=True))
         return done
 
     async def read(self, question: Question[T]) -> T:
         """Answer a question."""
-        if isinstance(question, questions.ChangeToken):
+        if isinstance(question, ChangeToken):
             return cast("T", "")  # no other process can change this store
         found = await super().read(question)
-        if isinstance(question, questions.Marks):
+        if isinstance(question, Marks):
             return cast("T", {name: value for name, value in found.items() if not name.startswith(MARK)})  # type: ignore[attr-defined]
         return found
 
@@ -125,7 +138,7 @@ class ReadableStore(SqliteStore):
         return replace(
             found,
             status="failing" if failing else found.status,
-            issues=(*found.issues, *failing, *files.set_aside, *files.losses()),
+            issues=(*found.issues, *failing, *files.issues, *files.losses()),
             facts=tuple(facts.items()),
         )
 
@@ -170,7 +183,56 @@ def _let_go(engine: Engine | None, files: Files) -> None:
             files.let_go()
 
 
+def _restored(changes: Sequence[Change]) -> frozenset[contract.Owner]:
+    rows = [change.row for change in changes if isinstance(change, Restore)]
+    return frozenset((row.space, row.user) for row in rows if isinstance(row, Message | UserRow))
+
+
 def _give_back(opening: asyncio.Future[Any]) -> None:
     """Close a store that was opened for somebody who did not wait for it."""
     if not opening.cancelled() and opening.exception() is None:
         opening.get_loop().run_in_executor(None, opening.result()._release)  # noqa: SLF001
+
+
+def restore(backup: Layout, target: Layout, *, replace: bool, disk: Disk | None = None) -> Path | None:
+    """Replace a store with a backup. Return where the old store is set aside, or None where there was none.
+
+    A database is made of the backup, and takes the place of the old one at one moment. Then the files are written.
+    """
+    if not backup.path.expanduser().exists():
+        raise InvalidInput(f"there is no backup at {backup.path}; nothing was changed")
+    with translated(backup.path, "reading"):
+        loaded = load(backup)
+    if loaded is None:
+        raise InvalidInput(f"{backup.path} is not a backup of a store")
+    for error in (*(file.error for file in loaded.damaged), *(f"{path} may be damaged" for path in loaded.doubtful)):
+        raise StoreDamaged(f"{error}; nothing was changed")
+    if not replace and (target.path.expanduser().exists() or journals_of(target.beside) or target.database.exists()):
+        raise InvalidInput(f"{target.path} exists already; with --replace it is set aside under another name")
+    files = Files(target, disk)
+    stamp, lists = label("before-restore"), target.lists()
+    old = [*journals_of(target.beside).values(), *database_files(target), *target.files(), *lists]
+    asides = [target.aside(path, stamp) for path in old]
+    try:
+        with translated(target.path, "replacing"), ThreadPoolExecutor(1) as thread:  # the caller may run an event loop
+            try:
+                for path, aside in zip(old, asides, strict=True):
+                    make_folders(files.disk, aside.parent)
+                    replace_file(files.disk, aside, [path.read_bytes()])
+                thread.submit(asyncio.run, files.rebuild(loaded)).result()
+            except BaseException:
+                for aside in asides:
+                    with suppress(OSError):  # leftovers of the attempt; the store itself is as it was
+                        aside.unlink(missing_ok=True)
+                raise
+    finally:
+        files.let_go()
+    for path in lists:
+        path.unlink()
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(asyncio.run, _write_files(target, disk)).result()
+    return target.aside(target.main, stamp) if old else None
+
+
+async def _write_files(layout: Layout, disk: Disk | None) -> None:
+    await (await ReadableStore.open_files(layout, disk)).close()

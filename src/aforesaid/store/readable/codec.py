@@ -44,27 +44,20 @@ def _decoder(kind: Any) -> Callable[[Any], Any]:  # noqa: ANN401
     if origin in (Union, types.UnionType):
         decoders = [_decoder(each) for each in inside if each is not type(None)]
         return lambda plain: None if plain is None else _first_that_fits(decoders, plain)
-    if origin is tuple and len(inside) == 2 and inside[1] is Ellipsis:  # noqa: PLR2004 - tuple[X, ...]
-        each = _decoder(inside[0])
-        return lambda plain: tuple([each(item) for item in _expect(plain, list)])
     if origin is tuple:
-        return _fixed([_decoder(each) for each in inside])
+        each = [_decoder(item) for item in inside if item is not Ellipsis]
+        repeated = inside[-1] is Ellipsis
+        return lambda plain: tuple(
+            [
+                read(item)
+                for read, item in zip(each * len(plain) if repeated else each, _expect(plain, list), strict=True)
+            ]
+        )
     if origin is Literal:
         return lambda plain: _one_of(plain, inside)
     if kind is Any or origin is Mapping or kind is Mapping:
         return lambda plain: plain
-    if kind in _PLAIN:
-        return _PLAIN[kind]
-    if is_dataclass(kind) or hasattr(kind, "_fields"):
-        return _record(kind)
-    raise TypeError(f"nothing here knows how to read a {kind}")
-
-
-def _fixed(decoders: list[Callable[[Any], Any]]) -> Callable[[Any], Any]:
-    def read(plain: Any) -> Any:  # noqa: ANN401
-        return tuple([decoder(item) for decoder, item in zip(decoders, _expect(plain, list), strict=True)])
-
-    return read
+    return _PLAIN[kind] if kind in _PLAIN else _record(kind)
 
 
 def _record(kind: Any) -> Callable[[Any], Any]:  # noqa: ANN401
@@ -74,8 +67,8 @@ def _record(kind: Any) -> Callable[[Any], Any]:  # noqa: ANN401
         names = [each.name for each in fields(kind)]
     else:
         needed, names = set(kind._fields) - set(kind._field_defaults), list(kind._fields)
-    decoders = [(name, _decoder(hints[name]), name in needed and not _may_be_none(hints[name])) for name in names]
-    empty = {name: None for name in names if name in needed and _may_be_none(hints[name])}
+    empty = {name: None for name in needed if type(None) in get_args(hints[name])}
+    decoders = [(name, _decoder(hints[name]), name in needed and name not in empty) for name in names]
 
     def read(plain: Any) -> Any:  # noqa: ANN401
         known = _expect(plain, dict)
@@ -85,23 +78,14 @@ def _record(kind: Any) -> Callable[[Any], Any]:  # noqa: ANN401
     return read
 
 
-def _may_be_none(kind: Any) -> bool:  # noqa: ANN401
-    return type(None) in get_args(kind)
-
-
 def _expect(plain: Any, kind: Any) -> Any:  # noqa: ANN401
-    if not isinstance(plain, kind):
+    if not isinstance(plain, kind) or (isinstance(plain, bool) and kind is int):
         raise TypeError(f"expected {kind}, found {type(plain).__name__}")
     return plain
 
 
-def _whole(plain: Any) -> int:  # noqa: ANN401
-    if isinstance(plain, bool) or not isinstance(plain, int):
-        raise TypeError(f"expected a whole number, found {type(plain).__name__}")
-    return plain
-
-
-def _aware(at: datetime) -> datetime:
+def _aware(plain: str) -> datetime:
+    at = datetime.fromisoformat(plain)
     if at.utcoffset() is None:
         raise ValueError(f"the time {at} has no time zone")
     return at
@@ -125,10 +109,10 @@ def _first_that_fits(decoders: list[Callable[[Any], Any]], plain: Any) -> Any:  
 _PLAIN: dict[Any, Callable[[Any], Any]] = {
     str: lambda plain: _expect(plain, str),
     bool: lambda plain: _expect(plain, bool),
-    int: _whole,
-    float: lambda plain: plain if isinstance(plain, float) else float(_whole(plain)),
-    datetime: lambda plain: _aware(datetime.fromisoformat(plain)),
+    int: lambda plain: _expect(plain, int),
+    float: lambda plain: plain if isinstance(plain, float) else float(_expect(plain, int)),
+    datetime: _aware,
     date: date.fromisoformat,
     bytes: lambda plain: base64.b64decode(plain, validate=True),
-    timedelta: lambda plain: _whole(plain) * _MICROSECOND,
+    timedelta: lambda plain: _expect(plain, int) * _MICROSECOND,
 }

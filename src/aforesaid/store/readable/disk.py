@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import sys
 from collections.abc import Iterable, Iterator
@@ -13,8 +12,6 @@ from typing import Final
 from aforesaid.errors import StoreBusy, StoreRefused
 from aforesaid.store.contract import FILE_RULES, rule_for
 
-NO_LINKS: Final = (errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.EXDEV, errno.ENOSYS)
-"""What `Disk.link` fails with on file systems without hard links."""
 _PRIVATE: Final = 0o600
 _BUFFER: Final = 1 << 20
 
@@ -39,10 +36,6 @@ class Disk:
         else:
             os.fsync(handle)
 
-    def truncate(self, handle: int, size: int) -> None:
-        """Cut a file."""
-        os.ftruncate(handle, size)
-
     def keep_rights(self, handle: int, like: os.stat_result) -> None:
         """Give a file the mode and, where that is allowed, the owner of another."""
         if sys.platform != "win32":
@@ -59,10 +52,6 @@ class Disk:
     def replace(self, source: Path, target: Path) -> None:
         """Give a file the name of another, which is gone with that."""
         os.replace(source, target)  # noqa: PTH105 - one call of the system each
-
-    def link(self, source: Path, target: Path) -> None:
-        """Give a file a second name."""
-        os.link(source, target)
 
     def unlink(self, path: Path) -> None:
         """Take a file away, if it is there."""
@@ -83,13 +72,6 @@ class Disk:
             os.close(handle)
 
 
-def write_all(disk: Disk, handle: int, data: bytes) -> None:
-    """Write all of the bytes."""
-    rest = memoryview(data)
-    while rest:
-        rest = rest[disk.write(handle, bytes(rest)) :]
-
-
 def make_folders(disk: Disk, folder: Path) -> None:
     """Make a folder and those above it such that they survive a power cut."""
     missing = [place for place in (folder, *folder.parents) if not place.exists()]
@@ -98,21 +80,20 @@ def make_folders(disk: Disk, folder: Path) -> None:
         disk.sync_folder(place.parent)
 
 
-def replace_file(disk: Disk, target: Path, pieces: Iterable[bytes]) -> int:
-    """Put a new file in the place of another, so that there is always the old or the new one; return its size.
+def replace_file(disk: Disk, target: Path, pieces: Iterable[bytes]) -> None:
+    """Put a new file in the place of another, so that there is always the old or the new one.
 
     `target` is no link. Its mode and owner are kept.
     """
     arriving = target.with_name(f"{target.name}.tmp")
-    size = 0
     handle = disk.open(arriving, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     try:
         try:
             if target.exists():
                 disk.keep_rights(handle, target.stat())
-            for data in _joined(pieces):
-                write_all(disk, handle, data)
-                size += len(data)
+            rest = memoryview(b"".join(pieces))
+            while rest:
+                rest = rest[disk.write(handle, bytes(rest[:_BUFFER])) :]
             disk.sync(handle)
         finally:
             disk.close(handle)
@@ -122,20 +103,6 @@ def replace_file(disk: Disk, target: Path, pieces: Iterable[bytes]) -> int:
             disk.unlink(arriving)
         raise
     disk.sync_folder(target.parent)
-    return size
-
-
-def _joined(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """Join small pieces, so that the system is called for large ones."""
-    held: list[bytes] = []
-    size = 0
-    for piece in pieces:
-        held.append(piece)
-        size += len(piece)
-        if size >= _BUFFER:
-            yield b"".join(held)
-            held, size = [], 0
-    yield b"".join(held)
 
 
 @contextmanager

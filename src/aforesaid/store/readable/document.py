@@ -1,44 +1,45 @@
-"""A document of records: plain JSON, a record on each line, that is written and read without holding all of it.
+"""A document of records: JSON in UTF-8, a record on each line. People may edit it, and lay it out anew with any tool.
 
-A person may lay it out anew with any tool; what counts is the records and their checksums.
+Each record has a checksum, and the last one has their number and sum: the document's seal. What is damaged cannot be
+read. What can be read and does not fit the seal was changed by somebody, and counts. One changed byte can be either:
+in a text it counts and is named, as somebody may have typed it; in a number, a time or a name it is damage.
 """
 
 from __future__ import annotations
 
-import codecs
 import json
 import re
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import blake2b
+from operator import ne
 from pathlib import Path
-from typing import Any, BinaryIO, Final, Literal, NamedTuple, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, NoReturn, TypeAlias
 
 from aforesaid.domain.checks import moment, now
+from aforesaid.domain.message import Message
 from aforesaid.errors import StoreDamaged, StoreRefused, StoreTooNew
-from aforesaid.store.readable.records import TABLES, Record, UnknownRecord
+from aforesaid.store.readable.records import TABLES, Record, Records, UnknownRecord, put
 
 FORMAT: Final = 1
 HEADER: Final = "aforesaid"
 """The section that a document begins with. It is recognised by its keys: earlier versions gave it another name."""
 _OF_HEADERS: Final = {"format", "kind", "store", "journal"}
 END: Final = "end"
-_CHUNK: Final = 1 << 20
-_SPACE: Final = re.compile(r"[ \t\r\n]*")
-
 CHECK: Final = "check"
 """The field with a record's checksum."""
+_TEXTS: Final = frozenset(
+    ("content", "details", "forgotten", "name", "summary_text", "tags", "text", "value", "versions")
+)
+"""Fields with words of people, in which one changed byte may have been typed."""
 _START: Final = re.compile(r"\{")
-_decoder: Final = json.JSONDecoder()
 _encoder: Final = json.JSONEncoder(ensure_ascii=False)
-Put: TypeAlias = Callable[[str, Record], None]
-"""Takes the name of a table and a record of it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Header:
-    """What a document says of itself: its seal. The database beside it has the same one."""
+class Header(NamedTuple):
+    """What a document says of itself, and the database beside it too."""
 
     store: str
     """A name that no other store has."""
@@ -52,7 +53,10 @@ class DamagedRecord(ValueError):
 
 def sealed(record: Record) -> bytes:
     """Write a record as one line, without its end, with its checksum as the last field."""
-    written = _encoder.encode(record).encode()
+    return _sealed(_encoder.encode(record).encode())
+
+
+def _sealed(written: bytes) -> bytes:
     return b'%b, "%b": "%08x"}' % (written[:-1], CHECK.encode(), zlib.crc32(written))
 
 
@@ -60,28 +64,16 @@ def unsealed(record: object) -> Record:
     """Return a record that was read, without its checksum, or raise DamagedRecord. Spaces between fields are free."""
     if not isinstance(record, dict) or not isinstance(check := record.pop(CHECK, None), str):
         raise DamagedRecord("it has no checksum")
-    try:
-        written = _encoder.encode(record).encode()
-    except UnicodeEncodeError:
-        raise DamagedRecord("it is not valid Unicode") from None
-    if f"{zlib.crc32(written):08x}" != check:
+    if f"{zlib.crc32(_encoded(record)):08x}" != check:
         raise DamagedRecord("it is not what was written")
     return record
 
 
-def _whole_records(data: bytes) -> Iterator[Record]:
-    """Return every record that is whole, wherever it is in a damaged file, whatever surrounds it."""
-    text = data.decode(errors="replace")
-    position = 0
-    while (found := _START.search(text, position)) is not None:
-        position = found.end()
-        try:
-            value, end = _decoder.raw_decode(text, found.start())
-            record = unsealed(value)
-        except (json.JSONDecodeError, DamagedRecord, RecursionError):
-            continue
-        position = end
-        yield record
+def _encoded(record: Record) -> bytes:
+    try:
+        return _encoder.encode(record).encode()
+    except UnicodeEncodeError:
+        raise DamagedRecord("it is not valid Unicode") from None
 
 
 Shape: TypeAlias = Literal["named", "grouped", "listed"]
@@ -95,8 +87,7 @@ class Body:
     """The records of a document as they are written."""
 
     lines: list[bytes]
-    count: int
-    check: int
+    end: Record
     digest: str
     """Tells records from others, whatever surrounds them."""
 
@@ -104,30 +95,29 @@ class Body:
 def body(sections: Iterable[Section]) -> Body:
     """Write the records of a document."""
     lines: list[bytes] = []
-    count, check, digest = 0, 0, blake2b(digest_size=12)
+    seal = _Seal()
     for name, shape, records in sections:
         lines.append(b",\n%b: %b" % (_text(name), b"[" if shape == "listed" else b"{"))
         before: str | None = None
         for group, record in records:
             line = sealed(record)
-            count, check = count + 1, zlib.crc32(line[-10:-2], check)
-            digest.update(line)
+            seal.add(line)
             lines.append(_opening(shape, group, before) + line)
             before = group
         if shape == "grouped" and before is not None:
             lines.append(b"\n]")
         lines.append(b"\n]" if shape == "listed" else b"\n}")
-    return Body(lines, count, check, digest.hexdigest())
+    return Body(lines, seal.end, seal.digest)
 
 
-def pieces(kind: str, header: Header, made: Body, about: Record | None = None) -> Iterator[bytes]:
+def pieces(kind: str, header: Header, made: Body, about: Record) -> Iterator[bytes]:
     """Write a document. What is said `about` it stands at its head, for people, and is not read again."""
     head = {"format": FORMAT, "kind": kind, "store": header.store, "journal": header.counter}
     yield b'{\n"%b": %b' % (HEADER.encode(), sealed(head | {"written_at": moment(now()).isoformat()}))
-    for name, value in (about or {}).items():
+    for name, value in about.items():
         yield b",\n%b: %b" % (_text(name), _text(value))
     yield from made.lines
-    yield b',\n"%b": %b\n}\n' % (END.encode(), sealed({"records": made.count, "sum": f"{made.check:08x}"}))
+    yield b',\n"%b": %b\n}\n' % (END.encode(), sealed(made.end))
 
 
 def _opening(shape: Shape, group: str, before: str | None) -> bytes:
@@ -144,63 +134,157 @@ def _text(value: object) -> bytes:
     return json.dumps(value, ensure_ascii=False).encode()
 
 
-@dataclass(frozen=True, slots=True)
-class Read:
-    """What a whole document says of itself."""
+class _Seal:
+    """Counts the records of a document, and sums up their checksums."""
+
+    def __init__(self) -> None:
+        self._count, self._sum, self._digest = 0, 0, blake2b(digest_size=12)
+
+    def add(self, line: bytes) -> None:
+        self._count, self._sum = self._count + 1, zlib.crc32(line[-10:-2], self._sum)
+        self._digest.update(line)
+
+    @property
+    def end(self) -> Record:
+        return {"records": self._count, "sum": f"{self._sum:08x}"}
+
+    @property
+    def digest(self) -> str:
+        return self._digest.hexdigest()
+
+
+class Read(NamedTuple):
+    """A document that can be read."""
 
     header: Header
     digest: str
+    records: Records
     edited: bool
-    """Whether somebody changed records, and took their checksums away as a sign of that."""
+    """Whether records were changed, added or removed since it was written."""
+    edited_messages: list[Message]
+    """Those of the messages that are not as they were written."""
+    doubtful: list[str]
+    """Records in which one byte of a text changed: typed by somebody, or damaged."""
 
 
-def read(path: Path, kind: str, put: Put) -> Read:
-    """Read a document, record by record. Raises StoreDamaged when it is not whole, and says where.
+def read(path: Path, kind: str) -> Read:
+    """Read a document. Raises StoreDamaged when it is damaged, and says what is wrong."""
+    try:
+        return _read(path, kind)
+    except (DamagedRecord, UnknownRecord, ValueError, RecursionError) as error:
+        raise StoreDamaged(f"{path} is damaged ({error}); run: aforesaid verify --repair") from error
 
-    A record without a checksum was written by a person. In a document with such records, or without its last one, none
-    needs to be missed.
-    """
+
+def _read(path: Path, kind: str) -> Read:
+    whole = json.loads(path.read_bytes().decode("utf-8-sig"), object_pairs_hook=_object, parse_constant=_refuse)
+    if not isinstance(whole, dict):
+        raise DamagedRecord("it is no object")
     header: Header | None = None
     ended: Record | None = None
-    count, check, digest, edited = 0, 0, blake2b(digest_size=12), False
-    with path.open("rb") as file:
-        try:
-            for section, found in _Reader(file).records():
-                by_hand = header is not None and isinstance(found, dict) and CHECK not in found
-                seal = str(found.get(CHECK)).encode() if isinstance(found, dict) else b""
-                record = found if by_hand else unsealed(found)
-                if header is None:
-                    header = _header(path, kind, section, record)
-                elif section == END:
-                    ended = record
-                else:
-                    edited = edited or by_hand
-                    count, check = count + 1, zlib.crc32(seal, check)
-                    digest.update(sealed(record))
-                    put(section, record)
-        except (DamagedRecord, UnknownRecord, json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise StoreDamaged(
-                f"{path} is damaged near byte {file.tell()} ({error}); run: aforesaid verify --repair"
-            ) from error
-    edited = edited or ended is None
-    if header is None or not (edited or ended == {"records": count, "sum": f"{check:08x}"}):
-        raise StoreDamaged(f"{path} is damaged: some of it is missing; run: aforesaid verify --repair")
-    return Read(header, digest.hexdigest(), edited)
+    records: Records = {}
+    changed, doubtful, seal = [], [], _Seal()
+    for section, content in whole.items():
+        if section == END:
+            ended = unsealed(content)
+        elif section in TABLES:
+            for record in _records(content):
+                check, written = record.pop(CHECK, None), _encoded(record)
+                seal.add(line := _sealed(written))
+                value, is_new = put(records, section, record)
+                if not is_new:
+                    raise DamagedRecord(f"a record of {section} is there twice: {written[:60].decode(errors='ignore')}")
+                if check != (fitting := line[-10:-2].decode()):
+                    changed.append(value)
+                    if isinstance(check, str) and sum(map(ne, check, fitting)) == 1:
+                        raise DamagedRecord(f"a checksum in {section} changed")
+                    if (before := _before_one_byte(written, check)) is not None:
+                        if not _may_be_typed(before, record):
+                            raise DamagedRecord(f"a byte of a record of {section} changed")
+                        doubtful.append(f"{section} {record.get('id', record.get('key', ''))}".strip())
+        elif isinstance(content, dict) and content.keys() >= _OF_HEADERS:
+            header = _header(path, kind, unsealed(content))
+        elif any(CHECK in each for each in _objects(content)):
+            raise DamagedRecord(f"nothing here is called {section!r}")
+    if header is None:
+        raise DamagedRecord("its first record is missing")
+    edited = bool(changed) or ended != seal.end
+    return Read(header, seal.digest, records, edited, [each for each in changed if isinstance(each, Message)], doubtful)
 
 
-def salvage(path: Path, put: Put) -> Salvaged:
-    """Read every record that is whole."""
-    header: Header | None = None
-    expected: int | None = None
-    count = 0
-    for record in _whole_records(path.read_bytes()):
-        if "format" in record and "store" in record:
-            header = Header(str(record["store"]), int(record["journal"]))
-        elif record.keys() == {"records", "sum"}:
-            expected = int(record["records"])
-        elif put_somewhere(record, put):
-            count += 1
-    return Salvaged(path.name, header, count, expected)
+def _object(pairs: list[tuple[str, Any]]) -> Record:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise DamagedRecord("a name is there twice")
+    return found
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise DamagedRecord(f"{constant} is no number")
+
+
+def _records(content: object) -> Iterator[Record]:
+    """Return the records of a section, whatever its shape is."""
+    for each in content.values() if isinstance(content, dict) else [content]:
+        for record in each if isinstance(each, list) else [each]:
+            if not isinstance(record, dict):
+                raise DamagedRecord("there is something else in the place of a record")
+            yield record
+
+
+def _objects(content: object) -> Iterator[Record]:
+    if isinstance(content, dict):
+        yield content
+    for each in content.values() if isinstance(content, dict) else content if isinstance(content, list) else ():
+        yield from _objects(each)
+
+
+def _header(path: Path, kind: str, record: Record) -> Header:
+    if not isinstance(record["format"], int):
+        raise StoreRefused(f"{path} was not written by Aforesaid; choose another file, or import it")
+    if record["format"] > FORMAT:
+        raise StoreTooNew(
+            f"{path} was written by a newer Aforesaid (format {record['format']}; this version knows {FORMAT}): "
+            "install that version or a later one"
+        )
+    if record["kind"] != kind:
+        raise StoreRefused(f"{path} is part of a store of the kind {record['kind']!r}, not {kind!r}")
+    return Header(str(record["store"]), int(record["journal"]))
+
+
+def _crc_of(byte: int) -> int:
+    for _ in range(8):
+        byte = byte >> 1 ^ (0xEDB88320 if byte & 1 else 0)
+    return byte
+
+
+_CRC: Final = [_crc_of(byte) for byte in range(256)]
+_BY_TOP: Final = {value >> 24: byte for byte, value in enumerate(_CRC)}
+
+
+def _before_one_byte(written: bytes, check: object) -> bytes | None:
+    """Return what a record was if the change of a single byte explains its checksum.
+
+    A checksum is linear: it differs by that of the byte's difference and of as many zeros as bytes follow it. So the
+    zeros are taken back one by one, until what is left is the checksum of one byte.
+    """
+    try:
+        rest = int(str(check), 16) ^ zlib.crc32(written)
+    except ValueError:
+        return None
+    for place in range(len(written) - 1, -1, -1):
+        byte = _BY_TOP[rest >> 24 & 0xFF]
+        if rest == _CRC[byte]:
+            return written[:place] + bytes([written[place] ^ byte]) + written[place + 1 :]
+        rest = (rest ^ _CRC[byte]) << 8 & 0xFFFFFFFF | byte
+    return None
+
+
+def _may_be_typed(before: bytes, record: Record) -> bool:
+    try:
+        known = json.loads(before)
+    except ValueError:
+        return True  # the checksum fits by chance
+    return {name for name in known.keys() | record.keys() if known.get(name) != record.get(name)} <= _TEXTS
 
 
 class Salvaged(NamedTuple):
@@ -208,6 +292,7 @@ class Salvaged(NamedTuple):
 
     name: str
     header: Header | None
+    records: Records
     whole: int
     """How many records."""
     expected: int | None
@@ -222,125 +307,31 @@ class Salvaged(NamedTuple):
         return () if missing <= 0 else (f"{self.name}: {missing} of {self.expected} records",)
 
 
-def put_somewhere(record: Record, put: Put) -> bool:
+def salvage(path: Path) -> Salvaged:
+    """Read every record that is as it was written, wherever it is in a damaged file, whatever surrounds it."""
+    header: Header | None = None
+    expected: int | None = None
+    records: Records = {}
+    text, position, count = path.read_bytes().decode(errors="replace"), 0, 0
+    while (found := _START.search(text, position)) is not None:
+        position = found.end()
+        with suppress(json.JSONDecodeError, DamagedRecord, RecursionError):
+            value, end = json.JSONDecoder().raw_decode(text, found.start())
+            record = unsealed(value)
+            position = end
+            if "format" in record and "store" in record:
+                header = Header(str(record["store"]), int(record["journal"]))
+            elif record.keys() == {"records", "sum"}:
+                expected = int(record["records"])
+            else:
+                count += _put_somewhere(records, record)
+    return Salvaged(path.name, header, records, count, expected)
+
+
+def _put_somewhere(records: Records, record: Record) -> bool:
     """Put a record into the table that it fits. Users come last: messages have all that they have, and more."""
     for name in (*(name for name in TABLES if name != "users"), "users"):
-        try:
-            put(name, dict(record))
-        except UnknownRecord:
-            continue
-        return True
+        with suppress(UnknownRecord):
+            put(records, name, dict(record))
+            return True
     return False
-
-
-def _header(path: Path, kind: str, section: str, record: Record) -> Header:
-    if section != HEADER or not isinstance(record["format"], int):
-        raise StoreRefused(f"{path} was not written by Aforesaid; choose another file, or import it")
-    if record["format"] > FORMAT:
-        raise StoreTooNew(
-            f"{path} was written by a newer Aforesaid (format {record['format']}; this version knows {FORMAT}): "
-            "install that version or a later one"
-        )
-    if record["kind"] != kind:
-        raise StoreRefused(f"{path} is part of a store of the kind {record['kind']!r}, not {kind!r}")
-    return Header(str(record["store"]), int(record["journal"]))
-
-
-class _Reader:
-    """Reads JSON that is larger than what is held of it."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
-        self._utf8 = codecs.getincrementaldecoder("utf-8")()
-        self._json = json.JSONDecoder()
-        self._text = ""
-        self._at = 0
-        self._over = False
-
-    def records(self) -> Iterator[tuple[str, Any]]:
-        """Return each record, still sealed, with the name of its section."""
-        self._expect("{")
-        while True:
-            name = self._value()
-            self._expect(":")
-            if name == END:
-                yield name, self._value()
-            elif name not in TABLES:
-                value = self._value()
-                if isinstance(value, dict) and value.keys() >= _OF_HEADERS:
-                    yield HEADER, value
-            else:
-                yield from ((str(name), record) for record in self._section())
-            if self._next(",}") == "}":
-                break
-        if self._peek():
-            raise json.JSONDecodeError("more after the end", self._text, self._at)
-
-    def _section(self) -> Iterator[Any]:
-        if self._next("[{") == "[":
-            yield from self._list()
-            return
-        if self._peek() == "}":
-            self._next("}")
-            return
-        while True:
-            self._value()
-            self._expect(":")
-            if self._peek() == "[":
-                self._next("[")
-                yield from self._list()
-            else:
-                yield self._value()
-            if self._next(",}") == "}":
-                return
-
-    def _list(self) -> Iterator[Any]:
-        if self._peek() == "]":
-            self._next("]")
-            return
-        while True:
-            yield self._value()
-            if self._next(",]") == "]":
-                return
-
-    def _value(self) -> Any:  # noqa: ANN401 - whatever JSON holds
-        self._peek()
-        while True:
-            try:
-                value, end = self._json.raw_decode(self._text, self._at)
-            except json.JSONDecodeError:
-                if self._over:
-                    raise
-            else:
-                # A number at the end of what is held could go on.
-                if end < len(self._text) or self._over:
-                    self._at = end
-                    return value
-            self._more()
-
-    def _peek(self) -> str:
-        """Return the next character that is no space; nothing at the end."""
-        while True:
-            match = _SPACE.match(self._text, self._at)
-            self._at = match.end() if match else self._at
-            if self._at < len(self._text):
-                return self._text[self._at]
-            if self._over:
-                return ""
-            self._more()
-
-    def _next(self, allowed: str) -> str:
-        found = self._peek()
-        if not found or found not in allowed:
-            raise json.JSONDecodeError(f"expected one of {allowed!r}", self._text, self._at)
-        self._at += 1
-        return found
-
-    def _expect(self, character: str) -> None:
-        self._next(character)
-
-    def _more(self) -> None:
-        chunk = self._file.read(max(_CHUNK, len(self._text) - self._at))
-        self._over = not chunk
-        self._text = self._text[self._at :] + self._utf8.decode(chunk, final=not chunk)
-        self._at = 0

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import logging
 import os
+import shutil
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -17,19 +18,18 @@ from uuid import uuid4
 
 import apsw
 
-from aforesaid.domain.change import PutMark
-from aforesaid.domain.message import Message
 from aforesaid.domain.transfer import Row
 from aforesaid.errors import AforesaidError, StoreDamaged, StoreError, StoreRefused, StoreTooNew
+from aforesaid.store import dumping
 from aforesaid.store.checksums import SQLITE as CHECKSUMS
+from aforesaid.store.people import PutMark
 from aforesaid.store.readable.disk import Disk, Lock, make_folders, replace_file, translated
-from aforesaid.store.readable.document import Header, pieces
+from aforesaid.store.readable.document import Header, pieces, read
 from aforesaid.store.readable.journal import journals_of
-from aforesaid.store.readable.layouts import HEALTH_CHECK, LOST, AccountFolders, Document, Layout
-from aforesaid.store.readable.records import NUMBERED, Content, Name
-from aforesaid.store.readable.restoring import Loaded, database_files, label, load, undo_interrupted_restore
+from aforesaid.store.readable.layouts import HEALTH_CHECK, LOST, WINDOWS, Document, Layout
+from aforesaid.store.readable.records import GIVEN, Content
+from aforesaid.store.readable.restoring import Loaded, database_files, label, load
 from aforesaid.store.row_importer import RowImporter
-from aforesaid.store.sql import dumping
 from aforesaid.store.sqlite import SqliteStore
 from aforesaid.store.sqlite.connection import Options, connect, sync_folder
 from aforesaid.store.sqlite.connection import translated as translated_by_database
@@ -59,11 +59,13 @@ class State:
     writing: int = 0
     """The counter of files that were being written when the process ended."""
     clean: bool = False
-    """Whether the files have all that the database has."""
+    """Whether the store was closed, and the files have all that the database has."""
     erasing: bool = False
     """Whether something was erased that the files may still have."""
-    last: int = 0
-    """The last message that the files have."""
+    rebuilt: bool = False
+    """Whether the database was just made anew: it counts, whatever the files say, until they are written."""
+    given: Mapping[str, int] = field(default_factory=dict)
+    """The last numbers that had been given out when the files were written."""
 
 
 class Seal(NamedTuple):
@@ -78,6 +80,11 @@ class Seal(NamedTuple):
     """Of its records and of what it says at its head."""
 
 
+def _seal(path: Path, counter: int = 0, digest: str = "", shown: str = "") -> Seal:
+    found = path.stat()
+    return Seal(found.st_size, found.st_mtime_ns, counter, digest, shown)
+
+
 class Files:
     """The files of one store, held by this process."""
 
@@ -86,30 +93,25 @@ class Files:
         self.layout = layout
         self.disk = disk or Disk()
         self.state = State(uuid4().hex)
-        self.set_aside: list[str] = []
-        """What was damaged when the store was opened, and where it is kept."""
+        self.issues: list[str] = []
+        """What was damaged or edited, and where it is kept, as found since the store was opened."""
         self.last_error: str | None = None
         self.is_new_account = False
         """Whether an account has no files yet."""
-        self.dirty = True
-        """Whether the files may lack what the database has."""
         self._seals: dict[str, Seal] = {}
+        self._unmarked: set[str] = set()
+        """Files whose seals are not in the database yet."""
         self._writing = threading.Lock()
         self._changed = threading.Condition()
-        self._started = self._finished = 0
-        """Changes that were begun, and those that ended."""
+        self._begun, self._active, self._written = 1, 0, 0
+        """How many changes began, how many of them have not ended, and how many of them the files have."""
         self._closing = False
         self._seconds = 0.0
         self._connection: apsw.Connection | None = None
         self._thread: threading.Thread | None = None
         with translated(layout.path, "opening"):
             layout.prepare(self.disk)
-            self._lock = Lock(layout.beside.with_name(layout.beside.name + ".lock"), layout.path)
-            try:
-                undo_interrupted_restore(self.disk, layout)
-            except BaseException:
-                self._lock.release()
-                raise
+            self._lock = Lock(layout.lock, layout.path)
 
     # Which side counts
 
@@ -124,145 +126,172 @@ class Files:
             try:
                 with translated_by_database(database, "opening"):
                     refuse_damaged_log(database)
-                    with closing(connect(database, Options(), create=False)) as connection:
-                        known = self._read_marks(connection)
-                        return self._compare(connection) if known else load(self.layout)
+                    connection = connect(database, Options(), create=False)
             except StoreTooNew:
                 raise
             except (StoreDamaged, StoreRefused) as error:
                 return self._without_database(error, was_closed=was_closed)
+            with closing(connection):
+                try:
+                    with translated_by_database(database, "reading"):
+                        known = self._read_marks(connection)
+                        edited = self._look_at_files(connection) if known and not self.state.rebuilt else []
+                        newer = list(_rows(connection)) if edited else []
+                except StoreDamaged as error:
+                    return self._without_database(error, was_closed=was_closed)
+            if known and not edited:
+                return None
+            loaded = load(self.layout)
+            if loaded is not None:
+                loaded.found.add_newer(newer, self.state.given, others=not (self.state.clean and was_closed))
+            return loaded
 
     def _read_marks(self, connection: apsw.Connection) -> bool:
+        if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'mark'").get is None:
+            return False  # the process ended while it made the database
         found = dict(connection.execute("SELECT name, value FROM mark WHERE name GLOB ?", (f"{MARK}*",)))
         if MARK not in found:
             return False
         self.state = State(**json.loads(found.pop(MARK)))
         self._seals = {name.removeprefix(f"{MARK}:"): Seal(*json.loads(value)) for name, value in found.items()}
-        self.dirty = not self.state.clean
+        self._written = self._begun if self.state.clean else 0
         return True
 
-    def _compare(self, connection: apsw.Connection) -> Loaded | None:
-        """Look at files that are not as they were written. Edited ones, and those of another time, count."""
-        count, damaged = False, []
-        for path in self.layout.files():
-            if path.suffix == LOST or self._is_as_written(path):
+    def _look_at_files(self, connection: apsw.Connection) -> list[Path]:
+        """Return the files that count: edited ones, and those of another time. What the database has is kept beside.
+
+        Damaged ones are set aside and, where others count, written again before those are read.
+        """
+        edited, damaged = [], []
+        there = self.layout.files()
+        for path in there:
+            if self._is_as_written(path):
                 continue
+            self._written = 0
             try:
-                edited = self._is_edited(path)
+                if self._is_edited(path):
+                    if path.name not in WINDOWS:
+                        edited.append(path)
+                        continue
+                    if self._name(path) in self._seals and read(path, self.layout.kind).edited:
+                        what = "it only shows what is in whole_history.json: edit that one"
+                        self._keep_copy(path, "edited", what)
             except StoreDamaged as error:
-                damaged.append((path, str(error)))
-                continue
-            count = count or (edited and not self.layout.shows_only(path))
-            self.dirty = True
-        if count:
-            loaded = load(self.layout)
-            if loaded is not None and not self.state.clean:
-                # What was said after the files were last written is not in them.
-                for row in _rows(connection, dumping.MESSAGES, ("", self.state.last)):
-                    if isinstance(row, Message):
-                        loaded.found.messages.setdefault(row.seq, row)
-            return loaded
-        for path, why in damaged:
-            self._keep_copy(path, f"{why}; it is written again")
-        gone = [name for name in self._seals if not (self.layout.main.parent / name).exists()]
-        self.dirty = self.dirty or bool(gone)
-        return None
+                if self._name(path) not in self._seals:
+                    self._note(f"{error}; it is none of this store's files, and left alone")
+                    continue
+                self._keep_copy(path, "damaged", f"{error}; it is written again")
+                damaged.append(path)
+            self._seals[self._name(path)] = _seal(path)
+        gone = [path for name in self._seals if (path := self.layout.main.parent / name) not in there]
+        if gone:
+            self._written = 0
+        if not edited:
+            return []
+        content = _content(connection)
+        for made in self.layout.documents(content):
+            if made.path in edited:
+                aside = _aside(made.path, "edited")
+                self._put(aside, made)
+                self._note(f"{made.path} was edited, and counts; what was stored before it is kept as {aside.name}")
+            elif made.path in damaged or made.path in gone:
+                self._put(made.path, made)
+        return edited
 
     def _is_as_written(self, path: Path) -> bool:
-        seal, found = self._seals.get(self._name(path)), path.stat()
-        return seal is not None and seal[:2] == (found.st_size, found.st_mtime_ns)
+        seal = self._seals.get(self._name(path))
+        return seal is not None and seal[:2] == _seal(path)[:2]
 
     def _is_edited(self, path: Path) -> bool:
         """Tell whether a file holds other records than were written last. Raises StoreDamaged if it is damaged."""
-        read, seal = self.layout.check(path), self._seals.get(self._name(path))
-        if read.edited or read.header.store != self.state.store:
+        try:
+            found, seal = read(path, self.layout.kind), self._seals.get(self._name(path))
+        except StoreRefused as error:
+            raise StoreDamaged(str(error)) from error
+        if found.edited or found.header.store != self.state.store:
             return True
-        if read.header.counter == self.state.writing > self.state.counter:
+        if found.header.counter == self.state.writing > self.state.counter:
             return False  # the process ended while it wrote the files
-        return seal is None or (read.header.counter, read.digest) != (seal.counter, seal.digest)
+        return seal is None or (found.header.counter, found.digest) != (seal.counter, seal.digest)
 
     def _without_database(self, error: AforesaidError, *, was_closed: bool) -> Loaded:
-        """Read the files in the place of a database that cannot be used, and set that aside."""
+        """Read the files in the place of a database that cannot be used, and keep a copy of that."""
         loaded = load(self.layout)
         if loaded is None:
             raise error
-        lost = []
-        try:
-            rows = salvage_database(self.layout.database).rows
-        except (StoreDamaged, StoreRefused):
-            rows = ()
-        last = max([*loaded.found.messages, loaded.found.given.get("log", 0)], default=0)
-        newer = {row.seq: row for row in rows if isinstance(row, Message) and row.seq > last}
-        loaded.found.messages.update(sorted(newer.items()))
-        if not was_closed:
-            lost = ["the database: changes after the files were last written, other than messages, may be missing"]
-        stamp = label("damaged")
+        with suppress(StoreDamaged, StoreRefused):
+            loaded.found.add_newer(salvage_database(self.layout.database).rows, loaded.found.given, others=False)
+        aside = _aside(self.layout.database, "damaged")
         for path in database_files(self.layout):
-            path.replace(path.with_name(path.name.replace(".db", f".db.{stamp}", 1)))
-        self._tell(f"{self.layout.database} was damaged ({error}); it is made again from the readable files", lost)
+            shutil.copyfile(path, aside.with_name(path.name.replace(self.layout.database.name, aside.name)))
+        self._note(f"{self.layout.database} was damaged ({error}); it is made again from the readable files")
+        if not was_closed:
+            lost = "the database: changes after the files were last written, other than messages, may be missing"
+            self._list(self.layout.index, [lost])
         return loaded
 
-    def _keep_copy(self, path: Path, why: str, lost: tuple[str, ...] = ()) -> None:
-        aside = path.with_name(f"{path.name}.{label('damaged')}")
-        make_folders(self.disk, aside.parent)
-        if path.exists():
-            replace_file(self.disk, aside, [path.read_bytes()])
-        if lost:
-            named = "".join(f"{path.parent.name}/{line}\n" for line in lost)
-            replace_file(self.disk, aside.with_name(aside.name + LOST), [named.encode()])
-        kept = f"was damaged; it is kept as {aside.name}" if aside.exists() else "was gone"
-        self.set_aside.append(f"{path} {kept} ({why})")
-        self.dirty = True
-        _log.error("%s", "; ".join([self.set_aside[-1], *(f"not recovered: {line}" for line in lost)]))
+    def _keep_copy(self, path: Path, why: str, what: str) -> None:
+        aside = _aside(path, why)
+        replace_file(self.disk, aside, [path.read_bytes()])
+        self._note(f"{path} was {why}; it is kept as {aside.name} ({what})")
 
-    def _tell(self, what: str, lost: list[str]) -> None:
-        self.set_aside.append(what)
-        _log.error("%s", "; ".join([what, *(f"not recovered: {line}" for line in lost)]))
-        if lost:
-            path = self.layout.beside.with_name(self.layout.beside.name + LOST)
-            replace_file(self.disk, path, ["".join(f"{line}\n" for line in lost).encode()])
+    def _note(self, what: str) -> None:
+        self.issues.append(what)
+        _log.warning("%s", what)
+
+    def _list(self, path: Path, lost: Iterable[str]) -> None:
+        """Add to the list, beside a file, of what could not be recovered."""
+        listed = path.with_name(path.name + LOST)
+        before = [listed.read_bytes()] if listed.exists() else []
+        make_folders(self.disk, listed.parent)
+        replace_file(self.disk, listed, [*before, *(f"{line}\n".encode() for line in lost)])
+        _log.error("not recovered: %s", "; ".join(lost))
 
     def losses(self) -> list[str]:
-        """Return what could not be recovered of damaged files, when they were opened now or earlier."""
+        """Return what could not be recovered, now or earlier, until somebody removes the list."""
         return [
-            f"not recovered: {line}; add it again or restore a backup, then remove {path}"
-            for path in self.layout.files()
-            if path.suffix == LOST
+            f"not recovered: {line}; add or correct it, or restore a backup, then remove {path}"
+            for path in self.layout.lists()
             for line in path.read_text(encoding="utf-8").splitlines()
         ]
 
     async def rebuild(self, loaded: Loaded) -> None:
         """Make the database anew from what was read. It gets its name when it is complete."""
+        account = "" if self.layout.main == self.layout.index else "{}/"
         for file in loaded.damaged:
-            why = "what is intact is used, and the rest is made again if it can be"
-            self._keep_copy(file.path, why, file.lost)
-        lost: list[str] = []
-
-        def refused(row: Row, _: str, error: AforesaidError) -> None:
-            lost.append(f"a row of the kind {type(row).__name__}: {error}")
-
+            if file.path.exists():
+                what = "what is intact is used, and the rest is made again if it can be"
+                self._keep_copy(file.path, "damaged", f"{file.error}; {what}")
+            else:
+                self._note(f"{file.path} was gone; it is made again as far as it can be")
+            if file.lost:
+                self._list(file.path, [f"{file.path.parent.name}/{line}" for line in file.lost])
+        for path, records in loaded.doubtful.items():
+            what = "as written: one character differs, typed by somebody or a damaged byte; it counts as it is now"
+            where = account.format(path.parent.name) + path.name
+            self._list(path, [f"{where}: {record} {what}" for record in records])
         seal, found = loaded.header, loaded.found
-        self.state = State(seal.store or self.state.store, seal.counter, seal.counter)
-        self._seals, self.dirty = {}, True
+        self.state = State(seal.store or self.state.store, seal.counter, seal.counter, rebuilt=True)
+        self._seals, self._written = {}, 0
+        refused: list[str] = []
         database = self.layout.database
         with unfinished(database) as arriving:
             store = await SqliteStore.open(arriving)
             try:
-                importer = RowImporter(store, refused)
+                importer = RowImporter(store, lambda row, _, error: refused.append(f"a {type(row).__name__}: {error}"))
                 await importer.take(found.rows())
                 await importer.finish()
                 if found.marks:
                     await store.apply([PutMark(name, value) for name, value in found.marks.items()])
-                given = {NUMBERED[name]: last for name, last in found.given.items() if name in NUMBERED}
+                given = {GIVEN[name]: last for name, last in found.given.items() if name in GIVEN}
                 await store._engine.alone(lambda connection: self._set_up(connection, given))  # noqa: SLF001
             finally:
                 await store.close()
-            for path in database_files(self.layout):
-                path.unlink()
+            if refused:
+                self._list(self.layout.index, [f"{self.layout.path.name}: {each}" for each in refused])
+            _empty_log(self.layout)
             arriving.replace(database)
             sync_folder(database.parent)
-        if lost:
-            self._tell(f"{len(lost)} records of {self.layout.path} could not be used", lost)
 
     def _set_up(self, connection: apsw.Connection, given: dict[str, int]) -> None:
         """Note the seal, and which numbers were given out before."""
@@ -276,15 +305,22 @@ class Files:
 
     # While the store is open
 
+    @property
+    def is_dirty(self) -> bool:
+        """Whether the files may lack what the database has."""
+        return self._written != self._begun
+
     def begin(self, first: int) -> None:
         """Start to watch over an open database. In one without messages, they are numbered from after `first`."""
         with translated_by_database(self.layout.database, "opening"):
             self._connection = connect(self.layout.database, Options(), create=False)
+            # Until it is closed, files that lack nothing now may lack something later.
+            self.state = replace(self.state, clean=False)
             with _transaction(self._connection):
                 if first:
                     set_number(self._connection, "log", first)
                 self._put_state(self._connection)
-        if self.state.erasing or self.set_aside or journals_of(self.layout.beside):
+        if self.state.erasing or self.state.rebuilt or self.issues or journals_of(self.layout.beside):
             try:
                 self.write()
             except (StoreError, OSError) as error:
@@ -295,30 +331,22 @@ class Files:
         self._thread.start()
 
     @contextmanager
-    def changing(self) -> Iterator[bool]:
-        """Surround a change. Yields whether the database has to be told first that the files lack something."""
+    def changing(self) -> Iterator[None]:
+        """Surround a change."""
         with self._changed:
-            self._started += 1
-            first, self.dirty = not self.dirty, True
+            self._begun, self._active = self._begun + 1, self._active + 1
         try:
-            yield first
+            yield
         finally:
             with self._changed:
-                self._finished += 1
+                self._active -= 1
                 self._changed.notify_all()
 
-    def mark_dirty(self, connection: apsw.Connection, *, erasing: bool = False) -> None:
-        """Note in the database that the files lack something, or still have what is erased."""
+    def mark_erasing(self, connection: apsw.Connection) -> None:
+        """Note in the database that the files still have what is erased."""
         with _transaction(connection):
-            self.state = replace(self.state, clean=False, erasing=self.state.erasing or erasing)
+            self.state = replace(self.state, erasing=True)
             self._put_state(connection)
-
-    def expect_account(self, name: Name) -> None:
-        """Make the folder of a new account."""
-        if isinstance(self.layout, AccountFolders) and not self.layout.folder_of(name).exists():
-            with suppress(OSError):  # the files are written later, and then it is said why they cannot be
-                make_folders(self.disk, self.layout.folder_of(name))
-            self.is_new_account = True
 
     def write(self, *, erased: bool = False) -> None:
         """Write the files that lack something. Raises when that fails; nothing is lost then."""
@@ -326,90 +354,81 @@ class Files:
         if connection is None:
             return
         started_at = time.monotonic()
-        with (
-            self._writing,
-            translated(self.layout.path, "writing"),
-            translated_by_database(self.layout.database, "reading"),
-        ):
+        layout = self.layout
+        with self._writing, translated(layout.path, "writing"), translated_by_database(layout.database, "reading"):
             with self._changed:
-                begun, settled = self._started, self._started == self._finished
+                begun, settled = self._begun, not self._active
             self.state = replace(self.state, writing=max(self.state.counter, self.state.writing) + 1)
             with _transaction(connection):
                 self._put_state(connection)
-            content, last = self._content(connection)
+            content = _content(connection)
             self.is_new_account = False
-            written = {self._name(each.path): self._replaced(each) for each in self.layout.documents(content)}
-            self.layout.tidy(self.disk, content)
-            for path in journals_of(self.layout.beside).values():
+            written = {self._name(each.path): self._replaced(each) for each in layout.documents(content)}
+            known = {(layout.main.parent / name).parent for name in self._seals}
+            layout.tidy(self.disk, content, layout.accounts() if self.state.rebuilt else known)
+            for path in journals_of(layout.beside).values():
                 self.disk.unlink(path)
             if erased or self.state.erasing:
-                for path in self.layout.copies():
-                    self.disk.unlink(path)
+                for path in layout.copies():
+                    shutil.rmtree(path) if path.is_dir() else self.disk.unlink(path)
+            erasing = self.state.erasing and not erased and self._thread is not None
+            self.state = replace(
+                self.state, counter=self.state.writing, erasing=erasing, rebuilt=False, given=content.given
+            )
             with _transaction(connection):
-                with self._changed:
-                    # Whoever begins a change from here on waits for this transaction to note that.
-                    clean = settled and begun == self._started
-                    self.dirty = not clean
-                erasing = self.state.erasing and not erased and self._thread is not None
-                self.state = replace(self.state, counter=self.state.writing, clean=clean, erasing=erasing, last=last)
-                for name, seal in written.items():
-                    if self._seals.get(name) != seal:
-                        connection.execute(_PUT_MARK, (f"{MARK}:{name}", json.dumps(seal)))
+                for name in self._unmarked:
+                    connection.execute(_PUT_MARK, (f"{MARK}:{name}", json.dumps(written[name])))
                 for name in self._seals.keys() - written.keys():
                     connection.execute("DELETE FROM mark WHERE name = ?", (f"{MARK}:{name}",))
                 self._put_state(connection)
-            self._seals = written
+            self._seals, self._unmarked = written, set()
+            if settled:
+                self._written = begun
         self._seconds = time.monotonic() - started_at
         self.last_error = None
 
-    def _content(self, connection: apsw.Connection) -> tuple[Content, int]:
-        content = Content()
-        connection.execute("BEGIN")
-        try:
-            for section in dumping.sections(bytes):
-                for row in _rows(connection, section, section.start):
-                    content.add(row)
-            marks = connection.execute(
-                "SELECT name, value FROM mark WHERE name NOT GLOB ? AND name != 'wipe'", (f"{MARK}*",)
-            )
-            given = dict(connection.execute("SELECT name, seq FROM sqlite_sequence"))
-            content.finish(dict(marks), given)
-        finally:
-            connection.execute("ROLLBACK")
-        return content, given.get("log", 0)
-
     def _replaced(self, made: Document) -> Seal:
         """Write a file unless it says the same already, and return its seal."""
-        shown = blake2b(made.body.digest.encode(), digest_size=12)
-        shown.update(json.dumps(_lasting(made.about)).encode())
-        seal = self._seals.get(self._name(made.path))
-        if (
-            seal is not None
-            and seal.shown == shown.hexdigest()
-            and made.path.exists()
-            and self._is_as_written(made.path)
-        ):
-            return seal
-        make_folders(self.disk, made.path.parent)
+        name, path = self._name(made.path), made.path
+        shown = blake2b((made.body.digest + json.dumps(_lasting(made.about))).encode(), digest_size=12).hexdigest()
+        seal = self._seals.get(name)
+        if seal is not None and path.exists():
+            if not self._is_as_written(path):
+                self._keep_copy(path, "edited", "that was while the store was open, so it is written again")
+            elif seal.shown == shown:
+                return seal
+        self._put(path, made)
+        self._unmarked.add(name)
+        self._seals[name] = _seal(path, self.state.writing, made.body.digest, shown)
+        return self._seals[name]
+
+    def _put(self, path: Path, made: Document) -> None:
+        make_folders(self.disk, path.parent)
         header = Header(self.state.store, self.state.writing)
-        replace_file(self.disk, made.path, pieces(self.layout.kind, header, made.body, made.about))
-        found = made.path.stat()
-        return Seal(found.st_size, found.st_mtime_ns, self.state.writing, made.body.digest, shown.hexdigest())
+        replace_file(self.disk, path, pieces(self.layout.kind, header, made.body, made.about))
 
     def check(self) -> Iterator[str]:
-        """Read all files again, and yield what is wrong with them."""
-        if self.dirty:
+        """Read all files again, and yield what is wrong with them.
+
+        A file that changed although nobody wrote to it is set aside, and written again in the next pause.
+        """
+        if self.is_dirty:
             self.write()
         with self._writing:
-            for name, seal in self._seals.items():
+            for name, seal in list(self._seals.items()):
                 path = self.layout.main.parent / name
                 try:
-                    read = self.layout.check(path)
+                    found = read(path, self.layout.kind)
+                    if (found.header.counter, found.digest, found.edited) == (seal.counter, seal.digest, False):
+                        continue
+                    wrong = f"{path} is not what was written"
                 except (StoreError, OSError) as error:
-                    yield str(error)
-                    continue
-                if (read.header.counter, read.digest) != (seal.counter, seal.digest):
-                    yield f"{path} is not what was written"
+                    wrong = str(error)
+                yield wrong
+                if path.exists() and self._is_as_written(path):
+                    self._keep_copy(path, "damaged", f"{wrong}; it is written again")
+                    self._seals[name] = seal._replace(shown="")
+                    self._written = 0
 
     def write_copy(self, target: Path) -> None:
         """Write all files to another place, in the same form."""
@@ -417,28 +436,30 @@ class Files:
         layout.prepare(self.disk)
         assert self._connection is not None  # noqa: S101 - the store is open
         with self._writing:
-            content, _ = self._content(self._connection)
+            content = _content(self._connection)
         for each in layout.documents(content):
-            make_folders(self.disk, each.path.parent)
-            header = Header(self.state.store, self.state.writing)
-            replace_file(self.disk, each.path, pieces(layout.kind, header, each.body, each.about))
+            self._put(each.path, each)
 
     def close(self) -> None:
         """Write what the files do not have yet, and let go of the database. The lock is held until `let_go`."""
         with self._changed:
             self._closing = True
             self._changed.notify_all()
+        if self._connection is None:
+            return
         if self._thread is not None:
             self._thread.join()
-            if self.dirty:
-                try:
+            try:
+                if self.is_dirty:
                     self.write()
-                except (StoreError, OSError) as error:
-                    # Nothing is lost: the database has it, and the files are written when it is opened again.
-                    self.note(error)
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
+                with translated_by_database(self.layout.database, "closing"), _transaction(self._connection):
+                    self.state = replace(self.state, clean=not self.is_dirty)
+                    self._put_state(self._connection)
+            except (StoreError, OSError) as error:
+                # Nothing is lost: the database has it, and the files are written when it is opened again.
+                self.note(error)
+        self._connection.close()
+        self._connection = None
 
     def let_go(self) -> None:
         """Release the lock."""
@@ -452,15 +473,15 @@ class Files:
     def _run(self) -> None:
         while True:
             with self._changed:
-                self._changed.wait_for(lambda: self._closing or (self.dirty and self._finished == self._started))
+                self._changed.wait_for(lambda: self._closing or (self.is_dirty and not self._active))
                 if self._closing:
                     return
-                seen = self._started
+                seen = self._begun
                 pause = 0.0 if self.is_new_account else _PAUSE_PER_WRITING * self._seconds
                 failing = 0.0 if self.last_error is None else _PAUSE_PER_WRITING
                 if self._changed.wait_for(lambda: self._closing, max(_PAUSE_SECONDS, pause, failing)):
                     return
-                if self._started != seen:
+                if self._begun != seen:
                     continue
             try:
                 self.write()
@@ -472,11 +493,31 @@ class Files:
         return os.path.relpath(path, self.layout.main.parent)
 
 
-def _rows(connection: apsw.Connection, section: dumping.Section, start: dumping.Key) -> Iterator[Row]:
-    after: dumping.Key | None = start
-    while after is not None:
-        page, after = answered(connection, dumping.page(section, after))
-        yield from page
+def _aside(path: Path, why: str) -> Path:
+    return path.with_name(f"{path.name}.{label(why)}")
+
+
+def _content(connection: apsw.Connection) -> Content:
+    content = Content()
+    connection.execute("BEGIN")
+    try:
+        for row in _rows(connection):
+            content.add(row)
+        marks = connection.execute(
+            "SELECT name, value FROM mark WHERE name NOT GLOB ? AND name != 'wipe'", (f"{MARK}*",)
+        )
+        content.finish(dict(marks), dict(connection.execute("SELECT name, seq FROM sqlite_sequence")))
+    finally:
+        connection.execute("ROLLBACK")
+    return content
+
+
+def _rows(connection: apsw.Connection) -> Iterator[Row]:
+    for section in dumping.sections(bytes):
+        after: dumping.Key | None = section.start
+        while after is not None:
+            page, after = answered(connection, dumping.page(section, after))
+            yield from page
 
 
 def _lasting(about: Any) -> Any:  # noqa: ANN401 - JSON
@@ -484,6 +525,17 @@ def _lasting(about: Any) -> Any:  # noqa: ANN401 - JSON
     if not isinstance(about, dict):
         return about
     return {name: _lasting(value) for name, value in about.items() if name != HEALTH_CHECK}
+
+
+def _empty_log(layout: Layout) -> None:
+    """Leave nothing beside a database that another one takes the place of: it would be taken for that one's log."""
+    with suppress(AforesaidError), translated_by_database(layout.database, "closing"):
+        if layout.database.exists():
+            with closing(connect(layout.database, Options(), create=False)) as connection:
+                connection.pragma("journal_mode", "delete")
+    for path in database_files(layout):
+        if path != layout.database:
+            path.unlink()
 
 
 def set_number(connection: apsw.Connection, table: str, last: int) -> None:

@@ -1,25 +1,15 @@
-"""Journals of earlier versions, which hold what was changed after their files were last written.
-
-A group of lines was only written once the group before it was known to be on the disk. So damage in any group but the
-last is damage to what was acknowledged; at the very end, it can be what a crash left of a group that nobody was told
-about.
-"""
+"""Journals of earlier versions, which hold what was changed after their files were last written."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
 
 from aforesaid.errors import StoreDamaged
 from aforesaid.store.readable.document import DamagedRecord, Header, unsealed
 from aforesaid.store.readable.records import Record, Records, UnknownRecord, key_of, put
-
-_SECTOR: Final = 512
-_ZEROS: Final = re.compile(rb"\0+")
 
 
 def journals_of(beside: Path) -> dict[int, Path]:
@@ -41,96 +31,60 @@ def replay_all(records: Records, beside: Path, header: Header | None) -> None:
             "aforesaid verify --repair"
         )
     for number, path in current.items():
-        lines = _read(path, newest=number == max(current))
+        lines, damaged, before = _lines(path)
+        # What a crash left at the very end was acknowledged to nobody: a line without an end, or sectors of zeros.
+        if damaged and not (number == max(current) and all(damaged)):
+            raise StoreDamaged(f"{path} is damaged; run: aforesaid verify --repair")
+        lines = lines[:before]
         store = str(lines[0].get("store")) if lines else None
         if header is not None and store not in (None, header.store) and header.counter > 1:
             raise StoreDamaged(f"{path} belongs to other files than {beside}; move one of them away")
-        for line in lines[1:]:
-            try:
-                _replay(records, line)
-            except (UnknownRecord, KeyError, TypeError, ValueError, AttributeError) as error:
-                raise StoreDamaged(
-                    f"{path} holds what cannot be read ({error}); run: aforesaid verify --repair"
-                ) from error
+        try:
+            _replay(records, lines)
+        except (UnknownRecord, KeyError, TypeError, ValueError, AttributeError) as error:
+            raise StoreDamaged(f"{path} holds what cannot be read ({error}); run: aforesaid verify --repair") from error
 
 
 def salvage(records: Records, path: Path) -> list[str]:
     """Make the changes of the lines that are whole; return what is lost, one line each."""
-    data = path.read_bytes()
-    found = [(start, line, ended) for start, line, ended in _lines(data) if line]
-    damaged = 0
-    for start, line, ended in found:
-        try:
-            record = _record(line)
-        except DamagedRecord:
-            damaged += not (start == found[-1][0] and _torn(data, start, line, ended=ended))
-            continue
+    lines, damaged, _ = _lines(path)
+    for line in lines:
         with suppress(UnknownRecord, KeyError, TypeError, ValueError, AttributeError):
-            _replay(records, record)
-    return [f"{path.name}: {damaged} of {len(found)} lines"] if damaged else []
+            _replay(records, [line])
+    lost = sum(not is_torn for is_torn in damaged)
+    return [f"{path.name}: {lost} of {len(lines) + lost} lines"] if lost else []
 
 
-def _replay(records: Records, line: Record) -> None:
-    """Make the changes of a line. Making them twice is as good as once."""
-    for name, packed in line["put"].items():
-        for each in packed:
-            put(records, name, each)
-    for name, keys in line.get("gone", {}).items():
-        for key in keys:
-            records.get(name, {}).pop(key_of(key), None)
+def _replay(records: Records, lines: list[Record]) -> None:
+    """Make the changes of lines. Making them twice is as good as once."""
+    for line in lines:
+        for name, packed in line.get("put", {}).items():
+            for each in packed:
+                put(records, name, each)
+        for name, keys in line.get("gone", {}).items():
+            for key in keys:
+                records.get(name, {}).pop(key_of(key), None)
 
 
-def _record(line: bytes) -> Record:
-    try:
-        return unsealed(json.loads(line))
-    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
-        raise DamagedRecord(str(error)) from None
+def _lines(path: Path) -> tuple[list[Record], list[bool], int | None]:
+    """Return the lines that are whole, whether each other one may be what a crash left, and how many came before it.
 
-
-def _read(path: Path, *, newest: bool) -> list[Record]:
-    data = path.read_bytes()
-    records: list[Record] = []
-    group = 0
-    for start, line, ended in _lines(data):
-        try:
-            record = _record(line)
-        except DamagedRecord as error:
-            if newest and _torn(data, start, line, ended=ended) and not _goes_on(data, start, group + 1):
-                break
-            raise StoreDamaged(f"{path} is damaged at byte {start} ({error}); run: aforesaid verify --repair") from None
-        group = int(record.pop("group", 0))
-        records.append(record)
-    return records
-
-
-def _lines(data: bytes) -> Iterator[tuple[int, bytes, bool]]:
-    """Return each line with its place, and whether it has an end."""
-    start = 0
-    while start < len(data):
-        end = data.find(b"\n", start)
-        yield start, data[start : end if end >= 0 else len(data)], end >= 0
-        start = end + 1 if end >= 0 else len(data)
-
-
-def _torn(data: bytes, start: int, line: bytes, *, ended: bool) -> bool:
-    """Tell whether a line looks like what a crash leaves: it stops, or sectors of it were never written.
-
-    A sector that was never written is all zeros, or zeros from where the line begins: the rest of the
-    sector was written earlier.
+    A group of lines was only written once the group before it was known to be on the disk. So a line with two groups
+    behind it had been acknowledged.
     """
-    if not ended:
-        return True
-    for zeros in _ZEROS.finditer(data, start, start + len(line)):
-        begins = zeros.start() % _SECTOR == 0 or zeros.start() == start
-        if begins and (zeros.end() % _SECTOR == 0 or zeros.end() == len(data)):
-            return True
-    return False
-
-
-def _goes_on(data: bytes, start: int, group: int) -> bool:
-    """Tell whether a later group follows, so that what is at `start` had been synced."""
-    for _, line, _ in _lines(data[start:]):
-        with suppress(DamagedRecord):
-            if int(_record(line).get("group", 0)) > group:
-                return True
-    return False
+    found: list[Record] = []
+    torn: list[bool] = []
+    before, group = None, 0
+    for line in path.read_bytes().splitlines(keepends=True):
+        try:
+            found.append(unsealed(json.loads(line)))
+        except (DamagedRecord, ValueError, RecursionError):
+            torn.append(b"\0" in line or not line.endswith(b"\n"))
+            before = len(found) if before is None else before
+            continue
+        its_group = int(found[-1].get("group", 0))
+        if before is None:
+            group = its_group
+        elif its_group > group + 1:
+            torn = [False for _ in torn]
+    return found, torn, before

@@ -1,14 +1,15 @@
-"""The two layouts of readable files: one `memory.json`, or a folder for each account."""
+"""Where readable files are, and what is in each: one `memory.json`, or a folder for each account."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from datetime import datetime
+from glob import escape
 from hashlib import blake2b
 from pathlib import Path
-from typing import Final, NamedTuple, Protocol, Self, TypeAlias
+from typing import Final, NamedTuple, Self
 from urllib.parse import quote
 
 from aforesaid.domain.checks import moment, now
@@ -18,18 +19,17 @@ from aforesaid.domain.setting import ENABLED, EVERY
 from aforesaid.errors import StoreDamaged, StoreRefused
 from aforesaid.store.readable import document
 from aforesaid.store.readable.disk import Disk, make_folders
-from aforesaid.store.readable.document import Body, Header, Put, Read, Section, body
+from aforesaid.store.readable.document import Body, Header, Section, body
 from aforesaid.store.readable.journal import journals_of
-from aforesaid.store.readable.records import TABLES, Content, Name, Record, pack_message, read_id, shown_id
+from aforesaid.store.readable.records import NUMBERED, TABLES, Content, Name, Record, Records, pack_message, shown_id
 
 DATABASE: Final = ".db"
 LOST: Final = ".lost"
 """The end of the names of files that list what could not be recovered, until somebody removes them."""
 HEALTH_CHECK: Final = "health_check"
 """When a file was written, as it says itself."""
-_WRITTEN: Final = tuple(
-    name for name in TABLES if name not in {"agenda", "derived", "walks", "embedders", "note_vectors"}
-)
+_ASIDE: Final = re.compile(r".*\.(damaged|edited)-\d{8}T\d+Z(\.db)?(-wal|-shm)?")
+"""The names of what is set aside."""
 
 
 class Document(NamedTuple):
@@ -53,172 +53,31 @@ class DamagedFile:
     """What could not be read of it, one line each. Empty where all of it is made again from the messages."""
 
 
-Damaged: TypeAlias = Callable[[DamagedFile], None]
+@dataclass(slots=True)
+class FilesRead:
+    """What readable files hold."""
 
+    header: Header
+    records: Records = field(default_factory=dict)
+    damaged: list[DamagedFile] = field(default_factory=list)
+    edited: list[Message] = field(default_factory=list)
+    """Messages that somebody changed."""
+    doubtful: dict[Path, list[str]] = field(default_factory=dict)
+    """Records of which one byte changed, by file."""
 
-class Layout(Protocol):
-    """The files of a store."""
-
-    kind: str
-    """How the kind of store is called, as in a location."""
-    path: Path
-    """What the location names."""
-
-    @property
-    def main(self) -> Path:
-        """The file or folder that holds the store."""
-
-    @property
-    def beside(self) -> Path:
-        """The name that the names of the lock and of journals begin with."""
-
-    @property
-    def database(self) -> Path:
-        """The database that does the work."""
-
-    def prepare(self, disk: Disk) -> None:
-        """Make the folders that are needed."""
-
-    def documents(self, content: Content) -> Iterator[Document]:
-        """Return what is to be in the files, the one that makes the others valid last."""
-
-    def tidy(self, disk: Disk, content: Content) -> None:
-        """Remove the files of accounts that are gone for good."""
-
-    def read(self, put: Put, damaged: Damaged) -> Header | None:
-        """Read the files. Returns None where there are none; raises StoreDamaged if they cannot be used without repair.
-
-        Damage to a file of an account is reported instead, and its intact records are read.
-        """
-
-    def salvage(self, put: Put) -> list[str]:
-        """Read whatever is whole in damaged files; return what is lost, one line each."""
-
-    def check(self, path: Path) -> Read:
-        """Read one of the files. Raises StoreDamaged if it is damaged."""
-
-    def shows_only(self, path: Path) -> bool:
-        """Tell whether a file only shows what is in another."""
-
-    def files(self) -> list[Path]:
-        """Return all readable files of the store, and the lists of what was lost."""
-
-    def copies(self) -> list[Path]:
-        """Return what was damaged and set aside."""
-
-    def aside(self, path: Path, label: str) -> Path:
-        """Return the name under which a file of the store or `main` is set aside."""
-
-    def elsewhere(self, path: Path) -> Layout:
-        """Return the same layout at another place."""
-
-
-class JsonFile:
-    """Everything in one file: users, messages and summaries as documented, and after them all else."""
-
-    kind = "json"
-
-    def __init__(self, path: Path) -> None:
-        """`path` may be a link: what it leads to is what is replaced."""
-        self.path = path
-        self.main = self.beside = path.expanduser().absolute().resolve()
-
-    @property
-    def database(self) -> Path:
-        """A hidden file beside what a link leads to."""
-        return self.main.with_name(f".{self.main.name}{DATABASE}")
-
-    def prepare(self, disk: Disk) -> None:
-        """Make the folder."""
-        if self.main.is_dir():
-            raise StoreRefused(f"{self.path} is a folder; name a file, or use files:{self.path}")
-        make_folders(disk, self.main.parent)
-
-    def documents(self, content: Content) -> Iterator[Document]:
-        """Return the file."""
-        yield Document(self.main, body(self._sections(content)), {})
-
-    def _sections(self, content: Content) -> Iterator[Section]:
-        yield "users", "named", ((user_key(name), self._user(content, name)) for name in content.users)
-        for name in ("messages", "summaries"):
-            grouped: dict[str, list[Record]] = {}
-            for owner, record in content.tables[name]:
-                grouped.setdefault(user_key(owner or ("", "")), []).append(record)
-            yield name, "grouped", ((key, record) for key, found in grouped.items() for record in found)
-        for name in _WRITTEN:
-            if name not in {"users", "messages", "summaries"}:
-                yield name, "listed", (("", record) for _, record in content.tables[name])
-
-    def _user(self, content: Content, name: Name) -> Record:
-        """Write a user as documented. What is set is kept in `settings` too, which is what counts."""
-        records = content.records[name]
-        (record,) = records["users"]
-        settings = {each["key"]: each for each in records.get("settings", ())}
-        every, enabled = settings.get(EVERY), settings.get(ENABLED)
-        times = [each["updated_at"] for each in (every, enabled) if each is not None]
-        return record | {
-            "storage_type": "json",
-            "summary_every_n": 10 if every is None else every["value"],
-            "memory_enabled": True if enabled is None else enabled["value"],
-            "updated_at": max([record["created_at"], *times], key=datetime.fromisoformat),
-        }
-
-    def tidy(self, disk: Disk, content: Content) -> None:
-        """Do nothing: there is one file."""
-
-    def read(self, put: Put, damaged: Damaged) -> Header | None:  # noqa: ARG002 - the contract's
-        """Read the file."""
-        return document.read(self.main, self.kind, put).header if self.main.exists() else None
-
-    def salvage(self, put: Put) -> list[str]:
-        """Read whatever is whole."""
-        return [*document.salvage(self.main, put).lost()] if self.main.exists() else []
-
-    def check(self, path: Path) -> Read:
-        """Read the file."""
-        return document.read(path, self.kind, _nowhere)
-
-    def shows_only(self, path: Path) -> bool:  # noqa: ARG002 - the contract's
-        """Return False."""
-        return False
-
-    def files(self) -> list[Path]:
-        """Return the file, and the list of what was lost."""
-        return [path for path in (self.main, self.main.with_name(self.main.name + LOST)) if path.exists()]
-
-    def copies(self) -> list[Path]:
-        """Return what was damaged and set aside."""
-        return _copies(self.main.parent, self.main.name, self.database.name)
-
-    def aside(self, path: Path, label: str) -> Path:
-        """Return `memory.json.LABEL`, and what belongs to a store of that name."""
-        if path.name.startswith(self.database.name):
-            return path.with_name(f".{self.main.name}.{label}{path.name.removeprefix(f'.{self.main.name}')}")
-        return path.with_name(f"{self.main.name}.{label}{path.name.removeprefix(self.main.name)}")
-
-    def elsewhere(self, path: Path) -> Self:
-        """Return the same layout at another place."""
-        return type(self)(path)
-
-
-def user_key(name: Name) -> str:
-    """Return the key of a user in the file: the id alone, or `id@space`."""
-    space, user = name
-    if space == DEFAULT_SPACE and "@" not in user:
-        return user
-    return f"{quote(user, safe=' ')}@{quote(space, safe=' ')}"
-
-
-SHORT_TERM: Final = 50
-MID_TERM: Final = 200
-"""Sizes of the two windows in messages; the first has the newest."""
-_PLAIN_NAME: Final = re.compile(r"[a-z0-9_-]{1,100}")
-_LONGEST_NAME: Final = 40
-_STEM: Final = "aforesaid"
-"""What the names of index, lock, database and journals begin with in a new folder."""
-_OWN_FILES: Final = ("*.json", "*.lock", "*.journal-*")
-_ACCOUNTS: Final = "account_*"
-COMPONENTS: Final = ("short_term", "mid_term", "whole_history", "history_context")
+    def add(self, path: Path, read: document.Read) -> None:
+        """Add what a file holds. Raises StoreDamaged if another account has something with the same number."""
+        for table, found in read.records.items():
+            there = self.records.setdefault(table, {})
+            if table in NUMBERED and (twice := there.keys() & found.keys()):
+                raise StoreDamaged(
+                    f"{path} has {table} {min(twice)}, and so has another account; a copy of another store's account "
+                    "cannot be put beside these: export and import it"
+                )
+            there.update(found)
+        self.edited += read.edited_messages
+        if read.doubtful:
+            self.doubtful[path] = read.doubtful
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,7 +105,240 @@ FILES: Final = (
     File("audit.json", ("audit",)),
     File("receipts.json", ("receipts",)),
 )
-_BY_NAME: Final = {file.name: file for file in FILES}
+WINDOWS: Final = frozenset(file.name for file in FILES if file.window)
+
+
+class Layout:
+    """The files of a store: `index`, which is about all of it and is written last, and folders of accounts."""
+
+    kind: str
+    """How the kind of store is called, as in a location."""
+    index: Path
+    beside: Path
+    """What the names of the lock and of an earlier version's journals begin with."""
+    database: Path
+    """The database that does the work."""
+
+    def __init__(self, path: Path) -> None:
+        """`path` is what the location names. It may be a link: what it leads to is what is replaced."""
+        self.path = path
+        self.main = path.expanduser().absolute().resolve()
+
+    def prepare(self, disk: Disk) -> None:
+        """Make the folder. Raises StoreRefused if something else is in its place."""
+        raise NotImplementedError
+
+    def documents(self, content: Content) -> Iterator[Document]:
+        """Return what is to be in the files, the index last."""
+        raise NotImplementedError
+
+    def accounts(self) -> list[Path]:
+        """Return the folders of accounts that are there."""
+        return []
+
+    def aside(self, path: Path, label: str) -> Path:
+        """Return the name under which a file of the store or `main` is set aside by a restore."""
+        raise NotImplementedError
+
+    def folders_of(self, names: Iterable[Name]) -> set[Path]:  # noqa: ARG002 - only one layout has any
+        """Return the folders of accounts."""
+        return set()
+
+    def elsewhere(self, path: Path) -> Self:
+        """Return the same layout at another place."""
+        return type(self)(path)
+
+    @property
+    def lock(self) -> Path:
+        """The file whose lock says that the store is in use."""
+        return self.beside.with_name(f"{self.beside.name}.lock")
+
+    def files(self) -> list[Path]:
+        """Return the readable files that are there."""
+        accounts = [account / file.name for account in self.accounts() for file in FILES]
+        return [path for path in (*accounts, self.index) if path.exists()]
+
+    def lists(self) -> list[Path]:
+        """Return the lists of what could not be recovered."""
+        return [
+            path
+            for folder in (self.index.parent, *self.accounts())
+            for path in sorted(folder.glob(f"*{LOST}"))
+            if path.name.startswith(self.index.name if folder == self.index.parent else "")
+        ]
+
+    def copies(self) -> list[Path]:
+        """Return what was set aside: damaged and edited files, and the copies that repairs keep."""
+        found = {path for account in self.accounts() for path in account.iterdir()}
+        for own in (self.main, self.main.with_name(f".{self.main.name}"), self.index, self.database):
+            found.update(own.parent.glob(f"{escape(own.name)}.*"))
+        return sorted(path for path in found if _ASIDE.fullmatch(path.name))
+
+    def read(self) -> FilesRead | None:
+        """Read the files. Returns None where there are none; raises StoreDamaged if they cannot be used without repair.
+
+        Damage to a file of an account is reported instead, and its intact records are read.
+        """
+        if not self.index.exists():
+            begun = any(journals_of(self.beside).values()) and min(journals_of(self.beside)) == 1
+            if any((account / "account.json").exists() for account in self.accounts()) and not begun:
+                raise StoreDamaged(f"{self.index} is gone, but accounts are there; run: aforesaid verify --repair")
+            return None
+        index = document.read(self.index, self.kind)
+        found = FilesRead(index.header)
+        found.add(self.index, index)
+        # The index is written last: all files of the accounts that it lists were there.
+        listed = self.folders_of(name for name, _ in found.records.get("users", {}).values())
+        for account in sorted({*self.accounts(), *listed}):
+            for file in FILES:
+                path = account / file.name
+                if path.exists() or (file.log and account in listed):
+                    self._read_file(path, file, found)
+        return found
+
+    def _read_file(self, path: Path, file: File, found: FilesRead) -> None:
+        try:
+            read = document.read(path, self.kind)
+        except (StoreDamaged, StoreRefused, FileNotFoundError) as error:  # refused: its first line is damaged
+            lost: tuple[str, ...] = ()
+            if file.log:
+                lost = _salvage_messages(path, found)
+            elif not file.derived and not file.window:
+                salvaged = document.salvage(path)
+                _merge(found.records, salvaged.records)
+                lost = salvaged.lost()
+            found.damaged.append(DamagedFile(path, () if file.window else file.tables, str(error), lost))
+        else:
+            if not file.window:
+                found.add(path, read)
+
+    def salvage(self, found: FilesRead) -> list[str]:
+        """Read whatever is whole in damaged files; return what is lost, one line each."""
+        lost: list[str] = []
+        # What is read later takes the place of what was read before, and the index and the histories are what counts.
+        for path in sorted(self.files(), key=lambda path: path.name not in WINDOWS):
+            try:
+                read = document.read(path, self.kind)
+            except (StoreDamaged, StoreRefused):
+                whole = document.salvage(path)
+                _merge(found.records, whole.records)
+                folder = "" if path == self.main else f"{path.parent.name}/"
+                lost += [f"{folder}{line}" for line in whole.lost() if path.name not in WINDOWS]
+            else:
+                _merge(found.records, read.records)
+                found.edited += read.edited_messages
+        return lost
+
+    def tidy(self, disk: Disk, content: Content, known: Iterable[Path]) -> None:
+        """Remove those of the known folders whose accounts are gone for good."""
+        left = self.folders_of(content.users)
+        for account in set(known).intersection(self.accounts()):
+            if account not in left:
+                for path in account.glob("*.json*"):
+                    disk.unlink(path)
+                if not any(account.iterdir()):
+                    account.rmdir()
+                disk.sync_folder(account.parent)
+
+
+def _merge(records: Records, more: Records) -> None:
+    for table, found in more.items():
+        records.setdefault(table, {}).update(found)
+
+
+def _salvage_messages(path: Path, found: FilesRead) -> tuple[str, ...]:
+    """Read what is whole of an account's messages, and the rest from the windows that repeat some of them.
+
+    Returns what is missing, one line each.
+    """
+    whole = document.salvage(path) if path.exists() else None
+    records: Records = {} if whole is None else whole.records
+    there = len(records.setdefault("messages", {}))
+    for name in WINDOWS:
+        window = path.with_name(name)
+        repeated = document.salvage(window).records.get("messages", {}) if window.exists() else {}
+        records["messages"] = repeated | records["messages"]
+    _merge(found.records, records)
+    recovered = len(records["messages"]) - there
+    if whole is None:
+        return (f"{path.name}: the file is gone; {recovered} messages were found in the windows beside it",)
+    # A file that is newer than the index was being written: then a window may still have what was erased meanwhile.
+    settled = whole.header is not None and whole.header.counter <= found.header.counter
+    return whole.lost(recovered if settled else 0)
+
+
+class JsonFile(Layout):
+    """Everything in one file: users, messages and summaries as documented, and after them all else."""
+
+    kind = "json"
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self.index = self.beside = self.main
+        self.database = self.main.with_name(f".{self.main.name}{DATABASE}")
+
+    def prepare(self, disk: Disk) -> None:
+        if self.main.is_dir():
+            raise StoreRefused(f"{self.path} is a folder; name a file, or use files:{self.path}")
+        make_folders(disk, self.main.parent)
+
+    def documents(self, content: Content) -> Iterator[Document]:
+        yield Document(self.main, body(self._sections(content)), {})
+
+    def _sections(self, content: Content) -> Iterator[Section]:
+        yield "users", "named", ((user_key(name), _documented_user(content, name)) for name in content.users)
+        for table in ("messages", "summaries"):
+            owners = sorted(content.records, key=lambda owner: owner is not None)
+            yield (
+                table,
+                "grouped",
+                [
+                    (user_key(owner or ("", "")), record)
+                    for owner in owners
+                    for record in content.records[owner].get(table, ())
+                ],
+            )
+        for table, about in TABLES.items():
+            if not about.legacy and table not in {"users", "messages", "summaries"}:
+                yield table, "listed", [("", record) for record in content.every(table)]
+
+    def aside(self, path: Path, label: str) -> Path:
+        hidden = "." if path.name.startswith(self.database.name) else ""
+        return path.with_name(path.name.replace(f"{hidden}{self.main.name}", f"{hidden}{self.main.name}.{label}", 1))
+
+
+def user_key(name: Name) -> str:
+    """Return the key of a user in the file: the id alone, or `id@space`."""
+    space, user = name
+    if space == DEFAULT_SPACE and "@" not in user:
+        return user
+    return f"{quote(user, safe=' ')}@{quote(space, safe=' ')}"
+
+
+def _documented_user(content: Content, name: Name) -> Record:
+    """Write a user as documented. What is set is kept in `settings` too, which is what counts."""
+    (record,) = content.records[name]["users"]
+    settings = {each["key"]: each for each in content.records[name].get("settings", ())}
+    every, enabled = settings.get(EVERY), settings.get(ENABLED)
+    times = [each["updated_at"] for each in (every, enabled) if each is not None]
+    return record | {
+        "storage_type": "json",
+        "summary_every_n": 10 if every is None else every["value"],
+        "memory_enabled": True if enabled is None else enabled["value"],
+        "updated_at": max([record["created_at"], *times], key=datetime.fromisoformat),
+    }
+
+
+SHORT_TERM: Final = 50
+MID_TERM: Final = 200
+"""Sizes of the two windows in messages; the first has the newest."""
+_PLAIN_NAME: Final = re.compile(r"[a-z0-9_-]{1,100}")
+_LONGEST_NAME: Final = 40
+_STEM: Final = "aforesaid"
+"""What the names of index, lock, database and journals begin with in a new folder."""
+_OWN_FILES: Final = ("*.json", "*.lock", "*.journal-*")
+_ACCOUNTS: Final = "account_*"
+COMPONENTS: Final = ("short_term", "mid_term", "whole_history", "history_context")
 
 
 def folder_name(name: Name) -> str:
@@ -260,36 +352,20 @@ def folder_name(name: Name) -> str:
     return f"account_{readable}~{digest}"
 
 
-class AccountFolders:
-    """A folder with a folder for each account, and one file about all of them, which is written last."""
+class AccountFolders(Layout):
+    """A folder with a folder for each account, and one file about all of them."""
 
     kind = "files"
 
     def __init__(self, path: Path) -> None:
-        """`path` may be a link."""
-        self.path = path
-        self.main = path.expanduser().absolute().resolve()
-
-    @property
-    def beside(self) -> Path:
-        """What the names of index, lock and journals begin with: they are in the folder, and are copied with it.
-
-        A folder keeps the name that it was made with; earlier versions used another one.
-        """
+        super().__init__(path)
+        # A folder keeps the name that it was made with; earlier versions used another one.
         stems = {path.stem for pattern in _OWN_FILES for path in self.main.glob(pattern)}
-        return self.main / (stems.pop() if len(stems) == 1 else _STEM)
-
-    @property
-    def database(self) -> Path:
-        """A hidden file in the folder."""
-        return self.main / f".{_STEM}{DATABASE}"
-
-    @property
-    def _index(self) -> Path:
-        return self.beside.with_name(f"{self.beside.name}.json")
+        self.beside = self.main / (stems.pop() if len(stems) == 1 else _STEM)
+        self.index = self.beside.with_name(f"{self.beside.name}.json")
+        self.database = self.main / f".{_STEM}{DATABASE}"
 
     def prepare(self, disk: Disk) -> None:
-        """Make the folder."""
         if self.main.exists() and not self.main.is_dir():
             raise StoreRefused(f"{self.path} is a file; name a folder, or use json:{self.path}")
         make_folders(disk, self.main)
@@ -298,112 +374,24 @@ class AccountFolders:
         """Return the folder of an account."""
         return self.main / folder_name(name)
 
+    def folders_of(self, names: Iterable[Name]) -> set[Path]:
+        return {self.folder_of(name) for name in names}
+
+    def accounts(self) -> list[Path]:
+        return sorted(path for path in self.main.glob(_ACCOUNTS) if path.is_dir())
+
     def documents(self, content: Content) -> Iterator[Document]:
-        """Return the files of all accounts, and the file about all of them last."""
         for name in content.users:
             account = _Account(content, name)
             for file in FILES:
-                made = body(account.sections(file))
-                yield Document(self.folder_of(name) / file.name, made, account.about(file))
-        nobodys = content.records.get(None, {})
-        sections: list[Section] = [("users", "listed", [("", record) for _, record in content.tables["users"]])]
-        sections += [
-            (table, "listed", [("", record) for record in found])
-            for table, found in nobodys.items()
-            if table != "users"
-        ]
-        yield Document(self._index, body(sections), {})
-
-    def tidy(self, disk: Disk, content: Content) -> None:
-        """Remove the files of accounts that are gone for good."""
-        known = {folder_name(name) for name in content.users}
-        for account in self._accounts():
-            if account.name in known:
-                continue
-            for path in [*(account / file.name for file in FILES), *account.glob("*.json.damaged-*")]:
-                disk.unlink(path)
-            if not any(account.iterdir()):
-                account.rmdir()
-            disk.sync_folder(self.main)
-
-    def read(self, put: Put, damaged: Damaged) -> Header | None:
-        """Read all files. A window that is damaged is no loss: it only shows what is in the whole history."""
-        index, accounts = self._index, self._accounts()
-        if not index.exists():
-            begun = any(journals_of(self.beside).values()) and min(journals_of(self.beside)) == 1
-            if any((account / "account.json").exists() for account in accounts) and not begun:
-                raise StoreDamaged(f"{index} is gone, but accounts are there; run: aforesaid verify --repair")
-            return None
-        listed: set[str] = set()
-
-        def put_and_list(name: str, record: Record) -> None:
-            put(name, record)
-            if name == "users":
-                listed.add(folder_name((record["space"], read_id(record["user_id"]))))
-
-        header = document.read(index, self.kind, put_and_list).header
-        # The index is written last: all files of the accounts that it lists were there.
-        for account in sorted({*accounts, *(self.main / name for name in listed)}):
-            for file in FILES:
-                path = account / file.name
-                if path.exists() or (file.log and account.name in listed):
-                    self._read_file(path, file, header, _nowhere if file.window else put, damaged)
-        return header
-
-    def _read_file(self, path: Path, file: File, index: Header, put: Put, damaged: Damaged) -> None:
-        try:
-            document.read(path, self.kind, put)
-        except (StoreDamaged, StoreRefused, FileNotFoundError) as error:  # refused: its first line is damaged
-            lost: tuple[str, ...] = ()
-            if file.log:
-                lost = _salvage_messages(path, index, put)
-            elif not file.derived and not file.window:
-                lost = document.salvage(path, put).lost()
-            damaged(DamagedFile(path, () if file.window else file.tables, str(error), lost))
-
-    def salvage(self, put: Put) -> list[str]:
-        """Read whatever is whole. The windows are read too: they may hold what the whole history has lost."""
-        lost: list[str] = []
-        # What is read later takes the place of what was read before, and the index and the history are what counts.
-        windows_first = sorted(FILES, key=lambda file: not file.window)
-        order = [account / file.name for account in self._accounts() for file in windows_first]
-        for path in [*order, self._index]:
-            if path.exists():
-                found = document.salvage(path, put)
-                lost += [f"{path.parent.name}/{line}" for line in found.lost() if not self.shows_only(path)]
-        return lost
-
-    def check(self, path: Path) -> Read:
-        """Read a file."""
-        try:
-            return document.read(path, self.kind, _nowhere)
-        except StoreRefused as error:
-            raise StoreDamaged(str(error)) from error
-
-    def shows_only(self, path: Path) -> bool:
-        """Tell whether a file is a window."""
-        return path.name in _BY_NAME and _BY_NAME[path.name].window
-
-    def files(self) -> list[Path]:
-        """Return the files of all accounts, what they lost, and the index."""
-        accounts = [account / file.name for account in self._accounts() for file in FILES]
-        lost = [*self.main.glob(f"{_ACCOUNTS}/*{LOST}"), *self.main.glob(f"*{LOST}")]
-        return [path for path in (*accounts, *sorted(lost), self._index) if path.exists()]
-
-    def copies(self) -> list[Path]:
-        """Return what was damaged and set aside."""
-        return [*_copies(self.main, self.database.name), *self.main.glob(f"{_ACCOUNTS}/*.json.damaged-*Z")]
+                yield Document(self.folder_of(name) / file.name, body(account.sections(file)), account.about(file))
+        tables = {"users": list(content.every("users")), **content.records[None]}
+        yield Document(
+            self.index, body((table, "listed", [("", each) for each in found]) for table, found in tables.items()), {}
+        )
 
     def aside(self, path: Path, label: str) -> Path:
-        """Return the same place below the folder `LABEL`."""
         return self.main / label / path.relative_to(self.main)
-
-    def elsewhere(self, path: Path) -> Self:
-        """Return the same layout at another place."""
-        return type(self)(path)
-
-    def _accounts(self) -> list[Path]:
-        return sorted(path for path in self.main.glob(_ACCOUNTS) if path.is_dir())
 
 
 class _Account:
@@ -472,40 +460,3 @@ class _Account:
         if newest is None:
             return {"baseline": True, "text": "", "initialized_at": self._created.isoformat()}
         return {"baseline": False, "text": newest.text, "generated_at": newest.created_at.isoformat()}
-
-
-def _salvage_messages(path: Path, index: Header, put: Put) -> tuple[str, ...]:
-    """Read what is whole of an account's messages, and the rest from the windows that repeat some of them.
-
-    Returns what is missing, one line each.
-    """
-    there: set[int] = set()
-
-    def put_new(name: str, record: Record) -> None:
-        if name == "messages" and record.get("id") in there:
-            return
-        put(name, record)
-        if name == "messages":
-            there.add(record["id"])
-
-    found = document.salvage(path, put_new) if path.exists() else None
-    whole = len(there)
-    for file in FILES:
-        window = path.with_name(file.name)
-        if file.window and window.exists():
-            document.salvage(window, put_new)
-    recovered = len(there) - whole
-    if found is None:
-        return (f"{path.name}: the file is gone; {recovered} messages were found in the windows beside it",)
-    # A file that is newer than the index was being written: then a window may still have what was erased meanwhile.
-    settled = found.header is not None and found.header.counter <= index.counter
-    return found.lost(recovered if settled else 0)
-
-
-def _nowhere(name: str, record: Record) -> None:
-    """Leave a record out."""
-    del name, record
-
-
-def _copies(folder: Path, *names: str) -> list[Path]:
-    return [path for name in names for path in folder.iterdir() if path.name.startswith(f"{name}.damaged-")]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import date, datetime
-from typing import Any, Final, TypeAlias
+from operator import attrgetter
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from aforesaid.domain.context_receipt import ContextReceipt
 from aforesaid.domain.details import canonical_details
@@ -33,13 +33,15 @@ from aforesaid.store.readable.codec import decode, encode
 Name: TypeAlias = tuple[str, str]
 """A space and a user in it."""
 Record: TypeAlias = dict[str, Any]
-Records: TypeAlias = dict[str, dict[str, Record]]
-"""Records by table, and in it by their key as JSON: a later one takes the place of an earlier one."""
+Records: TypeAlias = dict[str, dict[str, Any]]
+"""Values that were read, by table, and in it by their key as JSON: a later one takes the place of an earlier one."""
 
 _SAFE_NUMBER: Final = 2**53
 """Larger numbers are not the same to every program that reads JSON."""
-NUMBERED: Final = {"log": "log", "summaries": "summary", "memories": "memory", "audit": "audit"}
+GIVEN: Final = {"log": "log", "summaries": "summary", "memories": "memory", "audit": "audit"}
 """Tables of the database by the names under which files have the last number that they gave out."""
+NUMBERED: Final = ("messages", "summaries", "memories")
+"""Tables whose records are numbered through all accounts."""
 
 
 class UnknownRecord(ValueError):
@@ -59,118 +61,99 @@ def read_id(shown: object) -> str:
     return str(shown)
 
 
-@dataclass(slots=True)
 class Content:
     """Everything that a store holds at one moment, to be written down."""
 
-    users: dict[Name, UserRow] = field(default_factory=dict)
-    records: dict[Name | None, dict[str, list[Record]]] = field(default_factory=lambda: defaultdict(dict))
-    """The records of each user by table; those of nobody in particular under None."""
-    messages: dict[Name, list[Message]] = field(default_factory=lambda: defaultdict(list))
-    histories: dict[Name, Summary] = field(default_factory=dict)
-    """The newest analysis of each user's history."""
-    tables: dict[str, list[tuple[Name | None, Record]]] = field(default_factory=lambda: {name: [] for name in TABLES})
+    def __init__(self) -> None:
+        self.users: dict[Name, UserRow] = {}
+        self.records: dict[Name | None, dict[str, list[Record]]] = {None: {}}
+        """The records of each user by table; those of nobody in particular under None."""
+        self.messages: dict[Name, list[Message]] = {}
+        self.histories: dict[Name, Summary] = {}
+        """The newest analysis of each user's history."""
+        self.given: dict[str, int] = {}
+        """The last numbers that were given out."""
+        self._owners: dict[int, Name] = {}
+        """The owners of messages by number."""
+        self._sessions = 0
 
     def finish(self, marks: Mapping[str, str], given: Mapping[str, int]) -> None:
-        """Add what is no part of a dump, and sort everything by its owner."""
-        self.tables["marks"] = [(None, {"mark": name, "value": value}) for name, value in marks.items()]
-        self.tables["numbers_given"] = [
-            (None, {"numbered": shown, "last_given": given[table]})
-            for shown, table in NUMBERED.items()
-            if table in given
-        ]
-        for table, found in self.tables.items():
-            for owner, record in found:
-                # What belongs to somebody without an account is written down with what is nobody's.
-                mine = self.records[owner if owner in self.users else None]
-                mine.setdefault(table, []).append(record)
+        """Add what is no part of a dump."""
+        for name, value in marks.items():
+            self._put(None, "marks", {"mark": name, "value": value})
+        self.given = {shown: given[table] for shown, table in GIVEN.items() if table in given}
+        for shown, last in self.given.items():
+            self._put(None, "numbers_given", {"numbered": shown, "last_given": last})
+        for owner in self.records.keys() - self.users.keys() - {None}:
+            # What belongs to somebody without an account is written down with what is nobody's.
+            for table, found in self.records.pop(owner).items():
+                self.records[None].setdefault(table, []).extend(found)
+
+    def every(self, table: str) -> Iterator[Record]:
+        """Return all records of a table, account by account."""
+        for owner in (None, *self.users):
+            yield from self.records.get(owner, {}).get(table, ())
 
     def add(self, row: Row) -> None:
         """Add a row of a dump."""
-        put = self.tables
         match row:
             case Message():
-                self.messages[row.space, row.user].append(row)
-                put["messages"].append(((row.space, row.user), pack_message(row)))
-            case SessionRow():
-                named = {"session_key": len(put["sessions"]) + 1, "automatic": row.automatic, **encode(row.session)}
-                put["sessions"].append(((row.session.space, row.session.user), named))
-            case SummaryRow():
-                self._add_summary(row.summary)
-            case MemoryRow():
-                owner = row.memory.space, row.memory.user
-                put["memories"].append((owner, encode(row.memory)))
+                owner = row.space, row.user
+                self._owners[row.seq] = owner
+                self.messages.setdefault(owner, []).append(row)
+                self._put(owner, "messages", pack_message(row))
+            case SessionRow(session):
+                self._sessions += 1
+                named = {"session_key": self._sessions, "automatic": row.automatic, **encode(session)}
+                self._put((session.space, session.user), "sessions", named)
+            case SummaryRow(summary):
+                owner = summary.space, summary.user
+                rest: Record = encode(summary)
+                documented = {shown: rest.pop(name) for shown, name in _SUMMARY.items()}
+                self._put(owner, "summaries", documented | {"user_id": shown_id(summary.user)} | rest)
+                if summary.active and summary.kind == "history":
+                    self.histories[owner] = summary
+            case MemoryRow(memory):
+                owner = memory.space, memory.user
+                self._put(owner, "memories", encode(memory))
                 if row.versions:
-                    put["memory_versions"].append((owner, {"memory": row.memory.id, "versions": encode(row.versions)}))
-            case ForgottenRow():
-                self._add_forgotten((row.space, row.user), row)
+                    self._put(owner, "memory_versions", {"memory": memory.id, "versions": encode(row.versions)})
+            case ForgottenRow(space, user):
+                if not (found := self.records.get((space, user), {}).get("forgotten")):
+                    found = [self._put((space, user), "forgotten", _named(row) | {"forgotten": []})]
+                found[0]["forgotten"].append({"words": row.words, "up_to": row.up_to})
             case SettingRow():
-                put["settings"].append(((row.space, row.user), _named(row) | encode(row.setting)))
+                self._put((row.space, row.user), "settings", _named(row) | encode(row.setting))
             case UserRow():
                 self._add_user(row)
             case DayRow():
-                put["days"].append((None, encode(row)))
+                self._put(None, "days", encode(row))
             case SpendingRow():
-                whose = _named(row) if row.user else {}
-                record = {"day": row.day.isoformat(), **whose, "tokens": row.tokens}
-                put["spending"].append(((row.space, row.user) if row.user else None, record))
+                whose, spender = ((row.space, row.user), _named(row)) if row.user else (None, {})
+                self._put(whose, "spending", {"day": row.day.isoformat(), **spender, "tokens": row.tokens})
             case VectorOf():
-                self._add_vector(row)
+                # Vectors come last: all messages are there.
+                vector = {"embedder": row.embedder, "message": row.seq, "vector": encode(row.value)}
+                self._put(self._owners.get(row.seq), "vectors", vector)
             case ContextReceipt() | AuditEntry() | Facts():
                 table = {ContextReceipt: "receipts", AuditEntry: "audit", Facts: "facts"}[type(row)]
-                put[table].append(((row.space, row.user), encode(row)))
+                self._put((row.space, row.user), table, encode(row))
             case _:
                 raise TypeError(f"{type(row).__name__} is no row of a dump")
+
+    def _put(self, owner: Name | None, table: str, record: Record) -> Record:
+        self.records.setdefault(owner, {}).setdefault(table, []).append(record)
+        return record
 
     def _add_user(self, row: UserRow) -> None:
         owner = row.space, row.user
         self.users[owner] = row
         record = {"user_id": shown_id(row.user), "space": row.space, "created_at": row.created_at.isoformat()}
-        self.tables["users"].append((owner, record))
-        for table, name, value in (
-            ("extracted", "extracted_up_to", row.extracted),
-            ("chunks", "last_chunk", row.last_chunk),
-        ):
-            if value:
-                self.tables[table].append((owner, _named(row) | {name: value}))
-
-    def _add_summary(self, summary: Summary) -> None:
-        owner = summary.space, summary.user
-        rest: Record = encode(summary)
-        documented: Record = {
-            "id": summary.id,
-            "user_id": shown_id(rest.pop("user")),
-            "summary_text": rest.pop("text"),
-            "created_at": rest.pop("created_at"),
-            "level": rest.pop("level"),
-            "source_chunk_ids": rest.pop("chunks"),
-            "is_active": rest.pop("active"),
-        }
-        self.tables["summaries"].append((owner, documented | rest))
-        if summary.active and summary.kind == "history":
-            self.histories[owner] = summary
-
-    def _add_forgotten(self, owner: Name, row: ForgottenRow) -> None:
-        record = self._forgotten.get(owner)
-        if record is None:
-            record = self._forgotten[owner] = _named(row) | {"forgotten": []}
-            self.tables["forgotten"].append((owner, record))
-        record["forgotten"].append({"words": row.words, "up_to": row.up_to})
-
-    def _add_vector(self, row: VectorOf) -> None:
-        owner = self._owners.get(row.seq)
-        record = {"embedder": row.embedder, "message": row.seq, "vector": encode(row.value)}
-        self.tables["vectors"].append((owner, record))
-
-    @property
-    def _owners(self) -> dict[int, Name]:
-        # Vectors come last: all messages are there.
-        if not self._owner_of:
-            self._owner_of = {each.seq: owner for owner, said in self.messages.items() for each in said}
-        return self._owner_of
-
-    _owner_of: dict[int, Name] = field(default_factory=dict)
-    _forgotten: dict[Name, Record] = field(default_factory=dict)
+        self._put(owner, "users", record)
+        if row.extracted:
+            self._put(owner, "extracted", _named(row) | {"extracted_up_to": row.extracted})
+        if row.last_chunk:
+            self._put(owner, "chunks", _named(row) | {"last_chunk": row.last_chunk})
 
 
 def pack_message(message: Message) -> Record:
@@ -235,15 +218,21 @@ def _unpack_message(record: Record) -> Message:
     )
 
 
+_SUMMARY: Final = {
+    "id": "id",
+    "user_id": "user",
+    "summary_text": "text",
+    "created_at": "created_at",
+    "level": "level",
+    "source_chunk_ids": "chunks",
+    "is_active": "active",
+}
+"""The documents' names of a summary's fields."""
+
+
 def _unpack_summary(record: Record) -> Summary:
-    given = dict(record)
-    renamed = {
-        "user": read_id(given.pop("user_id")),
-        "text": given.pop("summary_text"),
-        "chunks": given.pop("source_chunk_ids"),
-        "active": given.pop("is_active"),
-    }
-    found: Summary = decode(Summary, given | renamed)
+    named = {name: record[shown] for shown, name in _SUMMARY.items()}
+    found: Summary = decode(Summary, record | named | {"user": read_id(named["user"])})
     return found
 
 
@@ -259,12 +248,13 @@ def _spender(record: Record) -> Name | None:
     return _whose(record) if "user" in record else None
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(NamedTuple):
     """How the records of a table are told apart and read."""
 
     key: Callable[[Record], Any]
     read: Callable[[Record], Any]
+    legacy: bool = False
+    """Whether only earlier versions wrote it."""
 
 
 TABLES: Final[dict[str, Table]] = {
@@ -320,11 +310,15 @@ TABLES: Final[dict[str, Table]] = {
         lambda record: (decode(str, record["numbered"]), decode(int, record["last_given"])),
     ),
     # Earlier versions had these tables too. Days come from the agenda; the rest is worked out again.
-    "agenda": Table(lambda record: record["subject"], lambda record: decode(Entry, record)),
-    "derived": Table(lambda record: [_whose(record), record["kind"]], lambda record: decode(Derived, record)),
-    "walks": Table(lambda record: record["policy"], lambda record: record["walked_up_to"]),
-    "embedders": Table(lambda record: record["embedder"], lambda record: record["seen_up_to"]),
-    "note_vectors": Table(lambda record: [record["embedder"], record["note"]], lambda record: record["vector"]),
+    "agenda": Table(lambda record: record["subject"], lambda record: decode(Entry, record), legacy=True),
+    "derived": Table(
+        lambda record: [_whose(record), record["kind"]], lambda record: decode(Derived, record), legacy=True
+    ),
+    "walks": Table(lambda record: record["policy"], lambda record: record["walked_up_to"], legacy=True),
+    "embedders": Table(lambda record: record["embedder"], lambda record: record["seen_up_to"], legacy=True),
+    "note_vectors": Table(
+        lambda record: [record["embedder"], record["note"]], lambda record: record["vector"], legacy=True
+    ),
 }
 
 
@@ -333,17 +327,22 @@ def key_of(key: object) -> str:
     return json.dumps(key, ensure_ascii=False, sort_keys=True)
 
 
-def put(records: Records, name: str, record: Record) -> None:
-    """Put a record into its table. Raises UnknownRecord if it is none of that table."""
+def put(records: Records, name: str, record: Record) -> tuple[Any, bool]:
+    """Put the value of a record into its table, and return it, and whether there was none with its key.
+
+    Raises UnknownRecord if it is none of that table.
+    """
     table = TABLES.get(name)
     if table is None:
         raise UnknownRecord(f"there is no table {name!r}")
     try:
-        key = key_of(table.key(record))
-        table.read(record)
+        key, value = key_of(table.key(record)), table.read(record)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise UnknownRecord(f"a record of {name} cannot be read: {error!r}") from error
-    records.setdefault(name, {})[key] = record
+    there = records.setdefault(name, {})
+    is_new = key not in there
+    there[key] = value
+    return value, is_new
 
 
 class Found:
@@ -351,40 +350,59 @@ class Found:
 
     def __init__(self, records: Records) -> None:
         def every(name: str) -> list[Any]:
-            return [TABLES[name].read(record) for record in records.get(name, {}).values()]
+            return list(records.get(name, {}).values())
 
-        messages: list[Message] = every("messages")
-        self.messages = {each.seq: each for each in sorted(messages, key=lambda each: each.seq)}
-        self.sessions: list[SessionRow] = every("sessions")
-        self.summaries: dict[int, Summary] = {each.id: each for each in sorted(every("summaries"), key=_number)}
-        self.memories: dict[int, MemoryRecord] = {each.id: each for each in sorted(every("memories"), key=_number)}
+        def by_number(name: str) -> dict[int, Any]:
+            return {each.id: each for each in sorted(every(name), key=attrgetter("id"))}
+
+        self.messages: dict[int, Message] = {
+            each.seq: each for each in sorted(every("messages"), key=attrgetter("seq"))
+        }
+        self.summaries: dict[int, Summary] = by_number("summaries")
+        self.memories: dict[int, MemoryRecord] = by_number("memories")
         self.versions: dict[int, tuple[MemoryVersion, ...]] = dict(every("memory_versions"))
         self.users: dict[Name, datetime] = dict(every("users"))
         self.extracted: dict[Name, int] = dict(every("extracted"))
         self.chunks: dict[Name, int] = dict(every("chunks"))
-        self.audit: list[AuditEntry] = sorted(every("audit"), key=_number)
+        self.audit: list[AuditEntry] = list(by_number("audit").values())
         self.vectors: list[tuple[str, int, bytes]] = every("vectors")
         self.marks: dict[str, str] = dict(every("marks"))
         self.given: dict[str, int] = dict(every("numbers_given"))
-        self._plain: list[Row] = [
+        self.sessions: list[SessionRow] = every("sessions")
+        self.plain: list[Row] = [
             *sorted(every("facts"), key=lambda each: (each.space, each.user, each.version)),
             *(row for rows in every("forgotten") for row in rows),
             *every("settings"),
         ]
-        self._days: list[DayRow] = every("days")
-        entries: list[Entry] = every("agenda")
+        self._days: list[Row] = every("days")
         self._days += [
             DayRow(it.subject.policy, it.subject.space, it.subject.day, it.done_at, it.done_seq)
-            for it in entries
+            for it in every("agenda")
             if it.subject.day and it.done_at is not None
         ]
-        self._after_days: list[Row] = [*every("spending"), *sorted(every("receipts"), key=lambda each: each.id)]
+        self._after_days: list[Row] = [*every("spending"), *by_number("receipts").values()]
+
+    def add_newer(self, rows: Iterable[Row], given: Mapping[str, int], *, others: bool) -> None:
+        """Add the rows of a database whose numbers came after those that were given out up to some moment.
+
+        With `others`, also facts, settings and requests to forget: of two, the newer one counts.
+        """
+        for row in rows:
+            match row:
+                case Message() if row.seq > given.get("log", 0):
+                    self.messages.setdefault(row.seq, row)
+                case SummaryRow(summary) if summary.id > given.get("summaries", 0):
+                    self.summaries.setdefault(summary.id, summary)
+                case MemoryRow(memory) if memory.id > given.get("memories", 0):
+                    self.memories.setdefault(memory.id, memory)
+                    self.versions.setdefault(memory.id, row.versions)
+                case Facts() | SettingRow() | ForgottenRow() if others:
+                    self.plain.append(row)
 
     def rows(self) -> Iterator[Row]:
-        """Return all rows in the order of a dump. What refers to a record that is not there goes on without it."""
-        messages, memories = self.messages, self.memories
-        for message in messages.values():
-            yield message if message.replaces in messages else replace(message, replaces=None)
+        """Return all rows in the order of a dump."""
+        messages = self.messages
+        yield from messages.values()
         yield from self.sessions
         archives: dict[tuple[str, str, int], list[int]] = {}
         for each in messages.values():
@@ -394,14 +412,9 @@ class Found:
             own = summary.reach == "chunks" and summary.level == 1 and not summary.rolled_back
             archive = archives.get((summary.space, summary.user, summary.chunks[0]), ()) if own else ()
             yield SummaryRow(summary, tuple(archive))
-        for memory in memories.values():
-            sources = tuple(seq for seq in memory.sources if seq in messages)
-            versions = tuple(
-                replace(each, before=replace(self._parted(each.before), sources=sources))
-                for each in self.versions.get(memory.id, ())
-            )
-            yield MemoryRow(replace(self._parted(memory), sources=sources), versions)
-        yield from self._plain
+        for memory in self.memories.values():
+            yield MemoryRow(memory, self.versions.get(memory.id, ()))
+        yield from sorted(self.plain, key=lambda row: (Facts, ForgottenRow, SettingRow).index(type(row)))
         looked = Counter(
             (each.space, each.user)
             for each in messages.values()
@@ -415,11 +428,3 @@ class Found:
         for embedder, seq, value in self.vectors:
             if seq in messages:
                 yield VectorOf(embedder, messages[seq].space, seq, value)
-
-    def _parted(self, memory: MemoryRecord) -> MemoryRecord:
-        lost = memory.superseded_by is not None and memory.superseded_by not in self.memories
-        return replace(memory, superseded_by=None) if lost else memory
-
-
-def _number(row: Summary | MemoryRecord | AuditEntry) -> int:
-    return row.id

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Final, Self, TypeVar, cast
+from typing import Any, Final, Self, TypeVar, cast
 from uuid import uuid4
 
 import apsw
 
 from aforesaid.background import to_the_end
-from aforesaid.domain.change import Change
 from aforesaid.domain.checks import moment
 from aforesaid.domain.receipt import Receipt
 from aforesaid.domain.report import Check, Component, Verification
@@ -22,14 +21,25 @@ from aforesaid.domain.scope import Scope
 from aforesaid.domain.transfer import Purged
 from aforesaid.domain.transfer import Row as MovingRow
 from aforesaid.errors import StoreClosed
-from aforesaid.store import contract, questions
+from aforesaid.store import contract, dumping
 from aforesaid.store.contract import MANY, Progress
-from aforesaid.store.questions import Question
-from aforesaid.store.records import Row
-from aforesaid.store.rules.purging import erase, purge
-from aforesaid.store.sql import dumping
-from aforesaid.store.sqlite import backup, verify
-from aforesaid.store.sqlite.answers import ANSWERS, CACHED_ANSWERS
+from aforesaid.store.erasing import erase, purge
+from aforesaid.store.operations import Change, Question
+from aforesaid.store.people import Totals
+from aforesaid.store.searches import (
+    ChangeToken,
+    MatchText,
+    MessageVectors,
+    SearchNotes,
+    SearchText,
+    SearchVector,
+    TokenVectors,
+    UnembeddedMessages,
+    UnembeddedNotes,
+)
+from aforesaid.store.sql import Row
+from aforesaid.store.sqlite import backup, search, verify
+from aforesaid.store.sqlite.caches import Caches
 from aforesaid.store.sqlite.change_sets import prepare
 from aforesaid.store.sqlite.connection import MEMORY, Options, connect, connect_reader, translated
 from aforesaid.store.sqlite.engine import Engine, acquire, change_token, release
@@ -40,6 +50,22 @@ __all__ = ["MemoryStore", "Options", "SqliteStore"]
 T = TypeVar("T")
 
 _CHECKS_BY_QUERIES: Final = ("counts", "archives", "memories")
+
+
+_OWN: Final[Mapping[type, Callable[[apsw.Connection, Any], Any]]] = {
+    UnembeddedMessages: search.unembedded,
+    MessageVectors: search.of_messages,
+    TokenVectors: search.of_tokens,
+    UnembeddedNotes: search.unembedded_notes,
+    SearchNotes: search.search_notes,
+}
+"""Questions that are answered in another way than by `answer`."""
+_CACHED: Final[Mapping[type, Callable[[apsw.Connection, Caches, Any], Any]]] = {
+    SearchText: search.search,
+    MatchText: search.match,
+    SearchVector: lambda connection, caches, question: caches.similar(connection, question),
+}
+"""Searches, which keep columns and vectors in memory."""
 
 
 class SqliteStore:
@@ -82,15 +108,16 @@ class SqliteStore:
     async def read(self, question: Question[T]) -> T:
         """Answer a question on one of the readers."""
         engine, kind = self._engine, type(question)
-        if isinstance(question, questions.ChangeToken):
+        if isinstance(question, ChangeToken):
             return cast("T", change_token(self.path))
-        if (cached := CACHED_ANSWERS.get(kind)) is not None:
+        if (cached := _CACHED.get(kind)) is not None:
             caches = engine.caches
             # Columns that are in memory make this a short read, which others need not wait for.
-            short = isinstance(question, questions.MatchText) and caches.lately(question.scope, question.within)
+            short = isinstance(question, MatchText) and caches.lately(question.scope, question.within)
             return await engine.read(lambda connection: cached(connection, caches, question), short=short)
-        answer = ANSWERS[kind]
-        return await engine.read(lambda connection: answer(connection, question), short=question.short)
+        if (own := _OWN.get(kind)) is not None:
+            return await engine.read(lambda connection: own(connection, question), short=question.short)
+        return await engine.read(lambda connection: answered(connection, question.answer()), short=question.short)
 
     async def health(self) -> Component:
         """Say how the store is doing."""
@@ -119,7 +146,7 @@ class SqliteStore:
 
     async def verify(self, progress: Progress | None = None) -> Verification:
         """Check everything. Other calls are not blocked; writes wait while the keyword index is compared."""
-        stats = await self.read(questions.Totals())
+        stats = await self.read(Totals())
         index = await self._engine.alone(
             lambda connection: contract.run("index", lambda: verify.check_index(connection))
         )
@@ -156,11 +183,11 @@ class SqliteStore:
 
     async def purge(self, scope: Scope, actor: str = "aforesaid") -> Purged:
         """Erase a user for good, from every byte of the file."""
-        return await self._engine.erase(purge(scope, actor))
+        return await self._engine.erase(lambda within: purge(within, scope, actor))
 
     async def erase(self, scope: Scope, seqs: Sequence[int], actor: str = "aforesaid") -> Purged:
         """Erase messages, from the tables and from every page of the file."""
-        return await self._engine.erase(erase(scope, actor, seqs))
+        return await self._engine.erase(lambda within: erase(within, scope, actor, seqs))
 
     async def close(self) -> None:
         """Finish what was handed in, then close the file. When a call is cancelled, the next one waits for the rest."""
@@ -208,7 +235,7 @@ class MemoryStore(SqliteStore):
 
     async def read(self, question: Question[T]) -> T:
         """Answer a question."""
-        if isinstance(question, questions.ChangeToken):
+        if isinstance(question, ChangeToken):
             return cast("T", "")  # no other process can change this store
         return await super().read(question)
 

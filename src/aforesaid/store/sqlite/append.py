@@ -13,22 +13,18 @@ from typing import Final, NamedTuple, TypeAlias, TypeVar
 import apsw
 
 from aforesaid.domain.caches import named_tuples
-from aforesaid.domain.change import AddMessage, AddMessages
 from aforesaid.domain.checks import EARLIEST
 from aforesaid.domain.message import Draft, Message, message_hashes, repeats
 from aforesaid.domain.receipt import Repeated, Stored
-from aforesaid.domain.scope import automatic_name, is_direct, opening_message
-from aforesaid.domain.transfer import Restored
-from aforesaid.errors import NotFound
-from aforesaid.store import records
+from aforesaid.domain.scope import is_direct
+from aforesaid.store.checksums import SQLITE as CHECKSUMS
 from aforesaid.store.contract import EVERY, MANY, Progress
-from aforesaid.store.sql import appending
-from aforesaid.store.sql.appending import MESSAGE, Prepared, Returning, Version, replace_version, version_of
-from aforesaid.store.sql.statements import for_sqlite
+from aforesaid.store.messages import MESSAGE, AddMessages, read_message
+from aforesaid.store.placing import Growth, Placing, Prepared
+from aforesaid.store.sql import Answer, Row, done, for_sqlite
 from aforesaid.store.sqlite import rows
 from aforesaid.store.sqlite.connection import owner_prefix, prefixed_terms, thread_prefix
-from aforesaid.store.sqlite.rows import WriteTransaction
-from aforesaid.store.sqlite.sessions import Sessions
+from aforesaid.store.sqlite.transaction import WriteTransaction
 from aforesaid.text.languages import terms
 
 T = TypeVar("T")
@@ -129,13 +125,13 @@ def index_all(connection: apsw.Connection) -> None:
         _index(connection, waiting, STEP)
 
 
-def _index(connection: apsw.Connection, waiting: records.Row, most: int) -> int:
+def _index(connection: apsw.Connection, waiting: Row, most: int) -> int:
     """Index the first messages of a range. Return which part of a step that was, as a number of messages, at least 1.
 
     They may be fewer than the numbers of the range: some may have been erased.
     """
     first, last = waiting
-    found: list[records.Row] = []
+    found: list[Row] = []
     characters = 0
     for row in connection.execute(_MESSAGES, (first, last, most)):
         found.append(row)
@@ -177,6 +173,26 @@ UPDATE person SET messages = messages + ?2, turns = turns + ?3, open_turns = ope
 """
 _COUNT_THREAD: Final = "UPDATE thread SET messages = messages + ?2, words = words + ?3 WHERE id = ?1"
 _MESSAGE: Final = f"{for_sqlite(MESSAGE)} WHERE log.seq = ?"
+_NEW_SESSION: Final = CHECKSUMS.insert_selected(
+    "session",
+    {
+        "thread": "$1",
+        "name": "$2",
+        "automatic": "$3",
+        "opened_by": "$4",
+        "started_at": "$5",
+        "last_at": "$5",
+        "first_seq": "$6",
+        "last_seq": "$6",
+        "messages": "1",
+        "timeout": "$7",
+    },
+    "",
+)
+_GROW: Final = """
+UPDATE session SET started_at = min(started_at, ?2), last_at = max(last_at, ?3), last_seq = ?4, messages = messages + ?5
+ WHERE id = ?1
+"""
 
 
 _Count: TypeAlias = tuple[int, int, int, int, int]
@@ -192,21 +208,12 @@ class _Counts:
     """Messages and words, for each shared thread."""
 
 
-def prepare(change: AddMessage) -> Prepared:
-    """Compute what needs no file."""
-    return appending.prepare(change, " ".join)
-
-
-class Appender:
-    """Appends messages within one write transaction.
-
-    Rows are collected and written together; whatever looks at them in the same transaction calls `write` first.
-    """
+class Appender(Placing):
+    """Appends messages within one write transaction."""
 
     def __init__(self, transaction: WriteTransaction) -> None:
-        """Start where the log ends."""
+        super().__init__(transaction, transaction.names.sessions)
         self._transaction = transaction
-        self.sessions = Sessions(transaction, before_change=self.write_messages)
         self._messages: list[tuple[object, ...]] = []
         self._index: list[tuple[int, str]] = []
         self._waiting: set[tuple[int, int | str | None]] = set()
@@ -221,77 +228,29 @@ class Appender:
         self._index.clear()
         self._waiting.clear()
         self._counts = _Counts()
-        self.sessions.take_back()
+        self._grown.clear()
+        self._entered.clear()
         self.next_seq = self._read_next_seq()
 
-    def append(self, step: Prepared) -> Stored | Repeated:
-        """Store a message, or return the one it repeats."""
-        draft, names = step.draft, self._transaction.names
+    def next_number(self, _: str) -> int:
+        return self.next_seq
+
+    def open_session(self, draft: Draft, name: str, silence: int, seq: int, *, automatic: bool) -> int:
+        owner, thread = self._transaction.names.place(draft.scope, draft.stored_at)
+        connection = self._transaction.connection
+        connection.execute(_NEW_SESSION, (thread, name, automatic, owner, draft.at, seq, silence))
+        return connection.last_insert_rowid()
+
+    def collect(self, stored: Stored, step: Prepared, session: int, *, hidden: bool = False) -> None:
+        draft, seq, _, digest = stored
+        words, names = step.words, self._transaction.names
         scope = draft.scope
-        version = None
-        if draft.replaces is not None:
-            version = self._version(draft)
-            draft = version.named if isinstance(version, Version) else draft
-        if draft.at_given or draft.id is not None:
-            earlier = self._delivered_before(draft, names.thread(scope.space, scope.thread))
-            if earlier is not None:
-                return Repeated(earlier)
-        if version is not None:
-            if isinstance(version, NotFound):
-                raise version
-            draft = version.checked()
-            step = step._replace(draft=draft, hash=draft.hash)
         owner, thread = names.place(scope, draft.stored_at)
-        seq = self.next_seq
-        session, session_name = self.sessions.place(draft, step.silence, thread, owner, seq)
-        self._collect(step, owner, thread, session, seq)
-        if version is not None:
-            self._replace(draft)
-        return Stored(draft, seq, session_name, step.hash)
-
-    def restore(self, step: Returning) -> Restored:
-        """Store a message of a dump, unless it is here."""
-        draft, names = step.message.draft, self._transaction.names
-        scope = draft.scope
-        version = None
-        if draft.replaces is not None:
-            version = self._version(draft)
-            draft = version.named if isinstance(version, Version) else draft._replace(replaces=None)
-        earlier = self._delivered_before(draft, names.thread(scope.space, scope.thread))
-        if earlier is not None:
-            return Restored(earlier.seq, False)
-        if isinstance(version, Version):
-            draft = version.checked()
-        owner, thread = names.place(scope, draft.stored_at)
-        seq = max(self.next_seq, step.seq)
-        name = automatic_name(seq) if opening_message(step.session) == step.seq else step.session
-        session = self.sessions.enter(draft, step.message.silence, thread, owner, seq, name)
-        self._collect(step.message._replace(draft=draft), owner, thread, session, seq, hidden=step.hidden)
-        if isinstance(version, Version):
-            self._replace(draft)
-        return Restored(seq, True)
-
-    def _version(self, draft: Draft) -> Version | NotFound:
-        self.write_messages()
-        return rows.answered(self._transaction.connection, version_of(draft))
-
-    def _replace(self, draft: Draft) -> None:
-        self.write_messages()
-        replace_version(self._transaction.later, draft)
-
-    def _collect(
-        self, step: Prepared, owner: int, thread: int, session: int, seq: int, *, hidden: bool = False
-    ) -> None:
-        """Have a message written with the next ones."""
-        draft, words = step.draft, step.words
-        scope = draft.scope
-        author = owner
-        if draft.author != scope.user:
-            author = self._transaction.names.author(scope.space, draft.author, draft.stored_at)
+        author = owner if draft.author == scope.user else names.author(scope.space, draft.author, draft.stored_at)
         shared_thread = None if is_direct(scope.thread) else thread
         row = (seq, owner, thread, shared_thread is not None, session, author, draft.role, draft.name, draft.text)
         self._messages.append(
-            (*row, draft.at, draft.stored_at, draft.id, words, step.hash)
+            (*row, draft.at, draft.stored_at, draft.id, words, digest)
             + (draft.replaces, hidden or draft.is_tombstone, draft.details)
         )
         if step.terms is not None:
@@ -303,9 +262,7 @@ class Appender:
         self.count(owner, shared_thread, (1, int(draft.role == "user"), words, seq, draft.at))
 
     def write(self) -> None:
-        """Write all that was collected: messages, index, sessions and counts."""
-        self.write_messages()
-        self.sessions.write()
+        super().write()
         if self._counts.people:
             many = self._transaction.connection.executemany
             many(_COUNT_PERSON, [(owner, *count) for owner, count in self._counts.people.items()])
@@ -313,7 +270,6 @@ class Appender:
             self._counts = _Counts()
 
     def write_messages(self) -> None:
-        """Write the messages that were collected, and their index."""
         if self._messages:
             many = self._transaction.connection.executemany
             many(_NEW_MESSAGE, self._messages)
@@ -322,23 +278,31 @@ class Appender:
             self._index.clear()
             self._waiting.clear()
 
-    def _delivered_before(self, draft: Draft, thread: int) -> Message | None:
+    def write_growth(self, grown: Mapping[tuple[str, int], Growth]) -> None:
+        self._transaction.connection.executemany(
+            _GROW, [(key, each.started, each.last, each.last_seq, each.messages) for (_, key), each in grown.items()]
+        )
+        self._transaction.names.trim()
+
+    def delivered_before(self, draft: Draft) -> Answer[Message | None]:
+        scope = draft.scope
+        thread = self._transaction.names.thread(scope.space, scope.thread)
         if (thread, draft.at) in self._waiting or (thread, draft.id) in self._waiting:
             self.write_messages()
         execute = self._transaction.connection.execute
         if draft.id is not None:
             seq = execute(_BY_GIVEN_ID, (thread, draft.id)).get
             if seq is not None:
-                return self._message(seq)
+                return done(self._message(seq))
         if draft.at_given:
             for seq, given_id in rows.every(execute(_BY_TIME, (thread, draft.at, draft.text))):
                 found = self._message(seq)
                 if repeats(draft, found, given_id):
-                    return found
-        return None
+                    return done(found)
+        return done(None)
 
     def _message(self, seq: int) -> Message:
-        return records.message(rows.one(self._transaction.connection.execute(_MESSAGE, (seq,))))
+        return read_message(rows.one(self._transaction.connection.execute(_MESSAGE, (seq,))))
 
     def count(self, owner: int, shared_thread: int | None, added: _Count) -> None:
         """Count messages that were collected or written."""
@@ -427,8 +391,9 @@ class BatchAppender:
         yield from self._together(drafts[1:], hashes[1:]) or self._one_by_one(drafts[1:], hashes[1:])
 
     def _one_by_one(self, drafts: Sequence[Draft], hashes: Sequence[bytes]) -> Iterator[Stored | Repeated]:
-        silence, append = self._batch.silence, self._appender.append
-        return (append(Prepared(draft, silence, 0, None, digest)) for draft, digest in zip(drafts, hashes, strict=True))
+        for draft, digest in zip(drafts, hashes, strict=True):
+            step = Prepared(draft, self._batch.silence, 0, None, digest)
+            yield rows.answered(self._transaction.connection, self._appender.append(step))
 
     def _together(self, drafts: Sequence[Draft], hashes: Sequence[bytes]) -> Iterable[Stored] | None:
         """Store messages that are surely new and of one session; None, and store nothing, if that is not sure."""
@@ -440,8 +405,9 @@ class BatchAppender:
         owner, thread = transaction.names.place(scope, stored_at[0])
         if any(times_given) and not self._are_later(times, thread):
             return None
-        session = appender.sessions.newest_for(times, self._batch.silence, thread)
-        if session is None:
+        session = rows.answered(transaction.connection, appender.newest_session(scope))
+        surely = (session.surely_has(at, self._batch.silence) for at in (min(times), max(times))) if session else ()
+        if session is None or not all(surely):
             return None
         shared_thread = None if is_direct(scope.thread) else thread
         first_seq = appender.next_seq
@@ -460,7 +426,8 @@ class BatchAppender:
         columns |= {name: column for name, column in zip(_OPTIONAL, (names, ids, details), strict=True) if any(column)}
         if not self._insert((owner, thread, shared_thread is not None, session.key), columns):
             return None
-        appender.sessions.extend(session, thread, times, last_seq)
+        session.last = max(session.last, *times)
+        appender.grow(scope.space, session.key, session.last, last_seq, len(drafts))
         appender.count(owner, shared_thread, (len(drafts), roles.count("user"), 0, last_seq, max(times)))
         appender.next_seq = last_seq + 1
         return named_tuples(Stored, zip(drafts, columns["seq"], repeat(session.name), hashes, strict=False))

@@ -21,11 +21,10 @@ from aforesaid.domain.caches import TwoGenerationCache
 from aforesaid.domain.checks import Within
 from aforesaid.domain.hit import EVERY_MESSAGE, MessageFilter, Similar
 from aforesaid.domain.scope import Scope, is_direct
-from aforesaid.store import questions
+from aforesaid.store import messages
 from aforesaid.store.columns import Columns, Roll
-from aforesaid.store.sql import messages
-from aforesaid.store.sql.appending import NOT_SEARCHED, SEARCHED
-from aforesaid.store.sql.statements import for_sqlite
+from aforesaid.store.searches import SearchVector
+from aforesaid.store.sql import NOT_SEARCHED, SEARCHED, for_sqlite
 from aforesaid.store.sqlite import rows
 from aforesaid.store.sqlite.append import Place, is_complete_for
 from aforesaid.store.sqlite.rows import find_person, find_thread
@@ -137,7 +136,7 @@ class Caches:
             inside = chosen if inside is None else inside & chosen
         return Found(place, columns, inside, documents, words, revision)
 
-    def similar(self, connection: apsw.Connection, question: questions.SearchVector) -> Similar | None:
+    def similar(self, connection: apsw.Connection, question: SearchVector) -> Similar | None:
         """Return the messages of the scope most similar to a vector."""
         found = self.find(connection, question.scope, question.within, question.where)
         if found is None:

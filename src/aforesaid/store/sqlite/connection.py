@@ -29,11 +29,10 @@ from aforesaid.errors import (
     StoreTooNew,
     StoreUnavailable,
 )
-from aforesaid.settings import Secret
-from aforesaid.settings.basic_values import open_to_others, read_password
+from aforesaid.settings import Secret, open_to_others, read_password
 from aforesaid.store.checksums import row_checksum
 from aforesaid.store.contract import FILE_RULES, Rule, of, rule_for
-from aforesaid.store.sql.statements import Migration, steps_of
+from aforesaid.store.sql import Migration, steps_of
 from aforesaid.text.languages import terms
 
 KEY: Final = "AFORESAID_KEY"

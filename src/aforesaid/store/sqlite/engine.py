@@ -26,7 +26,7 @@ from aforesaid.domain.receipt import Receipt
 from aforesaid.domain.transfer import Purged
 from aforesaid.errors import StoreClosed, StoreDamaged, StoreError, StoreRefused
 from aforesaid.store.group_commit import GroupCommitQueue, Job, deliver
-from aforesaid.store.rules.writes import Rule
+from aforesaid.store.sql import Answer
 from aforesaid.store.sqlite.append import IndexIncomplete, Place, answer_without_waiting
 from aforesaid.store.sqlite.caches import Caches
 from aforesaid.store.sqlite.change_sets import ChangeSet
@@ -40,6 +40,7 @@ from aforesaid.store.sqlite.connection import (
     refuse_unsafe_places,
     translated,
 )
+from aforesaid.store.sqlite.transaction import WriteTransaction
 from aforesaid.store.sqlite.verify import refuse_damaged_log
 from aforesaid.store.sqlite.writer import Writer, close_quietly
 
@@ -230,7 +231,7 @@ class Engine:
         result: T = await self._submit(work)
         return result
 
-    async def erase(self, rule: Rule[Purged]) -> Purged:
+    async def erase(self, rule: Callable[[WriteTransaction], Answer[Purged]]) -> Purged:
         """Erase by a rule, also from what is kept in memory."""
 
         def work(_: apsw.Connection) -> Purged:

@@ -16,9 +16,9 @@ from aforesaid.domain.checks import Role, moment
 from aforesaid.domain.message import Message, message_hash, message_id
 from aforesaid.domain.transfer import MemoryRow, Row, SummaryRow
 from aforesaid.errors import AforesaidError, StoreDamaged, StoreRefused
+from aforesaid.store import dumping
 from aforesaid.store.checksums import CHECKSUM
 from aforesaid.store.contract import Salvage, missing, ranges
-from aforesaid.store.sql import dumping
 from aforesaid.store.sqlite.connection import Options, connect, is_plain, unreadable
 from aforesaid.store.sqlite.rows import answered
 from aforesaid.store.sqlite.verify import RawRow, Value, check_checksums, raw_rows

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Final
 
 import apsw
 
-from aforesaid.domain.change import AddNoteVectors, AddVectors
 from aforesaid.domain.checks import now
-from aforesaid.domain.hit import Hit, Unembedded
-from aforesaid.domain.memory import NoteKey, NoteKind, NoteMatch, UnembeddedNote
+from aforesaid.domain.hit import Hit, Unembedded, VectorRow
+from aforesaid.domain.memory import NoteKey, NoteKind, NoteMatch, NoteVector, UnembeddedNote
 from aforesaid.domain.scope import Scope
-from aforesaid.store import questions
 from aforesaid.store.columns import Columns, columns_of
+from aforesaid.store.messages import MessagesByNumber, inside
 from aforesaid.store.ranking import (
     MOST_SOURCES,
     Posting,
@@ -29,14 +28,20 @@ from aforesaid.store.ranking import (
     similarities,
     telling,
 )
-from aforesaid.store.records import Row
-from aforesaid.store.sql.appending import USER
-from aforesaid.store.sql.messages import inside, pick
-from aforesaid.store.sql.statements import Conditions, for_sqlite
+from aforesaid.store.searches import (
+    MatchText,
+    MessageVectors,
+    SearchNotes,
+    SearchText,
+    TokenVectors,
+    UnembeddedMessages,
+    UnembeddedNotes,
+)
+from aforesaid.store.sql import USER, Conditions, Row, for_sqlite
 from aforesaid.store.sqlite import rows
 from aforesaid.store.sqlite.caches import Caches
 from aforesaid.store.sqlite.connection import owner_prefix
-from aforesaid.store.sqlite.rows import WriteTransaction, answered, find_person
+from aforesaid.store.sqlite.rows import answered, find_person
 from aforesaid.text.languages import query_words
 
 if TYPE_CHECKING:
@@ -53,22 +58,22 @@ SELECT EXISTS (SELECT 1 FROM summary WHERE owner = ?1) OR EXISTS (SELECT 1 FROM 
 _POSTING: Final = "SELECT group_concat(doc) FROM log_posting WHERE term = ?"
 
 
-def search(connection: apsw.Connection, caches: Caches, question: questions.SearchText) -> list[Hit]:
+def search(connection: apsw.Connection, caches: Caches, question: SearchText) -> list[Hit]:
     """Return the best matches of any of the words."""
     best = best_hits(
         match(
             connection,
             caches,
-            questions.MatchText(question.scope, question.words, question.within, None, question.where),
+            MatchText(question.scope, question.words, question.within, None, question.where),
         ),
         question.limit,
     )
-    wanted = questions.MessagesByNumber(question.scope, [seq for seq, _, _ in best], question.within)
-    messages = {message.seq: message for message in answered(connection, pick(wanted))}
+    wanted = MessagesByNumber(question.scope, [seq for seq, _, _ in best], question.within)
+    messages = {message.seq: message for message in answered(connection, wanted.answer())}
     return [hit(messages[seq], score, found) for seq, score, found in best]
 
 
-def match(connection: apsw.Connection, caches: Caches, question: questions.MatchText) -> TextMatches:
+def match(connection: apsw.Connection, caches: Caches, question: MatchText) -> TextMatches:
     """Return which messages have which words. Terms are looked up one by one: no query language is involved."""
     found = caches.find(connection, question.scope, question.within, question.where)
     if found is None:
@@ -124,17 +129,15 @@ v.embedder = (SELECT id FROM embedder WHERE name = {0}) AND v.seq IN (SELECT val
 """
 
 
-def add(transaction: WriteTransaction, step: AddVectors) -> None:
+def add(connection: apsw.Connection, embedder: str, found: Sequence[VectorRow], up_to: int) -> None:
     """Store vectors, and how far the embedder has come."""
-    dimensions = max((len(row.value) for row in step.rows), default=0) // 2
-    transaction.connection.execute(NEW_EMBEDDER, (step.embedder, dimensions))
-    transaction.connection.executemany(
-        ADD, [(step.embedder, row.seq, content_hash(row.text), row.value) for row in step.rows if row.value]
-    )
-    transaction.connection.execute(_SEEN, (step.up_to, step.embedder))
+    dimensions = max((len(row.value) for row in found), default=0) // 2
+    connection.execute(NEW_EMBEDDER, (embedder, dimensions))
+    connection.executemany(ADD, [(embedder, row.seq, content_hash(row.text), row.value) for row in found if row.value])
+    connection.execute(_SEEN, (up_to, embedder))
 
 
-def unembedded(connection: apsw.Connection, question: questions.UnembeddedMessages) -> list[Unembedded]:
+def unembedded(connection: apsw.Connection, question: UnembeddedMessages) -> list[Unembedded]:
     """Return the oldest messages that an embedder has not seen, with the vectors of equal texts."""
     return [
         Unembedded(seq, text, connection.execute(_KNOWN, (question.embedder, content_hash(text), text)).get)
@@ -142,7 +145,7 @@ def unembedded(connection: apsw.Connection, question: questions.UnembeddedMessag
     ]
 
 
-def of_tokens(connection: apsw.Connection, question: questions.TokenVectors) -> dict[int, bytes]:
+def of_tokens(connection: apsw.Connection, question: TokenVectors) -> dict[int, bytes]:
     """Return the token vectors of those of the messages that the scope holds and that have some."""
     if question.within == "user":
         return _of_user(connection, question.scope, question.encoder, question.seqs)
@@ -152,7 +155,7 @@ def of_tokens(connection: apsw.Connection, question: questions.TokenVectors) -> 
     return dict(rows.every(connection.execute(query, limits.values)))
 
 
-def of_messages(connection: apsw.Connection, question: questions.MessageVectors) -> dict[int, bytes]:
+def of_messages(connection: apsw.Connection, question: MessageVectors) -> dict[int, bytes]:
     """Return the vectors of those of the messages that are the user's and have one."""
     return _of_user(connection, question.scope, question.embedder, question.seqs)
 
@@ -222,21 +225,21 @@ ON CONFLICT DO NOTHING
 _SEEN_NOTES: Final = "UPDATE embedder SET {mark} = max({mark}, ?) WHERE name = ?"
 
 
-def index(transaction: WriteTransaction, owner: int, key: NoteKey, text: str) -> None:
+def index(connection: apsw.Connection, owner: int, key: NoteKey, text: str) -> None:
     """Make a note that was just stored findable."""
-    transaction.connection.execute(_INDEX, (owner, note_number_of(key), text))
+    connection.execute(_INDEX, (owner, note_number_of(key), text))
 
 
-def index_again(transaction: WriteTransaction, owner: int, key: NoteKey, before: str, text: str) -> None:
+def index_again(connection: apsw.Connection, owner: int, key: NoteKey, before: str, text: str) -> None:
     """Make a note whose text was changed findable by its new words, and let it be embedded again."""
-    transaction.connection.execute(_UNINDEX, (owner, note_number_of(key), before))
-    transaction.connection.execute(_INDEX, (owner, note_number_of(key), text))
-    transaction.connection.execute("DELETE FROM note_vector WHERE owner = ? AND note = ?", (owner, note_number_of(key)))
+    connection.execute(_UNINDEX, (owner, note_number_of(key), before))
+    connection.execute(_INDEX, (owner, note_number_of(key), text))
+    connection.execute("DELETE FROM note_vector WHERE owner = ? AND note = ?", (owner, note_number_of(key)))
     mark = "summaries_up_to" if key.kind == "summary" else "memories_up_to"
-    transaction.connection.execute(f"UPDATE embedder SET {mark} = min({mark}, ? - 1)", (key.id,))
+    connection.execute(f"UPDATE embedder SET {mark} = min({mark}, ? - 1)", (key.id,))
 
 
-def unembedded_notes(connection: apsw.Connection, question: questions.UnembeddedNotes) -> list[UnembeddedNote]:
+def unembedded_notes(connection: apsw.Connection, question: UnembeddedNotes) -> list[UnembeddedNote]:
     """Return the oldest notes that an embedder has not seen."""
     summaries, memories = connection.execute(_MARKS, (question.embedder,)).fetchone() or (0, 0)
     kinds: tuple[tuple[NoteKind, int], ...] = (("summary", summaries), ("memory", memories))
@@ -248,17 +251,17 @@ def unembedded_notes(connection: apsw.Connection, question: questions.Unembedded
     return found
 
 
-def add_vectors(transaction: WriteTransaction, step: AddNoteVectors) -> None:
+def add_vectors(connection: apsw.Connection, embedder: str, found: Sequence[NoteVector]) -> None:
     """Store the vectors of notes, and how far the embedder has come."""
-    execute = transaction.connection.execute
-    for key, value, _ in step.rows:
-        execute(NEW_EMBEDDER, (step.embedder, len(value) // 2))
-        execute(_ADD_VECTOR.format(table=key.kind), (step.embedder, key.id, note_number_of(key), value))
+    execute = connection.execute
+    for key, value, _ in found:
+        execute(NEW_EMBEDDER, (embedder, len(value) // 2))
+        execute(_ADD_VECTOR.format(table=key.kind), (embedder, key.id, note_number_of(key), value))
         mark = "summaries_up_to" if key.kind == "summary" else "memories_up_to"
-        execute(_SEEN_NOTES.format(mark=mark), (key.id, step.embedder))
+        execute(_SEEN_NOTES.format(mark=mark), (key.id, embedder))
 
 
-def search_notes(connection: apsw.Connection, question: questions.SearchNotes) -> list[NoteMatch]:
+def search_notes(connection: apsw.Connection, question: SearchNotes) -> list[NoteMatch]:
     """Return the active notes of a user that fit best."""
     owner = find_person(connection, question.scope.space, question.scope.user)
     if owner is None:

@@ -15,8 +15,7 @@ from aforesaid.errors import StoreDamaged
 from aforesaid.store import checksums
 from aforesaid.store.checksums import SQLITE as CHECKSUMS
 from aforesaid.store.contract import Progress
-from aforesaid.store.records import Row
-from aforesaid.store.sql.statements import for_sqlite
+from aforesaid.store.sql import Row, for_sqlite
 
 if TYPE_CHECKING:
     import numpy as np

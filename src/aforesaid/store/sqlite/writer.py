@@ -17,9 +17,8 @@ from aforesaid.domain.receipt import Receipt
 from aforesaid.domain.transfer import Purged
 from aforesaid.errors import AforesaidError, InvalidInput, NotFound, SourcesChanged, StoreBusy, StoreError, StoreFailed
 from aforesaid.store.checksums import SQLITE as CHECKSUMS
-from aforesaid.store.rules.writes import Rule
+from aforesaid.store.sql import Answer
 from aforesaid.store.sqlite.append import Place, index_all, index_step, is_incomplete
-from aforesaid.store.sqlite.backup import overwriting
 from aforesaid.store.sqlite.change_sets import ChangeSet, ChangeSetRunner
 from aforesaid.store.sqlite.connection import (
     Identity,
@@ -32,6 +31,7 @@ from aforesaid.store.sqlite.connection import (
     translated,
 )
 from aforesaid.store.sqlite.rows import Names
+from aforesaid.store.sqlite.transaction import WriteTransaction, overwriting
 
 _WIPE: Final = "wipe"
 """The mark that is set with an erasure and removed once the file has been wiped."""
@@ -42,12 +42,13 @@ _PAUSE_SECONDS: Final = 0.3
 _TO_WIPE: Final = CHECKSUMS.insert("mark", ("name", "value"), "ON CONFLICT DO NOTHING")
 
 
-def erase(connection: apsw.Connection, rule: Rule[Purged]) -> Purged:
+def erase(connection: apsw.Connection, rule: Callable[[WriteTransaction], Answer[Purged]]) -> Purged:
     """Delete a user or messages from every table, in one transaction."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         with overwriting(connection):
-            done = ChangeSetRunner(connection, Names(connection)).run(rule)
+            runner = ChangeSetRunner(connection, Names(connection))
+            done = runner.run(rule(runner.transaction))
             connection.execute(_TO_WIPE, (_WIPE, "due"))
             connection.execute("COMMIT")
     finally:
@@ -239,7 +240,11 @@ class Writer:
         with translated(self._path, "working on"):
             return work(self._connection)
 
-    def erase(self, rule: Rule[Purged], quiet: Callable[[], AbstractContextManager[None]]) -> Purged:
+    def erase(
+        self,
+        rule: Callable[[WriteTransaction], Answer[Purged]],
+        quiet: Callable[[], AbstractContextManager[None]],
+    ) -> Purged:
         """Erase by a rule, from the tables and then from every page."""
         with translated(self._path, "erasing from"):
             self._names.forget()

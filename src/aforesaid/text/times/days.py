@@ -60,11 +60,6 @@ def shifted(today: date, count: int, unit: str) -> Days | None:
         return None
 
 
-def step(which: Which) -> int:
-    """Return the offset of "next" (1), "last" (-1) and "this" (0)."""
-    return _STEP[which]
-
-
 def weekday(today: date, number: int, which: Which, towards: Direction) -> Days | None:
     """Return a day of the week, counted from Monday.
 
@@ -73,7 +68,7 @@ def weekday(today: date, number: int, which: Which, towards: Direction) -> Days 
     """
     try:
         if which in {"next", "this"}:
-            return Days(today + (number - today.weekday()) * DAY + step(which) * _WEEK)
+            return Days(today + (number - today.weekday()) * DAY + _STEP[which] * _WEEK)
         if which == "last" or towards == "past":
             return Days(today - ((today.weekday() - number - 1) % 7 + 1) * DAY)
         return Days(today + ((number - today.weekday() - 1) % 7 + 1) * DAY)
@@ -122,16 +117,6 @@ def a_year_before(days: Days) -> Days | None:
     return None if first is None else days._replace(first=first)
 
 
-def next_day_of_month(today: date, day: int) -> Days | None:
-    """Return the next day with this number, today or later: for "on the 12th"."""
-    for count in range(_MONTHS):
-        month = today.year * _MONTHS + today.month - 1 + count
-        found = _date(month // _MONTHS, month % _MONTHS + 1, day)
-        if found is not None and found >= today:
-            return Days(found)
-    return None
-
-
 def _with_day(month: Days | None, day: int) -> Days | None:
     """Set the exact day of a month; a 31st is the last day of a shorter month."""
     return None if month is None else month._replace(exact=month.first + min(day - 1, month.length.days - 1) * DAY)
@@ -164,14 +149,25 @@ def western(language: str) -> Rules:
     which = _which(words)
     weekdays, units = _numbered("weekday", words.weekdays), _units(words)
     return (
-        (_ISO, _iso),
+        (
+            _ISO,
+            lambda match, today, towards: day_of_month(today, int(match[3]), int(match[4]), int(match[1]), towards),
+        ),
         (_word(rf"{day}{months}{year}"), _dated),
         (_word(rf"{months}\.? (?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?![\d:]){year}"), _dated),
         *((_word(phrase), _counted(days)) for phrase, days in words.days.items()),
         *((_word(_amount(form, words)), _amounts(words, -1)) for form in words.ago),
         *((_word(_amount(form, words)), _amounts(words, 1)) for form in words.ahead),
-        (_word(rf"(?:{which('before')} )?{weekdays}(?: {which('after')})?"), _weekday),
-        (_word(rf"{months},? {_OF_YEAR}{relative_year}"), _month_of_year),
+        (
+            _word(rf"(?:{which('before')} )?{weekdays}(?: {which('after')})?"),
+            lambda match, today, towards: weekday(today, _number(match, "weekday"), _which_one(match), towards),
+        ),
+        (
+            _word(rf"{months},? {_OF_YEAR}{relative_year}"),  # "June next year"
+            lambda match, today, towards: month_named(
+                today, _number(match, "month") + 1, _year(match, today), "any", towards
+            ),
+        ),
         (_word(rf"{which('before')} {units}|{units.replace('unit_', 'other_')} {which('after')}"), _unit),
         (
             _word(rf"(?:(?P<in>{words.before_month})(?:[ -]|(?<=')))?(?:{which('before')} )?(?P<name>{months}){year}"),
@@ -180,16 +176,22 @@ def western(language: str) -> Rules:
     )
 
 
-def _numbered_day(match: re.Match[str], today: date, _towards: Direction) -> Days | None:
-    return next_day_of_month(today, int(match["day"]))
+def _next_numbered(match: re.Match[str], today: date, _towards: Direction) -> Days | None:
+    """Return the next day with this number, today or later: for "on the 12th"."""
+    for count in range(_MONTHS):
+        month = today.year * _MONTHS + today.month - 1 + count
+        found = _date(month // _MONTHS, month % _MONTHS + 1, int(match["day"]))
+        if found is not None and found >= today:
+            return Days(found)
+    return None
 
 
 REQUESTED: Final[Rules] = (
     (
         re.compile(r"(?<!\w)(?:on|by) the (?P<day>\d{1,2})(?:st|nd|rd|th)(?! (?:floor|time|street|avenue))(?!\w)"),
-        _numbered_day,
+        _next_numbered,
     ),
-    (re.compile(r"(?<!\w)am (?P<day>\d{1,2})\.(?! ?\d)"), _numbered_day),
+    (re.compile(r"(?<!\w)am (?P<day>\d{1,2})\.(?! ?\d)"), _next_numbered),
 )
 """Rules for requests alone."""
 
@@ -241,10 +243,6 @@ def _amount(form: str, words: CalendarWords) -> str:
     return f"{with_number}|" + form.replace("N U", _units(words).replace("unit_", "other_"))
 
 
-def _iso(match: re.Match[str], today: date, towards: Direction) -> Days | None:
-    return day_of_month(today, int(match[3]), int(match[4]), int(match[1]), towards)
-
-
 def _dated(match: re.Match[str], today: date, towards: Direction) -> Days | None:
     return day_of_month(today, _number(match, "month") + 1, int(match["day"]), _year(match, today), towards)
 
@@ -265,12 +263,8 @@ def _amounts(words: CalendarWords, sign: int) -> Resolve:
     return resolve
 
 
-def _weekday(match: re.Match[str], today: date, towards: Direction) -> Days | None:
-    return weekday(today, _number(match, "weekday"), _which_one(match), towards)
-
-
 def _unit(match: re.Match[str], today: date, _towards: Direction) -> Days | None:
-    days = shifted(today, step(_which_one(match)), _name_of_unit(match))
+    days = shifted(today, _STEP[_which_one(match)], _name_of_unit(match))
     return None if days is None else days._replace(exact=None)
 
 
@@ -284,11 +278,6 @@ def _months(words: CalendarWords) -> Resolve:
         return month_named(today, _number(match, "month") + 1, year, which, towards)
 
     return resolve
-
-
-def _month_of_year(match: re.Match[str], today: date, towards: Direction) -> Days | None:
-    """Read a month of a year that is counted from today: "June next year"."""
-    return month_named(today, _number(match, "month") + 1, _year(match, today), "any", towards)
 
 
 def _which_one(match: re.Match[str]) -> Which:
@@ -327,10 +316,6 @@ def _full(match: re.Match[str], today: date, towards: Direction) -> Days | None:
     return month_named(today, month, year, "any", towards)
 
 
-def _eastern_counted(match: re.Match[str], today: date, _towards: Direction) -> Days | None:
-    return shifted(today, _DAYS[match[0]], "day")
-
-
 def _eastern_amounts(match: re.Match[str], today: date, _towards: Direction) -> Days | None:
     sign = -1 if match["side"] == "前" else 1
     return shifted(today, sign * east_asian_number(match["number"]), _UNITS[match["unit"]])
@@ -347,7 +332,7 @@ def _weekdays(names: str) -> Resolve:
 def _whole(match: re.Match[str], today: date, _towards: Direction) -> Days | None:
     which = _WHICH[match["which"]]
     unit = "month" if match["unit"].endswith("月") else "year" if match["unit"] == "年" else "week"
-    days = shifted(today, step(which), "weekend" if match["end"] else unit)
+    days = shifted(today, _STEP[which], "weekend" if match["end"] else unit)
     return None if days is None else days._replace(exact=None)
 
 
@@ -367,7 +352,7 @@ EAST_ASIAN: Final[Rules] = (
     ),
     (re.compile(r"(?:(?P<which>[来先今])週の?)?(?P<weekday>[月火水木金土日])曜日?"), _weekdays(JAPANESE_WEEKDAYS)),
     (_FULL, _full),
-    (re.compile("|".join(_DAYS)), _eastern_counted),
+    (re.compile("|".join(_DAYS)), lambda match, today, _: shifted(today, _DAYS[match[0]], "day")),
     (re.compile(r"(?P<which>[上下这本])个?(?P<unit>周|星期|礼拜|月)(?P<end>末)?"), _whole),
     (re.compile(r"(?P<which>[来先今])(?P<unit>週|月)(?P<end>末)?"), _whole),
     (re.compile(r"(?P<which>[去昨今明来])(?P<unit>年)(?P<end>(?!))?"), _whole),

@@ -138,8 +138,10 @@ def _is_date(match: re.Match[str], language: str, *, requested: bool) -> bool:
         return True
     if year or (dotted and match["dot"] != ".") or _VALUES.search(before):
         return False
-    if not dotted and _is_rating(int(match["first"]), int(match["second"])):
-        return False
+    if not dotted:
+        first, second = int(match["first"]), int(match["second"])
+        if (first, second) == (24, 7) or (second == _TEN and first <= _TEN):
+            return False  # a rating, or all day
     if dotted and match["end"] and language == "german" and _INSIDE.match(text, end):
         return True  # a dot inside a sentence: "Ich fliege 19.6. nach Rom"
     if language in EAST_ASIAN_LANGUAGES:
@@ -154,10 +156,6 @@ def _goes_on(text: str, end: int) -> bool:
     """Return whether another date follows that ends a range."""
     link = _RANGE.match(text, end)
     return link is not None and _FIGURES.match(text, link.end()) is not None
-
-
-def _is_rating(first: int, second: int) -> bool:
-    return (first, second) == (24, 7) or (second == _TEN and first <= _TEN)
 
 
 def _before(match: re.Match[str]) -> str:

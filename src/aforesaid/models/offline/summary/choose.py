@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from aforesaid.domain.caches import holds_texts
 from aforesaid.extras import np
-from aforesaid.text.languages import Vocabulary, guess_language, stems, stop_words, vocabulary
+from aforesaid.text.languages import Vocabulary, guess_language, stems, stop_words, vocabulary, word_finder
 from aforesaid.text.sentences import is_question, length_in_words, without_hesitation, without_opener
 from aforesaid.text.words import UNSPACED_LANGUAGES, UNSPACED_LETTERS, fold, words_of
 
@@ -168,21 +168,12 @@ def _read(sentence: Sentence, usual: str, names: Collection[str]) -> _Read:
 
 
 def _cues(whole: str, language: str, lists: Vocabulary) -> tuple[str, ...]:
-    unspaced = language in UNSPACED_LANGUAGES
-    words = words_of(whole)
-    text = fold(whole) if unspaced else ""
-    found = [
-        name
-        for name, wanted in (
-            ("first_person", lists.first_person),
-            ("second_person", lists.second_person),
-            ("times", lists.times),
-        )
-        if (any(piece in text for piece in wanted) if unspaced else not wanted.isdisjoint(words))
-    ]
-    if unspaced:
-        reacts = any(text.startswith(phrase) for phrase in lists.reactions)
+    has = word_finder(whole, language)
+    found = [name for name in ("first_person", "second_person", "times") if has(getattr(lists, name))]
+    if language in UNSPACED_LANGUAGES:
+        reacts = fold(whole).startswith(tuple(lists.reactions))
     else:
+        words = words_of(whole)
         reacts = any(" ".join(words[:count]) in lists.reactions for count in (1, 2, 3))
     return (*found, "reactions") if reacts else tuple(found)
 

@@ -1,14 +1,15 @@
-"""Everything that a database holds, section by section and page by page, in the order of `Store.dump`."""
+"""Dumps: everything that a database holds, in the order of `Store.dump`, and the change that takes a row of it back."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import date
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, ClassVar, Final, NamedTuple, TypeAlias
 
 from aforesaid.domain.checks import moment
-from aforesaid.domain.context_receipt import read_receipt
+from aforesaid.domain.context_receipt import ContextReceipt, read_receipt
 from aforesaid.domain.memory import Facts
 from aforesaid.domain.report import AuditEntry, Setting
 from aforesaid.domain.scope import Scope
@@ -16,19 +17,23 @@ from aforesaid.domain.transfer import (
     DayRow,
     ForgottenRow,
     MemoryRow,
+    Restored,
     SessionRow,
     SettingRow,
     SpendingRow,
+    SuccessorRow,
     SummaryRow,
     UserRow,
     VectorOf,
 )
 from aforesaid.domain.transfer import Row as MovingRow
-from aforesaid.store import questions, records
-from aforesaid.store.records import Row
-from aforesaid.store.sql.appending import MEMORY_OF_ANY_SPACE, MESSAGE, OWNED, SESSION, SUMMARY_OF_ANY_SPACE
-from aforesaid.store.sql.people import versions
-from aforesaid.store.sql.statements import Answer, rows
+from aforesaid.errors import SourcesChanged
+from aforesaid.store import agenda, memories, messages, people, summaries
+from aforesaid.store.memories import MEMORY_OF_ANY_SPACE, MemoryVersions
+from aforesaid.store.messages import MESSAGE, SESSION
+from aforesaid.store.operations import Change, Transaction
+from aforesaid.store.sql import OWNED, Answer, Row, loaded, rows
+from aforesaid.store.summaries import SUMMARY_OF_ANY_SPACE
 
 PAGE: Final = 1_000
 """Rows of a page."""
@@ -116,24 +121,24 @@ def _with_archive(row: SummaryRow) -> Answer[MovingRow]:
 
 
 def _with_versions(row: MemoryRow) -> Answer[MovingRow]:
-    wanted = questions.MemoryVersions(Scope.of(row.memory.user, row.memory.space), row.memory.id)
-    return row._replace(versions=tuple((yield from versions(wanted))))
+    wanted = MemoryVersions(Scope.of(row.memory.user, row.memory.space), row.memory.id)
+    return row._replace(versions=tuple((yield from wanted.answer())))
 
 
 _NUMBERED: Final[Key] = ("", 0)
-MESSAGES: Final = Section("messages", _by_number(MESSAGE, "log", "seq"), records.message, _NUMBERED, (2, 0))
+MESSAGES: Final = Section("messages", _by_number(MESSAGE, "log", "seq"), messages.read_message, _NUMBERED, (2, 0))
 OTHERS: Final = (
     Section(
         "sessions",
         _by_number(SESSION, "s"),
-        lambda row: SessionRow(records.session(row), bool(row[8])),
+        lambda row: SessionRow(messages.read_session(row), bool(row[8])),
         _NUMBERED,
         (1, 9),
     ),
     Section(
         "summaries",
         _by_number(SUMMARY_OF_ANY_SPACE, "y"),
-        lambda row: SummaryRow(records.summary(row)),
+        lambda row: SummaryRow(summaries.read_summary(row)),
         _NUMBERED,
         (1, 0),
         _with_archive,
@@ -141,7 +146,7 @@ OTHERS: Final = (
     Section(
         "memories",
         _by_number(MEMORY_OF_ANY_SPACE, "m"),
-        lambda row: MemoryRow(records.memory(row)),
+        lambda row: MemoryRow(memories.read_memory(row)),
         _NUMBERED,
         (1, 0),
         _with_versions,
@@ -167,7 +172,7 @@ OTHERS: Final = (
     Section(
         "receipts",
         _by_owner(_RECEIPTS, "id"),
-        lambda row: read_receipt(row[2], row[0], row[1], moment(row[3]), row[4], records.loaded(row[5])),
+        lambda row: read_receipt(row[2], row[0], row[1], moment(row[3]), row[4], loaded(row[5])),
         ("", "", ""),
         (0, 6, 2),
     ),
@@ -188,3 +193,74 @@ def sections(vector: Callable[[bytes], bytes] | None) -> Iterator[Section]:
         yield Section(
             "vectors", _VECTORS, lambda row: VectorOf(row[0], row[1], row[2], vector(row[3])), ("", 0, ""), (1, 2, 4)
         )
+
+
+# --- Restoring --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Restore(Change):
+    """Store a row of a dump as it is. What is there already stays, so that twice is as good as once.
+
+    A message, a summary, a memory keeps its number if that is beyond all that were given out here, and gets the next
+    one otherwise; the result says which. All that the row refers to must be named by its number in this store.
+
+    - A message is stored as active, in the session that it names; a session named after the message itself is named
+      after the number that it gets. Its archive comes with the summary of it. A new version replaces the version that
+      it names; where that one is not here, it is a message like any other.
+    - A summary of messages or of summaries that are not free any more (archived here by another) is kept as rolled
+      back. Of two that would be the newest of their kind, the one that was here stays it.
+    - A memory that is here in an earlier revision is brought to the later one.
+    - Facts are merged by their times; of two values of a setting the later one counts, of two counts of tokens the
+      larger one.
+
+    With `number`, the row must have or get that number; otherwise SourcesChanged is raised.
+    """
+
+    of_many: ClassVar[bool] = True
+    row: MovingRow
+    number: int | None = None
+
+    @property
+    def spaces(self) -> Collection[str]:
+        """The space of the row."""
+        match self.row:
+            case SessionRow():
+                return (self.row.session.space,)
+            case SummaryRow():
+                return (self.row.summary.space,)
+            case MemoryRow():
+                return (self.row.memory.space,)
+            case _:
+                return (self.row.space,)
+
+    def carry_out(self, within: Transaction) -> Answer[Restored]:
+        """Store a row of any kind but messages, which are appended (`store.placing`)."""
+        return self.as_expected((yield from _RESTORED[type(self.row)](within, self.row)))
+
+    def as_expected(self, result: Restored) -> Restored:
+        """Return the result. Raises SourcesChanged if it has a different number than this change expects."""
+        if self.number is not None and self.number != result.number:
+            raise SourcesChanged(f"a row was expected to get the number {self.number}, and has {result.number} here")
+        return result
+
+
+def _restore_vector(within: Transaction, row: VectorOf) -> Answer[Restored]:
+    return Restored(0, (yield from within.put_vector(row)))
+
+
+_RESTORED: Final[Mapping[type, Callable[[Transaction, Any], Answer[Restored]]]] = {
+    SessionRow: messages.restore_session,
+    SummaryRow: summaries.restore_summary,
+    MemoryRow: memories.restore_memory,
+    SuccessorRow: memories.restore_successor,
+    Facts: memories.restore_facts,
+    ForgottenRow: memories.restore_forgotten,
+    SettingRow: people.restore_setting,
+    UserRow: people.restore_user,
+    DayRow: agenda.restore_day,
+    SpendingRow: people.restore_spending,
+    ContextReceipt: people.restore_receipt,
+    AuditEntry: people.restore_audit,
+    VectorOf: _restore_vector,
+}

@@ -1,0 +1,150 @@
+"""Searches and vectors: questions and changes that each database answers and carries out in its own way."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from aforesaid.domain.checks import Within
+from aforesaid.domain.hit import EVERY_MESSAGE, Hit, MessageFilter, Similar, Unembedded, VectorRow
+from aforesaid.domain.memory import NoteMatch, NoteVector, UnembeddedNote
+from aforesaid.store.operations import Change, OfScope, OfScopeShort, Question, Transaction
+from aforesaid.store.ranking import TextMatches
+from aforesaid.store.sql import Answer, done
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Vector: TypeAlias = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class SearchText(OfScope[list[Hit]]):
+    """The messages that best match any of the words; newer first among equals. `words` may be any text."""
+
+    words: str
+    within: Within = "user"
+    limit: int = 10
+    where: MessageFilter = EVERY_MESSAGE
+
+
+@dataclass(frozen=True, slots=True)
+class MatchText(OfScope[TextMatches]):
+    """What `SearchText` ranks: the scope's messages as columns, and which of them have which words.
+
+    The vectors that `embedder` gave them may come with it. The columns hold all messages of the scope, so that the
+    neighbours of each are known; words and vectors are only those of messages that fulfil `where`.
+    """
+
+    words: str
+    within: Within = "user"
+    embedder: str | None = None
+    where: MessageFilter = EVERY_MESSAGE
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SearchVector(OfScope[Similar | None]):
+    """The messages most similar to a vector, and those in `also`; None when `embedder` has seen nothing."""
+
+    embedder: str
+    vector: Vector
+    within: Within = "user"
+    limit: int = 10
+    also: Sequence[int] = ()
+    where: MessageFilter = EVERY_MESSAGE
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SearchNotes(OfScope[list[NoteMatch]]):
+    """The user's active summaries and memories that fit best, by words and by meaning."""
+
+    words: str
+    embedder: str
+    vector: Vector | None
+    limit: int = 10
+
+
+@dataclass(frozen=True, slots=True)
+class MessageVectors(OfScope[dict[int, bytes]]):
+    """The vectors of those of the messages that are the user's and that an embedder has seen."""
+
+    needs_store = True
+    embedder: str
+    seqs: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
+class TokenVectors(OfScopeShort[dict[int, bytes]]):
+    """The token vectors of those of the messages that the scope holds and that have some, by sequence number."""
+
+    encoder: str
+    seqs: Sequence[int]
+    within: Within = "user"
+
+
+@dataclass(frozen=True, slots=True)
+class UnembeddedMessages(Question[list[Unembedded]]):
+    """The oldest messages, of all spaces, that an embedder has not seen."""
+
+    needs_store = True
+    embedder: str
+    limit: int
+
+
+@dataclass(frozen=True, slots=True)
+class UnembeddedNotes(Question[list[UnembeddedNote]]):
+    """The oldest summaries and memories, of all spaces, that an embedder has not seen."""
+
+    needs_store = True
+    embedder: str
+    limit: int
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeToken(Question[str]):
+    """A text that is another one once any process has changed something. Cheap: no data is read.
+
+    A store that one process has to itself always returns the same: that process knows what it changes.
+    """
+
+    needs_store = True
+
+
+@dataclass(frozen=True, slots=True)
+class AddVectors(Change):
+    """Store vectors of messages, and that the embedder has processed the log up to `up_to`. Idempotent.
+
+    A store that numbers each space for itself goes by the last message of each space instead.
+    """
+
+    embedder: str
+    rows: tuple[VectorRow, ...]
+    up_to: int
+
+    @property
+    def spaces(self) -> Collection[str]:
+        """The spaces of the rows."""
+        return {row.space for row in self.rows}
+
+    def carry_out(self, within: Transaction) -> Answer[None]:
+        within.add_vectors(self.embedder, self.rows, self.up_to)
+        return done(None)
+
+
+@dataclass(frozen=True, slots=True)
+class AddNoteVectors(Change):
+    """Store vectors of summaries and memories, oldest first. Idempotent."""
+
+    embedder: str
+    rows: tuple[NoteVector, ...]
+
+    @property
+    def spaces(self) -> Collection[str]:
+        """The spaces of the rows."""
+        return {row.space for row in self.rows}
+
+    def carry_out(self, within: Transaction) -> Answer[None]:
+        within.add_note_vectors(self.embedder, self.rows)
+        return done(None)

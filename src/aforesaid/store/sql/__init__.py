@@ -1,1 +1,0 @@
-"""What SQLite and PostgreSQL have in common: answers to questions, as statements for both."""

@@ -1,0 +1,178 @@
+"""One write transaction of a file: how rows, names, indexes and vectors are written."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import date
+from typing import Any, Final
+
+import apsw
+
+from aforesaid.domain.checks import now
+from aforesaid.domain.hit import VectorRow
+from aforesaid.domain.memory import NoteKey, NoteKind, NoteVector
+from aforesaid.domain.scope import Entry, Scope, Subject
+from aforesaid.domain.transfer import VectorOf
+from aforesaid.store.agenda import ENTRY, ENTRY_ROWS, entry_values, read_entry
+from aforesaid.store.checksums import SQLITE as CHECKSUMS
+from aforesaid.store.ranking import content_hash
+from aforesaid.store.sql import Answer, done, for_sqlite
+from aforesaid.store.sqlite import search
+from aforesaid.store.sqlite.rows import Names, bound
+
+_NEXT_NUMBER: Final = "(SELECT 1 + coalesce(max(seq), 0) AS id FROM sqlite_sequence WHERE name = '{}')"
+"""The number that a new row of a table gets, as a table of one row. None is ever given twice."""
+_AUDIT: Final = CHECKSUMS.insert_selected(
+    "audit",
+    {
+        "id": "new.id",
+        "at": "$1",
+        "space": "$2",
+        "user": "$3",
+        "actor": "$4",
+        "action": "$5",
+        "subject": "$6",
+    },
+    f"FROM {_NEXT_NUMBER.format('audit')} AS new",
+)
+
+
+_TOKENS: Final = CHECKSUMS.insert(
+    "spending",
+    ("day", "space", "user", "tokens"),
+    f"ON CONFLICT DO UPDATE SET {CHECKSUMS.setting('spending', tokens='spending.tokens + excluded.tokens')}",
+)
+_ENTRY: Final = CHECKSUMS.insert("agenda", ENTRY, CHECKSUMS.replacing("agenda", *ENTRY[:5], derived=True))
+_PLANNED: Final = f"""
+{for_sqlite(ENTRY_ROWS)} WHERE (policy, space, user, thread, day) IN (
+    SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4 FROM json_each(?))
+"""
+_UNINDEX_MESSAGES: Final = """
+INSERT INTO log_index (log_index, rowid, terms)
+    SELECT 'delete', seq, terms FROM log_index_content WHERE seq IN (SELECT value FROM json_each(?))
+"""
+_UNINDEX_NOTES: Final = """
+INSERT INTO note_index (note_index, rowid, terms)
+    SELECT 'delete', 2 * x.id + :odd, index_terms(owner, 0, 0, text) FROM {table} x
+     WHERE id IN (SELECT value FROM json_each(:gone));
+DELETE FROM note_vector WHERE (embedder, owner, note) IN (
+    SELECT e.id, owner, 2 * x.id + :odd FROM embedder e, {table} x WHERE x.id IN (SELECT value FROM json_each(:gone)));
+"""
+
+
+@contextmanager
+def overwriting(connection: apsw.Connection) -> Iterator[None]:
+    """Have what is deleted overwritten in the file."""
+    before = connection.pragma("secure_delete")
+    connection.pragma("secure_delete", 1)
+    try:
+        yield
+    finally:
+        connection.pragma("secure_delete", before)
+
+
+def _set_indexes(connection: apsw.Connection, thorough: int) -> None:
+    for table in ("log_index", "note_index"):
+        connection.execute(f"INSERT INTO {table} ({table}, rank) VALUES ('secure-delete', {thorough})")
+
+
+@dataclass(frozen=True, slots=True)
+class WriteTransaction:
+    """The inside of one write transaction."""
+
+    connection: apsw.Connection
+    names: Names
+
+    def later(self, text: str, *values: Any) -> None:  # noqa: ANN401 - whatever the text binds
+        self.connection.execute(for_sqlite(text), bound(values))
+
+    def insert(self, table: str, row: Mapping[str, Any], *, replacing: tuple[str, ...] = ()) -> None:
+        self.connection.execute(CHECKSUMS.insert_or_replace(table, tuple(row), replacing), bound(row.values()))
+
+    def update(self, table: str, where: str, key: tuple[Any, ...], **values: Any) -> None:  # noqa: ANN401
+        self.connection.execute(
+            CHECKSUMS.update_bound(table, where, len(key), tuple(values)), (*key, *bound(values.values()))
+        )
+
+    def number(self, table: str, _: str, least: int = 0) -> int:
+        number: int = self.connection.execute(f"SELECT id FROM {_NEXT_NUMBER.format(table)}").get
+        return max(least, number)
+
+    def space(self, _: str) -> dict[str, str]:
+        return {}
+
+    def owner(self, space: str, user: str) -> int:
+        """Return the number of a user."""
+        return self.names.owner(space, user, now())
+
+    def whose(self, space: str, user: str) -> dict[str, int]:
+        return {"owner": self.owner(space, user)}
+
+    def person(self, space: str, name: str, at: int | None = None) -> int:
+        return self.names.author(space, name, now() if at is None else at)
+
+    def thread(self, space: str, name: str) -> int:
+        return self.names.thread(space, name)
+
+    def array(self, values: Sequence[str]) -> str:
+        return json.dumps(values, ensure_ascii=False)
+
+    def terms(self, _: str) -> dict[str, Any]:
+        return {}
+
+    def own(self, scope: Scope, at: int) -> None:
+        self.names.owner(scope.space, scope.user, at)
+
+    def audit(self, scope: Scope, actor: str, action: str, subject: str, at: int | None = None) -> None:
+        when = now() if at is None else at
+        self.connection.execute(_AUDIT, (when, scope.space, scope.user, actor, action, subject))
+
+    def index_note(self, scope: Scope, key: NoteKey, text: str, before: str | None = None) -> None:
+        owner = self.owner(scope.space, scope.user)
+        if before is None:
+            search.index(self.connection, owner, key, text)
+        else:
+            search.index_again(self.connection, owner, key, before, text)
+
+    def put_entries(self, entries: Sequence[Entry]) -> None:
+        self.connection.executemany(_ENTRY, [entry_values(entry) for entry in entries])
+
+    def planned(self, subjects: Sequence[Subject]) -> Answer[list[Entry]]:
+        return done([read_entry(row) for row in self.connection.execute(_PLANNED, (json.dumps(subjects),))])
+
+    def spend(self, day: date, space: str, user: str | None, tokens: int) -> None:
+        payer = ("", "") if user is None else (space, user)
+        self.connection.execute(_TOKENS, (day.isoformat(), *payer, tokens))
+
+    def add_vectors(self, embedder: str, rows: Sequence[VectorRow], up_to: int) -> None:
+        search.add(self.connection, embedder, rows, up_to)
+
+    def add_note_vectors(self, embedder: str, rows: Sequence[NoteVector]) -> None:
+        search.add_vectors(self.connection, embedder, rows)
+
+    def put_vector(self, row: VectorOf) -> Answer[bool]:
+        text = self.connection.execute("SELECT text FROM log WHERE seq = ?", (row.seq,)).get
+        self.connection.execute(search.NEW_EMBEDDER, (row.embedder, len(row.value) // 2))
+        self.connection.execute(search.ADD, (row.embedder, row.seq, content_hash(text or ""), row.value))
+        return done(bool(self.connection.changes()))
+
+    @contextmanager
+    def overwriting(self) -> Iterator[None]:
+        """Overwrite the bytes of what is deleted. The keyword index otherwise only records that words are deleted."""
+        with overwriting(self.connection):
+            _set_indexes(self.connection, 1)
+            yield
+            _set_indexes(self.connection, 0)
+
+    def unindex_messages(self, seqs: Sequence[int]) -> None:
+        self.connection.execute(_UNINDEX_MESSAGES, (json.dumps(list(seqs)),))
+
+    def unindex_notes(self, _: str, kind: NoteKind, numbers: Sequence[int]) -> None:
+        gone = {"odd": kind == "memory", "gone": json.dumps(list(numbers))}
+        self.connection.execute(_UNINDEX_NOTES.format(table=kind), gone)
+
+    def dropped(self, _: str) -> None:
+        self.names.forget()
