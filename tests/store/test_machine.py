@@ -1,4 +1,4 @@
-"""Random operations on each store and on the plain one in memory: nobody can tell them apart."""
+"""Random operations on each store and on SQLite in memory, which answer alike, and on SQLite and a model of it."""
 
 from __future__ import annotations
 
