@@ -17,7 +17,7 @@ install = $(if $(shell command -v uv),uv pip install --quiet --python $(1)/bin/p
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types programs test-citus test-llm test-integrations test-client check pyright format stubs tables rest clients store-errors requirements prove mutants docs bench bench-postgres bench-citus torture eval build clean bench-server bench-load bench-proxy bench-peers bench-growth pictures
+.PHONY: help demo test lint types programs test-citus test-llm test-integrations test-client check pyright format stubs tables rest clients store-errors requirements prove mutants docs bench bench-postgres bench-citus torture eval build clean bench-server bench-load bench-versions bench-proxy bench-peers bench-growth pictures
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -123,6 +123,9 @@ bench-server: $(READY)  ## benchmark the server against an empty route (about 2 
 
 bench-load: $(READY)  ## benchmark 64 callers at once, an import beside searches, idle streams and a panel of 20,000 people (about 5 minutes)
 	$(BIN)/python bench/load.py $(ARGS)
+
+bench-versions: $(READY)  ## compare the processor time of adds, searches and contexts with another checkout (about 15 minutes): OLD=folder
+	$(BIN)/python bench/versions.py $(OLD) $(ARGS)
 
 bench-proxy: $(READY)  ## benchmark the proxy against that of another checkout (about 2 minutes): OLD=folder
 	$(BIN)/python bench/proxy_versions.py $(OLD) $(ARGS)

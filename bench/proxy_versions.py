@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,6 +23,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from measuring import heading, row
 from serving import WORDS, Caller, process, upstream
+from versions import line_of, running
 
 STORED = 300
 """Messages of the person before the first request."""
@@ -73,19 +75,6 @@ class Server(NamedTuple):
         return sum(int(each.read_text().split()[0]) for each in tasks) / 1e6
 
 
-def start(source: Path, model: str, folder: str) -> Server:
-    """Start the server of a checkout."""
-    started = subprocess.Popen(  # noqa: S603 - the project's own server
-        [sys.executable, "-c", _SERVER, model, folder, str(STORED), " ".join(WORDS)],
-        stdout=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": str(source / "src")},
-        text=True,
-    )
-    assert started.stdout is not None
-    token, port = started.stdout.readline().split()
-    return Server(started, Caller(int(port), token))
-
-
 def request(number: int) -> dict[str, Any]:
     """Return a request of a chat that grows question by question, and begins anew after some of them."""
     messages: list[dict[str, str]] = [{"role": "system", "content": "Be brief."}]
@@ -135,19 +124,18 @@ def main() -> None:
     parser.add_argument("--requests", type=int, default=100, help="requests per server")
     options = parser.parse_args()
     checkouts = {"other": options.other, "this": Path(__file__).parent.parent}
-    with tempfile.TemporaryDirectory() as folder, process(upstream) as model:
-        address = model.recv()
+    with ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory())
+        address = stack.enter_context(process(upstream)).recv()
         servers: dict[str, Server] = {}
-        try:
-            for name, source in checkouts.items():
-                (Path(folder) / name).mkdir()
-                servers[name] = start(source.resolve(), address, f"{folder}/{name}")
-            direct = Caller(int(address.rpartition(":")[2].partition("/")[0]))
-            asyncio.run(measure(servers, direct, options.requests))
-        finally:
-            for server in servers.values():
-                server.process.kill()
-                server.process.wait()
+        for name, source in checkouts.items():
+            (Path(folder) / name).mkdir()
+            arguments = address, f"{folder}/{name}", str(STORED), " ".join(WORDS)
+            started = stack.enter_context(running(source, _SERVER, *arguments))
+            token, port = line_of(started).split()
+            servers[name] = Server(started, Caller(int(port), token))
+        direct = Caller(int(address.rpartition(":")[2].partition("/")[0]))
+        asyncio.run(measure(servers, direct, options.requests))
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -98,6 +99,18 @@ def test_aforesaid_is_measured_beside_those_that_are_installed(tmp_path: Path) -
         assert {key: asked["text"]["recall_at_10"] for key, asked in each["recall"].items()} == {"locomo": 1, "own": 1}
     assert "| search of 100: p50 / p99 ms |" in printed
     ET.parse(tmp_path / "results/comparison-search.svg")  # noqa: S314 - written a moment ago
+
+
+def test_two_checkouts_are_compared_operation_by_operation() -> None:
+    sizes = ("--small", 5, "--large", 10, "--rounds", 3, "--block", 2, "--pairs", 1)
+    printed = run("versions.py", ROOT, "--same", *sizes, "--embedder", "none")
+    assert "the other checkout with itself" in printed
+    for operation in ("add", "search, 5 messages", "search, 10 messages", "context, 5 messages", "upkeep"):
+        (line,) = (line for line in printed.splitlines() if line.strip().startswith(operation))
+        low, middle, high = (
+            float(each) for each in re.findall(r"\d+\.\d{3}", line)[1::-1] + re.findall(r"to (\S+)", line)
+        )
+        assert 0 < low <= middle <= high
 
 
 def test_every_library_describes_itself_without_being_installed(registry: ModuleType) -> None:

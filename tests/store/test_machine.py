@@ -1,21 +1,22 @@
-"""Random operations on each store and on the plain one in memory: nobody can tell them apart."""
+"""Random operations on each store and on SQLite in memory, which answer alike, and on SQLite and a model of it."""
 
 from __future__ import annotations
 
 import asyncio
 import tempfile
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import asdict, is_dataclass, replace
 from datetime import date
 from pathlib import Path
-from typing import Any
+from random import Random
+from typing import Any, TypeVar
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from aforesaid.domain.checks import LARGEST, LATEST, MemoryState, Within
-from aforesaid.domain.memory import STATES, MemoryDraft, NoteMatch, Superseded
+from aforesaid.domain.memory import EDITED, STATES, TAKEN_BACK, MemoryDraft, NoteMatch, Superseded
 from aforesaid.domain.message import draft, tombstone
 from aforesaid.domain.receipt import Repeated, Stored
 from aforesaid.domain.report import ListedUser, SpaceTotals
@@ -25,7 +26,7 @@ from aforesaid.domain.transfer import UserRow
 from aforesaid.errors import AforesaidError
 from aforesaid.store import Store, open_store
 from aforesaid.store.agenda import Advance, DueEntries, FinishEntry, PolicyBacklog, Unprocessed
-from aforesaid.store.erasing import Withdraw
+from aforesaid.store.erasing import SetAside, Withdraw
 from aforesaid.store.memories import (
     AddMemory,
     ChangeMemory,
@@ -49,6 +50,7 @@ from aforesaid.store.messages import (
     ActivityPerDay,
     AddMessage,
     MessageById,
+    MessageCount,
     Messages,
     MessagesAfter,
     MessagesBetween,
@@ -73,6 +75,9 @@ from aforesaid.store.searches import SearchNotes, SearchText
 from aforesaid.store.sqlite import MemoryStore
 from aforesaid.store.summaries import AddView, Archive, CoveredMessages, Revise, RollBack, Summaries, SummariesAbove
 from making import NOON, minutes
+from store.model import Model
+
+T = TypeVar("T")
 
 SCOPES = [
     Scope.of(user, space=space, thread=thread, session=session)
@@ -81,40 +86,44 @@ SCOPES = [
     for thread in (None, "general")
     for session in (None, "named", "s-1")
 ]
+OFTEN = [*SCOPES[:6:3] * 12, *SCOPES[:6] * 2, *SCOPES]
+"""One user in one space more often, so that more of what is done meets something that is there."""
 WORDS = ["tea", "coffee", "Berlin", "Café", "柏林", "москва", "the", "the the the", "!!", "2026"]
 NOT_COMPARED = {"created_at", "stored_at", "updated_at", "hash", "bytes", "last_update", "seconds"}
 """What depends on the moment of the call. (`at` of an audit row and of a note that was found too.)"""
 
 # By number: a strategy that spells all scopes out, many times over, has a text that hypothesis warns of.
-scopes = st.integers(0, len(SCOPES) - 1).map(lambda number: SCOPES[number])
+scopes = st.integers(0, len(OFTEN) - 1).map(lambda number: OFTEN[number])
 numbers = st.integers(1, 30)
 texts = st.lists(st.sampled_from(WORDS), min_size=1, max_size=6).map(" ".join)
-details: st.SearchStrategy[dict[str, Any]] = st.sampled_from(
-    [
-        {},
-        {},
-        {"parts": [{"type": "image", "text": "tea", "hash": "ab" * 32}]},
-        {"tool_calls": [{"id": "c1", "name": "f", "arguments": "{}"}], "reply_to": "#1"},
-        {"tool_call_id": "c1", "metadata": {"n": [1, 2.5, None]}},
-        {"kind": "voice", "language": "de", "metadata": {"n": [1]}},
-    ]
-)
-messages = st.builds(
-    lambda scope, role, text, at, given, author, name, replaces, silence, details: AddMessage(
-        draft(scope, role, text, at=at, id=given, author=author, name=name, replaces=replaces, **details),
-        silence=silence * 60 * 1_000_000,
-    ),
-    scopes,
-    st.sampled_from(["user", "assistant", "system", "tool"]),
-    texts,
-    st.integers(-90, 90).map(minutes),
-    st.none() | st.sampled_from(["a", "b", "c"]),
-    st.none() | st.sampled_from(["ann", "carol"]),
-    st.none() | st.sampled_from(["Annie", "C."]),
-    st.none() | st.none() | st.sampled_from(["a", "#1", "#2", "#3"]),
-    st.sampled_from([30, 30, 30, 50]),
-    details,
-)
+DETAILS: list[dict[str, Any]] = [
+    {},
+    {},
+    {"parts": [{"type": "image", "text": "tea", "hash": "ab" * 32}]},
+    {"tool_calls": [{"id": "c1", "name": "f", "arguments": "{}"}], "reply_to": "#1"},
+    {"tool_call_id": "c1", "metadata": {"n": [1, 2.5, None]}},
+    {"kind": "voice", "language": "de", "metadata": {"n": [1]}},
+]
+
+
+def new_message(number: int) -> AddMessage:
+    """Return one of many messages. Made of a single number, so that hypothesis has room for long examples."""
+    choose = Random(number).choice
+    new = draft(
+        choose(OFTEN),
+        choose(["user", "assistant", "system", "tool"]),
+        " ".join(choose(WORDS) for _ in range(choose([1, 1, 2, 6]))),
+        at=minutes(choose(range(-90, 91))),
+        id=choose([None, None, None, "a", "b", "c"]),
+        author=choose([None, None, "ann", "carol"]),
+        name=choose([None, "Annie", "C."]),
+        replaces=choose([None, None, None, None, "a", "#1", "#2", "#3"]),
+        **choose(DETAILS),
+    )
+    return AddMessage(new, silence=choose([30, 30, 30, 50]) * 60 * 1_000_000)
+
+
+messages = st.integers(0, 1 << 24).map(new_message)
 archives = st.builds(
     lambda scope, text, sources: Archive(SummaryDraft(scope, text, messages=tuple(sources))),
     scopes,
@@ -127,32 +136,34 @@ folds = st.builds(
     texts,
     st.lists(st.integers(1, 8), min_size=1, max_size=3, unique=True),
 )
-drafts = st.builds(
-    lambda scope, text, importance, sources, state, minute: MemoryDraft(
-        scope,
+
+
+def new_memory(number: int) -> MemoryDraft:
+    choose = Random(number).choice
+    minute = choose(range(-60, 61))
+    return MemoryDraft(
+        choose(OFTEN),
         "fact",
-        text,
-        importance=importance,
-        sources=tuple(sources),
-        state=state,
+        " ".join(choose(WORDS) for _ in range(choose([1, 2, 6]))),
+        importance=choose(range(1, 11)),
+        sources=tuple(choose(range(1, 31)) for _ in range(choose([0, 1, 2]))),
+        state=choose(STATES),
         remind_at=minutes(minute),
         expires_at=minutes(minute + 60) if minute > 0 else None,
         valid_from=minutes(minute),
-    ),
-    scopes,
-    texts,
-    st.integers(1, 10),
-    st.lists(numbers, max_size=2),
-    st.sampled_from(STATES),
-    st.integers(-60, 60),
+    )
+
+
+drafts = st.integers(0, 1 << 24).map(new_memory)
+memories = st.builds(AddMemory, drafts)
+superseding = st.builds(
+    lambda draft, old: AddMemory(draft, supersedes=(old,)),
+    drafts,
+    st.builds(Superseded, st.integers(1, 6), st.integers(1, 2)),
 )
 known = st.one_of(
-    st.builds(AddMemory, drafts),
-    st.builds(
-        lambda draft, old: AddMemory(draft, supersedes=(old,)),
-        drafts,
-        st.builds(Superseded, st.integers(1, 6), st.integers(1, 2)),
-    ),
+    memories,
+    superseding,
     st.builds(
         lambda scope, memory, times, minute, sources: CountMemory(
             scope, memory, times, minutes(minute), tuple(sources)
@@ -230,7 +241,7 @@ def comparable(value: Any) -> Any:  # noqa: ANN401
         return [comparable(value.message), type(value).__name__]
     if is_dataclass(value) and not isinstance(value, type):
         dropped = NOT_COMPARED | ({"at"} if isinstance(value, NoteMatch) or "actor" in asdict(value) else set())
-        return {key: comparable(item) for key, item in asdict(value).items() if key not in dropped}
+        value = {key: item for key, item in asdict(value).items() if key not in dropped}
     if isinstance(value, UserRow):
         value = value._replace(created_at=NOON)
     if isinstance(value, SpaceTotals):
@@ -241,6 +252,8 @@ def comparable(value: Any) -> Any:  # noqa: ANN401
     if isinstance(value, list | tuple):
         return [comparable(item) for item in value]
     if isinstance(value, dict):
+        if value.get("reason") in {EDITED, TAKEN_BACK}:
+            value["valid_to"] = "when it was edited or taken back"
         return {key: comparable(item) for key, item in value.items() if key not in NOT_COMPARED}
     return value
 
@@ -445,6 +458,155 @@ class Files(BothStores):
     kind = "files"
 
 
+picks = st.lists(st.integers(0, 30), min_size=1, max_size=4)
+"""Which of those that there are, counted from the last one and around."""
+
+
+def picked(things: Sequence[T], wanted: Iterable[int]) -> list[T]:
+    """Return some of the things, each once; none if there are none."""
+    return [things[-number] for number in dict.fromkeys(number % len(things) for number in wanted)] if things else []
+
+
+class AgainstModel(RuleBasedStateMachine):
+    """Every operation goes to a store and to the model of it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.loop = asyncio.new_event_loop()
+        self.folder = tempfile.TemporaryDirectory()
+        self.model = Model()
+
+    @initialize(first=st.lists(messages, min_size=8, max_size=16))
+    def begin(self, first: list[AddMessage]) -> None:
+        """Store some messages: hypothesis leaves out some rules in each example, such as the one that adds more."""
+        self.open()
+        self.apply_together([[each] for each in first])
+
+    def open(self) -> None:
+        self.store = self.loop.run_until_complete(open_store(Path(self.folder.name) / "memory.db"))
+
+    def teardown(self) -> None:
+        if hasattr(self, "store"):
+            self.loop.run_until_complete(self.store.close())
+        self.loop.close()
+        self.folder.cleanup()
+
+    def ask(self, question: Question[T]) -> T:
+        return self.loop.run_until_complete(self.store.read(question))
+
+    def apply_together(self, change_sets: Sequence[Sequence[Change]]) -> None:
+        """Have both apply several change sets, and compare what each of them led to."""
+
+        async def apply() -> list[Any]:
+            return await asyncio.gather(*map(self.store.apply, change_sets), return_exceptions=True)
+
+        for change_set, found in zip(change_sets, self.loop.run_until_complete(apply()), strict=True):
+            try:
+                expected = comparable(self.model.apply(change_set))
+            except AforesaidError as refused:
+                expected = type(refused)
+            assert (type(found) if isinstance(found, Exception) else comparable(found.results)) == expected
+
+    @rule(change_sets=st.lists(st.lists(messages, min_size=1, max_size=3), min_size=1, max_size=3))
+    def add(self, change_sets: list[list[Change]]) -> None:
+        self.apply_together(change_sets)
+
+    @rule(change_set=st.lists(st.one_of(messages, archives, folds, memories, superseding), min_size=1, max_size=3))
+    def change(self, change_set: list[Change]) -> None:
+        """Most of these are refused: whatever such a change set has done is undone."""
+        self.apply_together([change_set])
+
+    @rule(new=messages, wanted=st.integers(0, 30), same_role=st.sampled_from([True, True, False]))
+    def edit(self, new: AddMessage, wanted: int, *, same_role: bool) -> None:
+        log = [each for each in self.model.log(new.draft.scope, "thread") if each.user == new.draft.scope.user]
+        for old in picked(log, [wanted]):
+            role = old.role if same_role else new.draft.role
+            self.apply_together([[AddMessage(new.draft._replace(replaces=old.seq, role=role, id=None), new.silence)]])
+
+    @rule(scope=scopes, wanted=picks, text=texts, shown=st.booleans(), versions=st.sampled_from([False, False, True]))
+    def archive(self, scope: Scope, wanted: list[int], text: str, *, shown: bool, versions: bool) -> None:
+        log = [each for each in self.model.log(scope, versions=versions) if versions or each.active]
+        if log:
+            seqs = tuple(each.seq for each in picked(log, wanted))
+            draft = SummaryDraft(scope, text, messages=seqs, shown=seqs if shown else ())
+            self.apply_together([[Archive(draft)]])
+
+    @rule(scope=scopes, wanted=picks, text=texts)
+    def fold(self, scope: Scope, wanted: list[int], text: str) -> None:
+        standing = [each for each in self.model.summaries(scope) if each.active]
+        if standing:
+            sources = tuple(each.id for each in picked(standing, wanted))
+            self.apply_together([[Archive(SummaryDraft(scope, text, summaries=sources))]])
+
+    @rule(scope=scopes, wanted=picks)
+    def roll_back(self, scope: Scope, wanted: list[int]) -> None:
+        summaries = self.model.summaries(scope)
+        if summaries:
+            self.apply_together([[RollBack(scope, each.id)] for each in picked(summaries, wanted)])
+
+    @rule(scope=scopes, wanted=picks)
+    def set_aside(self, scope: Scope, wanted: list[int]) -> None:
+        log = self.model.log(scope, versions=True)
+        if log:
+            self.apply_together([[SetAside(scope, tuple(each.seq for each in picked(log, wanted)))]])
+
+    @rule(draft=drafts, wanted=picks, old=st.none() | st.integers(0, 5))
+    def remember(self, draft: MemoryDraft, wanted: list[int], old: int | None) -> None:
+        log, known = self.model.log(draft.scope), self.model.memories(draft.scope)
+        sources = tuple(each.seq for each in picked(log, wanted[: 1 if old is None else 2]))
+        superseded = picked(known, [] if old is None else [old])
+        draft = replace(draft, sources=sources, state="active")
+        self.apply_together([[AddMemory(draft, supersedes=tuple(Superseded(m.id, m.revision) for m in superseded))]])
+
+    @rule(scope=scopes, wanted=st.integers(0, 5), state=st.sampled_from(STATES), text=texts)
+    def change_a_memory(self, scope: Scope, wanted: int, state: MemoryState, text: str) -> None:
+        known = self.model.memories(scope)
+        for old in picked(known, [wanted]):
+            self.apply_together([[ChangeMemory(replace(old, state=state, active=state == "active", text=text), "")]])
+
+    @rule(scope=scopes, wanted=picks)
+    def take_back(self, scope: Scope, wanted: list[int]) -> None:
+        log = self.model.log(scope)
+        sources = {seq for memory in self.model.memories(scope) for seq in memory.sources}
+        if wanted[0] % 2:
+            log = [each for each in log if each.seq in sources] or log
+        if log:
+            ends = {self.model.versions_of(scope, [each.seq])[-1] for each in picked(log, wanted[:2])}
+            tombstones = [AddMessage(tombstone(each)) for each in sorted(ends, key=lambda each: each.seq)]
+            self.apply_together([[*tombstones, Withdraw(scope, tuple(sorted(each.seq for each in ends)))]])
+
+    @rule()
+    def restart(self) -> None:
+        self.loop.run_until_complete(self.store.close())
+        self.open()
+
+    @rule(scope=scopes, within=st.sampled_from(["user", "thread", "session"]), limit=st.integers(1, 10), before=numbers)
+    def read(self, scope: Scope, within: Within, limit: int, before: int) -> None:
+        if within == "session" and scope.session is None:
+            return
+        wanted = Messages(scope, within=within, limit=limit)
+        assert comparable(self.ask(wanted)) == comparable(self.model.log(scope, within)[-limit:])
+        active = [each for each in self.model.log(scope, within) if each.active]
+        assert comparable(self.ask(replace(wanted, archived=False))) == comparable(active[-limit:])
+        for old in picked(self.model.log(scope, within, versions=True), [before]):
+            earlier = [each for each in self.model.log(scope, within) if (each.at, each.seq) < (old.at, old.seq)]
+            assert comparable(self.ask(replace(wanted, before=old.seq))) == comparable(earlier[-limit:])
+        sessions = self.ask(Sessions(scope, "thread", limit=1_000))
+        assert comparable(sessions) == comparable(self.model.sessions(scope))
+        assert self.ask(MessageCount(scope, within)) == len(self.model.log(scope, within))
+
+    @invariant()
+    def all_is_as_promised(self) -> None:
+        for scope in SCOPES[::4] if hasattr(self, "store") else ():
+            log = self.ask(Messages(scope, limit=1_000, versions=True))
+            assert comparable(log) == comparable(self.model.log(scope, versions=True))
+            summaries = self.ask(Summaries(scope, active=None))
+            assert comparable(summaries) == comparable(self.model.summaries(scope))
+            memories = self.ask(Memories(scope, active=None))
+            assert comparable(memories) == comparable(self.model.memories(scope))
+            assert self.ask(UserLedger(scope)) == self.model.ledger(scope)
+
+
 def examples(part: float) -> settings:
     """Return settings with a part of the examples that the profile asks for."""
     return settings(
@@ -459,6 +621,8 @@ Sqlite.TestCase.settings = examples(0.6)
 # These two change the same state in memory as the plain one: what can differ is what they read back.
 Json.TestCase.settings = examples(0.2)
 Files.TestCase.settings = examples(0.2)
+AgainstModel.TestCase.settings = examples(0.6)
 TestSqlite = Sqlite.TestCase
+TestAgainstModel = AgainstModel.TestCase
 TestJson = Json.TestCase
 TestFiles = Files.TestCase
