@@ -504,7 +504,7 @@ def _exact(written: str, said: datetime) -> When | None:
     try:
         moment = datetime.fromisoformat(written.rstrip(".,;:!?)"))
         local = moment.replace(tzinfo=said.tzinfo) if moment.tzinfo is None else moment.astimezone(said.tzinfo)
-        return When(local, local + (datetime(1, 1, 1, 1) - datetime(1, 1, 1)), timed=True)  # noqa: DTZ001 - one hour
+        return When(local, local + _HOUR, timed=True)
     except (ValueError, OverflowError):
         return None
 
