@@ -71,6 +71,15 @@ ERROR_TEXTS: Final = (
         "this export has version {version} of the format, but this program supports only version {own}: "
         "install a newer Aforesaid"
     ),
+    N_("unknown kind {kind}; this version knows {known}"),
+    N_("the id {id} does not fit the number {number}"),
+    N_("its hash does not match: it is not what was stored"),
+    N_("a summary of messages needs exactly one archive"),
+    N_("a version after the first needs the version that it replaces"),
+    N_("value must be a text, a number, true or false"),
+    N_("{written} rows were written, but {read} were read"),
+    N_("the checksum does not match: the file was changed after the export"),
+    N_("the file is cut off: its last line is missing"),
     N_("{file} cannot be read as a SQLite database: {error}"),
     N_("{what} (character {position}); the rest is not read"),
     N_("{what} where {wanted} should be (character {position})"),
