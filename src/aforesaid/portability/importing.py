@@ -459,7 +459,7 @@ class Loader:
                             encoded = change.draft.text.encode(errors="surrogatepass")
                             text = blake2b(encoded, digest_size=6).hexdigest()
                             new_id, seq = f"{result.message.id[:240]}~{text}", result.message.seq
-                            edits.append(change._replace(draft=change.draft._replace(id=new_id, replaces=seq)))
+                            edits.append(replace(change, draft=change.draft._replace(id=new_id, replaces=seq)))
                         else:
                             self._skipped["messages whose id is stored with another text"] += 1
                 if edits:
