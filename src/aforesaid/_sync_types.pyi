@@ -3,7 +3,6 @@
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import date, datetime, tzinfo
-from types import TracebackType
 from typing import Any, Self
 
 from aforesaid.background import BackgroundLoops
@@ -133,9 +132,7 @@ class SyncMemory:
     def __enter__(self) -> Self:
         """Return the memory."""
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         """Close the memory."""
 
     def reminders(self, *, at: datetime | None = None) -> list[MemoryRecord]:

@@ -8,7 +8,6 @@ from collections.abc import Callable, Coroutine, Generator, Mapping
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from aforesaid.domain import checks
@@ -72,17 +71,10 @@ def connect(
         metrics.tracing = open_tracing(known.tracing.endpoint, content=known.tracing.content)
     chosen_profile = known.profile if profile is None else profile
     chosen = choose_embedder(embedder, known, metrics=metrics)
-    return Connecting(
-        partial(
-            _open,
-            known.store if location is None else location,
-            load_profile(chosen_profile),
-            None if chosen is None else CachingEmbedder(chosen, metrics),
-            known,
-            metrics,
-            "custom" if isinstance(chosen_profile, Mapping) else Path(chosen_profile).stem,
-        )
-    )
+    where, made = known.store if location is None else location, load_profile(chosen_profile)
+    named = "custom" if isinstance(chosen_profile, Mapping) else Path(chosen_profile).stem
+    cached = None if chosen is None else CachingEmbedder(chosen, metrics)
+    return Connecting(partial(_open, where, made, cached, known, metrics, named))
 
 
 class Connecting:
@@ -102,9 +94,7 @@ class Connecting:
         self._memory = await self._opening()
         return self._memory
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *error: object) -> None:
         """Close the memory."""
         if self._memory is not None:
             await self._memory.close()
@@ -267,9 +257,7 @@ class Memory(AllMemories, MemoryOperations, MemoryTransfer):
         """Return the memory."""
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *error: object) -> None:
         """Close the memory."""
         await self.close()
 

@@ -15,8 +15,7 @@ from aiohttp import ClientSession
 
 import aforesaid
 from aforesaid.bots import BotSession, run
-from aforesaid.bots.telegram import Telegram
-from aforesaid.bots.telegram.incoming import formatted
+from aforesaid.bots.telegram import Telegram, formatted
 from aforesaid.errors import InvalidInput, PlatformRefused, StoreBusy, StoreFull
 from aforesaid.memory import Connecting
 from aforesaid.settings import Secret, TelegramSettings

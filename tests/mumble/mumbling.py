@@ -18,8 +18,7 @@ import pytest
 from numpy.typing import NDArray
 
 from aforesaid.bots.mumble.link import Address, Event, Link, RateLimit, TextReceived, VoiceReceived, connect
-from aforesaid.bots.mumble.sound import OpusReader, as_opus, as_wav
-from aforesaid.bots.mumble.speech import SpeechOutput
+from aforesaid.bots.mumble.speech import OpusReader, SpeechOutput, as_opus, as_wav
 from mumble.speaking import sound_of, words_of
 
 SERVER: Final = shutil.which("mumble-server", path="/usr/sbin:/usr/bin") or shutil.which("murmurd", path="/usr/sbin")

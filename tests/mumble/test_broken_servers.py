@@ -118,7 +118,7 @@ async def enter(address: Address) -> list[object]:
         (sends(ENTRY + frame(11, b"\x1a\xff")), PlatformUnavailable, "number"),
         (sends(message(Reject(99, "no reason that is known"))), PlatformRefused, "no reason that is known"),
         (sends(message(Reject(6, "full"))), PlatformUnavailable, "the server is full"),
-        (sends(ENTRY + message(UserRemove(1, 2, "spam", ban=True))), PlatformRefused, "banned.*spam"),
+        (sends(ENTRY + message(UserRemove(1, "spam", ban=True))), PlatformRefused, "banned.*spam"),
     ],
 )
 async def test_a_broken_server_ends_it_with_a_reason(

@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from aforesaid.bots.mumble import messages, voice
+from aforesaid.bots.mumble import messages
 from aforesaid.bots.mumble.link import Person, VoiceReceived
-from aforesaid.bots.mumble.voice import Audience, Voice
+from aforesaid.bots.mumble.speech import _MOST_WAITING, Audience, Voice
 from aforesaid.models.speech import open_speech
 from aforesaid.settings import Resilience
 from aforesaid.testing import ScriptedModel, faults
@@ -150,13 +150,13 @@ async def test_whoever_is_not_understood_is_told_once_and_when_it_is_over() -> N
 
 
 async def test_somebody_who_never_stops_does_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(voice, "_PATIENCE", 0.05)
+    monkeypatch.setattr("aforesaid.bots.mumble.speech._PATIENCE", 0.05)
     with ScriptedModel() as model:
         model.fail(faults.NeverAnswers())
         listening = Listening(model)
         listening.speak(ANN, times=8)
         await until(lambda: listening.told)
-        assert listening.voice._queue.waiting(ANN.session) == voice._MOST_WAITING
+        assert listening.voice._queue.waiting(ANN.session) == _MOST_WAITING
         assert [text for _, text in listening.told if "more is said than I can listen to" in text]
         await listening.voice.finish()
         assert listening.voice._queue.waiting() == 0

@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from aforesaid.bots.mumble.messages import VoicePacket
-from aforesaid.bots.mumble.sound import as_opus, as_wav
-from aforesaid.bots.mumble.speech import SpeechInput
+from aforesaid.bots.mumble.speech import SpeechInput, as_opus, as_wav
 from aforesaid.models.speech import open_speech
 from aforesaid.settings import Choice, Provider, Settings, Speech
 from mumble.speaking import SpeechServices, needs_flite, sound_of, words_of

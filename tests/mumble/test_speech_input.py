@@ -11,8 +11,7 @@ import pytest
 
 from aforesaid.bots.mumble import messages, speech
 from aforesaid.bots.mumble.messages import VoicePacket
-from aforesaid.bots.mumble.sound import RATE, OpusReader, as_opus, as_wav
-from aforesaid.bots.mumble.speech import SpeechInput, Utterance
+from aforesaid.bots.mumble.speech import RATE, OpusReader, SpeechInput, Utterance, as_opus, as_wav
 from aforesaid.errors import ModelGarbled
 from mumble.voices import Samples, heard, noise, tone, wav
 

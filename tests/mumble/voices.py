@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from aforesaid.bots.mumble import messages
 from aforesaid.bots.mumble.messages import VoicePacket
-from aforesaid.bots.mumble.sound import RATE, as_opus
+from aforesaid.bots.mumble.speech import RATE, as_opus
 
 Samples = NDArray[np.int16]
 

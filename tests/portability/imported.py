@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Scope
-from aforesaid.portability.import_items import ReadOptions
+from aforesaid.portability.formats.base import ReadOptions
 from aforesaid.portability.importing import ImportOptions, Loader
 from aforesaid.store import Store, open_store
 from aforesaid.store.messages import Messages

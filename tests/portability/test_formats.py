@@ -15,7 +15,7 @@ import pytest
 import aforesaid
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import InvalidInput
-from aforesaid.portability.import_items import ReadOptions
+from aforesaid.portability.formats.base import ReadOptions
 from aforesaid.portability.importing import ImportOptions, Loaded, Loader
 from aforesaid.portability.json_stream import CHUNK, Damaged, JsonStream
 from aforesaid.store import Store, open_store

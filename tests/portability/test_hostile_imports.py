@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from aforesaid.errors import InvalidInput
-from aforesaid.portability.detect_format import READERS
-from aforesaid.portability.import_items import ReadOptions
+from aforesaid.portability.formats.base import ReadOptions
+from aforesaid.portability.importing import READERS
 from aforesaid.portability.input_files import Source
 from portability import test_assistant_imports as assistants
 from portability import test_messenger_imports as messengers

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aforesaid.text.times.periods import periods
+from aforesaid.text.times.find import periods
 
 ASKED = datetime(2026, 5, 13, 15, 0, tzinfo=UTC)  # a Wednesday
 

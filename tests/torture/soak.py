@@ -10,8 +10,8 @@ from typing import Any
 
 import aforesaid
 from aforesaid.bots import BotSession, run
+from aforesaid.bots import telegram as telegram_adapter
 from aforesaid.bots.telegram import Telegram
-from aforesaid.bots.telegram import adapter as telegram_adapter
 from aforesaid.settings import Secret, TelegramSettings
 from torture.zygote import Tell
 

@@ -2,8 +2,7 @@
 
 from aforesaid.assistant.brain import NOT_DURABLE, SYSTEM, Assistant, SentContext
 from aforesaid.assistant.chat_texts import failure
-from aforesaid.assistant.commands import Answer, Button, File
-from aforesaid.assistant.modelless import CALLED, Turn
+from aforesaid.assistant.commands import CALLED, Answer, Button, File, Turn
 from aforesaid.assistant.router import Router, is_command
 
 __all__ = [

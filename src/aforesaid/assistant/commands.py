@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from difflib import get_close_matches
 from pathlib import PurePath
@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeAlias
 from zoneinfo import available_timezones
 
 from aforesaid.assistant import chat_texts
-from aforesaid.assistant.modelless import Turn
-from aforesaid.domain.checks import counted, to_zone
+from aforesaid.domain.checks import Within, counted, to_zone
 from aforesaid.domain.memory import MemoryRecord
 from aforesaid.domain.message import Message
+from aforesaid.domain.scope import is_direct
 from aforesaid.errors import InvalidInput, NotFound
 from aforesaid.models.offline.request_rules import AGAIN_AND_AGAIN, REMINDED_OF
 from aforesaid.models.prompts import SOMEBODY
@@ -26,6 +26,46 @@ from aforesaid.text.words import fold
 
 if TYPE_CHECKING:
     from aforesaid.memory import Memory, UserMemory
+
+
+CALLED = ("bot", "aforesaid")
+"""Default names of the assistant."""
+_QUOTED: Final = 500
+"""Maximum characters of a quoted text that a model is shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    user: UserMemory
+    """The author's memory, in their thread."""
+    text: str
+    message: Message | None = None
+    """The stored message, if it is stored already."""
+    name: str | None = None
+    """The author's display name."""
+    people: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Names of other people who are present, by id; the display name comes first."""
+    called: tuple[str, ...] = CALLED
+    """Names of the assistant."""
+    quoted: str | None = None
+    """The text that it replies to."""
+
+    @property
+    def asked(self) -> str:
+        """What a model is asked: the text, after the beginning of the one that it replies to."""
+        quoted = " ".join((self.quoted or "").split())
+        if not quoted:
+            return self.text
+        return f"(In reply to: “{quoted[:_QUOTED]}{'…' if len(quoted) > _QUOTED else ''}”)\n{self.text}"
+
+    @property
+    def within(self) -> Within:
+        """Where to read: the whole thread in a channel, the person's messages in a direct chat."""
+        return "user" if is_direct(self.user.scope.thread) else "thread"
+
+    def names(self) -> dict[str, str]:
+        shown = {user: names[0] for user, names in self.people.items() if names}
+        return shown if self.name is None else {**shown, self.user.scope.user: self.name}
 
 
 _MENTION: Final = re.compile(r"<@!?([^<>\s]{1,255})>")
@@ -231,7 +271,6 @@ async def _ask_when(user: UserMemory, what: str, source: Message | None, questio
 
 
 async def _confirmed(user: UserMemory, memory: MemoryRecord, text: str, *, assumed: bool) -> Answer:
-    """Return the confirmation of a reminder that was set from a text."""
     zone = await user.time_zone()
     lines = [f"I will remind you on {await _when(user, memory.remind_at, zone)}: {memory.text}"]
     at = to_zone(memory.remind_at or datetime.now(UTC), zone)
@@ -269,13 +308,17 @@ async def answer_when(user: UserMemory, text: str) -> Answer | None:
 async def manage(user: UserMemory, rest: str) -> Answer:
     """List reminders, cancel one (`cancel 12`) or move one (`move 12 tomorrow at 10`)."""
     action, _, more = rest.partition(" ")
-    number, _, when = more.strip().lstrip("#").partition(" ")
+    number, _, moved_to = more.strip().lstrip("#").partition(" ")
     if not rest:
         zone = await user.time_zone()
         found = await user.reminders()
         if not found:
             return Answer(f"There is nothing to remind you of. To set a reminder: {_EXAMPLE}")
-        lines = [_line(memory, zone) for memory in found[:_SHOWN]]
+        lines = []
+        for memory in found[:_SHOWN]:
+            at = None if memory.remind_at is None else to_zone(memory.remind_at, zone)
+            when = "no time yet" if at is None else f"{at:%a} {at.day} {at:%b %Y, %H:%M}"
+            lines.append(f"{memory.id}. {when}  {memory.text}")
         if len(found) > _SHOWN:
             lines.append(f"… and {len(found) - _SHOWN} more")
         first = found[0].id
@@ -283,17 +326,16 @@ async def manage(user: UserMemory, rest: str) -> Answer:
         return Answer("\n".join(lines))
     if not number.isdecimal() or action.lower() not in _CANCEL | _MOVE:
         return Answer("Use /reminders, /reminders cancel 12, or /reminders move 12 tomorrow at 10.")
-    waiting = {memory.id: memory for memory in await user.reminders()}
-    memory = waiting.get(int(number))
-    if memory is None:
+    chosen = {memory.id: memory for memory in await user.reminders()}.get(int(number))
+    if chosen is None:
         return Answer(f"You have no reminder {number}. /reminders lists them.")
     if action.lower() in _CANCEL:
-        await user.deactivate(memory.id)
-        return Answer(f"Cancelled: {memory.text}")
-    if not when.strip():
+        await user.deactivate(chosen.id)
+        return Answer(f"Cancelled: {chosen.text}")
+    if not moved_to.strip():
         return Answer(f"Move it to when? Like this: /reminders move {number} tomorrow at 10")
     try:
-        moved = await user.edit_memory(memory.id, when=when)
+        moved = await user.edit_memory(chosen.id, when=moved_to)
     except (InvalidInput, NotFound) as error:
         return Answer(f"It stays as it is: {error}.")
     zone = await user.time_zone()
@@ -318,13 +360,6 @@ async def set_time_zone(user: UserMemory, rest: str) -> Answer:
     if any(memory.remind_at for memory in await user.reminders()):
         lines.append("Reminders that are set already ring at the same moment as before; /reminders shows when that is.")
     return Answer("\n".join(lines))
-
-
-def _line(memory: MemoryRecord, zone: tzinfo) -> str:
-    if memory.remind_at is None:
-        return f"{memory.id}. no time yet  {memory.text}"
-    at = to_zone(memory.remind_at, zone)
-    return f"{memory.id}. {at:%a} {at.day} {at:%b %Y, %H:%M}  {memory.text}"
 
 
 async def _when(user: UserMemory, at: datetime | None, zone: tzinfo) -> str:

@@ -8,9 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from aforesaid.assistant import chat_texts, commands
-from aforesaid.assistant.commands import Answer, Names, SummarySetup, meant, with_names
-from aforesaid.assistant.modelless import Turn
-from aforesaid.domain.checks import Within
+from aforesaid.assistant.commands import Answer, Names, SummarySetup, Turn, meant, with_names
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import is_direct
 from aforesaid.errors import AforesaidError, ModelError
@@ -313,11 +311,17 @@ class FreeForm:
             if request.action == "remind":
                 return await commands.set_reminder(turn.user, request.fact, source=turn.message)
             names = await self._names(turn)
-            person = self._person(turn, who)
+            # The author is the actor of changes.
+            scope = turn.user.scope
+            thread = None if is_direct(scope.thread) else scope.thread
+            person = self._memory.user(who, space=scope.space, thread=thread, actor=scope.user)
             if request.action == "remember":
                 return await self._remember(turn, request, person, names)
             if request.action == "forget":
-                return await _forget_fact(request, person, names, _addressed(turn, who, names))
+                if not request.fact or means_everything(request.fact):
+                    return Answer(chat_texts.forget_everything(_addressed(turn, who, names)))
+                fact = with_names(request.fact, names)
+                return Answer(chat_texts.forgotten(await person.forget(fact, name=names.of(who)), fact))
             if not request.about:
                 return Answer("\n".join(await self._about_strangers(turn, request.word)))
             text = await person.portrait(name=names.of(who))
@@ -356,21 +360,7 @@ class FreeForm:
 
     async def _before(self, turn: Turn) -> list[Message]:
         """Return earlier messages of the thread, oldest first, without the turn itself."""
-        within: Within = "user" if is_direct(turn.user.scope.thread) else "thread"
-        return await turn.user.history(_EARLIER, before=turn.message, within=within)
-
-    def _person(self, turn: Turn, user: str) -> UserMemory:
-        """Return a person's memory with the author as the actor of changes."""
-        scope = turn.user.scope
-        thread = None if is_direct(scope.thread) else scope.thread
-        return self._memory.user(user, space=scope.space, thread=thread, actor=scope.user)
-
-
-async def _forget_fact(request: Request, person: UserMemory, names: Names, who: str) -> Answer:
-    if not request.fact or means_everything(request.fact):
-        return Answer(chat_texts.forget_everything(who))
-    fact = with_names(request.fact, names)
-    return Answer(chat_texts.forgotten(await person.forget(fact, name=names.of(person.scope.user)), fact))
+        return await turn.user.history(_EARLIER, before=turn.message, within=turn.within)
 
 
 def _addressed(turn: Turn, user: str, names: Names) -> str:

@@ -9,8 +9,7 @@ from contextlib import aclosing, suppress
 from datetime import UTC, datetime
 from functools import partial
 from time import time
-from types import TracebackType
-from typing import TYPE_CHECKING, Final, NamedTuple, Self
+from typing import Final, Self
 from weakref import WeakValueDictionary
 
 from cachetools import LRUCache
@@ -37,79 +36,10 @@ from aforesaid.domain.report import Component
 from aforesaid.errors import AforesaidError, NotFound, StoreError, WrongState
 from aforesaid.memory import Memory, UserMemory
 
-if TYPE_CHECKING:
-    from aforesaid.memory import UserMemory
-
-
 _STORED_AT_ONCE: Final = 16_000
 """Longer replies are stored in parts. At four bytes per unit, a part stays below the maximum message size."""
 _ANSWER: Final = "re:"
 """Prefix: the id of a reply is this and the id of the message that it answers."""
-
-
-class Reply(NamedTuple):
-    answer: Answer
-    name: str
-    """The same for the same text, whenever it is sent."""
-
-
-class Replying:
-    def __init__(self, platform: Platform, assistant: Assistant, stats: BotStats, times: MessageTimes) -> None:
-        self._platform = platform
-        self._assistant = assistant
-        self._stats = stats
-        self._times = times
-
-    async def reply(
-        self, user: UserMemory, incoming: IncomingMessage, message: Message, tell: Callable[[Receipt], None]
-    ) -> Reply:
-        """Return the stored answer to a message; produce and store it if there is none yet.
-
-        `tell` is called with the receipt of each stored part. If no answer could be produced, the reply says why.
-        """
-        name = f"{_ANSWER}{incoming.id}"
-        stored = await _stored(user, name)
-        if stored is not None:
-            return Reply(stored, name)
-        quoted = await _quoted(user, incoming, message)
-        turn = Turn(user, message.text, message, incoming.name, incoming.people, incoming.called, quoted)
-        sent, first = SentContext(), None
-        try:
-            try:
-                answer, said = await self._made(turn, incoming, sent)
-            except AforesaidError as error:
-                # Other people may read the chat, so the details go to the log only.
-                _log.error("a message of %s could not be answered: %s", incoming.address.user, error)
-                return self._failed(name, f"({failure(error)} What you said is stored.)")
-            if not answer.text.strip():
-                return self._failed(name, "(The language model wrote nothing. What you said is stored.)")
-            self._stats.answered += 1
-            for number, part in enumerate(split(answer.text, _STORED_AT_ONCE) if said else (), 1):
-                at = self._times.sent(incoming.address.thread_key, message.at)
-                receipt = await user.add("assistant", part, id=_part(name, number), at=at)
-                first = first or receipt.message
-                tell(receipt)
-        except AforesaidError as error:
-            _log.error("an answer to %s could not be stored: %s", incoming.address.user, error)
-            self._stats.failed(f"an answer could not be stored: {error}")
-            told = f"{answer.text}\n\n(I could not store that I said this. {failure(error)})"
-            return Reply(Answer(told, answer.buttons, answer.file, answer.private), name)
-        finally:  # also without an answer: the model was sent it all the same
-            self._assistant.keep_receipt(turn, sent, first)
-        return Reply(answer, name)
-
-    async def _made(self, turn: Turn, incoming: IncomingMessage, sent: SentContext) -> tuple[Answer, bool]:
-        """Return an answer, and whether it belongs into the log of the conversation."""
-        async with self._platform.typing(incoming.address):
-            answer = await self._assistant.requested(turn)
-            if answer is not None:
-                return answer, True
-            async with aclosing(self._assistant.answer(turn, sent)) as pieces:
-                return Answer("".join([piece async for piece in pieces])), self._assistant.speaks
-
-    def _failed(self, name: str, told: str) -> Reply:
-        self._stats.unanswered += 1
-        return Reply(Answer(told), f"{name}:failed")
 
 
 async def found(user: UserMemory, message: str, *, versions: bool = False) -> Message | None:
@@ -118,22 +48,6 @@ async def found(user: UserMemory, message: str, *, versions: bool = False) -> Me
         return await user.message(message, within="thread", versions=versions)
     except NotFound:
         return None
-
-
-async def _stored(user: UserMemory, name: str) -> Answer | None:
-    """Return a reply that was stored earlier, whether or not it was sent."""
-    parts: list[str] = []
-    while (part := await found(user, _part(name, len(parts) + 1), versions=True)) is not None:
-        parts.append(part.text)
-    return Answer("\n".join(parts)) if parts else None
-
-
-async def _quoted(user: UserMemory, incoming: IncomingMessage, message: Message) -> str | None:
-    """Return the text that a message replies to: what the platform says, or else what is stored of it."""
-    if incoming.quoted or message.reply_to is None:
-        return incoming.quoted
-    stored = await found(user, message.reply_to)
-    return None if stored is None else stored.text
 
 
 def _part(name: str, number: int) -> str:
@@ -231,7 +145,6 @@ class BotSession:
         self._patience = patience
         self._turns: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
         self._notices = StorageNotices(self._say)
-        self._replying = Replying(platform, self.assistant, self.stats, self._times)
         self._pending = PendingReplies(memory, platform.name)
         self._answering: set[str] = set()
         """Keys of pending replies that are being worked on."""
@@ -246,9 +159,7 @@ class BotSession:
         self._catching_up.start(_CATCH_UP)
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *error: object) -> None:
         await self._reminding.stop()
         if self._catching_up is not None:
             await self._catching_up.stop()
@@ -286,7 +197,9 @@ class BotSession:
                     return True  # delivered again
                 await self._store(user, incoming, text)
             except AforesaidError as error:
-                done = not self._may_succeed_later(incoming, error)
+                # A command that was begun is not repeated: it may have been carried out in part.
+                begun = self._pending.knows(PendingReply(incoming.address, incoming.id, time()))
+                done = begun or not isinstance(error, StoreError) or error.consequence == "refuse"
                 self._not_stored(incoming, error, lost=done or not redelivers)
                 return done
             return True
@@ -327,7 +240,9 @@ class BotSession:
 
         async def store(owner: UserMemory, before: Message) -> None:
             with suppress(WrongState):  # it was deleted
-                receipt = await owner.edit(before, _with_attachments(text, before.text), name=_clean(edit.name))
+                # An edit leaves the attachments as they are.
+                lines = [text, *(line for line in before.text.splitlines() if line.startswith(_ATTACHED))]
+                receipt = await owner.edit(before, "\n".join(lines), name=_clean(edit.name))
                 # A link preview edits a message without changing its text: then there is no new version.
                 self.stats.edits += not receipt.duplicate
 
@@ -433,16 +348,17 @@ class BotSession:
                 answer = await router.answer(user, text)
                 self._say(incoming.address, answer or Answer(""), incoming.id, pending=pending)
             else:
+
+                async def run() -> bool:
+                    async with self._platform.typing(incoming.address):
+                        answer = await router.answer(user, text)
+                    return answer is None or await self._sender.send(incoming.address, answer, incoming.id)
+
                 await router.leave(user)
-                self._do(incoming.address, lambda: self._command(user, incoming, text), pending)
+                self._do(incoming.address, run, pending)
             return True
         if not incoming.wanted and len(text) > _SHORT:
             return False
-        return await self._step(user, incoming, text)
-
-    async def _step(self, user: UserMemory, incoming: IncomingMessage, text: str) -> bool:
-        """Handle the answer to a two-step command; return False if none is open or the text does not fit."""
-        router = self.assistant.router
         pending = PendingReply(incoming.address, incoming.id, time(), command="that")
         if self._pending.knows(pending):
             return True
@@ -455,11 +371,6 @@ class BotSession:
             return False
         self._say(incoming.address, answer, incoming.id, pending=pending)
         return True
-
-    async def _command(self, user: UserMemory, incoming: IncomingMessage, text: str) -> bool:
-        async with self._platform.typing(incoming.address):
-            answer = await self.assistant.router.answer(user, text)
-        return answer is None or await self._sender.send(incoming.address, answer, incoming.id)
 
     def _say(
         self, to: Address, answer: Answer, answers: str | None = None, *, pending: PendingReply | None = None
@@ -523,12 +434,7 @@ class BotSession:
 
     async def _reply(self, incoming: IncomingMessage, message: Message, pending: PendingReply) -> bool:
         """Answer a stored message: store the reply, then send it. Return False if it could not be sent."""
-        answer, name = await self._replying.reply(
-            self._user(incoming.address),
-            incoming,
-            message,
-            lambda receipt: self._notices.stored(incoming.address, receipt),
-        )
+        answer, name = await self._stored_answer(self._user(incoming.address), incoming, message)
         return await self._sender.send(
             incoming.address,
             answer,
@@ -538,12 +444,54 @@ class BotSession:
             sent=lambda parts: self._pending.sent(pending, parts),
         )
 
-    def _may_succeed_later(self, incoming: IncomingMessage, error: AforesaidError) -> bool:
-        """Return whether a message that could not be stored may be stored when it is delivered again."""
-        if not isinstance(error, StoreError) or error.consequence == "refuse":
-            return False
-        # A command that was begun is not repeated: it may have been carried out in part.
-        return not self._pending.knows(PendingReply(incoming.address, incoming.id, time()))
+    async def _stored_answer(self, user: UserMemory, incoming: IncomingMessage, message: Message) -> tuple[Answer, str]:
+        """Return the stored answer to a message and its id; produce and store it if there is none yet.
+
+        The same text has the same id whenever it is sent. If no answer could be produced, the text says why.
+        """
+        name = f"{_ANSWER}{incoming.id}"
+        earlier: list[str] = []
+        while (stored := await found(user, _part(name, len(earlier) + 1), versions=True)) is not None:
+            earlier.append(stored.text)
+        if earlier:
+            return Answer("\n".join(earlier)), name
+        quoted = incoming.quoted
+        if not quoted and message.reply_to is not None and (replied := await found(user, message.reply_to)) is not None:
+            quoted = replied.text
+        turn = Turn(user, message.text, message, incoming.name, incoming.people, incoming.called, quoted)
+        sent, first, is_said = SentContext(), None, True
+        try:
+            try:
+                async with self._platform.typing(incoming.address):
+                    requested = await self.assistant.requested(turn)
+                    if requested is not None:
+                        answer = requested
+                    else:
+                        async with aclosing(self.assistant.answer(turn, sent)) as pieces:
+                            answer = Answer("".join([piece async for piece in pieces]))
+                        is_said = self.assistant.speaks
+            except AforesaidError as error:
+                # Other people may read the chat, so the details go to the log only.
+                _log.error("a message of %s could not be answered: %s", incoming.address.user, error)
+                self.stats.unanswered += 1
+                return Answer(f"({failure(error)} What you said is stored.)"), f"{name}:failed"
+            if not answer.text.strip():
+                self.stats.unanswered += 1
+                return Answer("(The language model wrote nothing. What you said is stored.)"), f"{name}:failed"
+            self.stats.answered += 1
+            for number, part in enumerate(split(answer.text, _STORED_AT_ONCE) if is_said else (), 1):
+                at = self._times.sent(incoming.address.thread_key, message.at)
+                receipt = await user.add("assistant", part, id=_part(name, number), at=at)
+                first = first or receipt.message
+                self._notices.stored(incoming.address, receipt)
+        except AforesaidError as error:
+            _log.error("an answer to %s could not be stored: %s", incoming.address.user, error)
+            self.stats.failed(f"an answer could not be stored: {error}")
+            told = f"{answer.text}\n\n(I could not store that I said this. {failure(error)})"
+            return Answer(told, answer.buttons, answer.file, answer.private), name
+        finally:  # also without an answer: the model was sent it all the same
+            self.assistant.keep_receipt(turn, sent, first)
+        return answer, name
 
     def _not_stored(self, incoming: IncomingMessage, error: AforesaidError, *, lost: bool) -> None:
         self.stats.failed(f"a message could not be stored: {error}")
@@ -560,11 +508,6 @@ class BotSession:
         if not known:
             what = "so I will not remember it" if lost else "and try again until I can"
             self._say(incoming.address, Answer(f"(I could not store that, {what}. {failure(error)})"), incoming.id)
-
-
-def _with_attachments(text: str, before: str) -> str:
-    """Return the new text of an edited message with the lines of its attachments, which an edit leaves as they are."""
-    return "\n".join([text, *(line for line in before.splitlines() if line.startswith(_ATTACHED))])
 
 
 def _clean(text: str | None) -> str | None:

@@ -219,8 +219,6 @@ _MAX_PROBLEMS: Final = 3
 
 @dataclass(slots=True)
 class BotStats:
-    """What a bot has done since its start."""
-
     received: int = 0
     stored: int = 0
     commands: int = 0

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from aforesaid.assistant import Answer
 from aforesaid.background import BackgroundLoop
@@ -16,9 +16,7 @@ from aforesaid.domain.memory import MemoryRecord
 from aforesaid.domain.scope import is_direct
 from aforesaid.errors import NotFound, PlatformRefused, StoreError
 from aforesaid.facts import claims_of
-
-if TYPE_CHECKING:
-    from aforesaid.memory import Memory, UserMemory
+from aforesaid.memory import Memory, UserMemory
 
 _log: Final = logging.getLogger("aforesaid.bots")
 

@@ -12,20 +12,17 @@ from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from aforesaid.background import BackgroundLoop, BackgroundLoops, end
 from aforesaid.bots.bot_session import BotSession
 from aforesaid.bots.contract import Platform
 from aforesaid.domain.report import Component
 from aforesaid.errors import PlatformUnavailable
+from aforesaid.memory import Memory
 from aforesaid.settings.layers import usual_place
 from aforesaid.store import sqlite_path
 from aforesaid.store.locations import address_of, file_name
-
-if TYPE_CHECKING:
-    from aforesaid.memory import Memory
-
 
 HEARTBEAT_SECONDS: Final = 15.0
 """Seconds between two writes of the file."""

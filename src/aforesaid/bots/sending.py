@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Hashable, Iterator
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 from unicodedata import category
 
 from cachetools import LRUCache
@@ -20,11 +20,8 @@ from cachetools import LRUCache
 from aforesaid.assistant import CALLED, Answer
 from aforesaid.bots.contract import Address, BotStats, Platform
 from aforesaid.errors import PlatformError, PlatformUnavailable, StoreError
+from aforesaid.memory import Memory
 from aforesaid.store.people import Marks, PutMark
-
-if TYPE_CHECKING:
-    from aforesaid.memory import Memory
-
 
 _FENCE: Final = re.compile(r"^ {0,3}(`{3,}|~{3,})([^\n`]*)$", re.MULTILINE)
 _LEAST: Final = 64
@@ -80,10 +77,15 @@ def _cut(text: str, longest: int, least: int) -> int:
         ends = [found.end() for found in pause.finditer(text, 0, limit) if found.end() >= middle]
         if ends:
             return ends[-1]
-    end = limit
-    while end > middle and _belongs_together(text, end):
-        end -= 1
-    return end if end > middle else limit
+    for end in range(limit, middle, -1):
+        after, before = text[end : end + 1], text[end - 1]
+        # Not inside what is displayed as one character.
+        together = after and (
+            category(after) in {"Mn", "Me", "Mc"} or _JOINER in (after, before) or "🏻" <= after <= "🏿"
+        )
+        if not together:
+            return end
+    return limit
 
 
 def _reach(text: str, longest: int) -> int:
@@ -96,14 +98,6 @@ def _reach(text: str, longest: int) -> int:
         if total > longest:
             return place
     return len(text)
-
-
-def _belongs_together(text: str, end: int) -> bool:
-    """Return whether a cut would split what is displayed as one character."""
-    if end >= len(text):
-        return False
-    after, before = text[end], text[end - 1]
-    return category(after) in {"Mn", "Me", "Mc"} or _JOINER in (after, before) or "🏻" <= after <= "🏿"
 
 
 def _open_fence(text: str) -> tuple[str, str] | None:

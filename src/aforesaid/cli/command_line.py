@@ -13,6 +13,7 @@ from functools import cache
 from typing import Annotated, Any, Final, NamedTuple
 
 import typer
+from typer import Option
 from typer.core import TyperGroup
 
 from aforesaid import __version__
@@ -79,7 +80,7 @@ def _print_version(wanted: bool) -> None:
 def root(
     *,
     version: Annotated[
-        bool, typer.Option("--version", help="Print the version and exit.", is_eager=True, callback=_print_version)
+        bool, Option("--version", help="Print the version and exit.", is_eager=True, callback=_print_version)
     ] = False,
 ) -> None:
     """Long-term memory for chat bots and assistants: every message is stored, the relevant ones come back."""

@@ -18,6 +18,7 @@ import typer
 from rich import box
 from rich.table import Column, Table
 from rich.text import Text
+from typer import Argument, Option
 
 from aforesaid.cli.options import (
     AsJson,
@@ -79,13 +80,13 @@ class ModelCheck:
 def config(
     file: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             "--config", "-c", help="The file to read. Default: the file --path prints. Example: -c ./aforesaid.toml"
         ),
     ] = None,
-    path: Annotated[bool, typer.Option("--path", help="Print the path of the configuration file and exit.")] = False,
+    path: Annotated[bool, Option("--path", help="Print the path of the configuration file and exit.")] = False,
     check: Annotated[
-        bool, typer.Option("--check", help="Send one request to every configured model, and print the results.")
+        bool, Option("--check", help="Send one request to every configured model, and print the results.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -221,12 +222,18 @@ def _check(settings: Settings, *, as_json: bool) -> None:
 
 
 def _asked(settings: Settings) -> Iterator[tuple[Choice, tuple[str, ...], Awaitable[str]]]:
-    """Return a test request for every configured model: the model, its operations, the request."""
-    for choice, operations in _models(settings):
-        seconds = max(settings.route(operation).timeout for operation in operations)
-        embeds = "embed" in operations
-        provider = settings.providers[choice.provider]
-        yield choice, operations, _embed(provider, choice, seconds) if embeds else _ask(settings, choice, seconds)
+    """Return a test request for every configured model, chat models before embedders: model, operations, request."""
+    for embeds in (False, True):  # each model once, with all its operations
+        used: dict[Choice, list[Operation]] = {}
+        for operation, route in settings.routes.items():
+            if (operation == "embed") is embeds:
+                for choice in route.chain:
+                    used.setdefault(choice, []).append(operation)
+        for choice, operations in used.items():
+            seconds = max(settings.route(operation).timeout for operation in operations)
+            provider = settings.providers[choice.provider]
+            test = _embed(provider, choice, seconds) if embeds else _ask(settings, choice, seconds)
+            yield choice, tuple(operations), test
     if settings.rerank.model is not None:
         yield settings.rerank.model, ("rerank",), _rerank(settings)
     for choice in settings.speech.hear:
@@ -235,24 +242,13 @@ def _asked(settings: Settings) -> Iterator[tuple[Choice, tuple[str, ...], Awaita
         yield choice, ("speak",), _speech(settings, choice, "speak")
 
 
-def _models(settings: Settings) -> Iterator[tuple[Choice, tuple[Operation, ...]]]:
-    """Return every configured model once, with its operations. Chat models come before embedders."""
-    for embeds in (False, True):
-        used: dict[Choice, list[Operation]] = {}
-        for operation, route in settings.routes.items():
-            if (operation == "embed") is embeds:
-                for choice in route.chain:
-                    used.setdefault(choice, []).append(operation)
-        yield from ((choice, tuple(operations)) for choice, operations in used.items())
-
-
 async def _try(choice: Choice, operations: tuple[str, ...], answer: Awaitable[str]) -> ModelCheck:
-    start = time.perf_counter()
+    start, ok = time.perf_counter(), True
     try:
         said = await answer
     except AforesaidError as error:
-        return ModelCheck(str(choice), operations, ok=False, seconds=time.perf_counter() - start, said=str(error))
-    return ModelCheck(str(choice), operations, ok=True, seconds=time.perf_counter() - start, said=said)
+        said, ok = str(error), False
+    return ModelCheck(str(choice), operations, ok, time.perf_counter() - start, said)
 
 
 async def _ask(settings: Settings, choice: Choice, seconds: float) -> str:
@@ -318,22 +314,16 @@ async def _speech(settings: Settings, choice: Choice, operation: SpeechOperation
 
 @command
 def settings(
-    name: Annotated[
-        str | None, typer.Argument(help="The setting to change. Default: print all.", show_default=False)
-    ] = None,
-    value: Annotated[str | None, typer.Argument(help="Its new value.", show_default=False)] = None,
+    name: Annotated[str | None, Argument(help="The setting to change. Default: print all.", show_default=False)] = None,
+    value: Annotated[str | None, Argument(help="Its new value.", show_default=False)] = None,
     *,
     place: Stored,
     user: Annotated[
         str | None,
-        typer.Option(
-            "--user", "-u", help="Change it for this user only. Default: all users of the space. Example: -u ann"
-        ),
+        Option("--user", "-u", help="Change it for this user only. Default: all users of the space. Example: -u ann"),
     ] = None,
     space: Space = DEFAULT_SPACE,
-    reset: Annotated[
-        bool, typer.Option("--reset", help="Remove the stored value, so that the profile's applies.")
-    ] = False,
+    reset: Annotated[bool, Option("--reset", help="Remove the stored value, so that the profile's applies.")] = False,
 ) -> None:
     """Print or change settings that take effect immediately, for a space or for one user.
 
@@ -390,32 +380,25 @@ commands = typer.Typer(help="Create, list and revoke a server's API keys.", no_a
 @commands.command("add")
 @command
 def add_key(
-    name: Annotated[str, typer.Argument(help="The key's name, as the audit log shows it.")],
+    name: Annotated[str, Argument(help="The key's name, as the audit log shows it.")],
     *,
-    role: Annotated[
-        str, typer.Option("--role", help="What the key may do: reader (read), app (read and write) or admin.")
-    ] = "app",
+    role: Annotated[str, Option(help="What the key may do: reader (read), app (read and write) or admin.")] = "app",
     space: Annotated[
-        str | None,
-        typer.Option("--space", help="Limit the key to this space. Default: all spaces. Example: --space default"),
+        str | None, Option(help="Limit the key to this space. Default: all spaces. Example: --space default")
     ] = None,
     user: Annotated[
         str | None,
-        typer.Option("--user", "-u", help="Limit the key to this user of --space. Default: all users. Example: -u ann"),
+        Option("--user", "-u", help="Limit the key to this user of --space. Default: all users. Example: -u ann"),
     ] = None,
     people: Annotated[
         str | None,
-        typer.Option(
-            "--people",
+        Option(
             help="How many people use the key. one: all requests are one person's, named by --user or else NAME. "
-            "many: the proxy has no memory for requests that name no user. Default: many, or one with --user.",
+            "many: the proxy has no memory for requests that name no user. Default: many, or one with --user."
         ),
     ] = None,
     days: Annotated[
-        int | None,
-        typer.Option(
-            "--days", min=1, max=36_500, help="Days until the key expires. Default: never. Example: --days 90"
-        ),
+        int | None, Option(min=1, max=36_500, help="Days until the key expires. Default: never. Example: --days 90")
     ] = None,
     place: Stored,
 ) -> None:
@@ -470,9 +453,7 @@ def list_keys(place: Stored) -> None:
 
 @commands.command("remove")
 @command
-def remove_key(
-    key: Annotated[str, typer.Argument(help="The key's id, from `aforesaid key list`.")], place: Stored
-) -> None:
+def remove_key(key: Annotated[str, Argument(help="The key's id, from `aforesaid key list`.")], place: Stored) -> None:
     """Revoke a key. Running servers reject it immediately.
 
     Example:

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
-import typer
 from rich.bar import Bar
 from rich.table import Column, Table
 from rich.text import Text
+from typer import Argument, Option
 
 from aforesaid.cli.options import (
     Person,
@@ -30,28 +30,23 @@ if TYPE_CHECKING:
 
 @command
 def context(
-    text: Annotated[str, typer.Argument(help="The message to answer.")],
+    text: Annotated[str, Argument(help="The message to answer.")],
     *,
     budget: Annotated[
-        int | None,
-        typer.Option("--budget", "-b", help="Maximum tokens. Default: the profile's budget. Example: -b 2000"),
+        int | None, Option("--budget", "-b", help="Maximum tokens. Default: the profile's budget. Example: -b 2000")
     ] = None,
-    system: Annotated[str | None, typer.Option("--system", help="The system prompt. Default: none.")] = None,
+    system: Annotated[str | None, Option(help="The system prompt. Default: none.")] = None,
     profile: Profile = None,
     model: Annotated[
         str | None,
-        typer.Option(
-            "--model", help="Count tokens as this model does. Default: as the configured chat model. Example: gpt-4o"
-        ),
+        Option(help="Count tokens as this model does. Default: as the configured chat model. Example: gpt-4o"),
     ] = None,
-    as_text: Annotated[bool, typer.Option("--text", help="Print one text instead of a list of messages.")] = False,
+    as_text: Annotated[bool, Option("--text", help="Print one text instead of a list of messages.")] = False,
     explain: Annotated[
-        bool, typer.Option("--explain", help="Print which items are in the context, which are not, and why.")
+        bool, Option("--explain", help="Print which items are in the context, which are not, and why.")
     ] = False,
     place: PersonInSession,
-    at: Annotated[
-        str | None, typer.Option("--at", help="The time of the question. Default: now. Example: 2026-03-01T09:30")
-    ] = None,
+    at: Annotated[str | None, Option(help="The time of the question. Default: now. Example: 2026-03-01T09:30")] = None,
 ) -> None:
     """Print the context that a model would receive to answer a message. No chat model is called.
 
@@ -96,10 +91,9 @@ _LONGEST = 90
 def receipts(
     *,
     since: Annotated[
-        str | None,
-        typer.Option("--since", help="Only receipts of this time or later. Default: all. Example: 2026-03-01"),
+        str | None, Option(help="Only receipts of this time or later. Default: all. Example: 2026-03-01")
     ] = None,
-    limit: Annotated[int, typer.Option("--limit", "-n", help="Maximum number of receipts. Example: -n 20")] = 50,
+    limit: Annotated[int, Option("--limit", "-n", help="Maximum number of receipts. Example: -n 20")] = 50,
     place: Person,
 ) -> None:
     """List what was sent to models to answer a user, newest first.
@@ -120,7 +114,7 @@ def receipts(
 
 @command
 def receipt(
-    number: Annotated[str, typer.Argument(metavar="ID", help="The id of the receipt, as in X-Aforesaid-Receipt.")],
+    number: Annotated[str, Argument(metavar="ID", help="The id of the receipt, as in X-Aforesaid-Receipt.")],
     place: Person,
 ) -> None:
     """Print what was sent to a model for one reply, section by section, with what its messages and memories say now.

@@ -12,11 +12,12 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated, Final
 
 import typer
 from rich.text import Text
 from rich.tree import Tree
+from typer import Option
 
 import aforesaid
 from aforesaid.cli.context import budget_table
@@ -25,10 +26,6 @@ from aforesaid.cli.serve import serve
 from aforesaid.domain.checks import counted
 from aforesaid.errors import InvalidInput
 from aforesaid.settings import Settings
-
-if TYPE_CHECKING:
-    from aforesaid._sync_types import SyncMemory, SyncUserMemory
-
 
 _WRITER: Final = """
 import itertools, sys, aforesaid
@@ -78,13 +75,11 @@ _LINE: Final = 100
 def demo(
     keep: Annotated[
         Path | None,
-        typer.Option(
-            "--keep", help="Keep the demo's store in this new file. Default: a temporary file. Example: --keep demo.db"
-        ),
+        Option(help="Keep the demo's store in this new file. Default: a temporary file. Example: --keep demo.db"),
     ] = None,
     panel: Annotated[
         bool | None,
-        typer.Option("--panel/--no-panel", help="Serve the control panel at the end. Default: only in a terminal."),
+        Option("--panel/--no-panel", help="Serve the control panel at the end. Default: only in a terminal."),
     ] = None,
 ) -> None:
     """Run a demonstration on eight weeks of conversation: search, summaries, memories and a context. All offline.
@@ -106,13 +101,35 @@ def demo(
             for message in ann.history(3):
                 say("  ", message_line(message))
             say(f"\n{counted(len(ann.sessions(1_000)), 'session')} found, separated by pauses in the conversation.")
-            _upkeep(memory, ann)
+            _title("2. Background work: embed and summarise the messages, and extract memories")
+            start = time.perf_counter()
+            with progress_bar("upkeep", hidden=False) as progress:
+                memory.upkeep(progress)
+            seconds, made = time.perf_counter() - start, counted(len(ann.summaries(active=None)), "summary")
+            say(
+                f"{made} and {counted(len(ann.memories()), 'memory')} in {seconds:.1f} s, without a model and "
+                "without a network. A model makes them better, but is not required."
+            )
             _title("3. Search finds the right old message, by words and by meaning")
             for question in _QUESTIONS:
                 say(Text(f"? {question}", style="bold"))
                 for hit in ann.search(question, limit=1):
                     say(Text(f"  {hit.score:5.2f}  ", style="yellow"), hit_line(hit))
-            _summaries(ann)
+            _title("4. Summaries of summaries replace old messages in contexts; every message is still stored")
+            active = ann.summaries()
+            tree = Tree(Text("conversation", style="bold"))
+            for number, summary in enumerate(active):
+                head = Text(f"level {summary.level}, {counted(summary.messages, 'message')}  ", style="cyan")
+                shown = Text(" ".join(harmless(summary.text).split()))
+                shown.truncate(4 * _LINE, overflow="ellipsis")
+                branch = tree.add(head + shown)
+                if number == 0:
+                    for message in ann.summary_messages(summary.id)[:3]:
+                        line = message_line(message)
+                        line.truncate(_LINE, overflow="ellipsis")
+                        branch.add(line)
+                    branch.add(Text(f"… and {counted(summary.messages - 3, 'message')} more", style="dim"))
+            draw(tree)
             _title("5. Memories of Ann, and her portrait")
             for known in ann.memories()[:8]:
                 importance = Text(f"  {known.importance:2}/10 ", style=_COLOURS[known.band.name])
@@ -144,36 +161,6 @@ def demo(
                 "scores,\nand preview contexts. Delete a memory, then undo it.\n"
             )
             serve(str(path), host="127.0.0.1", port=0)
-
-
-def _upkeep(memory: SyncMemory, ann: SyncUserMemory) -> None:
-    _title("2. Background work: embed and summarise the messages, and extract memories")
-    start = time.perf_counter()
-    with progress_bar("upkeep", hidden=False) as progress:
-        memory.upkeep(progress)
-    seconds, made, known = time.perf_counter() - start, ann.summaries(active=None), ann.memories()
-    say(
-        f"{counted(len(made), 'summary')} and {counted(len(known), 'memory')} in {seconds:.1f} s, without a model and "
-        "without a network. A model makes them better, but is not required."
-    )
-
-
-def _summaries(ann: SyncUserMemory) -> None:
-    _title("4. Summaries of summaries replace old messages in contexts; every message is still stored")
-    active = ann.summaries()
-    tree = Tree(Text("conversation", style="bold"))
-    for number, summary in enumerate(active):
-        head = Text(f"level {summary.level}, {counted(summary.messages, 'message')}  ", style="cyan")
-        text = Text(" ".join(harmless(summary.text).split()))
-        text.truncate(4 * _LINE, overflow="ellipsis")
-        branch = tree.add(head + text)
-        if number == 0:
-            for message in ann.summary_messages(summary.id)[:3]:
-                line = message_line(message)
-                line.truncate(_LINE, overflow="ellipsis")
-                branch.add(line)
-            branch.add(Text(f"… and {counted(summary.messages - 3, 'message')} more", style="dim"))
-    draw(tree)
 
 
 def conversation() -> Iterator[tuple[str, str, datetime]]:

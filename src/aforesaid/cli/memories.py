@@ -7,8 +7,8 @@ from datetime import tzinfo
 from functools import partial
 from typing import Annotated, cast
 
-import typer
 from rich.text import Text
+from typer import Argument, Option
 
 from aforesaid.cli.options import (
     Person,
@@ -34,18 +34,16 @@ _STYLES = {"grey": "bright_black", "blue": "blue", "orange": "yellow", "red": "r
 
 Name = Annotated[
     str | None,
-    typer.Option(
-        "--name", help="The user's name in sentences. Default: their last display name, or id. Example: --name Ann"
-    ),
+    Option("--name", help="The user's name in sentences. Default: their last display name, or id. Example: --name Ann"),
 ]
 
 
 @command
 def remember(
-    fact: Annotated[str, typer.Argument(help='The fact. Example: "prefers tea"')],
+    fact: Annotated[str, Argument(help='The fact. Example: "prefers tea"')],
     place: Person,
     *,
-    by: Annotated[str | None, typer.Option("--by", help="Who states it. Default: the user. Example: --by bob")] = None,
+    by: Annotated[str | None, Option(help="Who states it. Default: the user. Example: --by bob")] = None,
     name: Name = None,
 ) -> None:
     """Store a fact about a user. A newer fact replaces one that it contradicts.
@@ -64,7 +62,7 @@ def remember(
 
 @command
 def forget(
-    fact: Annotated[str, typer.Argument(help='The fact to forget. Example: "likes pizza"')],
+    fact: Annotated[str, Argument(help='The fact to forget. Example: "likes pizza"')],
     place: Person,
     name: Name = None,
 ) -> None:
@@ -96,40 +94,32 @@ def memories(
     *,
     category: Annotated[
         str | None,
-        typer.Option(
-            "--category", "-c", help="Only: schedule, fact, task, preference, reminder or other. Default: all."
-        ),
+        Option("--category", "-c", help="Only: schedule, fact, task, preference, reminder or other. Default: all."),
     ] = None,
     kind: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--kind",
             "-k",
             help="Only: fact, preference, event, schedule, task, reminder, relationship or instruction. Default: all.",
         ),
     ] = None,
     state: Annotated[
-        str | None,
-        typer.Option("--state", help="active, superseded, deactivated, quarantined, expired or all. Default: active."),
+        str | None, Option(help="active, superseded, deactivated, quarantined, expired or all. Default: active.")
     ] = None,
     at: Annotated[
         str | None,
-        typer.Option(
-            "--at",
+        Option(
             help="What was known at this time; with --end, since when it is no longer true. Default: now. "
-            "Example: 2026-03-01",
+            "Example: 2026-03-01"
         ),
     ] = None,
-    approve: Annotated[
-        int | None, typer.Option("--approve", help="Approve the quarantined memory with this id. Example: 7")
-    ] = None,
-    reject: Annotated[
-        int | None, typer.Option("--reject", help="Reject a memory, also when it is stated again.")
-    ] = None,
-    deactivate: Annotated[int | None, typer.Option("--deactivate", help="Deactivate a memory.")] = None,
-    end: Annotated[int | None, typer.Option("--end", help="Record that a memory is no longer true.")] = None,
-    reactivate: Annotated[int | None, typer.Option("--reactivate", help="Reactivate a memory.")] = None,
-    undo: Annotated[int | None, typer.Option("--undo", help="Undo a memory's last change.")] = None,
+    approve: Annotated[int | None, Option(help="Approve the quarantined memory with this id. Example: 7")] = None,
+    reject: Annotated[int | None, Option(help="Reject a memory, also when it is stated again.")] = None,
+    deactivate: Annotated[int | None, Option(help="Deactivate a memory.")] = None,
+    end: Annotated[int | None, Option(help="Record that a memory is no longer true.")] = None,
+    reactivate: Annotated[int | None, Option(help="Reactivate a memory.")] = None,
+    undo: Annotated[int | None, Option(help="Undo a memory's last change.")] = None,
     place: Person,
 ) -> None:
     """Print memories, most important first; or approve, reject, deactivate, end, reactivate or undo one.
@@ -165,26 +155,22 @@ def memories(
 
 @command
 def note(
-    category: Annotated[str, typer.Argument(help=_CATEGORY)],
-    text: Annotated[str, typer.Argument(help="The text.")],
+    category: Annotated[str, Argument(help=_CATEGORY)],
+    text: Annotated[str, Argument(help="The text.")],
     *,
-    importance: Annotated[int, typer.Option("--importance", "-i", help="Importance, 1 to 10.")] = 5,
-    priority: Annotated[int, typer.Option("--priority", help="Priority, 1 to 5.")] = 3,
-    tags: Annotated[list[str] | None, typer.Option("--tag", help="A tag; repeatable. Example: --tag health")] = None,
+    importance: Annotated[int, Option("--importance", "-i", help="Importance, 1 to 10.")] = 5,
+    priority: Annotated[int, Option(help="Priority, 1 to 5.")] = 3,
+    tags: Annotated[list[str] | None, Option("--tag", help="A tag; repeatable. Example: --tag health")] = None,
     when: Annotated[
         str | None,
-        typer.Option(
-            "--when",
+        Option(
             help="When it happens, or when to remind: words or a time, in the user's time zone. Default: the time in "
-            'the text. Examples: "tomorrow at 9", 2026-03-01T09:00',
+            'the text. Examples: "tomorrow at 9", 2026-03-01T09:00'
         ),
     ] = None,
-    expires: Annotated[
-        str | None, typer.Option("--expires", help="When it expires. Default: never. Example: 2026-12-31")
-    ] = None,
+    expires: Annotated[str | None, Option(help="When it expires. Default: never. Example: 2026-12-31")] = None,
     about: Annotated[
-        str | None,
-        typer.Option("--about", help="Whom it is about, by id or name. Default: the user. Example: --about Tom"),
+        str | None, Option(help="Whom it is about, by id or name. Default: the user. Example: --about Tom")
     ] = None,
     place: Person,
 ) -> None:
@@ -216,15 +202,11 @@ def reminders(
     *,
     user: Annotated[
         str | None,
-        typer.Option(
-            "--user", "-u", envvar="AFORESAID_USER", help="The user's id. Default: due reminders of all users."
-        ),
+        Option("--user", "-u", envvar="AFORESAID_USER", help="The user's id. Default: due reminders of all users."),
     ] = None,
-    due: Annotated[bool, typer.Option("--due", help="Only reminders that are due.")] = False,
-    deliver: Annotated[bool, typer.Option("--deliver", help="Mark the printed reminders as delivered.")] = False,
-    ical: Annotated[
-        bool, typer.Option("--ical", help="Print schedules and reminders as iCalendar; needs --user.")
-    ] = False,
+    due: Annotated[bool, Option("--due", help="Only reminders that are due.")] = False,
+    deliver: Annotated[bool, Option("--deliver", help="Mark the printed reminders as delivered.")] = False,
+    ical: Annotated[bool, Option("--ical", help="Print schedules and reminders as iCalendar; needs --user.")] = False,
     space: Space = DEFAULT_SPACE,
 ) -> None:
     """Print undelivered reminders, soonest first; or everything with a time, as iCalendar.
@@ -278,16 +260,15 @@ _KNOWN = 5
 @command
 def timeline(
     query: Annotated[
-        str | None,
-        typer.Argument(help='A topic or a question. Default: everything. Example: "what happened in May?"'),
+        str | None, Argument(help='A topic or a question. Default: everything. Example: "what happened in May?"')
     ] = None,
     *,
     about: Annotated[
-        str | None, typer.Option("--about", help="Only what mentions this person, by id or name. Example: --about Tom")
+        str | None, Option(help="Only what mentions this person, by id or name. Example: --about Tom")
     ] = None,
-    since: Annotated[str | None, typer.Option("--since", help="Only from this time on. Example: 2026-05-01")] = None,
-    until: Annotated[str | None, typer.Option("--until", help="Only before this time. Example: 2026-06-01")] = None,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="Maximum number of events.")] = 100,
+    since: Annotated[str | None, Option(help="Only from this time on. Example: 2026-05-01")] = None,
+    until: Annotated[str | None, Option(help="Only before this time. Example: 2026-06-01")] = None,
+    limit: Annotated[int, Option("--limit", "-n", min=1, help="Maximum number of events.")] = 100,
     place: Person,
 ) -> None:
     """Print what happened and what is to come, in the order in which it happened.
@@ -314,7 +295,7 @@ def timeline(
 @command
 def people(
     name: Annotated[
-        str | None, typer.Argument(help="Only people called so: by name, id or relation. Example: Sinéad")
+        str | None, Argument(help="Only people called so: by name, id or relation. Example: Sinéad")
     ] = None,
     *,
     place: Person,

@@ -14,15 +14,18 @@ from typing import Annotated, Any, BinaryIO, cast
 import typer
 from rich.table import Table
 from rich.text import Text
+from typer import Argument, Option
 
 import aforesaid
 from aforesaid.cli.options import (
+    Archived,
     Filters,
     Person,
     PersonInChat,
     PersonInSession,
     Store,
     Within,
+    Yes,
     by_id,
     command,
     complain,
@@ -51,45 +54,33 @@ _STDIN = "-"
 def add(
     *,
     text: Annotated[
-        str, typer.Argument(help="The text; - reads it from standard input. Default: none, if a file is attached.")
+        str, Argument(help="The text; - reads it from standard input. Default: none, if a file is attached.")
     ] = "",
-    role: Annotated[str, typer.Option("--role", "-r", help="Who speaks: user, assistant, system or tool.")] = "user",
+    role: Annotated[str, Option("--role", "-r", help="Who speaks: user, assistant, system or tool.")] = "user",
     place: PersonInSession,
-    at: Annotated[
-        str | None, typer.Option("--at", help="When it was said. Default: now. Example: 2026-03-01T09:30")
-    ] = None,
+    at: Annotated[str | None, Option(help="When it was said. Default: now. Example: 2026-03-01T09:30")] = None,
     message_id: Annotated[
-        str | None,
-        typer.Option("--id", help="The platform's message id: the same id is stored once. Default: a new id."),
+        str | None, Option("--id", help="The platform's message id: the same id is stored once. Default: a new id.")
     ] = None,
     author: Annotated[
-        str | None,
-        typer.Option("--author", help="The author's id. Default: the user, or the assistant, by role. Example: bob"),
+        str | None, Option(help="The author's id. Default: the user, or the assistant, by role. Example: bob")
     ] = None,
-    name: Annotated[
-        str | None, typer.Option("--name", help="The author's display name. Default: none. Example: --name Ann")
-    ] = None,
+    name: Annotated[str | None, Option(help="The author's display name. Default: none. Example: --name Ann")] = None,
     metadata: Annotated[
         str | None,
-        typer.Option(
-            "--metadata",
+        Option(
             metavar="JSON",
             help="""What else to store with it. Default: nothing. Example: --metadata '{"topic": "home"}'""",
         ),
     ] = None,
-    reply_to: Annotated[
-        str | None, typer.Option("--reply-to", help="The id of the message that it replies to. Default: none.")
-    ] = None,
+    reply_to: Annotated[str | None, Option(help="The id of the message that it replies to. Default: none.")] = None,
     kind: Annotated[
-        str | None, typer.Option("--kind", help="The platform's kind of message. Default: none. Example: --kind voice")
+        str | None, Option(help="The platform's kind of message. Default: none. Example: --kind voice")
     ] = None,
-    language: Annotated[
-        str | None, typer.Option("--language", help="Its language. Default: none. Example: --language en")
-    ] = None,
+    language: Annotated[str | None, Option(help="Its language. Default: none. Example: --language en")] = None,
     attach: Annotated[
         list[Path] | None,
-        typer.Option(
-            "--attach",
+        Option(
             metavar="FILE",
             exists=True,
             dir_okay=False,
@@ -103,11 +94,15 @@ def add(
 
         aforesaid add "I moved to Berlin last week." --user ann
     """
-    said = _read_standard_input() if text == _STDIN else text
+    if text == _STDIN:
+        try:
+            text = sys.stdin.buffer.read().decode().removesuffix("\n")
+        except UnicodeDecodeError as error:
+            raise InvalidInput(f"standard input is not UTF-8: invalid byte at position {error.start}") from None
     with place.write() as memory:
         receipt = place.of(memory).add(
             cast("Role", role),
-            said,
+            text,
             at=moment(at),
             id=message_id,
             author=author,
@@ -132,11 +127,10 @@ def add(
 
 
 def attachment(
-    name: Annotated[str, typer.Argument(metavar="HASH", help="The hash of the part; `history --json` shows it.")],
+    name: Annotated[str, Argument(metavar="HASH", help="The hash of the part; `history --json` shows it.")],
     store: Store = None,
     output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="The file to write. Default: standard output."),
+        Path | None, Option("--output", "-o", metavar="FILE", help="The file to write. Default: standard output.")
     ] = None,
 ) -> None:
     """Write the bytes of an attachment to a file or to standard output.
@@ -162,15 +156,12 @@ def attachment(
 def history(
     *,
     limit: Annotated[
-        int, typer.Option("--limit", "-n", help="Maximum number of messages, newest first chosen. Example: -n 20")
+        int, Option("--limit", "-n", help="Maximum number of messages, newest first chosen. Example: -n 20")
     ] = 50,
     before: Annotated[
-        str | None,
-        typer.Option("--before", help="Only messages before the one with this id. Default: up to the newest."),
+        str | None, Option(help="Only messages before the one with this id. Default: up to the newest.")
     ] = None,
-    archived: Annotated[
-        bool, typer.Option(help="Include archived messages, which a summary replaces in contexts.")
-    ] = True,
+    archived: Archived = True,
     place: PersonInSession,
     within: Within = "user",
     filters: Filters,
@@ -198,38 +189,33 @@ def history(
 
 @command
 def search(
-    query: Annotated[str, typer.Argument(help="The question or words to search for. There is no query syntax.")],
+    query: Annotated[str, Argument(help="The question or words to search for. There is no query syntax.")],
     *,
-    limit: Annotated[int, typer.Option("--limit", "-n", help="Maximum number of hits. Example: -n 5")] = 10,
+    limit: Annotated[int, Option("--limit", "-n", help="Maximum number of hits. Example: -n 5")] = 10,
     place: PersonInSession,
     within: Within = "user",
     at: Annotated[
-        str | None,
-        typer.Option("--at", help="The time of the question, to resolve 'last May'. Default: now. Example: 2026-03-01"),
+        str | None, Option(help="The time of the question, to resolve 'last May'. Default: now. Example: 2026-03-01")
     ] = None,
     kinds: Annotated[
         list[str] | None,
-        typer.Option(
-            "--kind",
-            help="What to find: message, summary, memory or session; repeatable. Default: all but session.",
+        Option(
+            "--kind", help="What to find: message, summary, memory or session; repeatable. Default: all but session."
         ),
     ] = None,
-    around: Annotated[
-        int, typer.Option("--around", help="Neighbouring messages to print with each hit. Example: --around 3")
-    ] = 0,
+    around: Annotated[int, Option(help="Neighbouring messages to print with each hit. Example: --around 3")] = 0,
     arms: Annotated[
-        str, typer.Option("--arms", help="How to search: keyword (words only, fast), dense (meaning only) or all.")
+        str, Option(help="How to search: keyword (words only, fast), dense (meaning only) or all.")
     ] = "all",
     min_score: Annotated[
         float | None,
-        typer.Option(
-            "--min-score",
+        Option(
             help="Lowest score to print, 0 to 1; 0 prints all hits. Default: 0.25 for words, 0.04 for questions; what "
-            "has all words of the query is printed with any score.",
+            "has all words of the query is printed with any score."
         ),
     ] = None,
     filters: Filters,
-    explain: Annotated[bool, typer.Option("--explain", help="Print why each hit was found.")] = False,
+    explain: Annotated[bool, Option("--explain", help="Print why each hit was found.")] = False,
 ) -> None:
     """Search messages, summaries and memories by words and meaning, best match first.
 
@@ -264,31 +250,21 @@ def search(
     place.show(hits, lines)
 
 
-def _read_standard_input() -> str:
-    try:
-        return sys.stdin.buffer.read().decode().removesuffix("\n")
-    except UnicodeDecodeError as error:
-        raise InvalidInput(f"standard input is not UTF-8: invalid byte at position {error.start}") from None
-
-
 MessageId = Annotated[
-    str, typer.Argument(metavar="ID", help="The id of the message, as `aforesaid history` shows it. Example: 12")
+    str, Argument(metavar="ID", help="The id of the message, as `aforesaid history` shows it. Example: 12")
 ]
-Yes = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation. Default: ask.")]
 
 
 @command
 def edit(
     message: MessageId,
     *,
-    text: Annotated[str | None, typer.Argument(help="The new text. Default: the old one.")] = None,
+    text: Annotated[str | None, Argument(help="The new text. Default: the old one.")] = None,
     place: PersonInChat,
     metadata: Annotated[
         str | None,
-        typer.Option(
-            "--metadata",
-            metavar="JSON",
-            help="""The new metadata. Default: the old one. Example: --metadata '{"topic": "home"}'""",
+        Option(
+            metavar="JSON", help="""The new metadata. Default: the old one. Example: --metadata '{"topic": "home"}'"""
         ),
     ] = None,
 ) -> None:
@@ -327,7 +303,7 @@ def take_back(
 def erase(
     messages: Annotated[
         list[str],
-        typer.Argument(metavar="ID...", help="The ids of the messages, as `aforesaid history` shows them. Example: 12"),
+        Argument(metavar="ID...", help="The ids of the messages, as `aforesaid history` shows them. Example: 12"),
     ],
     place: PersonInChat,
     yes: Yes = False,
@@ -351,7 +327,7 @@ def clear(
     place: PersonInChat,
     *,
     erase_them: Annotated[
-        bool, typer.Option("--erase", help="Erase the messages for good. Default: take them back.")
+        bool, Option("--erase", help="Erase the messages for good. Default: take them back.")
     ] = False,
     yes: Yes = False,
 ) -> None:
@@ -376,7 +352,7 @@ def _confirm(question: str, *, yes: bool) -> None:
 
 @command
 def add_many(
-    file: Annotated[str, typer.Argument(help="A file of JSON lines, one message each; - reads standard input.")],
+    file: Annotated[str, Argument(help="A file of JSON lines, one message each; - reads standard input.")],
     place: PersonInSession,
 ) -> None:
     """Store many messages at once: all of them, or none.
@@ -401,10 +377,9 @@ def add_many(
 @command
 def threads(
     *,
-    limit: Annotated[int, typer.Option("--limit", "-n", help="Maximum number of threads. Example: -n 20")] = 50,
+    limit: Annotated[int, Option("--limit", "-n", help="Maximum number of threads. Example: -n 20")] = 50,
     before: Annotated[
-        str | None,
-        typer.Option("--before", help="The id of the last thread of the page before. Default: the first page."),
+        str | None, Option(help="The id of the last thread of the page before. Default: the first page.")
     ] = None,
     place: Person,
 ) -> None:
@@ -432,9 +407,7 @@ def count(
     place: PersonInSession,
     *,
     within: Within = "user",
-    archived: Annotated[
-        bool, typer.Option(help="Include archived messages, which a summary replaces in contexts.")
-    ] = True,
+    archived: Archived = True,
     filters: Filters,
 ) -> None:
     """Print the number of messages.
@@ -459,20 +432,18 @@ def _lines(file: str) -> Iterator[dict[str, Any]]:
         opened = path.open("rb")
     with opened as lines:
         for number, line in enumerate(lines, 1):
-            if line.strip():
-                yield _message(line, f"line {number} of {'standard input' if file == _STDIN else file}")
-
-
-def _message(line: bytes, where: str) -> dict[str, Any]:
-    try:
-        found = json.loads(line)
-    except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
-        raise InvalidInput(f"{where} is not a JSON object")
-    if isinstance(at := found.get("at"), str):
-        try:
-            found["at"] = moment(at)
-        except InvalidInput as error:
-            raise InvalidInput(f"{where}: {error}") from None
-    return found
+            if not line.strip():
+                continue
+            where = f"line {number} of {'standard input' if file == _STDIN else file}"
+            try:
+                found = json.loads(line)
+            except (ValueError, RecursionError):
+                found = None
+            if not isinstance(found, dict):
+                raise InvalidInput(f"{where} is not a JSON object")
+            if isinstance(at := found.get("at"), str):
+                try:
+                    found["at"] = moment(at)
+                except InvalidInput as error:
+                    raise InvalidInput(f"{where}: {error}") from None
+            yield found

@@ -20,6 +20,7 @@ from rich.panel import Panel
 from rich.table import Column, Table
 from rich.text import Text
 from rich.tree import Tree
+from typer import Argument, Option
 
 import aforesaid
 from aforesaid.cli.config import note_keys_left_behind
@@ -68,9 +69,7 @@ _SINGULAR: Final[Mapping[str, str]] = {
 def users(
     place: Stored,
     *,
-    space: Annotated[
-        str | None, typer.Option("--space", help="Only this space. Default: all spaces. Example: --space default")
-    ] = None,
+    space: Annotated[str | None, Option(help="Only this space. Default: all spaces. Example: --space default")] = None,
 ) -> None:
     """List the users of a store.
 
@@ -95,7 +94,7 @@ def cleanup(
     place: Stored,
     *,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print what would be archived or deleted, without doing it.")
+        bool, Option("--dry-run", help="Print what would be archived or deleted, without doing it.")
     ] = False,
 ) -> None:
     """Archive and delete what the retention rules say is old enough. Running programs do this once a day.
@@ -128,8 +127,7 @@ def verify(
     place: Stored,
     *,
     repairing: Annotated[
-        bool,
-        typer.Option("--repair", help="Copy intact data to a new store; the damaged one is renamed and kept."),
+        bool, Option("--repair", help="Copy intact data to a new store; the damaged one is renamed and kept.")
     ] = False,
 ) -> None:
     """Verify the whole store: pages, references, index, hashes, counts and archives.
@@ -140,7 +138,17 @@ def verify(
         aforesaid verify --store memory.db
     """
     if repairing:
-        _repair(place)
+        with place.progress("repairing") as progress:
+            done = asyncio.run(repair(place.location, progress))
+        told: list[str | Text] = ["nothing is damaged; nothing was changed"]
+        if done.needed:
+            lost: list[str | Text] = [Text(f"not recovered: {harmless(line)}", style="red") for line in done.lost]
+            told = [
+                f"recovered: {list_counts({kind: count for kind, count in done.recovered.items() if count})}",
+                *(lost or ["everything was recovered"]),
+                f"the damaged store is now {done.set_aside}",
+            ]
+        place.show(done, told)
         return
     with place.read() as memory, place.progress("verifying") as progress:
         report = memory.verify(progress)
@@ -154,22 +162,8 @@ def verify(
         raise typer.Exit(1)
 
 
-def _repair(place: Stored) -> None:
-    with place.progress("repairing") as progress:
-        done = asyncio.run(repair(place.location, progress))
-    lines: list[str | Text] = ["nothing is damaged; nothing was changed"]
-    if done.needed:
-        lost: list[str | Text] = [Text(f"not recovered: {harmless(line)}", style="red") for line in done.lost]
-        lines = [
-            f"recovered: {list_counts({kind: count for kind, count in done.recovered.items() if count})}",
-            *(lost or ["everything was recovered"]),
-            f"the damaged store is now {done.set_aside}",
-        ]
-    place.show(done, lines)
-
-
 @command
-def backup(target: Annotated[Path, typer.Argument(help="The new file. It must not exist.")], place: Stored) -> None:
+def backup(target: Annotated[Path, Argument(help="The new file. It must not exist.")], place: Stored) -> None:
     """Back up the store to a new file and verify the copy. An SQLite store can be in use; one in files cannot.
 
     Example:
@@ -186,13 +180,10 @@ def backup(target: Annotated[Path, typer.Argument(help="The new file. It must no
 
 @command
 def restore(
-    source: Annotated[Path, typer.Argument(help="A file made by `aforesaid backup`.")],
+    source: Annotated[Path, Argument(help="A file made by `aforesaid backup`.")],
     place: Stored,
     *,
-    replace: Annotated[
-        bool,
-        typer.Option("--replace", help="Replace an existing store, which is renamed and kept."),
-    ] = False,
+    replace: Annotated[bool, Option("--replace", help="Replace an existing store, which is renamed and kept.")] = False,
 ) -> None:
     """Restore a backup and verify it. Stop every other process that uses the store first.
 
@@ -242,7 +233,7 @@ def status(
     *,
     user: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--user", "-u", help="Show the health of this user's memory only. Default: the whole store. Example: -u ann"
         ),
     ] = None,
@@ -256,22 +247,24 @@ def status(
     """
     with _without_health_log(), place.read() as memory:
         stats = memory.stats()
-        health = _with_bots(memory.health(), place) if user is None else memory.user(user, space=space).health()
+        health = memory.health() if user is None else memory.user(user, space=space).health()
+    if user is None:  # the bots that other processes run on this store
+        from aforesaid.bots.running import bots_of  # noqa: PLC0415 - brings what bots need
+
+        bots = bots_of(place.location, datetime.now(UTC))
+        failing = any(bot.status == "failing" for bot in bots)
+        health = replace(health, status="failing" if failing else health.status, components=(*health.components, *bots))
     page = _page(stats, health) if user is None else [_parts(health.components)]
+    mark, style = _MARKS[health.status]
     whose = "the memory" if user is None else f"the memory of {harmless(user)}"
+    alerts = f", {counted(len(health.alerts), 'alert')}" if health.alerts else ""
+    when = "" if health.checked_at is None else f"   {local_time(health.checked_at)}"
+    line = Text.assemble((f"{mark} ", style), whose, " is ", (health.status, style), alerts, (when, "dim"))
+    head = Panel(line, box=box.ROUNDED, border_style=style, expand=False, padding=(0, 2))
     shown = {"health": health} if user is not None else {"stats": stats, "health": health}
-    place.show(shown, [Group(_head(whose, health), *page)])
+    place.show(shown, [Group(head, *page)])
     if health.status == "failing" or health.alerts:
         raise typer.Exit(1)
-
-
-def _with_bots(health: Health, place: Stored) -> Health:
-    """Add the bots that other processes run on this store."""
-    from aforesaid.bots.running import bots_of  # noqa: PLC0415 - brings what bots need
-
-    bots = bots_of(place.location, datetime.now(UTC))
-    failing = any(bot.status == "failing" for bot in bots)
-    return replace(health, status="failing" if failing else health.status, components=(*health.components, *bots))
 
 
 @contextmanager
@@ -286,14 +279,6 @@ def _without_health_log() -> Iterator[None]:
         log.disabled = before
 
 
-def _head(whose: str, health: Health) -> RenderableType:
-    mark, style = _MARKS[health.status]
-    alerts = f", {counted(len(health.alerts), 'alert')}" if health.alerts else ""
-    when = "" if health.checked_at is None else f"   {local_time(health.checked_at)}"
-    line = Text.assemble((f"{mark} ", style), whose, " is ", (health.status, style), alerts, (when, "dim"))
-    return Panel(line, box=box.ROUNDED, border_style=style, expand=False, padding=(0, 2))
-
-
 def _page(stats: Stats, health: Health) -> Iterator[RenderableType]:
     if health.alerts:
         lines = [
@@ -304,7 +289,8 @@ def _page(stats: Stats, health: Health) -> Iterator[RenderableType]:
     table = Table.grid(padding=(0, 3))
     for _ in range(4):
         table.add_column(justify="right")
-    cells = [_total(getattr(stats, name), noun) for name, noun in _TOTALS.items()]
+    totals = (counted(getattr(stats, name), noun).split(" ", 1) for name, noun in _TOTALS.items())
+    cells = [Text.assemble(f"{figure} ", (word, "dim")) for figure, word in totals]
     for start in range(0, len(cells), 4):
         table.add_row(*cells[start : start + 4])
     yield Padding(Group(table, Text(_size(stats, health.storage), style="dim")), (1, 2, 0, 2))
@@ -312,11 +298,6 @@ def _page(stats: Stats, health: Health) -> Iterator[RenderableType]:
     recent = [operation for operation in health.operations if operation.calls and operation.name != "stats"]
     if recent:
         yield _operations(recent)
-
-
-def _total(number: int, noun: str) -> Text:
-    figure, word = counted(number, noun).split(" ", 1)
-    return Text.assemble(f"{figure} ", (word, "dim"))
 
 
 def _size(stats: Stats, storage: Storage | None) -> str:
@@ -343,14 +324,11 @@ def _parts(components: Sequence[Component]) -> RenderableType:
     for part in components:
         mark, style = _MARKS[part.status]
         name = Text.assemble((f"{mark} ", style), part.name, *([(f" {part.status}", style)] * (style != "green")))
-        table.add_row(name, _number(part.message_count), _number(part.waiting), _ago(part.last_update), _details(part))
+        facts = ", ".join(f"{name}: {harmless(value)}" for name, value in part.facts)
+        issues = "".join(f"\n{harmless(issue)}" for issue in part.issues)
+        details = Text.assemble((facts, "dim"), (issues if facts else issues.lstrip("\n"), "red"))
+        table.add_row(name, _number(part.message_count), _number(part.waiting), _ago(part.last_update), details)
     return table
-
-
-def _details(part: Component) -> Text:
-    facts = ", ".join(f"{name}: {harmless(value)}" for name, value in part.facts)
-    issues = "".join(f"\n{harmless(issue)}" for issue in part.issues)
-    return Text.assemble((facts, "dim"), (issues if facts else issues.lstrip("\n"), "red"))
 
 
 def _operations(operations: Sequence[Operation]) -> RenderableType:
@@ -416,11 +394,11 @@ def summarize(place: PersonInSession) -> None:
 @command
 def summaries(
     *,
-    every: Annotated[bool, typer.Option("--all", help="Include summaries that newer ones replaced or cover.")] = False,
+    every: Annotated[bool, Option("--all", help="Include summaries that newer ones replaced or cover.")] = False,
     kind: Annotated[
-        str | None, typer.Option("--kind", help="Only this kind: tree, rolling, day, week or history. Default: all.")
+        str | None, Option(help="Only this kind: tree, rolling, day, week or history. Default: all.")
     ] = None,
-    tree: Annotated[bool, typer.Option("--tree", help="Show each summary's sources, down to the messages.")] = False,
+    tree: Annotated[bool, Option("--tree", help="Show each summary's sources, down to the messages.")] = False,
     place: PersonInChat,
 ) -> None:
     """Print a user's summaries, highest level first; with --tree also their sources.
@@ -486,7 +464,7 @@ def _grow(branch: Tree, summary: Summary, known: dict[int, Summary]) -> None:
 def worker(
     store: Store = None,
     concurrency: Annotated[
-        int, typer.Option("--concurrency", "-c", min=1, max=256, help="Jobs to run at the same time. Example: -c 8")
+        int, Option("--concurrency", "-c", min=1, max=256, help="Jobs to run at the same time. Example: -c 8")
     ] = 4,
     profile: Profile = None,
     log_level: LogLevel = "warning",

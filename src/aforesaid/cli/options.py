@@ -15,11 +15,11 @@ from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar, get_type_hints
 
-import typer
 from rich.console import Console, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
+from typer import Option
 from typer.models import ArgumentInfo
 
 import aforesaid
@@ -123,7 +123,6 @@ def explained(hit: Hit) -> Table:
 
 
 def show(value: object, lines: Iterable[RenderableType], *, as_json: bool) -> None:
-    """Print a value as JSON, or what it says in lines."""
     if as_json:
         print_json(value)
     else:
@@ -176,7 +175,7 @@ T = TypeVar("T")
 
 Store = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--store",
         "-s",
         metavar="LOCATION",
@@ -186,63 +185,33 @@ Store = Annotated[
     ),
 ]
 UserOption = Annotated[
-    str,
-    typer.Option("--user", "-u", envvar="AFORESAID_USER", help="The user's id. Example: --user ann", show_default=True),
+    str, Option("--user", "-u", envvar="AFORESAID_USER", help="The user's id. Example: --user ann", show_default=True)
 ]
-Space = Annotated[
-    str, typer.Option("--space", help="The space (tenant) the user belongs to. Example: --space my-guild")
-]
+Space = Annotated[str, Option(help="The space (tenant) the user belongs to. Example: --space my-guild")]
 Thread = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--thread", "-t", help="A channel that users share. Default: the user's direct chat. Example: --thread general"
     ),
 ]
 Chat = Annotated[
     str | None,
-    typer.Option(
-        "--chat", help="One of the user's private chats, by its id. Default: the user's direct chat. Example: --chat c1"
-    ),
+    Option(help="One of the user's private chats, by its id. Default: the user's direct chat. Example: --chat c1"),
 ]
-Session = Annotated[
-    str | None, typer.Option("--session", help="A session id. Default: the session is found by time. Example: s-3")
-]
-Within = Annotated[
-    str, typer.Option("--within", help="What to read: the user's messages, the thread's, or the session's.")
-]
+Session = Annotated[str | None, Option(help="A session id. Default: the session is found by time. Example: s-3")]
+Within = Annotated[str, Option(help="What to read: the user's messages, the thread's, or the session's.")]
 Profile = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--profile",
         "-p",
         help="A built-in profile, or the path of a profile file. Default: `profile` in aforesaid.toml, or default. "
         "Example: --profile archive",
     ),
 ]
-OfRole = Annotated[
-    str | None,
-    typer.Option("--role", help="Only messages of this role: user, assistant, system or tool. Default: all."),
-]
-ByAuthor = Annotated[
-    str | None, typer.Option("--author", help="Only messages that this id wrote. Default: all. Example: --author bob")
-]
-Since = Annotated[
-    str | None,
-    typer.Option("--since", help="Only messages said at this time or later. Default: all. Example: 2026-03-01"),
-]
-Until = Annotated[
-    str | None, typer.Option("--until", help="Only messages said before this time. Default: all. Example: 2026-04-01")
-]
-WithMetadata = Annotated[
-    str | None,
-    typer.Option(
-        "--metadata",
-        metavar="JSON",
-        help="Only messages whose metadata has these keys with equal values. Default: all. "
-        """Example: --metadata '{"topic": "home"}'""",
-    ),
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text, for scripts.")]
+Archived = Annotated[bool, Option(help="Include archived messages, which a summary replaces in contexts.")]
+Yes = Annotated[bool, Option("--yes", help="Do not ask for confirmation. Default: ask.")]
+AsJson = Annotated[bool, Option("--json", help="Print JSON instead of text, for scripts.")]
 
 ME = "me"
 
@@ -277,8 +246,6 @@ class Stored:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Person(Stored):
-    """Options of a command about one user."""
-
     user: UserOption = ME
     space: Space = DEFAULT_SPACE
 
@@ -290,16 +257,12 @@ class Person(Stored):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PersonInChat(Person):
-    """Options of a command about a user in a thread or a chat."""
-
     thread: Thread = None
     chat: Chat = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PersonInSession(PersonInChat):
-    """Options of a command about a user in a session."""
-
     session: Session = None
 
 
@@ -307,11 +270,26 @@ class PersonInSession(PersonInChat):
 class Filters:
     """Options that select messages."""
 
-    role: OfRole = None
-    author: ByAuthor = None
-    since: Since = None
-    until: Until = None
-    metadata: WithMetadata = None
+    role: Annotated[
+        str | None, Option(help="Only messages of this role: user, assistant, system or tool. Default: all.")
+    ] = None
+    author: Annotated[
+        str | None, Option(help="Only messages that this id wrote. Default: all. Example: --author bob")
+    ] = None
+    since: Annotated[
+        str | None, Option(help="Only messages said at this time or later. Default: all. Example: 2026-03-01")
+    ] = None
+    until: Annotated[
+        str | None, Option(help="Only messages said before this time. Default: all. Example: 2026-04-01")
+    ] = None
+    metadata: Annotated[
+        str | None,
+        Option(
+            metavar="JSON",
+            help="Only messages whose metadata has these keys with equal values. Default: all. "
+            """Example: --metadata '{"topic": "home"}'""",
+        ),
+    ] = None
 
     def arguments(self) -> dict[str, Any]:
         """Return the filters as methods of a user take them. Raises InvalidInput for what is no time or no JSON."""
@@ -440,7 +418,8 @@ def unknown_user(memory: SyncMemory, user: str, space: str) -> str | None:
     where = "" if space == DEFAULT_SPACE else f" in the space {quoted(space)}"
     told = f"there is no user {quoted(user)}{where}"
     if found:
-        return f"{told}; this user has data in {_spaces(found)}: pass --space"
+        spaces = f"the {'space' if len(found) == 1 else 'spaces'} {', '.join(found)}"
+        return f"{told}; this user has data in {spaces}: pass --space"
     return f"{told}; run: aforesaid users"
 
 
@@ -450,13 +429,7 @@ def must_know(memory: SyncMemory, user: str, space: str) -> None:
         raise NotFound(told)
 
 
-def _spaces(names: dict[str, User]) -> str:
-    return f"the {'space' if len(names) == 1 else 'spaces'} {', '.join(names)}"
-
-
-LogLevel = Annotated[
-    str, typer.Option("--log-level", help="The least severe level to print: debug, info, warning or error.")
-]
+LogLevel = Annotated[str, Option("--log-level", help="The least severe level to print: debug, info, warning or error.")]
 _LEVELS: Final = ("debug", "info", "warning", "error")
 
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 import io
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated
 
 import anyio
 import typer
 from rich.text import Text
+from typer import Option
 
 import aforesaid
 from aforesaid.assistant import SYSTEM, Assistant, File
@@ -36,7 +37,6 @@ from aforesaid.cli.options import (
     say,
     write_log,
 )
-from aforesaid.domain.message import Message
 from aforesaid.domain.scope import DEFAULT_SPACE
 from aforesaid.errors import InvalidInput
 from aforesaid.extras import how_to_install
@@ -47,28 +47,20 @@ if TYPE_CHECKING:
     from aforesaid.bots import Platform
 
 
-_INSTALL: Final = f"the server is not installed; {how_to_install('server')}"
-
-
 def serve(
     store: Store = None,
     host: Annotated[
-        str | None, typer.Option("--host", help="The address to listen on. Default: 127.0.0.1 (this machine only).")
+        str | None, Option(help="The address to listen on. Default: 127.0.0.1 (this machine only).")
     ] = None,
-    port: Annotated[
-        int | None, typer.Option("--port", min=0, max=65_535, help="The port; 0 picks a free one. Default: 5002.")
-    ] = None,
+    port: Annotated[int | None, Option(min=0, max=65_535, help="The port; 0 picks a free one. Default: 5002.")] = None,
     allow_host: Annotated[
         list[str] | None,
-        typer.Option(
-            "--allow-host",
-            help="A Host header to accept besides loopback names; repeatable. Example: --allow-host memory.example.org",
+        Option(
+            help="A Host header to accept besides loopback names; repeatable. Example: --allow-host memory.example.org"
         ),
     ] = None,
     profile: Profile = None,
-    auth: Annotated[
-        bool, typer.Option("--auth/--no-auth", help="Require a key. --no-auth works on loopback only.")
-    ] = True,
+    auth: Annotated[bool, Option("--auth/--no-auth", help="Require a key. --no-auth works on loopback only.")] = True,
     log_level: LogLevel = "warning",
 ) -> None:
     """Serve the memory over HTTP: control panel, REST API, OpenAI-compatible proxy, MCP. Stop it with Ctrl+C.
@@ -98,16 +90,12 @@ def serve(
     async def serve_until_stopped() -> None:
         embedder = embedder_of_a_server(settings)
         async with aforesaid.connect(store, profile=profile, settings=settings, embedder=embedder) as memory:
-            await until_stopped(memory, options, _print_link)
+            ready = "Aforesaid is ready: {}\nStop it with Ctrl+C."
+            # No markup or wrapping, so that the link can be clicked or copied.
+            await until_stopped(memory, options, lambda link: typer.echo(ready.format(link)))
         say("stopped; every acknowledged message is stored")
 
     run(serve_until_stopped)
-
-
-def _print_link(link: str) -> None:
-    # No markup or wrapping, so that the link can be clicked or copied.
-    sys.stdout.write(f"Aforesaid is ready: {link}\nStop it with Ctrl+C.\n")
-    sys.stdout.flush()
 
 
 def needs_server() -> None:
@@ -117,10 +105,7 @@ def needs_server() -> None:
         import prometheus_client  # noqa: F401, PLC0415
         import uvicorn  # noqa: F401, PLC0415
     except ImportError as error:
-        raise InvalidInput(f"{_INSTALL} (missing: {error.name})") from None
-
-
-_INSTALL_MCP: Final = f"MCP is not installed; {how_to_install('mcp')}"
+        raise InvalidInput(f"the server is not installed; {how_to_install('server')} (missing: {error.name})") from None
 
 
 def mcp(
@@ -128,11 +113,9 @@ def mcp(
     user: UserOption = ME,
     space: Space = DEFAULT_SPACE,
     everybody: Annotated[
-        bool, typer.Option("--everybody", help="Let the agent choose the user in every call; --user is ignored.")
+        bool, Option("--everybody", help="Let the agent choose the user in every call; --user is ignored.")
     ] = False,
-    read_only: Annotated[
-        bool, typer.Option("--read-only", help="Give the agent no tools that change anything.")
-    ] = False,
+    read_only: Annotated[bool, Option("--read-only", help="Give the agent no tools that change anything.")] = False,
     profile: Profile = None,
 ) -> None:
     """Serve the memory to an agent over MCP, on standard input and output. Agents start this command themselves.
@@ -144,7 +127,7 @@ def mcp(
     try:
         import mcp as installed  # noqa: F401, PLC0415
     except ImportError as error:
-        raise InvalidInput(f"{_INSTALL_MCP} (missing: {error.name})") from None
+        raise InvalidInput(f"MCP is not installed; {how_to_install('mcp')} (missing: {error.name})") from None
     write_log("warning")
     if read_only:
         must_exist(store)
@@ -244,15 +227,11 @@ async def _run(make: Callable[[Settings], Platform], store: str | None, profile:
             session = BotSession(memory, platform, assistant=Assistant(memory, system=settings.bots.system or SYSTEM))
             if memory.models is None or not memory.models.has("chat"):
                 say("no model is configured: the bot stores, finds and reminds, but does not write replies of its own")
-            await run(memory, platform, session=session, ready=_print_ready)
+            ready = "{} is ready. Stop it with Ctrl+C."
+            await run(memory, platform, session=session, ready=lambda name: typer.echo(ready.format(name)))
     finally:
         await platform.close()
     say("stopped; every message is stored")
-
-
-def _print_ready(name: str) -> None:
-    sys.stdout.write(f"{name} is ready. Stop it with Ctrl+C.\n")
-    sys.stdout.flush()
 
 
 @contextmanager
@@ -275,9 +254,7 @@ def chat(
     store: Store = None,
     user: UserOption = ME,
     profile: Profile = None,
-    system: Annotated[
-        str, typer.Option("--system", help="The system prompt. Example: --system 'You are Rex.'")
-    ] = SYSTEM,
+    system: Annotated[str, Option(help="The system prompt. Example: --system 'You are Rex.'")] = SYSTEM,
     space: Space = DEFAULT_SPACE,
     thread: Thread = None,
     chat: Chat = None,
@@ -302,7 +279,13 @@ async def _talk(
     async with aforesaid.connect(store, profile=profile) as memory:
         ann = memory.user(user, space=space, thread=thread, chat=chat, session=session)
         said = await ann.history(_HISTORY_LINES)
-        _recall_lines(said)
+        # The arrow keys bring back earlier messages, where the terminal has a line editor.
+        with suppress(ImportError):  # not on every platform
+            import readline  # noqa: PLC0415
+
+            for message in said:
+                if message.role == "user" and "\n" not in message.text:
+                    readline.add_history(message.text)
         for message in said[-_SHOWN:]:
             say(message_line(message))
         say(Text("/help lists the commands, /quit ends the chat.", style="dim"))
@@ -349,17 +332,6 @@ def _save(file: File) -> Path:
     except OSError as error:
         raise InvalidInput(f"the file {path} could not be written: {error.strerror}") from None
     return path
-
-
-def _recall_lines(said: Sequence[Message]) -> None:
-    """Fill the line editor's history with the user's earlier messages, where the terminal has one."""
-    try:
-        import readline  # noqa: PLC0415 - not on every platform
-    except ImportError:
-        return
-    for message in said:
-        if message.role == "user" and "\n" not in message.text:
-            readline.add_history(message.text)
 
 
 def _read() -> str | None:

@@ -6,6 +6,7 @@ import asyncio
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, cast
@@ -13,6 +14,7 @@ from typing import Annotated, cast
 import typer
 from rich.table import Column, Table
 from rich.text import Text
+from typer import Argument, Option
 
 import aforesaid
 from aforesaid.cli.config import note_keys_left_behind, note_keys_of
@@ -55,22 +57,20 @@ _NOT_COUNTED = frozenset({"session", "user"})
 @command
 def export(
     target: Annotated[
-        str,
-        typer.Argument(help="The new file; .md writes a copy to read, .gz compresses it, - writes to standard output."),
+        str, Argument(help="The new file; .md writes a copy to read, .gz compresses it, - writes to standard output.")
     ],
     place: Stored,
     *,
     user: Annotated[
         str | None,
-        typer.Option("--user", "-u", help="Export the data of this user only. Default: everything. Example: -u ann"),
+        Option("--user", "-u", help="Export the data of this user only. Default: everything. Example: -u ann"),
     ] = None,
     space: Annotated[
-        str | None,
-        typer.Option("--space", help=f"The space of the user. Default: {DEFAULT_SPACE}. Example: --space my-guild"),
+        str | None, Option(help=f"The space of the user. Default: {DEFAULT_SPACE}. Example: --space my-guild")
     ] = None,
     format_: Annotated[
         str,
-        typer.Option(
+        Option(
             "--format",
             "-f",
             help="jsonl, which `aforesaid import` reads, or markdown, for people to read (of one user). "
@@ -78,11 +78,11 @@ def export(
         ),
     ] = "auto",
     vectors: Annotated[
-        bool, typer.Option("--vectors", help="Include embedding vectors, so that they need not be computed again.")
+        bool, Option("--vectors", help="Include embedding vectors, so that they need not be computed again.")
     ] = False,
     attachments: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--attachments/--no-attachments",
             help="Copy the bytes of attachments to a folder beside the file. Default: they are copied.",
         ),
@@ -131,20 +131,15 @@ def export(
 
 @command
 def load(
-    source: Annotated[str, typer.Argument(help="A file, folder or zip archive; - reads standard input.")],
+    source: Annotated[str, Argument(help="A file, folder or zip archive; - reads standard input.")],
     place: Stored,
     *,
     format_: Annotated[
-        str,
-        typer.Option(
-            "--format",
-            "-f",
-            help=f"The format: auto, {', '.join(READERS)}. Default: auto, which detects it.",
-        ),
+        str, Option("--format", "-f", help=f"The format: auto, {', '.join(READERS)}. Default: auto, which detects it.")
     ] = "auto",
     user: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--user",
             "-u",
             help="Store everything as this user's memory. Default: me for chats with an assistant, otherwise each "
@@ -153,12 +148,9 @@ def load(
     ] = None,
     space: Space = DEFAULT_SPACE,
     zone: Annotated[
-        str | None,
-        typer.Option(
-            "--zone", help="Time zone for timestamps without one. Default: this machine's. Example: Europe/Berlin"
-        ),
+        str | None, Option(help="Time zone for timestamps without one. Default: this machine's. Example: Europe/Berlin")
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be imported without storing it.")] = False,
+    dry_run: Annotated[bool, Option("--dry-run", help="Show what would be imported without storing it.")] = False,
 ) -> None:
     """Import an Aforesaid export, or another application's. Importing a file twice stores everything once.
 
@@ -183,17 +175,16 @@ def load(
 
 @command
 def purge(
-    user: Annotated[str, typer.Argument(help="The id of the user to delete.")],
+    user: Annotated[str, Argument(help="The id of the user to delete.")],
     place: Stored,
     *,
     space: Annotated[
-        str | None,
-        typer.Option("--space", help=f"The space of the user. Default: {DEFAULT_SPACE}. Example: --space my-guild"),
+        str | None, Option(help=f"The space of the user. Default: {DEFAULT_SPACE}. Example: --space my-guild")
     ] = None,
     every_space: Annotated[
-        bool, typer.Option("--every-space", help="Delete the user in all spaces. Default: in one space.")
+        bool, Option("--every-space", help="Delete the user in all spaces. Default: in one space.")
     ] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
+    yes: Annotated[bool, Option("--yes", help="Do not ask for confirmation.")] = False,
 ) -> None:
     """Delete a user permanently: messages, summaries, memories, facts and index entries, from every byte of the store.
 
@@ -229,7 +220,15 @@ def purge(
         print_json({"user": user, **of_one, "purged_by_space": done, "other_spaces": others})
         return
     for each, purged in done.items():
-        _say_purged(user, each, purged, again=each not in found)
+        where = "" if each == DEFAULT_SPACE else f" in the space {harmless(each)}"
+        if each not in found and purged == Purged(0, 0, 0):
+            say(f"nothing is left of {harmless(user)}{where}, who was deleted before")
+            continue
+        say(
+            f"deleted {harmless(user)}{where}: {counted(purged.messages, 'message')}, "
+            f"{counted(purged.summaries, 'summary')}, {counted(purged.memories, 'memory')} "
+            f"({purged.of_others:,} of other users, made from these messages)"
+        )
     say("older backups and exports still contain the deleted data")
     for each in others:
         inform(
@@ -241,23 +240,23 @@ def purge(
 def migrate_command(
     source: Annotated[
         str,
-        typer.Argument(
+        Argument(
             metavar="FROM", help="The store to copy: a path, sqlite:PATH, json:PATH, files:PATH or postgresql://…"
         ),
     ],
     target: Annotated[
-        str | None, typer.Argument(metavar="TO", help="The store to copy to. It may contain data already.")
+        str | None, Argument(metavar="TO", help="The store to copy to. It may contain data already.")
     ] = None,
     as_json: AsJson = False,
     citus: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--citus",
             help="Distribute the tables of the empty PostgreSQL database FROM with Citus, or fill missing checksums.",
         ),
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="With --citus: print the statements without running them.")
+        bool, Option("--dry-run", help="With --citus: print the statements without running them.")
     ] = False,
 ) -> None:
     """Copy everything from one store to another of any kind, attachments too, then compare counts and hashes.
@@ -309,17 +308,14 @@ async def _migrate(source: str, target: str, progress: Progress) -> Migrated:
     attachments = AttachmentCopy(
         [attachments_of(source, folder), attachments_of(source)], attachments_of(target, folder)
     )
-    old = await open_store(source)
-    try:
+    async with AsyncExitStack() as stack:
+        old = await open_store(source)
+        stack.push_async_callback(old.close)
         new = await open_store(target)
-        try:
-            if getattr(old, "path", old) == getattr(new, "path", new):
-                raise InvalidInput("FROM and TO are the same store")
-            return await migrate(old, new, attachments, progress=progress)
-        finally:
-            await new.close()
-    finally:
-        await old.close()
+        stack.push_async_callback(new.close)
+        if getattr(old, "path", old) == getattr(new, "path", new):
+            raise InvalidInput("FROM and TO are the same store")
+        return await migrate(old, new, attachments, progress=progress)
 
 
 def _spaces_to_purge(
@@ -339,18 +335,6 @@ def _spaces_to_purge(
     if not purged:
         must_know(memory, user, space)
     return purged
-
-
-def _say_purged(user: str, space: str, purged: Purged, *, again: bool) -> None:
-    where = "" if space == DEFAULT_SPACE else f" in the space {harmless(space)}"
-    if again and purged == Purged(0, 0, 0):
-        say(f"nothing is left of {harmless(user)}{where}, who was deleted before")
-        return
-    say(
-        f"deleted {harmless(user)}{where}: {counted(purged.messages, 'message')}, "
-        f"{counted(purged.summaries, 'summary')}, {counted(purged.memories, 'memory')} "
-        f"({purged.of_others:,} of other users, made from these messages)"
-    )
 
 
 def _show(loaded: Loaded) -> None:

@@ -30,7 +30,7 @@ from aforesaid.store.memories import Memories
 from aforesaid.store.summaries import Summaries
 from aforesaid.text.languages import index_language, query_words, stop_words, terms
 from aforesaid.text.sentences import asks_for_order, topic_words
-from aforesaid.text.times.periods import periods
+from aforesaid.text.times.find import periods
 
 _LEAST: Final = 0.2
 """Minimum relevance of a found memory. A match of the user's own name alone, which most memories contain, is below."""

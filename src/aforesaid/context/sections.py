@@ -200,7 +200,9 @@ class Offers:
                 found[message.seq] = rank, message, hit.score / best if hit.score > 0 else 0.0
         in_order = sorted([(message.at, seq) for seq, (_, message, _) in found.items()])
         places = {seq: place for place, (_, seq) in enumerate(in_order)}
-        today, names = self._today(), dict[str, str]()
+        # With the fold, the last moment of today is right also on days on which the last hour comes twice.
+        day, zone, names = self.now.date(), self.zone, dict[str, str]()
+        today = tuple(_in_utc(datetime.combine(day, at, zone)) for at in (time.min, time.max.replace(fold=1)))
         offered = []
         for number, (seq, (rank, message, relevance)) in enumerate(found.items()):
             item = self._snippet(message, relevance, scores.get(seq), places[seq], today, names)
@@ -213,7 +215,7 @@ class Offers:
         relevance: float,
         score: float | None,
         place: int,
-        today: tuple[datetime, datetime],
+        today: tuple[datetime, ...],
         names: dict[str, str],
     ) -> Item:
         of_today = today[0] <= message.at <= today[1]
@@ -253,13 +255,6 @@ class Offers:
         day, text = (TODAY, f"{at:%H:%M} {text}") if of_today else (written_day(at.date()), text)
         tokens = self.counter.count(f"{text}\n")
         return RenderedMessage(f"message {message.id}", text, tokens, frozenset((message.seq,)), day)
-
-    def _today(self) -> tuple[datetime, datetime]:
-        """Return the first and the last moment of today in the person's time zone."""
-        # With the fold, the last moment is right also on days on which the last hour comes twice.
-        first, last = time.min, time.max.replace(fold=1)
-        today = self.now.date()
-        return _in_utc(datetime.combine(today, first, self.zone)), _in_utc(datetime.combine(today, last, self.zone))
 
     def recent(self, messages: Sequence[Message], *, several: bool) -> list[Item]:
         """Offer the newest messages: newest first; they are shown as turns."""

@@ -45,14 +45,21 @@ async def measure(
     known = {word for source in (*sources, *names) for word in words_of(source)}
     numbers = {number for source in sources for number in _NUMBER.findall(source)}
     days = _days_of(messages, summaries)
-    told, invented = _telling(text), []
+    rest = _ISO_DATE.sub(" ", text)
+    names_told = [word for word in _INSIDE.findall(rest) if fold(word)]
+    told = list(dict.fromkeys([*_ISO_DATE.findall(text), *_NUMBER.findall(rest), *names_told]))
+    """The dates, numbers and names of the text, each once."""
+    invented = []
+
+    def mentioned() -> set[date]:
+        found = (find_times(message.text[:MOST_CHARACTERS], message.at) for message in messages)
+        return _with_neighbours({when.start.date() for times in found for when in times})
+
     for word in told:
         if _ISO_DATE.fullmatch(word):
             # Most summaries name the days of their messages alone, so dates in messages are read last.
             grounded = (
-                _as_date(word) in days
-                or any(word in source for source in sources)
-                or _as_date(word) in _days_mentioned(messages)
+                _as_date(word) in days or any(word in source for source in sources) or _as_date(word) in mentioned()
             )
         elif word[0].isdigit():
             grounded = word in numbers
@@ -68,14 +75,6 @@ async def measure(
     )
 
 
-def _telling(text: str) -> list[str]:
-    """Return the dates, numbers and names of a text, each once."""
-    dates = _ISO_DATE.findall(text)
-    rest = _ISO_DATE.sub(" ", text)
-    names = [word for word in _INSIDE.findall(rest) if fold(word)]
-    return list(dict.fromkeys([*dates, *_NUMBER.findall(rest), *names]))
-
-
 def _days_of(messages: Sequence[Message], summaries: Sequence[Summary]) -> set[date]:
     """Return the days of the sources of a summary, and those that summaries among them name."""
     days = {message.at.date() for message in messages}
@@ -83,11 +82,6 @@ def _days_of(messages: Sequence[Message], summaries: Sequence[Summary]) -> set[d
         days.update((summary.began_at.date(), summary.ended_at.date()))
         days.update(found for word in _ISO_DATE.findall(summary.text) if (found := _as_date(word)))
     return _with_neighbours(days)
-
-
-def _days_mentioned(messages: Sequence[Message]) -> set[date]:
-    found = (find_times(message.text[:MOST_CHARACTERS], message.at) for message in messages)
-    return _with_neighbours({when.start.date() for times in found for when in times})
 
 
 def _with_neighbours(days: set[date]) -> set[date]:

@@ -290,17 +290,19 @@ class UserMessages(UserHandle):
         limit the messages that are returned; given together, a message must fulfil all. `metadata` is a mapping: every
         key must be in the message's metadata with an equal value (a string, number, true, false or None).
         """
-        return await self._services.store.read(
-            Messages(
-                self.scope,
-                within=within,
-                limit=at_once(limit),
-                before=await self._position(before, within),
-                archived=archived,
-                versions=versions,
-                where=message_filter(role=role, author=author, since=since, until=until, metadata=metadata),
-            )
+        place: Position | int | None = None
+        if isinstance(before, Message):
+            place = before.position
+        elif isinstance(before, str):
+            known = checks.identifier(before, "the message", "before")
+            place = (await self._services.store.read(MessageById(self.scope, known, within=within))).position
+        elif before is not None:
+            place = checks.at_least(before, 1, "before", "before")
+        where = message_filter(role=role, author=author, since=since, until=until, metadata=metadata)
+        wanted = Messages(
+            self.scope, within, at_once(limit), before=place, archived=archived, versions=versions, where=where
         )
+        return await self._services.store.read(wanted)
 
     @public(audit=("memory.search", "search"), loose=("query",))
     async def search(
@@ -343,6 +345,7 @@ class UserMessages(UserHandle):
             raise InvalidInput(
                 "role, author, since, until and metadata limit messages; add `message` to the kinds", "kinds"
             )
+        least = None if arms == "all" and similarity is None else 0.0
         request = SearchRequest(
             query=checks.query_text(query),
             limit=at_once(limit),
@@ -352,7 +355,8 @@ class UserMessages(UserHandle):
             kinds=tuple(kinds),
             around=min(checks.at_least(around, 0, "around", "around"), MOST_AROUND),
             similarity=similarity,
-            min_score=_min_score(min_score, arms, similarity),
+            # Searches by words or meaning alone, or with a `similarity`, have no default.
+            min_score=least if min_score is None else checks.number(min_score, "min_score"),
             without=frozenset(without),
             where=where,
         )
@@ -390,26 +394,11 @@ class UserMessages(UserHandle):
         """Return the newest sessions, oldest first."""
         return await self._services.store.read(Sessions(self.scope, within=within, limit=at_once(limit)))
 
-    async def _position(self, before: Message | str | int | None, within: Within) -> Position | int | None:
-        if before is None or isinstance(before, Message):
-            return None if before is None else before.position
-        if isinstance(before, str):
-            known = checks.identifier(before, "the message", "before")
-            return (await self._services.store.read(MessageById(self.scope, known, within=within))).position
-        return checks.at_least(before, 1, "before", "before")
-
 
 def _with_data(parts: Sequence[Part | Mapping[str, Any]]) -> list[Part]:
     """Return the parts if one of them has bytes that must be stored; otherwise none."""
     found = checked_parts(parts)
     return found if any(part.data is not None for part in found) else []
-
-
-def _min_score(value: object, arms: Arms, similarity: float | None) -> float | None:
-    """Return the least score of a hit. Searches by words or meaning alone, or with a `similarity`, have no default."""
-    if value is None:
-        return None if arms == "all" and similarity is None else 0.0
-    return checks.number(value, "min_score")
 
 
 _SLICE: Final = 1_000

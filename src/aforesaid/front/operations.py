@@ -254,15 +254,19 @@ class MemoryTransfer(MemoryHandle):
         back from the folder beside it; the result names those that are missing. The audit log of the space names the
         `actor`; for an export of Aforesaid, that of every space.
         """
-        from aforesaid.portability.import_items import ReadOptions  # noqa: PLC0415
+        from aforesaid.portability.formats.base import ReadOptions  # noqa: PLC0415
         from aforesaid.portability.importing import ImportOptions, Loader  # noqa: PLC0415
 
         profile = self._services.profile
+        try:
+            local = None if zone is None else ZoneInfo(zone)
+        except (ZoneInfoNotFoundError, ValueError, OSError):
+            raise InvalidInput(f"unknown time zone {quoted(zone)}; write it like Europe/Berlin") from None
         taking = ImportOptions(
             format=format,
             space=checks.identifier(space, "the space", "space"),
             user=None if user is None else checks.identifier(user, "the user id", "user"),
-            reading=ReadOptions(zone=None if zone is None else _zone(zone)),
+            reading=ReadOptions(zone=local),
             dry_run=dry_run,
             silence=profile.session_silence,
             message_bytes=profile.message_bytes,
@@ -293,10 +297,3 @@ class MemoryTransfer(MemoryHandle):
         # Other users' summaries and memories are made again without the deleted messages.
         self._services.upkeep.nudge()
         return done
-
-
-def _zone(name: str) -> ZoneInfo:
-    try:
-        return ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise InvalidInput(f"unknown time zone {quoted(name)}; write it like Europe/Berlin") from None

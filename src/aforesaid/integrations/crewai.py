@@ -70,7 +70,7 @@ class AforesaidStorage:
     ) -> list[tuple[MemoryRecord, float]]:
         """Return the records that are nearest to a vector, with their cosine similarity, best first."""
         wanted = _wanted(scope_prefix, categories, metadata_filter)
-        return _best(self._calls.run(lambda _: self._nearness(query_embedding, wanted)), limit, min_score)
+        return self._calls.run(lambda _: self._nearest(query_embedding, wanted, limit, min_score))
 
     async def asearch(
         self,
@@ -83,7 +83,7 @@ class AforesaidStorage:
     ) -> list[tuple[MemoryRecord, float]]:
         """Return the records that are nearest to a vector, with their cosine similarity, best first."""
         wanted = _wanted(scope_prefix, categories, metadata_filter)
-        return _best(await self._calls.wait(lambda _: self._nearness(query_embedding, wanted)), limit, min_score)
+        return await self._calls.wait(lambda _: self._nearest(query_embedding, wanted, limit, min_score))
 
     def delete(
         self,
@@ -157,14 +157,23 @@ class AforesaidStorage:
 
     async def _save(self, records: Sequence[MemoryRecord]) -> None:
         if records:
-            new = {each.id: NewDocument(each.id, _stored(each), each.content, _about(each)) for each in records}
+            new: dict[str, NewDocument] = {}
+            for each in records:
+                value: dict[str, Any] = {_RECORD: each.model_dump(mode="json")}
+                if each.embedding:
+                    value[_VECTOR] = packed(each.embedding)
+                # By its scope (`/users/ann`), a record is about a user.
+                about = named_user(each.scope.strip("/").split("/"))
+                new[each.id] = NewDocument(each.id, value, each.content, about)
             await self._documents.put(_COLLECTION, list(new.values()))
 
     async def _all(self) -> list[tuple[MemoryRecord, str | None]]:
         found = await self._documents.collection(_COLLECTION).all()
         return [(_record(each.value), each.value.get(_VECTOR)) for each in found]
 
-    async def _nearness(self, query: Sequence[float], wanted: Test) -> list[tuple[MemoryRecord, float]]:
+    async def _nearest(
+        self, query: Sequence[float], wanted: Test, limit: int, least: float
+    ) -> list[tuple[MemoryRecord, float]]:
         found = []
         for record, vector in await self._all():
             if vector is not None and wanted(record):
@@ -174,8 +183,9 @@ class AforesaidStorage:
                         "use the embedder that they were saved with, or reset the memory",
                         "query_embedding",
                     )
-                found.append((record, similarity(query, [vector])))
-        return found
+                if (near := similarity(query, [vector])) >= least:
+                    found.append((record, near))
+        return sorted(found, key=lambda each: each[1], reverse=True)[:limit]
 
     async def _delete(self, wanted: Test) -> int:
         records = self._documents.collection(_COLLECTION)
@@ -183,11 +193,6 @@ class AforesaidStorage:
         for each in gone:
             await records.delete(each)
         return len(gone)
-
-
-def _best(found: list[tuple[MemoryRecord, float]], limit: int, least: float) -> list[tuple[MemoryRecord, float]]:
-    near = [each for each in found if each[1] >= least]
-    return sorted(near, key=lambda each: each[1], reverse=True)[:limit]
 
 
 def _wanted(
@@ -221,16 +226,6 @@ def _children(records: Sequence[MemoryRecord], parent: str) -> list[str]:
 def _aware(moment: datetime) -> datetime:
     """Return a time that can be compared: CrewAI's have no zone, and are UTC."""
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-
-
-def _about(record: MemoryRecord) -> str | None:
-    """Return the user whom a record is about, by its scope (`/users/ann`)."""
-    return named_user(record.scope.strip("/").split("/"))
-
-
-def _stored(record: MemoryRecord) -> dict[str, Any]:
-    value: dict[str, Any] = {_RECORD: record.model_dump(mode="json")}
-    return {**value, _VECTOR: packed(record.embedding)} if record.embedding else value
 
 
 def _record(value: Mapping[str, Any]) -> MemoryRecord:

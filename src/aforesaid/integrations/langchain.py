@@ -210,13 +210,12 @@ def _question_at(messages: Sequence[BaseMessage]) -> int:
     A message that calls tools is no answer, and what an earlier run left without one belongs to the question.
     """
     at = max((at for at, each in enumerate(messages) if isinstance(each, HumanMessage)), default=0)
-    while at and not _ends_a_run(messages[at - 1]):
+    while at:
+        before = messages[at - 1]
+        if isinstance(before, SystemMessage) or (isinstance(before, AIMessage) and not before.tool_calls):
+            break
         at -= 1
     return at
-
-
-def _ends_a_run(message: BaseMessage) -> bool:
-    return isinstance(message, SystemMessage) or (isinstance(message, AIMessage) and not message.tool_calls)
 
 
 def _as_document(hit: Hit) -> Document:

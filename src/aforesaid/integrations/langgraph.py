@@ -127,8 +127,8 @@ class AforesaidStore(BaseStore):
     async def _execute(self, ops: Sequence[Op], vectors: Vectors) -> list[Result]:
         namespaces = None
         if any(isinstance(op, SearchOp | ListNamespacesOp) for op in ops):
-            named = [(name, _namespace(name)) for name in await self._documents.collections()]
-            namespaces = {name: path for name, path in named if path}
+            paths = [(name, _namespace(name)) for name in await self._documents.collections()]
+            namespaces = {name: path for name, path in paths if path}
         results: list[Result] = []
         for op in ops:
             if isinstance(op, GetOp):
@@ -137,7 +137,9 @@ class AforesaidStore(BaseStore):
             elif isinstance(op, SearchOp):
                 results.append(await self._search(op, namespaces or {}, vectors))
             elif isinstance(op, ListNamespacesOp):
-                results.append(_listed(op, (namespaces or {}).values()))
+                conditions, named = op.match_conditions or (), (namespaces or {}).values()
+                names = {name[: op.max_depth] for name in named if all(_matches(each, name) for each in conditions)}
+                results.append(sorted(names)[op.offset : op.offset + op.limit])
             else:
                 results.append(None)
         await self._write({(op.namespace, op.key): op for op in ops if isinstance(op, PutOp)}.values(), vectors)
@@ -168,7 +170,9 @@ class AforesaidStore(BaseStore):
         fits.sort(key=lambda each: (each.updated_at, each.seq), reverse=True)
         scores: dict[tuple[str, str], float] = {}
         if op.query and self.embeddings is not None:
-            scores = _similarities(vectors[f"?{op.query}"], fits)
+            # That of the nearest vector of each item that has some.
+            near, placed = vectors[f"?{op.query}"], [each for each in fits if each.value.get(_VECTORS)]
+            scores = {(each.collection, each.key): similarity(near, each.value[_VECTORS]) for each in placed}
         elif op.query:
             hits = await self._documents.search(within, op.query)
             scores = {(each.collection, each.key): score for score, each in hits}
@@ -223,20 +227,6 @@ def _fields(document: Document) -> dict[str, Any]:
         "created_at": document.created_at,
         "updated_at": document.updated_at,
     }
-
-
-def _similarities(query: Sequence[float], documents: Iterable[Document]) -> dict[tuple[str, str], float]:
-    """Return the cosine similarity of each item that has vectors: that of its nearest one."""
-    return {
-        (each.collection, each.key): similarity(query, each.value[_VECTORS])
-        for each in documents
-        if each.value.get(_VECTORS)
-    }
-
-
-def _listed(op: ListNamespacesOp, namespaces: Iterable[Namespace]) -> list[Namespace]:
-    found = [name for name in namespaces if all(_matches(each, name) for each in op.match_conditions or ())]
-    return sorted({name[: op.max_depth] for name in found})[op.offset : op.offset + op.limit]
 
 
 def _matches(condition: MatchCondition, namespace: Namespace) -> bool:

@@ -151,17 +151,17 @@ def _as_message(message: ChatMessage) -> dict[str, Any]:
     if new["text"] and message == ChatMessage(role=role, content=new["text"]):
         return new
     new["tool_calls"] = [
-        ToolCall(block.tool_call_id or f"call-{at}", block.tool_name, _json(block.tool_kwargs))
+        ToolCall(
+            block.tool_call_id or f"call-{at}",
+            block.tool_name,
+            given if isinstance(given := block.tool_kwargs, str) else json.dumps(given, ensure_ascii=False),
+        )
         for at, block in enumerate(message.blocks)
         if isinstance(block, ToolCallBlock)
     ]
     if role == "tool":
         new["tool_call_id"] = message.additional_kwargs.get("tool_call_id")
     return shared.with_original(new, _FRAMEWORK, "chat message", message.model_dump(mode="json"))
-
-
-def _json(value: object) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _as_chat(message: Message) -> ChatMessage:

@@ -23,6 +23,7 @@ from aforesaid.memory import UserMemory
 
 _FRAMEWORK: Final = "openai_agents"
 """The key in the metadata of a message under which the item is stored that it was made from."""
+_MEDIA: Final[Mapping[str, Any]] = {"input_image": "image", "input_audio": "audio", "input_file": "file"}
 _TEXTS: Final = ("text", "refusal", "transcript")
 """The keys of content parts that hold something to read."""
 
@@ -94,11 +95,10 @@ def _plain(item: Mapping[str, Any]) -> dict[str, Any]:
         return {"role": "tool", "text": _text(item["output"]), "tool_call_id": item["call_id"]}
     role = item.get("role", "assistant")
     content = item.get("content") or item.get("summary") or ""
-    return {
-        "role": "system" if role == "developer" else role,
-        "text": _text(content),
-        "parts": [] if isinstance(content, str) else _media(content),
-    }
+    # Images, sounds and files by name: their addresses are in the metadata already.
+    media = [part for part in content if part.get("type") in _MEDIA] if isinstance(content, list) else []
+    parts = [Part(_MEDIA[part["type"]], name=part.get("filename") or part.get("file_id")) for part in media]
+    return {"role": "system" if role == "developer" else role, "text": _text(content), "parts": parts}
 
 
 def _text(content: object) -> str:
@@ -106,13 +106,3 @@ def _text(content: object) -> str:
         return content
     parts = [part for part in content if isinstance(part, Mapping)] if isinstance(content, list) else []
     return "\n".join(str(part[name]) for part in parts for name in _TEXTS if part.get(name))
-
-
-def _media(content: list[Mapping[str, Any]]) -> list[Part]:
-    """Return images, sounds and files by name. Their addresses are in the metadata already."""
-    names = {"input_image": "image", "input_audio": "audio", "input_file": "file"}
-    return [
-        Part(cast("Any", names[part["type"]]), name=part.get("filename") or part.get("file_id"))
-        for part in content
-        if part.get("type") in names
-    ]

@@ -1,8 +1,7 @@
 """Export, import and migrate data: dumps, exports, and the formats of other applications."""
 
-from aforesaid.portability.detect_format import READERS
 from aforesaid.portability.exporting import AttachmentCopy, Exported
-from aforesaid.portability.importing import Loaded
+from aforesaid.portability.importing import READERS, Loaded
 from aforesaid.portability.migrating import Migrated, migrate
 from aforesaid.store.row_importer import list_counts
 

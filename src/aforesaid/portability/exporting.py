@@ -41,7 +41,7 @@ from aforesaid.domain.transfer import (
 )
 from aforesaid.errors import InvalidInput, NotFound, StoreDamaged
 from aforesaid.portability.input_files import STREAM, TimeSort, telling, writing
-from aforesaid.portability.row_codec import encode
+from aforesaid.portability.row_codec import VERSION, encode
 from aforesaid.store import Progress, Store
 from aforesaid.store.attachments import Attachments, folder_of
 from aforesaid.store.people import Totals
@@ -141,7 +141,16 @@ class NamedFiles:
             data = await self._source.read(part.hash)
         except (NotFound, StoreDamaged):
             return None
-        name = self._choose(part)
+        wanted = safe_file_name(part.name or "")
+        if not wanted:
+            self._unnamed += 1
+            wanted = f"attachment-{self._unnamed}{guess_extension(part.media_type or '') or ''}"
+        path, name = PurePosixPath(wanted), wanted
+        while (seen := name.casefold()) in self._numbers:
+            # Some file systems do not tell capital letters from small ones.
+            self._numbers[wanted.casefold()] += 1
+            name = f"{path.stem}-{self._numbers[wanted.casefold()]}{path.suffix}"
+        self._numbers[seen] = 1
         if self._unfinished is None:
             with telling(self._folder):
                 self._folder.parent.mkdir(parents=True, exist_ok=True)
@@ -161,20 +170,6 @@ class NamedFiles:
         self._open.close()
         if self._finished and self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
-
-    def _choose(self, part: Part) -> str:
-        wanted = safe_file_name(part.name or "")
-        if not wanted:
-            self._unnamed += 1
-            wanted = f"attachment-{self._unnamed}{guess_extension(part.media_type or '') or ''}"
-        path = PurePosixPath(wanted)
-        chosen = wanted
-        while (seen := chosen.casefold()) in self._numbers:
-            # Some file systems do not tell capital letters from small ones.
-            self._numbers[wanted.casefold()] += 1
-            chosen = f"{path.stem}-{self._numbers[wanted.casefold()]}{path.suffix}"
-        self._numbers[seen] = 1
-        return chosen
 
 
 def safe_file_name(name: str) -> str:
@@ -200,7 +195,6 @@ def _put(path: Path, data: bytes) -> None:
             os.fsync(file.fileno())
 
 
-VERSION: Final = 1
 _as_json: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
@@ -431,9 +425,9 @@ async def export_readable(
                 done = collected.rows["message"]
                 progress("reading messages", done, max(total, done))
         await to_the_end(collected.write_head, out)
-        messages = collected.messages()
+        messages = iter(collected.sorted)
         done = 0
-        while part := await to_the_end(lambda: list(islice(messages, _PAGE))):
+        while part := await to_the_end(lambda: [message for (message,) in islice(messages, _PAGE)]):
             attached = [
                 [await _attached(each, files, folder_of(path).name) for each in message.parts if each.type != "text"]
                 for message in part
@@ -479,7 +473,7 @@ class _Collected:
         self._is_theirs = RowsOfUser(scope)
         self._zone = zone
         self._now = datetime.now(UTC)
-        self._sorted = TimeSort()
+        self.sorted = TimeSort()
         self._facts: Facts | None = None
         """The newest version."""
         self._written_day = ""
@@ -487,7 +481,7 @@ class _Collected:
         self._sections: dict[str, IO[bytes]] = {}
 
     def close(self) -> None:
-        self._sorted.close()
+        self.sorted.close()
         for section in self._sections.values():
             section.close()
 
@@ -497,7 +491,7 @@ class _Collected:
             self.rows[NAMES[type(row)]] += 1
             match row:
                 case Message():
-                    self._sorted.add(row.at, (row,), len(row.text) + len(row.details or ""))
+                    self.sorted.add(row.at, (row,), len(row.text) + len(row.details or ""))
                 case MemoryRow():
                     self._add_memory(row)
                 case SummaryRow(summary=summary):
@@ -532,9 +526,6 @@ class _Collected:
                 self._sections[section].seek(0)
                 shutil.copyfileobj(self._sections[section], out)
         self.bytes += out.write(f"\n## Messages\n\n{counted(self.rows['message'], 'message')}.\n".encode())
-
-    def messages(self) -> Iterator[Message]:
-        return (message for (message,) in self._sorted)
 
     def write_messages(self, out: IO[bytes], page: Sequence[Message], attached: Sequence[Sequence[str]]) -> None:
         """Write messages below the headings of their days, each with lines that name its attachments."""

@@ -59,7 +59,6 @@ def writing(path: Path) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def reading(path: Path) -> Iterator[BinaryIO]:
-    """Open a file for reading; decompress it if needed."""
     if path == STREAM:
         yield cast("BinaryIO", sys.stdin.buffer)
         return
@@ -247,8 +246,6 @@ class _Counted:
 
 
 class _Utf16(io.RawIOBase):
-    """A stream of UTF-8 over one of UTF-16."""
-
     def __init__(self, stream: _Counted, encoding: str) -> None:
         super().__init__()
         self._stream = stream
@@ -340,22 +337,8 @@ class TimeSort:
         self.total += 1
         self._run.append((at or _LAST, self.total, fields))
         self._characters += characters
-        if len(self._run) >= self._run_messages or self._characters >= RUN_CHARACTERS:
-            self._write_run()
-
-    def __iter__(self) -> Iterator[tuple[Any, ...]]:
-        """Yield the collected tuples in order, once."""
-        self._run.sort()
-        file = self._file
-        runs = [_read_run(file, blocks) for blocks in self._runs] if file is not None else []
-        for _, _, fields in heapq.merge(*runs, self._run):
-            yield fields
-
-    def close(self) -> None:
-        if self._file is not None:
-            self._file.close()
-
-    def _write_run(self) -> None:
+        if len(self._run) < self._run_messages and self._characters < RUN_CHARACTERS:
+            return
         if self._file is None:
             self._file = tempfile.TemporaryFile(prefix="aforesaid-sort-")  # noqa: SIM115 - closed by `close`
         self._run.sort()
@@ -365,11 +348,21 @@ class TimeSort:
             blocks.append(self._file.tell())
             pickle.dump(block, self._file, pickle.HIGHEST_PROTOCOL)
         self._runs.append(blocks)
-        self._run = []
-        self._characters = 0
+        self._run, self._characters = [], 0
 
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+        """Yield the collected tuples in order, once."""
 
-def _read_run(file: IO[bytes], blocks: list[int]) -> Iterator[_Placed]:
-    for position in blocks:
-        file.seek(position)
-        yield from pickle.load(file)  # noqa: S301 - written above, to a file without a name
+        def read(file: IO[bytes], blocks: list[int]) -> Iterator[_Placed]:
+            for position in blocks:
+                file.seek(position)
+                yield from pickle.load(file)  # noqa: S301 - written by `add`, to a file without a name
+
+        self._run.sort()
+        runs = [read(self._file, blocks) for blocks in self._runs if self._file is not None]
+        for _, _, fields in heapq.merge(*runs, self._run):
+            yield fields
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()

@@ -71,8 +71,6 @@ def parsed(line: bytes | str | None) -> Any:  # noqa: ANN401 - whatever JSON hol
 
 
 class JsonStream:
-    """A JSON parser over a stream of characters."""
-
     def __init__(self, stream: IO[bytes], largest: int = LARGEST) -> None:
         """Read from `stream`. Invalid UTF-8 is reported for the strings that contain it."""
         self._stream = stream

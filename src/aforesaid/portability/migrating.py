@@ -7,12 +7,11 @@ import glob
 import os
 import shutil
 from collections import Counter
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from aforesaid.background import to_the_end
@@ -38,9 +37,6 @@ from aforesaid.store.people import Totals
 from aforesaid.store.row_importer import NAMES, RowImporter
 from aforesaid.store.sqlite.connection import configured_key
 
-if TYPE_CHECKING:
-    from hashlib import blake2b as Hash  # noqa: N812 - the type of a running sum
-
 
 @dataclass(frozen=True, slots=True)
 class Migrated:
@@ -65,7 +61,7 @@ class _Tally:
         self.rows: Counter[str] = Counter()
         self.hashes: set[str] = set()
         """Hashes of the attachments that messages name."""
-        self._sums: dict[str, Hash] = {}
+        self._sums: dict[str, blake2b] = {}
 
     def count(self, page: Sequence[Row]) -> None:
         self.hashes.update(attachments_named_by(page))
@@ -108,23 +104,19 @@ async def migrate(
     if intake.seen != sent.rows:
         raise StoreDamaged(f"{dict(sent.rows)} rows were sent, but {dict(intake.seen)} arrived")
     if was_empty:
-        await _compare(sent, target.dump(), progress)
+        arrived = _Tally()
+        async for page in target.dump():
+            arrived.count(page)
+            if progress is not None:
+                progress("comparing", arrived.rows["message"], sent.rows["message"])
+        for kind, count in sent.rows.items():
+            if kind != "vector" and arrived.rows[kind] != count:
+                raise StoreDamaged(f"{count:,} rows of the kind {kind} were sent, but {arrived.rows[kind]:,} arrived")
+        if arrived.sums != sent.sums:
+            wrong = [space for space, total in sent.sums.items() if arrived.sums.get(space) != total]
+            raise StoreDamaged(f"the messages of the space {quoted(wrong[0])} did not arrive as they were sent")
     copied, lost = await attachments.copy(sent.hashes)
     return Migrated(dict(sent.rows), dict(+intake.fresh), copied, lost, was_empty)
-
-
-async def _compare(sent: _Tally, dump: AsyncIterator[Sequence[Row]], progress: Progress | None) -> None:
-    arrived = _Tally()
-    async for page in dump:
-        arrived.count(page)
-        if progress is not None:
-            progress("comparing", arrived.rows["message"], sent.rows["message"])
-    for kind, count in sent.rows.items():
-        if kind != "vector" and arrived.rows[kind] != count:
-            raise StoreDamaged(f"{count:,} rows of the kind {kind} were sent, but {arrived.rows[kind]:,} arrived")
-    if arrived.sums != sent.sums:
-        wrong = [space for space, total in sent.sums.items() if arrived.sums.get(space) != total]
-        raise StoreDamaged(f"the messages of the space {quoted(wrong[0])} did not arrive as they were sent")
 
 
 @dataclass(frozen=True, slots=True)

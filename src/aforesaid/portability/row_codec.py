@@ -1,12 +1,14 @@
-"""Rows of an export as JSON, and back."""
+"""Aforesaid's own export format, JSON Lines: rows as JSON, and back."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, fields
 from datetime import date, datetime, timedelta
 from functools import cache, partial
+from hashlib import blake2b
 from types import UnionType
 from typing import Any, Final, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
@@ -44,10 +46,14 @@ from aforesaid.domain.transfer import (
     draft_of,
 )
 from aforesaid.errors import InvalidInput, quoted
-from aforesaid.portability.json_stream import Fields
+from aforesaid.portability.formats.base import Format, ImportedRow, Item, Problem
+from aforesaid.portability.json_stream import Fields, numbered_lines, parsed
 from aforesaid.store.row_importer import NAMES
 
 T = TypeVar("T")
+
+VERSION: Final = 1
+"""The version of the format, in the first line of a file."""
 _ROLES: Final[tuple[Role, ...]] = get_args(Role)
 
 
@@ -251,11 +257,6 @@ def _setting(found: Fields) -> SettingRow:
     return _given(SettingRow, found, setting=_given(Setting, found, value=value))
 
 
-def _audit(found: Fields) -> AuditEntry:
-    # The entries of the store itself have no space or user.
-    return _given(AuditEntry, found, id=found.number("id"), space=found.text("space"), user=found.text("user"))
-
-
 def _receipt(found: Fields) -> ContextReceipt:
     reply = None if found.raw("reply") is None else found.number("reply", 1)
     names = (found.text("id"), found.name("space"), found.name("user"), found.moment("at"))
@@ -274,6 +275,54 @@ _READERS: Final[dict[str, Callable[[Fields], Row]]] = {
     "day": lambda found: _given(DayRow, found, day=found.day("day").isoformat()),
     "spending": lambda found: _given(SpendingRow, found, space=found.text("space"), user=found.text("user")),
     "receipt": _receipt,
-    "audit": _audit,
+    # The entries of the store itself have no space or user.
+    "audit": lambda found: _given(
+        AuditEntry, found, id=found.number("id"), space=found.text("space"), user=found.text("user")
+    ),
     "vector": partial(_given, VectorOf),
 }
+
+
+class Aforesaid(Format):
+    app = "aforesaid"
+
+    def files(self) -> list[str]:
+        return self.source.names[:1]
+
+    def items(self, name: str) -> Iterator[Item]:
+        found: Counter[str] = Counter()
+        total = blake2b(digest_size=16)
+        ended = False
+        with self.source.open(name) as stream:
+            for number, line in numbered_lines(stream):
+                where = f"line {number}"
+                try:
+                    entry = parsed(line)
+                    if number == 1:
+                        # The first key is the name of the program; older exports have an earlier name.
+                        if not isinstance(entry, dict) or "export" not in entry.values():
+                            raise InvalidInput("this is not an export of Aforesaid")
+                        if (version := entry.get("version")) != VERSION:
+                            raise InvalidInput(
+                                f"this export has version {json.dumps(version)} of the format, but this program "
+                                f"supports only version {VERSION}: install a newer Aforesaid"
+                            )
+                    elif isinstance(entry, dict) and entry.get("kind") == "end":
+                        ended = True
+                        rows = entry.get("rows")
+                        if rows != found:
+                            read = json.dumps(found)
+                            yield Problem(where, f"{json.dumps(rows)} rows were written, but {read} were read")
+                        elif entry.get("sum") != total.hexdigest():
+                            yield Problem(where, "the checksum does not match: the file was changed after the export")
+                    else:
+                        row = decode(entry)
+                        found[NAMES[type(row)]] += 1
+                        yield ImportedRow(where, row)
+                except InvalidInput as error:
+                    if number == 1:
+                        raise
+                    yield Problem(where, str(error))
+                total.update(line or b"")
+        if not ended:
+            yield Problem("the end", "the file is cut off: its last line is missing")

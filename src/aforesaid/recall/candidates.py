@@ -34,7 +34,7 @@ from aforesaid.store.messages import MessagesByNumber
 from aforesaid.store.ranking import MOST_GAIN, Posting, TextMatches, have
 from aforesaid.store.searches import MatchText, SearchVector
 from aforesaid.telemetry import OWN, SEARCH_VECTOR, Metrics, kind_of
-from aforesaid.text.times.periods import Period, periods
+from aforesaid.text.times.find import Period, periods
 from aforesaid.text.words import fold, word_key, words_of
 
 if TYPE_CHECKING:

@@ -8,7 +8,6 @@ import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from itertools import count
-from types import TracebackType
 from typing import Final, Literal, Self
 
 from aforesaid.settings import OPERATIONS, Choice, Provider, Resilience, Route, Secret, Settings, Speech
@@ -137,18 +136,14 @@ class ScriptedModel:
         self.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.stop()
 
     async def __aenter__(self) -> Self:
         await asyncio.to_thread(self.start)
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *error: object) -> None:
         await asyncio.to_thread(self.stop)
 
     async def _serve(self, ready: threading.Event) -> None:
@@ -195,8 +190,12 @@ class ScriptedModel:
                 self._times = None if self._times is None else self._times - 1
                 said: Said = Writes("Struck by a fault, and hardly readable.")
                 return self._ordinary(request, said), self._fault
-            if self.api_key is not None and not self._has_key(request):
-                return failure(401, "Incorrect API key provided", "invalid_api_key"), None
+            if self.api_key is not None:
+                # In the header of the request's protocol.
+                ours = "anthropic-version" in request.headers
+                sent = request.headers.get("x-api-key" if ours else "authorization")
+                if sent != (self.api_key if ours else f"Bearer {self.api_key}"):
+                    return failure(401, "Incorrect API key provided", "invalid_api_key"), None
             if request.path not in _SCRIPTED:
                 return self._ordinary(request, ""), None
             try:
@@ -207,14 +206,10 @@ class ScriptedModel:
             return self._ordinary(request, Writes("Struck by a fault, and hardly readable.")), said
         return self._ordinary(request, said), None
 
-    def _has_key(self, request: Request) -> bool:
-        """Return whether a request has the key in the header of its protocol."""
-        if "anthropic-version" in request.headers:
-            return request.headers.get("x-api-key") == self.api_key
-        return request.headers.get("authorization") == f"Bearer {self.api_key}"
-
     def _ordinary(self, request: Request, said: Said) -> HttpResponse:
-        writes, number = _written(said), next(self._numbers)
+        text = json.dumps(said) if isinstance(said, Mapping) else str(said)
+        writes, number = said if isinstance(said, Writes) else Writes(text), next(self._numbers)
+        models = protocols.messages_models if "anthropic-version" in request.headers else protocols.models
         answers: dict[str, Callable[[], HttpResponse]] = {
             "/v1/chat/completions": lambda: protocols.chat(request, writes),
             "/v1/completions": lambda: protocols.completion(request, writes),
@@ -222,7 +217,7 @@ class ScriptedModel:
             "/v1/embeddings": lambda: protocols.embeddings(request),
             "/rerank": lambda: protocols.rerank(request),
             "/v1/rerank": lambda: protocols.rerank(request),
-            "/v1/models": lambda: self._list(request),
+            "/v1/models": lambda: models(self.models),
             "/v1/audio/speech": lambda: protocols.speech(request),
             "/v1/audio/transcriptions": lambda: protocols.transcription(request),
             "/v1/messages": lambda: protocols.message(request, writes, number),
@@ -236,14 +231,3 @@ class ScriptedModel:
         if request.path in answers:
             return answers[request.path]()
         return failure(404, f"{request.method} {request.path} does not exist", "not_found")
-
-    def _list(self, request: Request) -> HttpResponse:
-        if "anthropic-version" in request.headers:
-            return protocols.messages_models(self.models)
-        return protocols.models(self.models)
-
-
-def _written(said: Said) -> Writes:
-    if isinstance(said, Writes):
-        return said
-    return Writes(json.dumps(said) if isinstance(said, Mapping) else str(said))

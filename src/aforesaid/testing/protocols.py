@@ -237,11 +237,6 @@ def messages_models(names: tuple[str, ...]) -> HttpResponse:
     return answer_json({"data": data, "has_more": False, "first_id": names[0], "last_id": names[-1]})
 
 
-def messages_failure(status: int, text: str, kind: str) -> HttpResponse:
-    """Return an error in the format of Anthropic's API."""
-    return answer_json({"type": "error", "error": {"type": kind, "message": text}, "request_id": "req_1"}, status)
-
-
 def _blocks(writes: Writes) -> list[dict[str, Any]]:
     text = [{"type": "text", "text": writes.text}] if writes.text or not writes.tools else []
     return text + [
@@ -315,7 +310,7 @@ def show(request: Request, names: tuple[str, ...]) -> HttpResponse:
     """Return what is known about a model."""
     model = request.body.get("model")
     if model not in names:
-        return ollama_failure(404, f"model '{model}' not found")
+        return answer_json({"error": f"model '{model}' not found"}, 404)
     shown = {"modelfile": "", "template": "{{ .Prompt }}", "details": _DETAILS, "capabilities": ["completion", "tools"]}
     return answer_json({**shown, "model_info": {"general.architecture": "scripted"}, "modified_at": _CREATED})
 
@@ -323,11 +318,6 @@ def show(request: Request, names: tuple[str, ...]) -> HttpResponse:
 def version() -> HttpResponse:
     """Return the version."""
     return answer_json({"version": "0.12.0"})
-
-
-def ollama_failure(status: int, text: str) -> HttpResponse:
-    """Return an error in the format of Ollama's API."""
-    return answer_json({"error": text}, status)
 
 
 def _reply(

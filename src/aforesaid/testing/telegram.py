@@ -14,7 +14,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
 from time import time
-from types import TracebackType
 from typing import Any, Final, Self
 
 from aiohttp import ClientError, ClientSession, web
@@ -106,9 +105,7 @@ class FakeTelegram:
         await self.start()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *error: object) -> None:
         await self.stop()
 
     async def start(self) -> None:
@@ -276,12 +273,12 @@ class FakeTelegram:
         self.commands = json.loads(given["commands"])
         return True
 
-    def _set_webhook(self, webhook: tuple[str, str] | None) -> bool:
-        self._webhook = webhook
-        return True
-
     def _show_typing(self, given: Mapping[str, Any]) -> bool:
         self.typing.append(int(given["chat_id"]))
+        return True
+
+    def _set_webhook(self, webhook: tuple[str, str] | None) -> bool:
+        self._webhook = webhook
         return True
 
     def _send(self, given: Mapping[str, Any]) -> Any:  # noqa: ANN401 - a message, or a fault

@@ -58,8 +58,14 @@ def split_sentences(text: str) -> list[str]:
 def _sentences(text: str) -> tuple[str, ...]:
     found: list[str] = []
     for line in text.splitlines():
-        for sentence in _of_line(line):
-            found += _breathe(sentence) if len(sentence) > LONGEST else [sentence]
+        pieces, start = [], 0
+        for match in _END.finditer(line):
+            if not _goes_on(line, max(start, match.start() - _LOOK_BACK), match.end()):
+                pieces.append(line[start : match.end()])
+                start = match.end()
+        for piece in (*pieces, line[start:]):
+            if plain := _SPACE.sub(" ", piece).strip():
+                found += _breathe(plain) if len(plain) > LONGEST else [plain]
     return tuple(found)
 
 
@@ -77,17 +83,6 @@ def length_in_words(text: str) -> float:
     return len(_UNSPACED.sub(" ", text).split()) + len(_UNSPACED_LETTER.findall(text)) / 2
 
 
-def _of_line(line: str) -> list[str]:
-    found = []
-    start = 0
-    for match in _END.finditer(line):
-        if not _goes_on(line, max(start, match.start() - _LOOK_BACK), match.end()):
-            found.append(line[start : match.end()])
-            start = match.end()
-    found.append(line[start:])
-    return [plain for piece in found if (plain := _SPACE.sub(" ", piece).strip())]
-
-
 def _goes_on(line: str, start: int, end: int) -> bool:
     """Return whether a full stop belongs to an abbreviation, an ordinal or an ellipsis."""
     before, after = line[start:end].rstrip(), line[end : end + 1]
@@ -96,13 +91,9 @@ def _goes_on(line: str, start: int, end: int) -> bool:
     if before.endswith(".."):
         return after.islower()
     if _ORDINAL.search(before) is not None:
-        return after.islower() or _begins_with_month(line[end : end + _LONGEST_MONTH])
+        word = _WORD.match(line[end : end + _LONGEST_MONTH])
+        return after.islower() or (word is not None and fold(word[0]) in _MONTHS)
     return _ABBREVIATED.search(before) is not None or (before.lower().endswith(("a.m.", "p.m.")) and after.islower())
-
-
-def _begins_with_month(text: str) -> bool:
-    word = _WORD.match(text)
-    return word is not None and fold(word[0]) in _MONTHS
 
 
 def _breathe(sentence: str) -> list[str]:
@@ -270,8 +261,13 @@ def own_text(text: str) -> str:
     plain = _FENCED.sub(GAP, text[:_MOST_QUOTED_CHARACTERS])
     lines = plain.splitlines(keepends=True)
     pasted = next((place for place, line in enumerate(lines) if _patterns().pasted.search(fold(line))), len(lines))
-    plain = _QUOTED_LINE.sub(GAP, "".join(lines[:pasted]))
-    plain = _without_announced(without_quotes(plain))
+    plain = without_quotes(_QUOTED_LINE.sub(GAP, "".join(lines[:pasted])))
+    # Up to the sentence that announces words of somebody else: nobody knows where those end.
+    for number, colon in enumerate(_COLON.finditer(plain), 1):
+        before = _SENTENCE_END.split(plain[max(colon.start() - _ANNOUNCEMENT, 0) : colon.start()])[-1]
+        if number > _MOST_COLONS or reports_somebody(before) or _holds(_patterns().announced, before):
+            plain = plain[: colon.start() - len(before)] + GAP
+            break
     return plain if plain.replace(GAP, "").strip() else ""
 
 
@@ -293,15 +289,6 @@ def without_quotes(text: str, longest: int = _TITLE_WORDS) -> str:
 def is_role_play(text: str) -> bool:
     """Return whether a message sets up a scene in which its words are meant: "pretend you are a pirate"."""
     return _holds(_patterns().role_play, text)
-
-
-def _without_announced(text: str) -> str:
-    """Return a text up to the sentence that announces words of somebody else. Nobody knows where those end."""
-    for number, colon in enumerate(_COLON.finditer(text), 1):
-        before = _SENTENCE_END.split(text[max(colon.start() - _ANNOUNCEMENT, 0) : colon.start()])[-1]
-        if number > _MOST_COLONS or reports_somebody(before) or _holds(_patterns().announced, before):
-            return text[: colon.start() - len(before)] + GAP
-    return text
 
 
 def _holds(pattern: re.Pattern[str], text: str) -> bool:

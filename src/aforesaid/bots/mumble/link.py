@@ -10,11 +10,11 @@ import re
 import ssl
 import struct
 import time
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final, NamedTuple, Self, TypeAlias
+from typing import Any, Final, NamedTuple, Self, TypeAlias
 
 from aforesaid import __version__
 from aforesaid.background import end
@@ -26,12 +26,10 @@ from aforesaid.bots.mumble.messages import (
     Authenticate,
     ChannelRemove,
     ChannelState,
-    Denial,
     MalformedData,
     Message,
     PermissionDenied,
     Ping,
-    Refusal,
     Reject,
     ServerConfig,
     ServerSync,
@@ -47,8 +45,6 @@ _FINGERPRINT: Final = re.compile(r"[0-9a-f]{64}")
 
 
 class Address(NamedTuple):
-    """The address of a server, and how to verify it."""
-
     host: str
     port: int = 64738
     fingerprint: str | None = None
@@ -198,39 +194,31 @@ class Channel:
     parent: int | None = None
 
 
+def _said(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields that a message has: the others are as they were."""
+    return {name: value for name, value in fields.items() if value is not None}
+
+
 class People:
     def __init__(self) -> None:
         self.persons: dict[int, Person] = {}
         self.channels: dict[int, Channel] = {}
 
-    def user(self, state: UserState) -> Person | None:
-        if state.session is None:
-            return None
-        known = self.persons.get(state.session, Person(state.session))
-        changed = replace(
-            known,
-            name=known.name if state.name is None else state.name,
-            user_id=known.user_id if state.user_id is None else state.user_id,
-            certificate=state.hash or known.certificate,
-            channel=known.channel if state.channel_id is None else state.channel_id,
-            muted=known.muted if state.mute is None else state.mute,
-            suppressed=known.suppressed if state.suppress is None else state.suppress,
-        )
-        self.persons[state.session] = changed
-        return changed
+    def user(self, state: UserState) -> None:
+        if state.session is not None:
+            given = {"name": state.name, "user_id": state.user_id, "certificate": state.hash or None}
+            given |= {"channel": state.channel_id, "muted": state.mute, "suppressed": state.suppress}
+            known = self.persons.get(state.session, Person(state.session))
+            self.persons[state.session] = replace(known, **_said(given))
 
     def gone(self, session: int | None) -> Person | None:
         return None if session is None else self.persons.pop(session, None)
 
     def channel(self, state: ChannelState) -> None:
-        if state.channel_id is None:
-            return
-        known = self.channels.get(state.channel_id, Channel(state.channel_id))
-        self.channels[state.channel_id] = replace(
-            known,
-            name=known.name if state.name is None else state.name,
-            parent=known.parent if state.parent is None else state.parent,
-        )
+        if state.channel_id is not None:
+            known = self.channels.get(state.channel_id, Channel(state.channel_id))
+            given = {"name": state.name, "parent": state.parent}
+            self.channels[state.channel_id] = replace(known, **_said(given))
 
     def find_channel(self, path: str) -> Channel | None:
         """Find a channel by its name or path, such as `Games/Chess`. Case does not matter.
@@ -263,29 +251,26 @@ _FAREWELL_SECONDS: Final = 2.0
 _USUAL_LENGTH: Final = 5000
 
 _REFUSALS: Final = {
-    Refusal.WRONG_VERSION: "it wants another version of Mumble",
-    Refusal.INVALID_USERNAME: "it does not allow this name: choose another one in bots.mumble.name",
-    Refusal.WRONG_USER_PASSWORD: "this name is registered to somebody else's certificate or password: choose another "
-    "one in bots.mumble.name, or set bots.mumble.certificate or bots.mumble.password",
-    Refusal.WRONG_SERVER_PASSWORD: "the password of the server is wrong: set bots.mumble.password",
-    Refusal.USERNAME_IN_USE: "somebody of this name is there already",
-    Refusal.SERVER_FULL: "the server is full",
-    Refusal.NO_CERTIFICATE: "it wants a certificate: set bots.mumble.certificate",
-    Refusal.AUTHENTICATOR_FAIL: "its authenticator does not work",
-    Refusal.NO_NEW_CONNECTIONS: "it takes no new connections",
+    1: "it wants another version of Mumble",
+    2: "it does not allow this name: choose another one in bots.mumble.name",
+    3: "this name is registered to somebody else's certificate or password: choose another one in bots.mumble.name, or "
+    "set bots.mumble.certificate or bots.mumble.password",
+    4: "the password of the server is wrong: set bots.mumble.password",
+    5: "somebody of this name is there already",
+    6: "the server is full",
+    7: "it wants a certificate: set bots.mumble.certificate",
+    8: "its authenticator does not work",
+    9: "it takes no new connections",
 }
-_DENIALS: Final[dict[int | None, str]] = {
-    Denial.TEXT_TOO_LONG: "a text is longer than the server allows",
-    Denial.MISSING_CERTIFICATE: "it wants a certificate: set bots.mumble.certificate",
-    Denial.CHANNEL_FULL: "the channel is full",
-}
-_PASSING: Final = {
-    Refusal.USERNAME_IN_USE,
-    Refusal.SERVER_FULL,
-    Refusal.AUTHENTICATOR_FAIL,
-    Refusal.NO_NEW_CONNECTIONS,
-}
+"""Why a server rejects a login, by the number in `Reject`."""
+_PASSING: Final = {5, 6, 8, 9}
 """Temporary refusals: after a broken connection, a server may still list the bot as connected."""
+_DENIALS: Final[dict[int | None, str]] = {
+    4: "a text is longer than the server allows",
+    7: "it wants a certificate: set bots.mumble.certificate",
+    9: "the channel is full",
+}
+"""Why a server denies a request other than for a missing permission, by the number in `PermissionDenied`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -472,7 +457,10 @@ class Link:
             case ServerConfig() if message.message_length is not None:
                 self.message_length = message.message_length
             case Reject():
-                raise self._rejected(message)
+                said = message.reason or "no reason given"
+                why = _REFUSALS.get(message.type or 0, said)
+                text = f"the Mumble server at {self._address} rejected the bot: {why} ({said})"
+                raise PlatformUnavailable(text) if message.type in _PASSING else PlatformRefused(text)
             case PermissionDenied():
                 missing = f"permission {message.permission or 0:#x} is missing"
                 return Denied(message.reason or _DENIALS.get(message.type, missing))
@@ -494,15 +482,6 @@ class Link:
             return None
         person = None if packet is None else self.people.persons.get(packet.session)
         return None if packet is None or person is None else VoiceReceived(person, packet)
-
-    def _rejected(self, message: Reject) -> PlatformRefused | PlatformUnavailable:
-        try:
-            known = Refusal(message.type or 0)
-        except ValueError:
-            known = Refusal.NONE
-        said = message.reason or "no reason given"
-        text = f"the Mumble server at {self._address} rejected the bot: {_REFUSALS.get(known, said)} ({said})"
-        return PlatformUnavailable(text) if known in _PASSING else PlatformRefused(text)
 
     async def _ping(self) -> None:
         """Send a ping every few seconds; a server closes connections without them."""

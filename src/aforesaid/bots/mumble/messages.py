@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import Field, dataclass, field, fields
-from enum import IntEnum
-from functools import partial
-from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields
+from typing import Any, Final, TypeVar
 
 from aforesaid.errors import AforesaidError
 
@@ -17,28 +15,13 @@ _FIXED32: Final = 5
 _LONGEST_VARINT: Final = 10
 _SIXTY_FOUR: Final = (1 << 64) - 1
 
-Made = TypeVar("Made")
-
 
 class MalformedData(AforesaidError):
     """Received data does not follow the protocol."""
 
 
-class _Kind(NamedTuple):
-    wire: int
-    write: Callable[[Any], bytes]
-    read: Callable[[Any], Any]
-
-
-class _Place(NamedTuple):
-    number: int
-    kind: _Kind
-    repeated: bool
-
-
 def varint(value: int) -> bytes:
-    """Encode a number with seven bits per byte. Negative numbers take ten bytes, as in every implementation."""
-    value &= _SIXTY_FOUR
+    """Encode a number with seven bits per byte."""
     out = bytearray()
     while value > 0x7F:  # noqa: PLR2004 - what fits into seven bits
         out.append(value & 0x7F | 0x80)
@@ -78,262 +61,183 @@ def pieces(data: bytes) -> Iterator[tuple[int, int, int | bytes]]:
         at += length
 
 
-def _written_bytes(value: bytes) -> bytes:
-    return varint(len(value)) + value
+def one(number: int) -> Any:  # noqa: ANN401 - placeholder for its value
+    """Declare a field by its number. Its annotation says what it holds."""
+    return field(default=None, metadata={"number": number})
 
 
-_NUMBER: Final = _Kind(_VARINT, varint, int)
-_SIGNED: Final = _Kind(_VARINT, varint, lambda value: value - (1 << 64) if value >> 63 else value)
-_FLAG: Final = _Kind(_VARINT, lambda value: varint(int(value)), bool)
-_TEXT: Final = _Kind(
-    _BYTES,
-    # Half of a surrogate pair has no UTF-8; it becomes a question mark instead of an error.
-    lambda value: _written_bytes(value.encode("utf-8", "replace")),
-    lambda value: value.decode("utf-8", "replace"),
-)
-_DATA: Final = _Kind(_BYTES, _written_bytes, bytes)
+def many(number: int) -> Any:  # noqa: ANN401
+    """Declare a repeated field by its number."""
+    return field(default=(), metadata={"number": number})
 
 
-def _field(number: int, kind: _Kind, *, repeated: bool = False) -> Any:  # noqa: ANN401 - placeholder for its value
-    return field(default=() if repeated else None, metadata={"place": _Place(number, kind, repeated)})
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """The base of all messages. Fields that are not declared are skipped when it is decoded."""
 
 
-number: Final = partial(_field, kind=_NUMBER)
-signed: Final = partial(_field, kind=_SIGNED)
-flag: Final = partial(_field, kind=_FLAG)
-text: Final = partial(_field, kind=_TEXT)
-data: Final = partial(_field, kind=_DATA)
-numbers: Final = partial(_field, kind=_NUMBER, repeated=True)
-texts: Final = partial(_field, kind=_TEXT, repeated=True)
-many_data: Final = partial(_field, kind=_DATA, repeated=True)
-"""Declare a field of a message by its number. `number` is also for enums, and `many_data` for nested messages."""
+Made = TypeVar("Made", bound=Encoded)
 
 
-def _places(kind: type) -> tuple[tuple[str, _Place], ...]:
-    declared: tuple[Field[Any], ...] = fields(kind)
-    return tuple((each.name, each.metadata["place"]) for each in declared)
-
-
-def encode_protobuf(message: Any) -> bytes:  # noqa: ANN401 - any of the declared messages
+def encode_protobuf(message: Encoded) -> bytes:
     out = bytearray()
-    for name, place in _places(type(message)):
-        held = getattr(message, name)
-        for value in held if place.repeated else () if held is None else (held,):
-            out += varint(place.number << 3 | place.kind.wire) + place.kind.write(value)
+    for each in fields(message):
+        number, held = each.metadata["number"], getattr(message, each.name)
+        for value in held if isinstance(held, tuple) else () if held is None else (held,):
+            if isinstance(value, int):
+                out += varint(number << 3 | _VARINT) + varint(value)
+            else:
+                # Half of a surrogate pair has no UTF-8; it becomes a question mark instead of an error.
+                data = value.encode("utf-8", "replace") if isinstance(value, str) else value
+                out += varint(number << 3 | _BYTES) + varint(len(data)) + data
     return bytes(out)
 
 
 def decode_protobuf(kind: type[Made], wired: bytes) -> Made:
     """Decode a message. If a field occurs twice, the last value wins."""
-    by_number = {place.number: (name, place) for name, place in _places(kind)}
+    declared: dict[int, Any] = {each.metadata["number"]: each for each in fields(kind)}
     found: dict[str, Any] = {}
-    for number_, wire, value in pieces(wired):
-        if number_ not in by_number:
+    for number, wire, value in pieces(wired):
+        if number not in declared:
             continue
-        name, place = by_number[number_]
-        for each in _unpacked(place, wire, value):
-            read = place.kind.read(each)
-            found[name] = (*found.get(name, ()), read) if place.repeated else read
+        name, annotation = declared[number].name, declared[number].type
+        wanted = _VARINT if "int" in annotation or "bool" in annotation else _BYTES
+        repeated = annotation.startswith("tuple")
+        values: list[Any] = [value]
+        if repeated and wanted == _VARINT and isinstance(value, bytes) and wire == _BYTES:
+            # Repeated numbers may be packed into one field.
+            values, at = [], 0
+            while at < len(value):
+                single, at = read_varint(value, at)
+                values.append(single)
+        elif wire != wanted:
+            raise MalformedData(f"field {number} has the wire type {wire} instead of {wanted}")
+        if "str" in annotation:
+            values = [each.decode("utf-8", "replace") for each in values]
+        elif "bool" in annotation:
+            values = [bool(each) for each in values]
+        found[name] = (*found.get(name, ()), *values) if repeated else values[-1]
     return kind(**found)
 
 
-def _unpacked(place: _Place, wire: int, value: int | bytes) -> Iterator[int | bytes]:
-    """Yield the values of one field: repeated numbers may be packed into one."""
-    if wire == place.kind.wire:
-        yield value
-    elif place.repeated and place.kind.wire == _VARINT and isinstance(value, bytes) and wire == _BYTES:
-        at = 0
-        while at < len(value):
-            single, at = read_varint(value, at)
-            yield single
-    else:
-        raise MalformedData(f"field {place.number} has the wire type {wire} instead of {place.kind.wire}")
+@dataclass(frozen=True, slots=True)
+class Message(Encoded):
+    """What both sides send, each in a packet with its number among `KINDS`."""
 
 
 @dataclass(frozen=True, slots=True)
-class Version:
+class Version(Message):
     """The software version. The first message of both sides."""
 
-    version_v1: int | None = number(1)
-    release: str | None = text(2)
-    os: str | None = text(3)
-    os_version: str | None = text(4)
+    version_v1: int | None = one(1)
+    release: str | None = one(2)
 
 
 @dataclass(frozen=True, slots=True)
-class Authenticate:
-    username: str | None = text(1)
-    password: str | None = text(2)
-    tokens: tuple[str, ...] = texts(3)
-    opus: bool | None = flag(5)
-    client_type: int | None = number(6)
+class Authenticate(Message):
+    username: str | None = one(1)
+    password: str | None = one(2)
+    opus: bool | None = one(5)
+    client_type: int | None = one(6)
 
 
 @dataclass(frozen=True, slots=True)
-class Ping:
+class Ping(Message):
     """A keepalive. The answer has the same timestamp."""
 
-    timestamp: int | None = number(1)
-    tcp_packets: int | None = number(7)
-
-
-class Refusal(IntEnum):
-    NONE = 0
-    WRONG_VERSION = 1
-    INVALID_USERNAME = 2
-    WRONG_USER_PASSWORD = 3
-    WRONG_SERVER_PASSWORD = 4
-    USERNAME_IN_USE = 5
-    SERVER_FULL = 6
-    NO_CERTIFICATE = 7
-    AUTHENTICATOR_FAIL = 8
-    NO_NEW_CONNECTIONS = 9
+    timestamp: int | None = one(1)
 
 
 @dataclass(frozen=True, slots=True)
-class Reject:
-    type: int | None = number(1)
-    reason: str | None = text(2)
+class Reject(Message):
+    type: int | None = one(1)
+    reason: str | None = one(2)
 
 
 @dataclass(frozen=True, slots=True)
-class ServerSync:
+class ServerSync(Message):
     """The login is complete; every channel and user was sent before."""
 
-    session: int | None = number(1)
-    max_bandwidth: int | None = number(2)
-    welcome_text: str | None = text(3)
+    session: int | None = one(1)
+    max_bandwidth: int | None = one(2)
 
 
 @dataclass(frozen=True, slots=True)
-class ChannelRemove:
-    channel_id: int | None = number(1)
+class ChannelRemove(Message):
+    channel_id: int | None = one(1)
 
 
 @dataclass(frozen=True, slots=True)
-class ChannelState:
+class ChannelState(Message):
     """A new channel, or the changed fields of one."""
 
-    channel_id: int | None = number(1)
-    parent: int | None = number(2)
-    name: str | None = text(3)
-    temporary: bool | None = flag(8)
+    channel_id: int | None = one(1)
+    parent: int | None = one(2)
+    name: str | None = one(3)
+    temporary: bool | None = one(8)
 
 
 @dataclass(frozen=True, slots=True)
-class UserRemove:
+class UserRemove(Message):
     """A user disconnected, or was kicked or banned if there is an actor."""
 
-    session: int | None = number(1)
-    actor: int | None = number(2)
-    reason: str | None = text(3)
-    ban: bool | None = flag(4)
+    session: int | None = one(1)
+    reason: str | None = one(3)
+    ban: bool | None = one(4)
 
 
 @dataclass(frozen=True, slots=True)
-class UserState:
+class UserState(Message):
     """A new user, or the changed fields of one."""
 
-    session: int | None = number(1)
-    actor: int | None = number(2)
-    name: str | None = text(3)
-    user_id: int | None = number(4)
-    channel_id: int | None = number(5)
-    mute: bool | None = flag(6)
-    deaf: bool | None = flag(7)
-    suppress: bool | None = flag(8)
-    self_mute: bool | None = flag(9)
-    self_deaf: bool | None = flag(10)
-    comment: str | None = text(14)
-    hash: str | None = text(15)
+    session: int | None = one(1)
+    name: str | None = one(3)
+    user_id: int | None = one(4)
+    channel_id: int | None = one(5)
+    mute: bool | None = one(6)
+    suppress: bool | None = one(8)
+    self_mute: bool | None = one(9)
+    self_deaf: bool | None = one(10)
+    comment: str | None = one(14)
+    hash: str | None = one(15)
 
 
 @dataclass(frozen=True, slots=True)
-class TextMessage:
+class TextMessage(Message):
     """A text in HTML to users, channels or trees of channels."""
 
-    actor: int | None = number(1)
-    session: tuple[int, ...] = numbers(2)
-    channel_id: tuple[int, ...] = numbers(3)
-    tree_id: tuple[int, ...] = numbers(4)
-    message: str | None = text(5)
-
-
-class Denial(IntEnum):
-    """Reasons of a denial other than a missing permission."""
-
-    TEXT_TOO_LONG = 4
-    MISSING_CERTIFICATE = 7
-    CHANNEL_FULL = 9
+    actor: int | None = one(1)
+    session: tuple[int, ...] = many(2)
+    channel_id: tuple[int, ...] = many(3)
+    message: str | None = one(5)
 
 
 @dataclass(frozen=True, slots=True)
-class PermissionDenied:
-    permission: int | None = number(1)
-    channel_id: int | None = number(2)
-    session: int | None = number(3)
-    reason: str | None = text(4)
-    type: int | None = number(5)
+class PermissionDenied(Message):
+    permission: int | None = one(1)
+    reason: str | None = one(4)
+    type: int | None = one(5)
 
 
 @dataclass(frozen=True, slots=True)
-class CryptSetup:
-    """The keys for voice over UDP, which this client does not use."""
-
-    key: bytes | None = data(1)
-    client_nonce: bytes | None = data(2)
-    server_nonce: bytes | None = data(3)
-
-
-@dataclass(frozen=True, slots=True)
-class WhisperTo:
+class WhisperTo(Encoded):
     """The recipients of a whisper: a message inside `VoiceTarget`."""
 
-    session: tuple[int, ...] = numbers(1)
+    session: tuple[int, ...] = many(1)
 
 
 @dataclass(frozen=True, slots=True)
-class VoiceTarget:
+class VoiceTarget(Message):
     """Defines the recipients of a voice target with a number from 1 to 30."""
 
-    id: int | None = number(1)
-    targets: tuple[bytes, ...] = many_data(2)
+    id: int | None = one(1)
+    targets: tuple[bytes, ...] = many(2)
 
 
 @dataclass(frozen=True, slots=True)
-class CodecVersion:
-    alpha: int | None = signed(1)
-    beta: int | None = signed(2)
-    prefer_alpha: bool | None = flag(3)
-    opus: bool | None = flag(4)
+class ServerConfig(Message):
+    message_length: int | None = one(4)
 
-
-@dataclass(frozen=True, slots=True)
-class ServerConfig:
-    max_bandwidth: int | None = number(1)
-    welcome_text: str | None = text(2)
-    allow_html: bool | None = flag(3)
-    message_length: int | None = number(4)
-    image_message_length: int | None = number(5)
-
-
-Message: TypeAlias = (
-    Version
-    | Authenticate
-    | Ping
-    | Reject
-    | ServerSync
-    | ChannelRemove
-    | ChannelState
-    | UserRemove
-    | UserState
-    | TextMessage
-    | PermissionDenied
-    | CryptSetup
-    | VoiceTarget
-    | CodecVersion
-    | ServerConfig
-)
 
 TUNNEL: Final = 1
 """The type number of a voice packet that is tunnelled through TCP."""
@@ -350,9 +254,7 @@ KINDS: Final[dict[int, type[Message]]] = {
     9: UserState,
     11: TextMessage,
     12: PermissionDenied,
-    15: CryptSetup,
     19: VoiceTarget,
-    21: CodecVersion,
     24: ServerConfig,
 }
 NUMBERS: Final[dict[type[Message], int]] = {kind: number for number, kind in KINDS.items()}

@@ -12,28 +12,23 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from datetime import UTC, datetime
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from cachetools import LRUCache
 
 from aforesaid.assistant import CALLED, Button, File, is_command
 from aforesaid.background import end
+from aforesaid.bots.bot_session import BotSession
 from aforesaid.bots.contract import Address, IncomingMessage
 from aforesaid.bots.mumble import link as secure
 from aforesaid.bots.mumble.link import Denied, Link, Person, PersonLeft, RateLimit, TextReceived, VoiceReceived
 from aforesaid.bots.mumble.messages import UserState
-from aforesaid.bots.mumble.sound import check_library
-from aforesaid.bots.mumble.speech import speech_text
-from aforesaid.bots.mumble.voice import Audience, Voice
+from aforesaid.bots.mumble.speech import Audience, Voice, check_library, speech_text
 from aforesaid.bots.sending import split, units
 from aforesaid.domain.report import Component
 from aforesaid.errors import InvalidInput, PlatformRefused, PlatformUnavailable
 from aforesaid.models.speech import RoutedSpeech, speech_health
 from aforesaid.settings import MumbleSettings
-
-if TYPE_CHECKING:
-    from aforesaid.bots.bot_session import BotSession
-
 
 _BREAKS: Final = frozenset({"br", "p", "div", "li", "tr", "h1", "h2", "h3", "pre", "ul", "ol", "table", "blockquote"})
 _UNSEEN: Final = frozenset({"head", "style", "script", "title"})
@@ -160,7 +155,14 @@ class Mumble:
             comment = _COMMENT.format(" and said" if hears else "")
             await link.change(UserState(link.session, self_mute=not speaks, self_deaf=not hears, comment=comment))
             if self._settings.channel is not None:
-                await self._enter(link, self._settings.channel)
+                channel = link.people.find_channel(self._settings.channel)
+                if channel is None:
+                    names = ", ".join(sorted(each.name for each in link.people.channels.values()))
+                    raise PlatformRefused(
+                        f"there is no channel {self._settings.channel!r} on the Mumble server at {self._server}; "
+                        f"it has: {names}"
+                    )
+                await link.change(UserState(link.session, channel_id=channel.id))
             if self._voice is not None:
                 self._voice.attach(link)
         except BaseException:
@@ -217,7 +219,6 @@ class Mumble:
         await self._write(to, f"(Mumble cannot send files: get {file.name}, {size} elsewhere.)")
 
     def typing(self, to: Address) -> AbstractAsyncContextManager[None]:  # noqa: ARG002 - Mumble has none
-        """Do nothing: Mumble has no typing indicator."""
         return nullcontext()
 
     def reachable(self, to: Address) -> bool:
@@ -225,7 +226,6 @@ class Mumble:
         return to.thread is not None or self._session(to.user) is not None
 
     async def close(self) -> None:
-        """Disconnect from the server. May be called twice."""
         await self._leave()
         if self._speech is not None:
             await self._speech.close()
@@ -237,15 +237,6 @@ class Mumble:
         link, self._link = self._link, None
         if link is not None:
             await link.close()
-
-    async def _enter(self, link: Link, path: str) -> None:
-        channel = link.people.find_channel(path)
-        if channel is None:
-            names = ", ".join(sorted(each.name for each in link.people.channels.values()))
-            raise PlatformRefused(
-                f"there is no channel {path!r} on the Mumble server at {self._server}; it has: {names}"
-            )
-        await link.change(UserState(link.session, channel_id=channel.id))
 
     def _connected(self) -> Link:
         if self._link is None:
@@ -262,7 +253,11 @@ class Mumble:
     ) -> None:
         if self._bot_session is None:
             return
-        around = self._around(person)
+        link, around = self._link, list[Person]()
+        if link is not None:
+            here, others = link.me.channel, link.people.persons.values()
+            us = {link.session, person.session}
+            around = [each for each in others if each.channel == here and each.session not in us]
         address = Address(self.name, self._id(person))
         if channel is not None:
             address = Address(self.space, self._id(person), str(channel))
@@ -280,13 +275,6 @@ class Mumble:
                 attachments=attachments,
             )
         )
-
-    def _around(self, person: Person) -> list[Person]:
-        link = self._link
-        if link is None:
-            return []
-        here, others = link.me.channel, link.people.persons.values()
-        return [each for each in others if each.channel == here and each.session not in {link.session, person.session}]
 
     def _wanted(self, text: str, *, alone: bool) -> bool:
         """Return whether a text in a channel is for the bot. It always is if only one person is there.

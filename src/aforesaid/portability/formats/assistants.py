@@ -18,8 +18,16 @@ from aforesaid.domain.checks import Role
 from aforesaid.domain.details import Part, ToolCall
 from aforesaid.errors import InvalidInput, quoted
 from aforesaid.portability.formats.base import (
+    HIDDEN,
+    NO_WORDS,
+    REPLACED,
     Entry,
     Format,
+    ImportedMessage,
+    Item,
+    Problem,
+    ReadOptions,
+    Skipped,
     TextParser,
     attachment,
     each,
@@ -32,16 +40,6 @@ from aforesaid.portability.formats.base import (
     placed,
     shown_branch,
     with_address,
-)
-from aforesaid.portability.import_items import (
-    HIDDEN,
-    NO_WORDS,
-    REPLACED,
-    ImportedMessage,
-    Item,
-    Problem,
-    ReadOptions,
-    Skipped,
 )
 from aforesaid.portability.input_files import Source
 from aforesaid.portability.json_stream import Fields

@@ -19,9 +19,16 @@ from aforesaid.domain.checks import Role
 from aforesaid.domain.details import Part, ToolCall
 from aforesaid.errors import InvalidInput, quoted
 from aforesaid.portability.formats.base import (
+    HIDDEN,
+    NO_WORDS,
+    NOTICE,
     Entry,
     Format,
     Ids,
+    ImportedMessage,
+    Item,
+    ReadOptions,
+    Skipped,
     attachment,
     each,
     entry_of,
@@ -35,7 +42,6 @@ from aforesaid.portability.formats.base import (
     parts_text,
     placed,
 )
-from aforesaid.portability.import_items import HIDDEN, NO_WORDS, NOTICE, ImportedMessage, Item, ReadOptions, Skipped
 from aforesaid.portability.input_files import Source
 from aforesaid.portability.json_stream import Damaged, Fields, JsonStream
 
@@ -170,15 +176,7 @@ def _call(call: Fields, function: Fields, usual: str) -> ToolCall:
 
 
 SQLITE: Final = b"SQLite format 3\x00"
-_LANGCHAIN_ROLES: Final[dict[str, Role]] = {
-    "human": "user",
-    "user": "user",
-    "ai": "assistant",
-    "assistant": "assistant",
-    "system": "system",
-    "tool": "tool",
-    "function": "tool",
-}
+_LANGCHAIN_ROLES: Final = {name: role for name, role in _ROLES.items() if name != "developer"}
 _REMOVED: Final = ("remove", "RemoveMessage")
 _LANGCHAIN_TIMES: Final = ("timestamp", "created_at", "time", "date")
 _GENERIC: Final = frozenset(

@@ -13,9 +13,15 @@ from typing import IO, Any, Final
 from aforesaid.domain.details import Part
 from aforesaid.errors import InvalidInput, quoted
 from aforesaid.portability.formats.base import (
+    DELETED,
+    NO_WORDS,
+    NOTICE,
     Entry,
     Format,
     Ids,
+    ImportedMessage,
+    Item,
+    ReadOptions,
     attachment,
     filled,
     from_milliseconds,
@@ -25,7 +31,6 @@ from aforesaid.portability.formats.base import (
     objects,
     with_address,
 )
-from aforesaid.portability.import_items import DELETED, NO_WORDS, NOTICE, ImportedMessage, Item, ReadOptions
 from aforesaid.portability.input_files import Source
 from aforesaid.portability.json_stream import Fields, JsonStream
 
@@ -82,6 +87,13 @@ class Telegram(Format):
         number = found.needed("id")
         if isinstance(number, bool) or not isinstance(number, int | str):
             raise InvalidInput("id must be a number")
+        if found.has("date_unixtime"):
+            at = from_seconds(found.raw("date_unixtime"), "date_unixtime")
+        else:
+            try:
+                at = in_zone(datetime.fromisoformat(found.text("date")), self.reading.zone, "date")
+            except ValueError:
+                raise InvalidInput(f"date is not a time: {quoted(found.raw('date'))}") from None
         name = found.words("from")
         forwarded = found.words("forwarded_from")
         if forwarded is not None and forwarded != name:
@@ -93,7 +105,7 @@ class Telegram(Format):
             self._thread,
             "assistant" if self._bot is not None and name == self._bot else "user",
             text,
-            self._time(found),
+            at,
             str(number),
             found.words("from_id") or name or forwarded or "unknown",
             name,
@@ -107,14 +119,6 @@ class Telegram(Format):
                 reactions=((given.raw("emoji"), given.raw("count")) for given in found.objects("reactions")),
             ),
         )
-
-    def _time(self, found: Fields) -> datetime:
-        if found.has("date_unixtime"):
-            return from_seconds(found.raw("date_unixtime"), "date_unixtime")
-        try:
-            return in_zone(datetime.fromisoformat(found.text("date")), self.reading.zone, "date")
-        except ValueError:
-            raise InvalidInput(f"date is not a time: {quoted(found.raw('date'))}") from None
 
 
 def _text(content: object) -> str:

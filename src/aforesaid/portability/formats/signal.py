@@ -15,9 +15,16 @@ from typing import IO, Final
 from aforesaid.domain.details import Part
 from aforesaid.errors import InvalidInput
 from aforesaid.portability.formats.base import (
+    DELETED,
+    MISSING_MEDIA,
+    NO_WORDS,
+    NOTICE,
     Entry,
     Format,
     Ids,
+    ImportedMessage,
+    Item,
+    Skipped,
     attachment,
     filled,
     from_milliseconds,
@@ -26,7 +33,6 @@ from aforesaid.portability.formats.base import (
     lines,
     text_lines,
 )
-from aforesaid.portability.import_items import DELETED, MISSING_MEDIA, NO_WORDS, NOTICE, ImportedMessage, Item, Skipped
 from aforesaid.portability.json_stream import Fields
 
 _SETUP: Final = Skipped("frames that are no messages: settings, stickers, folders")

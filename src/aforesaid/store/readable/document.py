@@ -28,6 +28,7 @@ HEADER: Final = "aforesaid"
 """The section that a document begins with. It is recognised by its keys: earlier versions gave it another name."""
 _OF_HEADERS: Final = {"format", "kind", "store", "journal"}
 END: Final = "end"
+ADVICE: Final = "; run: aforesaid verify --repair"
 CHECK: Final = "check"
 """The field with a record's checksum."""
 _TEXTS: Final = frozenset(
@@ -172,7 +173,7 @@ def read(path: Path, kind: str) -> Read:
     try:
         return _read(path, kind)
     except (DamagedRecord, UnknownRecord, ValueError, RecursionError) as error:
-        raise StoreDamaged(f"{path} is damaged ({error}); run: aforesaid verify --repair") from error
+        raise StoreDamaged(f"{path} is damaged ({error}){ADVICE}") from error
 
 
 def _read(path: Path, kind: str) -> Read:

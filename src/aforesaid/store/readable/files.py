@@ -24,7 +24,7 @@ from aforesaid.store import dumping
 from aforesaid.store.checksums import SQLITE as CHECKSUMS
 from aforesaid.store.people import PutMark
 from aforesaid.store.readable.disk import Disk, Lock, make_folders, replace_file, translated
-from aforesaid.store.readable.document import Header, pieces, read
+from aforesaid.store.readable.document import ADVICE, Header, pieces, read
 from aforesaid.store.readable.journal import journals_of
 from aforesaid.store.readable.layouts import HEALTH_CHECK, LOST, WINDOWS, Document, Layout
 from aforesaid.store.readable.records import GIVEN, Content
@@ -233,7 +233,8 @@ class Files:
     def _keep_copy(self, path: Path, why: str, what: str) -> None:
         aside = _aside(path, why)
         replace_file(self.disk, aside, [path.read_bytes()])
-        self._note(f"{path} was {why}; it is kept as {aside.name} ({what})")
+        # What is done about it here needs no repair.
+        self._note(f"{path} was {why}; it is kept as {aside.name} ({what.replace(ADVICE, '')})")
 
     def _note(self, what: str) -> None:
         self.issues.append(what)
@@ -242,9 +243,9 @@ class Files:
     def _list(self, path: Path, lost: Iterable[str]) -> None:
         """Add to the list, beside a file, of what could not be recovered."""
         listed = path.with_name(path.name + LOST)
-        before = [listed.read_bytes()] if listed.exists() else []
+        before = listed.read_text(encoding="utf-8").splitlines() if listed.exists() else []
         make_folders(self.disk, listed.parent)
-        replace_file(self.disk, listed, [*before, *(f"{line}\n".encode() for line in lost)])
+        replace_file(self.disk, listed, [f"{line}\n".encode() for line in dict.fromkeys([*before, *lost])])
         _log.error("not recovered: %s", "; ".join(lost))
 
     def losses(self) -> list[str]:

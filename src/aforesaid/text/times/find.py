@@ -4,15 +4,26 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from functools import cache
 from itertools import pairwise
 from typing import Final, NamedTuple
 from unicodedata import normalize
 
-from aforesaid.text.languages import ROMANCE, guess_language
-from aforesaid.text.times.days import DAY, EAST_ASIAN, REQUESTED, Days, Direction, Rules, western
+from aforesaid.text.languages import ENGLISH, ROMANCE, guess_language
+from aforesaid.text.times.days import (
+    DAY,
+    EAST_ASIAN,
+    REQUESTED,
+    Days,
+    Direction,
+    Rules,
+    a_year_before,
+    day_of_month,
+    western,
+    whole_month,
+)
 from aforesaid.text.times.figures import figures
 from aforesaid.text.times.hours import (
     NamedPart,
@@ -37,7 +48,7 @@ from aforesaid.text.times.time_words import (
     east_asian_number,
     plain_calendar_words,
 )
-from aforesaid.text.words import UNSPACED_LANGUAGES, alternatives, by_language, fold_aligned, words_of
+from aforesaid.text.words import UNSPACED_LANGUAGES, alternatives, by_language, fold, fold_aligned, words_of
 
 _NEVER: Final = re.compile("(?!)")
 
@@ -493,7 +504,7 @@ def _exact(written: str, said: datetime) -> When | None:
     try:
         moment = datetime.fromisoformat(written.rstrip(".,;:!?)"))
         local = moment.replace(tzinfo=said.tzinfo) if moment.tzinfo is None else moment.astimezone(said.tzinfo)
-        return When(local, local + (datetime(1, 1, 1, 1) - datetime(1, 1, 1)), timed=True)  # noqa: DTZ001 - one hour
+        return When(local, local + _HOUR, timed=True)
     except (ValueError, OverflowError):
         return None
 
@@ -503,3 +514,55 @@ def _without(text: str, spans: list[Span] | tuple[Span, ...]) -> str:
     for start, end in spans:
         text = text[:start] + _CUT * (end - start) + text[end:]
     return " ".join(_JOINT.sub(" ", text).split()).strip(_EDGES)
+
+
+_ISO_MONTH: Final = re.compile(r"(?<![\d/-])(\d{4})[-/](\d{1,2})(?![\d/-])")
+_SLASHED: Final = re.compile(r"(?<![\d/])(\d{1,2})/(\d{1,2})/(\d{4}|\d{2})(?![\d/])")
+_WHOLE_YEAR: Final = re.compile(r"(?<![\d-])(?:19|20)\d{2}(?![\d-])")
+_CENTURY: Final = 2000
+
+
+class Period(NamedTuple):
+    """A stretch of time, its end not included."""
+
+    start: datetime
+    end: datetime
+
+
+def periods(question: str, asked: datetime) -> list[Period]:
+    """Return the periods that a question names, relative to when it is asked: days, weeks, months and years.
+
+    Dates are read as in statements, but more loosely, since a period only makes the messages in it likelier. Dates
+    without a year mean the last two years, a year alone is a period, and a date that can be read in two ways in
+    English, such as 01/07/2024, means both days.
+    """
+    folded, language = fold(question).replace("’", "'"), guess_language(question)
+    today = asked.astimezone(UTC).date()
+    named, rest = find_days(folded, today, "past", language)
+    if not named and language != ENGLISH:
+        # A few words may not show their language, and English dates are understood everywhere.
+        named, rest = find_days(folded, today, "past", ENGLISH)
+    found = [placed.days for placed in named]
+    found += [before for days in found if days.any_year and (before := a_year_before(days)) is not None]
+    found += _slashed(rest, today, language)
+    found += [
+        month for match in _ISO_MONTH.finditer(rest) if (month := whole_month(int(match[1]), int(match[2]))) is not None
+    ]
+    if not found:
+        years = [int(match[0]) for match in _WHOLE_YEAR.finditer(rest)]
+        found = [Days(date(year, 1, 1), date(year, 12, 31) - date(year, 1, 1) + DAY) for year in years]
+    starts = [(datetime.combine(days.first, time(), UTC), days.length) for days in found]
+    last = datetime.max.replace(tzinfo=UTC)  # no period ends after the last day of the calendar
+    return [Period(start, start + length) for start, length in starts if length <= last - start]
+
+
+def _slashed(text: str, today: date, language: str) -> Iterator[Days]:
+    """Read 01/07/2024: the day comes first; in English, where both orders are usual, either number may be the day."""
+    for match in _SLASHED.finditer(text):
+        first, second, year = (int(group) for group in match.groups())
+        year += _CENTURY if len(match[3]) == 2 else 0  # noqa: PLR2004 - a year of two digits
+        orders = {(first, second), (second, first)} if language == ENGLISH else {(first, second)}
+        for day, month in sorted(orders):
+            days = day_of_month(today, month, day, year, "past")
+            if days is not None:
+                yield days
