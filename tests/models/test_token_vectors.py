@@ -10,9 +10,9 @@ import pytest
 
 from aforesaid.errors import ModelError
 from aforesaid.models import weights
-from aforesaid.models.embed import LocalEmbedder, TokenVectors
+from aforesaid.models.embed import LocalEmbedder
 from aforesaid.models.embed.local import Encoder, load_encoder
-from aforesaid.models.embed.token_vectors import DIMENSIONS, MOST_TOKENS, load_ranker, products
+from aforesaid.models.embed.token_vectors import DIMENSIONS, MOST_TOKENS, load_ranker, products, repacked_tokens
 
 TEXTS = ["My dog is afraid of thunder.", "Der Hund hat Angst.", "", "我的狗怕打雷", "word " * 300]
 
@@ -36,23 +36,22 @@ def test_every_token_has_a_vector_of_length_one_whatever_stands_beside_its_text(
         assert (one.weights > 0).all()
 
 
-def test_stored_vectors_fit_into_two_and_a_half_kilobytes_and_come_back(encoder: Encoder) -> None:
+def test_stored_vectors_take_half_a_byte_per_number_and_come_back(encoder: Encoder) -> None:
     short, *_, long = encoder.encode(TEXTS)[1]
     made, counts = products([short.packed(), long.packed()], np.eye(DIMENSIONS, dtype=np.float32))
     assert counts.tolist() == [len(short.vectors), MOST_TOKENS]
-    assert len(long.packed()) <= 2_500
-    assert np.allclose(made[: counts[0]], np.clip(short.vectors, -0.6, 0.6), atol=0.0051)
+    assert len(long.packed()) == 2 + MOST_TOKENS * DIMENSIONS / 2
+    assert np.allclose(made[: counts[0]], np.clip(short.vectors, -0.45, 0.45), atol=0.45 / 16 + 1e-5)
 
 
-def test_stored_vectors_are_finite_numbers_of_half_precision() -> None:
-    every = np.linspace(-1, 1, 401, dtype=np.float32)
-    pairs = np.stack(np.meshgrid(every, every), axis=-1).reshape(-1, 2)
-    for start in range(0, len(pairs), MOST_TOKENS * DIMENSIONS // 2):
-        some = np.zeros((MOST_TOKENS, DIMENSIONS), dtype=np.float32)
-        flat = pairs[start : start + MOST_TOKENS * DIMENSIONS // 2].reshape(-1)
-        some.reshape(-1)[: len(flat)] = flat
-        packed = TokenVectors(some, np.ones(len(some), dtype=np.float32)).packed()
-        assert np.isfinite(np.frombuffer(packed, dtype=np.float16)).all()
+def test_vectors_that_an_earlier_version_stored_are_compared_and_packed_anew(encoder: Encoder) -> None:
+    (short, *_), asked = encoder.encode(TEXTS)[1], np.eye(DIMENSIONS, dtype=np.float32)
+    earlier = (np.clip(np.rint(short.vectors * 100), -60, 60) + 60).astype(np.uint8).tobytes()
+    made, counts = products([earlier, short.packed()], asked)
+    assert counts.tolist() == [len(short.vectors)] * 2
+    assert np.allclose(made[: counts[0]], np.clip(short.vectors, -0.45, 0.45), atol=0.45 / 16 + 0.0051)
+    assert np.array_equal(products([repacked_tokens(earlier)], asked)[0], made[: counts[0]])
+    assert repacked_tokens(short.packed()) == short.packed()
 
 
 async def test_a_text_that_was_just_embedded_is_not_encoded_again(monkeypatch: pytest.MonkeyPatch) -> None:

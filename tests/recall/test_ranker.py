@@ -99,15 +99,18 @@ async def test_of_many_hits_only_the_first_are_compared_word_by_word(memory: afo
 
 
 def test_among_five_candidates_the_ranker_counts_half() -> None:
-    """Their products with the only token of the question are 0.1 to 0.5: a difference of 0.4, of which half is left."""
+    """Their products with the only token of the question are 0.03 to 0.25, of whose difference half is left.
+
+    All are in the middle of a level, and so are stored exactly.
+    """
     token, one = np.eye(1, DIMENSIONS, dtype=np.float32), np.ones(1, dtype=np.float32)
     columns = columns_of([ColumnRow(seq, seq, 1, 1, "Ann", "user", 3) for seq in range(1, 6)])
-    vectors = {seq: TokenVectors(token * np.float32(seq / 10), one).packed() for seq in range(1, 6)}
+    vectors = {seq: TokenVectors(token * np.float32((2 * seq - 1) * 0.45 / 16), one).packed() for seq in range(1, 6)}
     matches, asked = TextMatches(columns, (), average_length=3.0), Question.of("Where?", NOON)
     candidates = candidates_of(asked, matches, np.arange(5), np.zeros(6), np.zeros(6), Background())
     only_own_tokens = load_ranker()._replace(beside=np.zeros(2, dtype=np.float32), scale=1.0, length=0.0)
     scores = _compare(only_own_tokens, TokenVectors(token, one), candidates, vectors)
-    assert scores.max() - scores.min() == pytest.approx(0.2)
+    assert scores.max() - scores.min() == pytest.approx(0.45 / 4)
 
 
 async def test_messages_embedded_without_the_ranker_catch_up(tmp_path: Path) -> None:

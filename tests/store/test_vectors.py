@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from aforesaid.domain.hit import VectorRow
+from aforesaid.domain.hit import TOKENS, VectorRow
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Scope
 from aforesaid.store import Store, vector_matrix
 from aforesaid.store.messages import MessagesByNumber
 from aforesaid.store.searches import AddVectors, MatchText, SearchVector, TokenVectors, UnembeddedMessages
-from aforesaid.store.vector_matrix import Matrix, signs_of
+from aforesaid.store.vector_matrix import Matrix, packed, repacked, signs_of, unpacked
 from making import add, adding, minutes
 
 ANN = Scope.of("ann")
@@ -150,9 +150,9 @@ def test_a_matrix_that_holds_signs_alone_finds_the_same(expected: int) -> None:
     assert signs.size < whole.size / 6
     asked: list[int] = []
 
-    def read(seqs: np.ndarray[tuple[int], np.dtype[np.int64]]) -> np.ndarray[tuple[int, int], np.dtype[np.float16]]:
+    def read(seqs: np.ndarray[tuple[int], np.dtype[np.int64]]) -> np.ndarray[tuple[int, int], np.dtype[np.float32]]:
         asked.append(len(seqs))
-        found: np.ndarray[tuple[int, int], np.dtype[np.float16]] = rows[seqs]
+        found: np.ndarray[tuple[int, int], np.dtype[np.float32]] = rows[seqs].astype(np.float32)
         return found
 
     for only in (None, np.arange(500, 5_500), np.arange(100, 3_000)):
@@ -181,6 +181,44 @@ async def test_token_vectors_come_back_as_they_were_stored(store: Store) -> None
         asked = TokenVectors(ann, "tokens", [mine.seq, theirs.seq], within=within)  # type: ignore[arg-type]
         assert await store.read(asked) == {seq: packed[seq] for seq in expected}
     assert await store.read(TokenVectors(ann, "others", [mine.seq])) == {}
+
+
+async def test_a_shorter_form_of_stored_token_vectors_takes_their_place_and_a_longer_one_does_not(store: Store) -> None:
+    (message,) = await add(store, ANN, "ann speaks")
+    earlier, later = bytes(range(96)), TOKENS + bytes(range(48))
+    asked = TokenVectors(ANN, "tokens", [message.seq])
+    for value, expected in ((earlier, earlier), (later, later), (earlier, later)):
+        row = VectorRow(message.seq, message.text, value, message.space)
+        await store.apply([AddVectors("tokens", (row,), message.seq)])
+        assert await store.read(asked) == {message.seq: expected}
+    assert [each.known for each in await store.read(UnembeddedMessages("tokens", 1))] == []
+    (equal,) = await add(store, ANN, "ann speaks")
+    [due] = await store.read(UnembeddedMessages("tokens", 1))
+    assert (due.seq, due.known) == (equal.seq, later)
+
+
+def test_a_packed_vector_is_as_precise_as_a_byte_for_each_number_allows() -> None:
+    rows = np.random.default_rng(3).standard_normal((20, 512)).astype(np.float32)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    rows[4] = 0
+    values = packed(rows)
+    assert {len(value) for value in values} == {512 + 4}
+    largest = np.abs(rows).max(axis=1, keepdims=True)
+    assert (np.abs(unpacked(values) - rows) <= largest * (0.5 / 127 + 2**-10)).all()
+    assert [repacked(value) for value in values] == values
+
+
+async def test_vectors_in_both_forms_are_searched_together(store: Store) -> None:
+    for number, message in enumerate(await add(store, ANN, *"abcd")):
+        vector = direction(4 - number, number)
+        value = vector.astype(np.float16).tobytes() if number % 2 else packed(vector[None])[0]
+        row = VectorRow(message.seq, message.text, value, message.space)
+        await store.apply([AddVectors("m", (row,), message.seq)])
+    similar = await store.read(SearchVector(ANN, "m", direction(1, 0)))
+    assert similar is not None
+    assert similar.seqs.tolist() == [1, 2, 3, 4]
+    exact = [float(direction(4 - number, number) @ direction(1, 0)) for number in range(4)]
+    assert similar.scores == pytest.approx(exact, abs=0.005)
 
 
 def test_a_shortlist_takes_the_signs_of_half_precision_numbers_for_those_of_the_numbers() -> None:

@@ -5,13 +5,20 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any, cast
 
+import apsw
+import numpy as np
 import pytest
 
 import aforesaid
+from aforesaid.domain.hit import BYTES, TOKENS
 from aforesaid.models.embed import LocalEmbedder
+from aforesaid.models.embed.token_vectors import DIMENSIONS, products
+from aforesaid.store.vector_matrix import unpacked
 
 NOON = datetime(2026, 5, 10, 12, 0, tzinfo=UTC)
 SAID = (
@@ -86,3 +93,44 @@ async def test_what_was_asked_before_it_was_stored_is_not_encoded_again(memory: 
     await memory.user("ann").add("user", asked, at=NOON + timedelta(hours=1))
     await memory.upkeep()
     assert ENCODER.encoded[asked] == 1
+
+
+async def test_vectors_of_an_earlier_version_are_stored_anew_without_encoding(tmp_path: Path) -> None:
+    path = tmp_path / "earlier.db"
+    async with aforesaid.connect(path, embedder=ENCODER, settings={"background": False}) as memory:
+        for text in SAID:
+            await memory.user("ann").add("user", text)
+        await memory.upkeep()
+        before = await memory.user("ann").search("Where does my sister work?")
+    with closing(apsw.Connection(str(path))) as database:
+        database.create_scalar_function("earlier", cast("Any", earlier), 1)
+        database.execute("UPDATE vector SET value = earlier(value)")
+        size = database.execute("SELECT sum(length(value)) FROM vector").get
+        database.pragma("user_version", BEFORE)
+    ENCODER.encoded.clear()
+    async with aforesaid.connect(path, embedder=ENCODER, settings={"background": False}) as memory:
+        found = await memory.user("ann").search("Where does my sister work?")
+        assert [hit.text for hit in found] == [hit.text for hit in before]
+        await memory.upkeep()
+        after = await memory.user("ann").search("Where does my sister work?")
+        assert [hit.text for hit in after] == [hit.text for hit in before]
+        assert [hit.score for hit in after] == pytest.approx([hit.score for hit in before], abs=0.01)
+        assert (await memory.verify()).ok
+    with closing(apsw.Connection(str(path))) as database:
+        assert not set(SAID) & set(ENCODER.encoded)
+        values = [value for (value,) in database.execute("SELECT value FROM vector")]
+        assert len(values) == 2 * len(SAID)
+        assert all(value.startswith((BYTES, TOKENS)) for value in values)
+        assert sum(map(len, values)) < 0.55 * size
+
+
+BEFORE = 20
+"""The schema of the last version that stored half-precision numbers, and a byte for each number of a token."""
+
+
+def earlier(value: bytes) -> bytes:
+    """Return a stored vector as that version had it."""
+    if value.startswith(BYTES):
+        return unpacked([value]).astype(np.float16).tobytes()
+    made, _ = products([value], np.eye(DIMENSIONS, dtype=np.float32))
+    return (np.rint(made * 100) + 60).astype(np.uint8).tobytes()

@@ -14,7 +14,7 @@ from torch.nn import functional
 
 FEATURES: Final = 1_280
 KEPT: Final = 52
-"""Maximum tokens of a message that are stored: 52 vectors of 48 bytes are less than 2.5 kB."""
+"""Maximum tokens of a message that are stored: 52 vectors of 24 bytes are 1,250 bytes."""
 
 
 class Shape(NamedTuple):

@@ -18,6 +18,7 @@ from aforesaid.models.offline import Spoken, Summarised
 from aforesaid.models.prompts import Fenced, Line, enclose, fence, lines_of, name_speakers
 from aforesaid.store.memories import Memories
 from aforesaid.store.messages import MessagesByNumber
+from aforesaid.store.vector_matrix import unpacked
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -194,8 +195,7 @@ def changes(seqs: Sequence[int], vectors: Mapping[int, bytes], rules: TopicRules
     known = [(place, vectors[seq]) for place, seq in enumerate(seqs) if seq in vectors]
     if len(known) < 2 * rules.least:
         return []
-    matrix = np.frombuffer(b"".join(value for _, value in known), dtype=np.float16).reshape(len(known), -1)
-    found = distances(matrix.astype(np.float32), rules)
+    found = distances(unpacked([value for _, value in known]), rules)
     places = []
     for place, distance in found.items():
         near = [found[other] for other in range(place - rules.least, place + rules.least + 1) if other in found]

@@ -189,8 +189,14 @@ class Unembedded(NamedTuple):
     """Its space, in stores that number each space separately."""
 
 
+BYTES: Final = b"\xff\xff"
+"""Begins a stored vector of one byte per number. One of half-precision numbers never does: they would be no numbers."""
+TOKENS: Final = b"\xfe\xff"
+"""Begins the stored token vectors of a message, which earlier versions stored as bytes of at most 120."""
+
+
 class VectorRow(NamedTuple):
-    """The vector of a message, as half-precision floats."""
+    """The vector of a message: what `store.vector_matrix.packed` returns, half-precision floats, or token vectors."""
 
     seq: int
     text: str

@@ -366,7 +366,7 @@ class UnembeddedNote(NamedTuple):
 
 
 class NoteVector(NamedTuple):
-    """The vector of a note, as half-precision floats."""
+    """The vector of a note, as that of a message (`VectorRow`)."""
 
     key: NoteKey
     value: bytes

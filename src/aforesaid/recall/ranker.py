@@ -18,7 +18,7 @@ from aforesaid.errors import ModelError
 from aforesaid.extras import np
 from aforesaid.models.embed import Embedder, TokenEmbedder
 from aforesaid.models.embed.caching import MOST_CHARACTERS
-from aforesaid.models.embed.token_vectors import DIMENSIONS, Ranker, TokenVectors, load_ranker, products
+from aforesaid.models.embed.token_vectors import Ranker, TokenVectors, load_ranker, products
 from aforesaid.recall.candidates import Candidates, SearchRequest
 from aforesaid.store import Store
 from aforesaid.store.columns import sorted_unique
@@ -105,11 +105,10 @@ def _compare(weights: Ranker, question: TokenVectors, candidates: Candidates, st
     # The last place is that of a message without tokens: where there is no neighbour, or its vectors are not there.
     place = np.full(len(columns) + 1, len(stored))
     place[found] = np.arange(len(stored))
-    best = _highest(question.vectors, list(stored.values()))
+    best, tokens = _highest(question.vectors, list(stored.values()))
     own, before, after = (best[place[rows]] for rows in (candidates.rows, candidates.before, candidates.after))
     damped = np.maximum(before * weights.beside[0], after * weights.beside[1])
     shares = question.weights / question.weights.sum()
-    tokens = np.fromiter(map(len, stored.values()), dtype=np.float64, count=len(stored)) / DIMENSIONS
     length = np.log(np.maximum(tokens, 1))[place[candidates.rows]]
     total = weights.scale * (np.maximum(own, damped) @ shares) + weights.length * length
     # As in the background: messages that repeat the question say nothing about the others.
@@ -120,10 +119,10 @@ def _compare(weights: Ranker, question: TokenVectors, candidates: Candidates, st
     return result
 
 
-def _highest(asked: NDArray[np.float32], values: Sequence[bytes]) -> NDArray[np.float32]:
+def _highest(asked: NDArray[np.float32], values: Sequence[bytes]) -> tuple[NDArray[np.float32], NDArray[np.intp]]:
     """Return, for each message and each token of the question, the highest product with a token of the message.
 
-    The last row is that of a message without tokens.
+    The last row is that of a message without tokens. Beside them: how many tokens each message has.
     """
     result = np.full((len(values) + 1, len(asked)), _WORST, dtype=np.float32)
     made, counts = products(values, asked)
@@ -131,7 +130,7 @@ def _highest(asked: NDArray[np.float32], values: Sequence[bytes]) -> NDArray[np.
     if len(having):
         starts = np.cumsum(counts[having]) - counts[having]
         result[having] = np.maximum.reduceat(made, starts, axis=0)
-    return result
+    return result, counts
 
 
 _log: Final = logging.getLogger("aforesaid.recall")

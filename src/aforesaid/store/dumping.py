@@ -104,8 +104,8 @@ _SPENDING: Final = """
 _RECEIPTS: Final = f"SELECT {_OWNER}, x.id, x.at, x.reply, x.details, x.owner FROM receipt x{_JOIN}"
 _AUDIT: Final = "SELECT x.id, x.at, x.space, x.[[owner ~ user]], x.actor, x.action, x.subject FROM audit x"
 _VECTORS: Final = """
-[[SELECT embedder, space, seq, halfvec_send(value), embedder FROM meaning WHERE (space, seq, embedder) > ($1, $2, $3)
-   ORDER BY space, seq, embedder LIMIT $4
+[[SELECT embedder, space, seq, coalesce(tokens, halfvec_send(value)), embedder FROM embedding
+   WHERE (space, seq, embedder) > ($1, $2, $3) ORDER BY space, seq, embedder LIMIT $4
 ~ SELECT e.name, p.space, v.seq, v.value, v.n FROM vector v JOIN embedder e ON e.id = v.embedder
     JOIN person p ON p.id = v.owner WHERE v.n > CAST($3 AS INTEGER) ORDER BY v.n LIMIT $4]]
 """

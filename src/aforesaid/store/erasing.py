@@ -160,7 +160,7 @@ _ERASE_MESSAGES: Final = (
                    {_IN_LOG} GROUP BY owner) l
      WHERE [[person.space = $1 AND person.name ~ person.id]] = l.owner
     """,
-    f"DELETE FROM [[meaning ~ vector]] WHERE [[space = $1 AND ]]seq {_LISTED}",
+    f"DELETE FROM [[embedding ~ vector]] WHERE [[space = $1 AND ]]seq {_LISTED}",
     f"DELETE FROM memory_source WHERE [[space = $1 AND ]]seq {_LISTED}",
     f"""
     UPDATE log SET replaced = false

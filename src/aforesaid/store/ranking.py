@@ -15,7 +15,7 @@ from aforesaid.domain.hit import Hit
 from aforesaid.domain.memory import NoteKey, NoteMatch
 from aforesaid.domain.message import Message, message_id
 from aforesaid.store.columns import Columns, Growing
-from aforesaid.store.vector_matrix import Few
+from aforesaid.store.vector_matrix import Few, unpacked
 
 if TYPE_CHECKING:
     import numpy as np
@@ -292,7 +292,4 @@ def similarities(vectors: Mapping[int, bytes], vector: Vector | None) -> dict[in
     """Return the cosine of each vector with the one that was asked for."""
     if vector is None or not vectors:
         return {}
-    import numpy as np  # noqa: PLC0415 - loaded with the first vector
-
-    rows = np.frombuffer(b"".join(vectors.values()), dtype=np.float16).reshape(len(vectors), -1)
-    return dict(zip(vectors, (rows.astype(np.float32) @ vector).tolist(), strict=True))
+    return dict(zip(vectors, (unpacked(list(vectors.values())) @ vector).tolist(), strict=True))

@@ -1,4 +1,4 @@
-"""Many vectors, compared with one: all of them, or a shortlist by their signs."""
+"""Vectors as they are stored, and many of them compared with one: all, or a shortlist by their signs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar
 
-from aforesaid.domain.hit import Similar
+from aforesaid.domain.hit import BYTES, Similar
 from aforesaid.store.columns import Growing, places_of
 
 if TYPE_CHECKING:
@@ -19,9 +19,55 @@ if TYPE_CHECKING:
     Bits = NDArray[np.uint64]
     Floats = NDArray[np.float32]
     Numbers = NDArray[np.int64]
-    Halves = NDArray[np.float16]
-    Reader = Callable[[Numbers], Halves]
+    Reader = Callable[[Numbers], Floats]
     """Reads the vectors of sequence numbers, a row for each."""
+
+
+_HEADER: Final = len(BYTES) + 2
+_MOST_STEPS: Final = 127
+
+
+def packed(vectors: Floats) -> list[bytes]:
+    """Return each row as it is stored: the largest of its numbers in half precision, and all as 127ths of that."""
+    import numpy as np  # noqa: PLC0415 - loaded with the first vector
+
+    largest = np.abs(vectors).max(axis=1, keepdims=True).astype(np.float16)
+    steps = vectors * (_MOST_STEPS / np.maximum(largest, np.finfo(np.float16).tiny).astype(np.float32))
+    made = np.empty((len(vectors), _HEADER + vectors.shape[1]), dtype=np.uint8)
+    made[:, : len(BYTES)] = np.frombuffer(BYTES, dtype=np.uint8)
+    made[:, len(BYTES) : _HEADER] = largest.view(np.uint8)
+    made[:, _HEADER:] = np.rint(steps).astype(np.int8).view(np.uint8)
+    return [row.tobytes() for row in made]
+
+
+def unpacked(values: Sequence[bytes]) -> Floats:
+    """Return stored vectors, a row for each: those that `packed` made, and those of earlier versions."""
+    import numpy as np  # noqa: PLC0415
+
+    if not values:
+        return np.empty((0, 0), dtype=np.float32)
+    earlier = [value for value in values if not value.startswith(BYTES)]
+    if len(earlier) == len(values):
+        return np.frombuffer(b"".join(earlier), dtype=np.float16).reshape(len(earlier), -1).astype(np.float32)
+    if earlier:
+        made: Floats = np.empty((len(values), dimensions_of(earlier[0])), dtype=np.float32)
+        new = np.array([value.startswith(BYTES) for value in values])
+        made[new], made[~new] = unpacked([value for value in values if value.startswith(BYTES)]), unpacked(earlier)
+        return made
+    rows = np.frombuffer(b"".join(values), dtype=np.uint8).reshape(len(values), -1)
+    largest = np.ascontiguousarray(rows[:, len(BYTES) : _HEADER]).view(np.float16).astype(np.float32)
+    scaled: Floats = np.multiply(rows[:, _HEADER:].view(np.int8), largest / _MOST_STEPS, dtype=np.float32)
+    return scaled
+
+
+def dimensions_of(value: bytes) -> int:
+    """Return how many numbers a stored vector has."""
+    return len(value) - _HEADER if value.startswith(BYTES) else len(value) // 2
+
+
+def repacked(value: bytes) -> bytes:
+    """Return a stored vector in the present form."""
+    return value if value.startswith(BYTES) else packed(unpacked([value]))[0]
 
 
 SHORTLIST: Final = 1_500
@@ -161,13 +207,15 @@ class Matrix:
         if not rows:
             return
         seqs = np.array([seq for seq, _ in rows], dtype=np.int64)
-        values = np.frombuffer(b"".join(value for _, value in rows), dtype=np.float16).reshape(len(rows), -1)
+        values: NDArray[np.floating] = unpacked([value for _, value in rows])
         if self._seqs is None:
             self._seqs = Growing(seqs[:0])
             self._seqs.reserve(self._expected)
             if self._expected <= self._held:
-                self._values = Growing(values[:0])
+                self._values = Growing(values[:0].astype(np.float16))
                 self._values.reserve(self._expected)
+        if self._values is not None:
+            values = values.astype(np.float16)
         if (len(self) and seqs[0] <= self._seqs.rows[-1]) or (np.diff(seqs) <= 0).any():
             self._merge(self._seqs.rows, seqs, values)
         else:
@@ -239,7 +287,7 @@ class Matrix:
             return self._values.rows[places].astype(np.float32)
         if self._seqs is None or read is None:
             raise ValueError("the vectors are not in memory")
-        return read(self._seqs.rows[places]).astype(np.float32)
+        return read(self._seqs.rows[places])
 
     def _usual(self, inside: NDArray[np.intp], read: Reader | None) -> Floats:
         """Return some vectors out of all that are inside."""
@@ -255,7 +303,7 @@ class Matrix:
             self._signs.extend(signs_of(self._values.rows[len(self._signs) :]))
         return self._signs
 
-    def _merge(self, known: Numbers, seqs: Numbers, values: Halves) -> None:
+    def _merge(self, known: Numbers, seqs: Numbers, values: NDArray[np.floating]) -> None:
         """Put late vectors where they belong; of two for one message, the first stays."""
         import numpy as np  # noqa: PLC0415
 

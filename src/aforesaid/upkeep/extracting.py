@@ -18,14 +18,15 @@ from aforesaid.domain.report import Component
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.setting import wants_memory
 from aforesaid.errors import ModelError, NotFound, SourcesChanged, StoreError
-from aforesaid.extras import np
 from aforesaid.models.client import shown
 from aforesaid.models.embed import CachingEmbedder, Embedder, RemoteEmbedder, TokenEmbedder
 from aforesaid.models.embed.caching import MOST_CHARACTERS
+from aforesaid.models.embed.token_vectors import repacked_tokens
 from aforesaid.profiles.effective import settings_of
 from aforesaid.store.memories import ChangeMemory, DueMemories, MarkExtracted, UnextractedUsers
 from aforesaid.store.people import Totals
 from aforesaid.store.searches import AddNoteVectors, AddVectors, UnembeddedMessages, UnembeddedNotes
+from aforesaid.store.vector_matrix import packed, repacked
 from aforesaid.telemetry import Metrics
 from aforesaid.upkeep.upkeep import Done, GiveWay, UpkeepTask, at_once, repeated
 
@@ -254,7 +255,8 @@ class Embedding(UpkeepTask):
         texts = _new_texts(due)
         self._metrics.cache_hit("embed", embedder.name, len(due) - len(texts))
         made = await _embed(embedder, texts) if texts else []
-        changes = [AddVectors(embedder.name, _rows(due, dict(zip(texts, made, strict=True))), due[-1].seq)]
+        rows = _rows(due, dict(zip(texts, made, strict=True)), repacked)
+        changes = [AddVectors(embedder.name, rows, due[-1].seq)]
         if isinstance(embedder, TokenEmbedder) and embedder.token_name is not None:
             without = await self._store.read(UnembeddedMessages(embedder.token_name, _BATCH))
             if [(each.space, each.seq) for each in without] == [(each.space, each.seq) for each in due]:
@@ -287,17 +289,17 @@ class Embedding(UpkeepTask):
 
 
 async def _embed(embedder: Embedder, texts: Sequence[str]) -> list[bytes]:
-    """Return the vectors of texts in half precision, as they are stored."""
+    """Return the vectors of texts, as they are stored."""
     made = await embedder.embed([text[:MOST_CHARACTERS] for text in texts])
     if len(made) != len(texts):
         raise ModelError(f"{embedder.name} returned {len(made)} vectors for {len(texts)} texts")
-    return [row.astype(np.float16).tobytes() for row in made]
+    return packed(made)
 
 
 async def _token_rows(embedder: TokenEmbedder, due: Sequence[Unembedded]) -> tuple[VectorRow, ...]:
     texts = _new_texts(due)
     made = await embedder.tokens([text[:MOST_CHARACTERS] for text in texts]) if texts else []
-    return _rows(due, {text: tokens.packed() for text, tokens in zip(texts, made, strict=True)})
+    return _rows(due, {text: tokens.packed() for text, tokens in zip(texts, made, strict=True)}, repacked_tokens)
 
 
 def _new_texts(due: Sequence[Unembedded]) -> list[str]:
@@ -305,8 +307,16 @@ def _new_texts(due: Sequence[Unembedded]) -> list[str]:
     return list(dict.fromkeys(message.text for message in due if message.known is None and message.text))
 
 
-def _rows(due: Sequence[Unembedded], values: Mapping[str, bytes]) -> tuple[VectorRow, ...]:
+def _rows(
+    due: Sequence[Unembedded], values: Mapping[str, bytes], repack: Callable[[bytes], bytes]
+) -> tuple[VectorRow, ...]:
+    """Return a row for each message. A vector that is known may be one that an earlier version stored."""
     return tuple(
-        VectorRow(message.seq, message.text, message.known or values.get(message.text, b""), message.space)
+        VectorRow(
+            message.seq,
+            message.text,
+            repack(message.known) if message.known else values.get(message.text, b""),
+            message.space,
+        )
         for message in due
     )

@@ -19,6 +19,7 @@ from aforesaid.models.embed.remote import RemoteEmbedder
 from aforesaid.models.embed.token_vectors import TokenVectors
 from aforesaid.store import Store
 from aforesaid.store.searches import MessageVectors as MessageVectorsQuestion
+from aforesaid.store.vector_matrix import packed, unpacked
 from aforesaid.telemetry import Metrics, kind_of
 
 if TYPE_CHECKING:
@@ -214,12 +215,11 @@ class MessageVectors:
             return np.zeros((0, 0), dtype=np.float32)
         made = await self.embedder.embed([text[:MOST_CHARACTERS] for text in texts])
         # As precise as a stored vector, so that a result does not depend on what was embedded first.
-        return made.astype(np.float16).astype(np.float32)
+        return unpacked(packed(made))
 
     async def stored(self, scope: Scope, seqs: Sequence[int]) -> dict[int, NDArray[np.float32]]:
         """Return the vectors that the store has of a user's messages, by sequence number."""
         stored = await self._store.read(MessageVectorsQuestion(scope, self.embedder.name, list(dict.fromkeys(seqs))))
         # A message without text has an empty vector.
-        return {
-            seq: np.frombuffer(value, dtype=np.float16).astype(np.float32) for seq, value in stored.items() if value
-        }
+        having = {seq: value for seq, value in stored.items() if value}
+        return dict(zip(having, unpacked(list(having.values())), strict=True))

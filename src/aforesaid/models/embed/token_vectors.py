@@ -14,6 +14,7 @@ from functools import cache, lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from aforesaid.domain.hit import TOKENS
 from aforesaid.extras import np
 from aforesaid.models.weights import arrays, read_weights
 
@@ -30,13 +31,16 @@ NAME: Final = "use-multilingual-3/ranker-2"
 """Under this name the token vectors of messages are stored. Other weights need another name."""
 DIMENSIONS: Final = 48
 MOST_TOKENS: Final = 52
-"""Maximum tokens of a message that are stored, those with the highest weights: less than 2.5 kB."""
+"""Maximum tokens of a message that are stored, those with the highest weights: 1,250 bytes."""
 _WEIGHTS: Final = "df011b983dfd724bfc3d9ba9c5459a42eadf6c32905c7fba199fa78079340ac0"
 """The SHA-256 of the weights: others would give vectors that do not fit those that are stored."""
-_STEPS: Final = 100
-_LARGEST: Final = 60
-"""A number is stored as hundredths between -60 and 60, shifted by 60 to a byte of at most 120. Two such bytes are never
-an infinite number of half precision or no number, which a database column of such numbers would refuse."""
+_LARGEST: Final = 0.45
+_LEVELS: Final = 16
+_STEP: Final = 2 * _LARGEST / _LEVELS
+"""A number is stored as one of 16 levels between -0.45 and 0.45, beyond which are 5 in 1,000; two are a byte."""
+_EARLIER_STEPS: Final = 100
+_EARLIER_LARGEST: Final = 60
+"""Earlier versions stored hundredths between -60 and 60, shifted by 60 to a byte."""
 _TOKENS_AT_ONCE: Final = 384
 """Tokens computed together: large enough to use each weight often, small enough for the processor's cache."""
 _CONTEXT: Final = 2
@@ -54,8 +58,20 @@ class TokenVectors(NamedTuple):
         vectors = self.vectors
         if len(vectors) > MOST_TOKENS:
             vectors = vectors[np.argpartition(-self.weights, MOST_TOKENS)[:MOST_TOKENS]]
-        steps = np.clip(np.rint(vectors * _STEPS), -_LARGEST, _LARGEST)
-        return (steps + _LARGEST).astype(np.uint8).tobytes()
+        return _pack(vectors)
+
+
+def _pack(vectors: NDArray[np.floating]) -> bytes:
+    levels = np.clip(np.floor((vectors + _LARGEST) / _STEP), 0, _LEVELS - 1).astype(np.uint8)
+    return TOKENS + (levels[:, ::2] * _LEVELS + levels[:, 1::2]).tobytes() if len(vectors) else b""
+
+
+def repacked_tokens(value: bytes) -> bytes:
+    """Return the stored token vectors of a message in the present form."""
+    if value.startswith(TOKENS):
+        return value
+    hundredths = np.frombuffer(value, dtype=np.uint8).reshape(-1, DIMENSIONS).astype(np.float32) - _EARLIER_LARGEST
+    return _pack(hundredths / _EARLIER_STEPS)
 
 
 def products(values: Sequence[bytes], asked: Floats) -> tuple[Floats, NDArray[np.intp]]:
@@ -64,11 +80,15 @@ def products(values: Sequence[bytes], asked: Floats) -> tuple[Floats, NDArray[np
     Beside them: how many tokens each text has. Stored numbers are shifted and scaled; that is undone in the products,
     which are fewer.
     """
-    counts = np.fromiter(map(len, values), dtype=np.intp, count=len(values)) // DIMENSIONS
-    rows = np.frombuffer(b"".join(values), dtype=np.uint8).reshape(-1, DIMENSIONS).astype(np.float32)
-    made: Floats = rows @ asked.T
-    made -= _LARGEST * asked.sum(axis=1)
-    made /= _STEPS
+    levels = [repacked_tokens(value)[len(TOKENS) :] for value in values]
+    counts = np.fromiter(map(len, levels), dtype=np.intp, count=len(levels)) // (DIMENSIONS // 2)
+    both = np.frombuffer(b"".join(levels), dtype=np.uint8).reshape(-1, DIMENSIONS // 2)
+    first, second = asked[:, ::2], asked[:, 1::2]
+    # A byte has the level of the first number in its upper half. The lower half is what the byte has beyond that.
+    made: Floats = both.astype(np.float32) @ second.T
+    made += (both // _LEVELS).astype(np.float32) @ (first - _LEVELS * second).T
+    made *= _STEP
+    made += (_STEP / 2 - _LARGEST) * asked.sum(axis=1)
     return made, counts
 
 

@@ -24,7 +24,7 @@ from aforesaid.store.postgres import search, verify
 from aforesaid.store.postgres.connection import Options, shown, translated
 from aforesaid.store.postgres.database import Database, migrate
 from aforesaid.store.postgres.queries import GatheredSettings, Queries, answered
-from aforesaid.store.postgres.search import VectorSearch, halves
+from aforesaid.store.postgres.search import VectorSearch, stored
 from aforesaid.store.postgres.write_transaction import WriteTransaction
 from aforesaid.store.postgres.writer import Writer, prepared
 from aforesaid.store.retention import Discard
@@ -169,7 +169,7 @@ class PostgresStore:
         self._check_open()
         with translated(shown(self.dsn), "reading"):
             async with self._database.snapshot() as queries:
-                for section in dumping.sections(halves if vectors else None):
+                for section in dumping.sections(stored if vectors else None):
                     after: dumping.Key | None = section.start
                     while after is not None:
                         page, after = await answered(queries, dumping.page(section, after))

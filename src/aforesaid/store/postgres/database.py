@@ -187,7 +187,7 @@ class Database:
 TABLES: Final = (
     *("space", "writer", "person", "thread", "session", "log", "summary", "summary_source", "memory", "memory_source"),
     *("memory_version", "facts", "forgotten", "derived", "setting", "audit", "spending", "walk", "agenda", "embedder"),
-    *("meaning", "note_meaning", "mark", "receipt"),
+    *("embedding", "note_embedding", "mark", "receipt"),
 )
 """All tables, those that others refer to before these."""
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from aforesaid.background import to_the_end
 from aforesaid.domain.checks import Within, now
-from aforesaid.domain.hit import EVERY_MESSAGE, Hit, Similar, Unembedded, VectorRow
+from aforesaid.domain.hit import EVERY_MESSAGE, TOKENS, Hit, Similar, Unembedded, VectorRow
 from aforesaid.domain.memory import NoteKey, NoteKind, NoteMatch, NoteVector, UnembeddedNote
 from aforesaid.domain.scope import Scope, is_direct
 from aforesaid.store.columns import ColumnRow, Columns, Growing, Roll, columns_of, places_of
@@ -42,7 +42,7 @@ from aforesaid.store.searches import (
     UnembeddedNotes,
 )
 from aforesaid.store.sql import NOT_SEARCHED, SEARCHED, for_postgres
-from aforesaid.store.vector_matrix import SAMPLE, Signs, SizedCache, in_words
+from aforesaid.store.vector_matrix import SAMPLE, Signs, SizedCache, in_words, unpacked
 from aforesaid.text.languages import query_words
 
 if TYPE_CHECKING:
@@ -222,12 +222,13 @@ _SEEN: Final = insert_rows(
 )
 _ADD: Final = over_rows(
     """
-    INSERT INTO meaning (space, seq, embedder, owner, content, value)
-    SELECT log.space, log.seq, {0}::text, log.owner, new.content, new.value
+    INSERT INTO embedding (space, seq, embedder, owner, content, value, tokens)
+    SELECT log.space, log.seq, {0}::text, log.owner, new.content, new.value, new.tokens
       FROM {rows} JOIN log ON log.space = {space} AND log.seq = new.seq
-    ON CONFLICT DO NOTHING
+    ON CONFLICT (space, seq, embedder) DO UPDATE SET value = NULL, tokens = excluded.tokens
+       WHERE embedding.tokens IS NULL AND excluded.tokens IS NOT NULL
     """,
-    "seq bigint, content bigint, value halfvec",
+    "seq bigint, content bigint, value halfvec, tokens bytea",
 )
 _DUE: Final = """
 SELECT s.space, l.seq, l.text
@@ -238,30 +239,27 @@ SELECT s.space, l.seq, l.text
 """
 _KNOWN: Final = over_rows(
     """
-    SELECT DISTINCT ON (l.space, l.text) l.space, l.text, halfvec_send(v.value)
-      FROM {rows} JOIN meaning v ON v.space = {space} AND v.content = new.content AND v.embedder = {0}
+    SELECT DISTINCT ON (l.space, l.text) l.space, l.text, coalesce(v.tokens, halfvec_send(v.value))
+      FROM {rows} JOIN embedding v ON v.space = {space} AND v.content = new.content AND v.embedder = {0}
       JOIN log l ON l.space = v.space AND l.seq = v.seq
     """,
     "content bigint",
 )
 _OF_MESSAGES: Final = """
-SELECT seq, halfvec_send(value) FROM meaning WHERE space = $1 AND owner = $2 AND embedder = $3 AND seq = ANY($4::bigint[])
+SELECT seq, halfvec_send(value) FROM embedding WHERE space = $1 AND owner = $2 AND embedder = $3 AND seq = ANY($4::bigint[])
 """
 _JOIN_LOG: Final = "JOIN log ON log.space = v.space AND log.seq = v.seq"
 
 
 def add(queries: Queries, embedder: str, found: Sequence[VectorRow]) -> None:
     """Store vectors, and how far the embedder has come in each space."""
-    import numpy as np  # noqa: PLC0415 - loaded with the first vector
-
     if not found:
         return
     marks: dict[str, int] = {}
     new = []
     for row in found:
         if row.value:
-            value = HalfVector(np.frombuffer(row.value, dtype=np.float16))
-            new.append((row.space, row.seq, content_hash(row.text), value))
+            new.append((row.space, row.seq, content_hash(row.text), *columns_for(row.value)))
         marks[row.space] = max(marks.get(row.space, 0), row.seq)
     if new:
         queries.later_rows(_ADD, new, embedder)
@@ -275,7 +273,7 @@ async def unembedded(queries: Queries, question: UnembeddedMessages) -> list[Une
         return []
     contents = {(space, content_hash(text)) for space, _, text in due}
     found = await queries.rows_of(_KNOWN, list(contents), question.embedder)
-    known = {(space, text): halves(value) for space, text, value in found}
+    known = {(space, text): stored(value) for space, text, value in found}
     return [Unembedded(seq, text, known.get((space, text)), space) for space, seq, text in due]
 
 
@@ -294,8 +292,20 @@ async def of_tokens(queries: Queries, question: TokenVectors) -> dict[int, bytes
     join, where = _JOIN_LOG, str(limits)
     if question.within == "user":
         join, where = "", where.replace("log.", "v.")
-    query = for_postgres(f"SELECT v.seq, halfvec_send(v.value) FROM meaning v {join} WHERE {where}")
-    return {seq: halves(value) for seq, value in await queries.rows(query, *limits.values)}
+    query = for_postgres(
+        f"SELECT v.seq, coalesce(v.tokens, halfvec_send(v.value)) FROM embedding v {join} WHERE {where}"
+    )
+    return {seq: stored(value) for seq, value in await queries.rows(query, *limits.values)}
+
+
+def columns_for(value: bytes) -> tuple[HalfVector | None, bytes | None]:
+    """Return what the columns `value` and `tokens` hold of a vector. Only numbers of half precision can be compared."""
+    return (None, value) if value.startswith(TOKENS) else (HalfVector(unpacked([value])[0]), None)
+
+
+def stored(sent: bytes) -> bytes:
+    """Return token vectors or, from what the database sends of a vector, its numbers of half precision in a row."""
+    return sent if sent.startswith(TOKENS) else halves(sent)
 
 
 def halves(sent: bytes) -> bytes:
@@ -316,7 +326,7 @@ _MOST_BYTES: Final = 128 * 1024 * 1024
 # all vectors have the length one.
 _SCORE: Final = "-(v.value::vector <#> {vector}::vector)"
 _SCORES: Final = f"""
-SELECT v.seq, {_SCORE} AS score FROM meaning v {{join}} WHERE {{limit}} AND v.embedder = {{embedder}}
+SELECT v.seq, {_SCORE} AS score FROM embedding v {{join}} WHERE {{limit}} AND v.embedder = {{embedder}}
 """
 _OF_USER: Final = f"""
 v.seq != ALL(ARRAY(SELECT log.seq FROM log WHERE log.space = $1 AND log.owner = $2 AND {for_postgres(NOT_SEARCHED)}))
@@ -334,20 +344,20 @@ SELECT place.messages, place.revision, embedder.up_to
  WHERE place.space = $1 AND place.name = $2
 """
 _SIGNS_OF_USER: Final = f"""
-SELECT v.seq, bit_send(binary_quantize(v.value)) FROM meaning v
+SELECT v.seq, bit_send(binary_quantize(v.value)) FROM embedding v
  WHERE v.space = $1 AND v.owner = $2 AND v.embedder = $3 AND v.seq > $4 AND v.seq <= $5
    AND {_OF_USER} ORDER BY v.seq LIMIT $6
 """
 _SIGNS_OF_THREAD: Final = f"""
-SELECT v.seq, bit_send(binary_quantize(v.value)) FROM meaning v {_JOIN_LOG}
+SELECT v.seq, bit_send(binary_quantize(v.value)) FROM embedding v {_JOIN_LOG}
  WHERE log.space = $1 AND log.thread = $2 AND v.embedder = $3 AND log.seq > $4 AND log.seq <= $5
    AND log.shared AND {for_postgres(SEARCHED)} ORDER BY log.seq LIMIT $6
 """
 _VALUES_OF: Final = """
-SELECT seq, halfvec_send(value) FROM meaning WHERE space = $1 AND embedder = $2 AND seq = ANY($3::bigint[]) ORDER BY seq
+SELECT seq, halfvec_send(value) FROM embedding WHERE space = $1 AND embedder = $2 AND seq = ANY($3::bigint[]) ORDER BY seq
 """
 _SCORES_OF: Final = f"""
-SELECT v.seq, {_SCORE.format(vector="$1")} FROM meaning v
+SELECT v.seq, {_SCORE.format(vector="$1")} FROM embedding v
  WHERE v.space = $2 AND v.embedder = $3 AND v.seq = ANY($4::bigint[]) ORDER BY v.seq
 """
 
@@ -501,7 +511,7 @@ SELECT 2 * id, terms FROM summary WHERE space = $1 AND owner = $2
 UNION ALL SELECT 2 * id + 1, terms FROM memory WHERE space = $1 AND owner = $2
 """
 _SIMILAR: Final = """
-SELECT note, -(value::vector <#> $4::vector) FROM note_meaning WHERE space = $1 AND owner = $2 AND embedder = $3
+SELECT note, -(value::vector <#> $4::vector) FROM note_embedding WHERE space = $1 AND owner = $2 AND embedder = $3
 """
 # A summary of summaries may stand for everything that was ever said: the log is read until there are enough.
 _SUMMARIES: Final = f"""
@@ -534,13 +544,13 @@ SELECT s.space, n.id, n.text
   FROM space s LEFT JOIN embedder e ON e.space = s.space AND e.name = $1
   CROSS JOIN LATERAL (
     SELECT t.id, t.text FROM {table} t WHERE t.space = s.space AND t.id > coalesce(e.{mark}, 0) AND NOT EXISTS (
-        SELECT 1 FROM note_meaning v WHERE v.space = t.space AND v.owner = t.owner AND v.note = 2 * t.id + {odd}
+        SELECT 1 FROM note_embedding v WHERE v.space = t.space AND v.owner = t.owner AND v.note = 2 * t.id + {odd}
            AND v.embedder = $1
     ) ORDER BY t.id LIMIT $2
   ) n WHERE s.{last} > coalesce(e.{mark}, 0) ORDER BY s.space, n.id LIMIT $2
 """
 _ADD_VECTOR: Final = """
-INSERT INTO note_meaning (space, owner, note, embedder, value)
+INSERT INTO note_embedding (space, owner, note, embedder, value)
 SELECT space, owner, $3, $4, $5 FROM {table} WHERE space = $1 AND id = $2
 ON CONFLICT DO NOTHING
 """
@@ -548,7 +558,7 @@ _SEEN_NOTES: Final = """
 INSERT INTO embedder (space, name, {mark}) VALUES ($1, $2, $3)
 ON CONFLICT (space, name) DO UPDATE SET {mark} = greatest(embedder.{mark}, excluded.{mark})
 """
-_DROP_VECTORS: Final = "DELETE FROM note_meaning WHERE space = $1 AND owner = $2 AND note = $3"
+_DROP_VECTORS: Final = "DELETE FROM note_embedding WHERE space = $1 AND owner = $2 AND note = $3"
 _GO_BACK: Final = "UPDATE embedder SET memories_up_to = least(memories_up_to, $2 - 1) WHERE space = $1"
 _NOTES_PAGE: Final = 50
 """Notes read at a time, until enough of them are active."""
@@ -575,11 +585,9 @@ async def unembedded_notes(queries: Queries, question: UnembeddedNotes) -> list[
 
 def add_vectors(queries: Queries, embedder: str, found: Sequence[NoteVector]) -> None:
     """Store the vectors of notes, and how far the embedder has come."""
-    import numpy as np  # noqa: PLC0415 - loaded with the first vector
-
     marks: dict[tuple[str, NoteKind], int] = {}
     for key, value, space in found:
-        vector = HalfVector(np.frombuffer(value, dtype=np.float16))
+        vector = HalfVector(unpacked([value])[0])
         queries.later(_ADD_VECTOR.format(table=key.kind), space, key.id, note_number(key), embedder, vector)
         marks[space, key.kind] = max(marks.get((space, key.kind), 0), key.id)
     for (space, kind), up_to in marks.items():

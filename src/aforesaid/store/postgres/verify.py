@@ -63,7 +63,7 @@ _REFERENCES: Final = (
     (
         "a vector is of a message that does not exist: message",
         """
-        SELECT v.space || '/#' || v.seq FROM meaning v
+        SELECT v.space || '/#' || v.seq FROM embedding v
          WHERE NOT EXISTS (SELECT 1 FROM log l WHERE l.space = v.space AND l.seq = v.seq AND l.owner = v.owner)
         """,
     ),

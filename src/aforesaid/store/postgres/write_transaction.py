@@ -17,7 +17,7 @@ from aforesaid.store import sql
 from aforesaid.store.agenda import ENTRY_ROWS, entry_values, read_entry
 from aforesaid.store.checksums import POSTGRES as CHECKSUMS
 from aforesaid.store.postgres import search
-from aforesaid.store.postgres.queries import HalfVector, Queries, Row, Statement, insert_rows, over_rows, statements
+from aforesaid.store.postgres.queries import Queries, Row, Statement, insert_rows, over_rows, statements
 from aforesaid.store.ranking import content_hash, hashed, note_number_of
 from aforesaid.store.sql import Answer, exists, first, for_postgres
 from aforesaid.text.languages import terms
@@ -75,8 +75,8 @@ _TOKENS: Final = CHECKSUMS.insert(
     """,
 )
 _VECTOR: Final = """
-INSERT INTO meaning (space, seq, embedder, owner, content, value)
-SELECT space, seq, $3, owner, $4, $5 FROM log WHERE space = $1 AND seq = $2
+INSERT INTO embedding (space, seq, embedder, owner, content, value, tokens)
+SELECT space, seq, $3, owner, $4, $5, $6 FROM log WHERE space = $1 AND seq = $2
 ON CONFLICT DO NOTHING RETURNING 1
 """
 
@@ -210,12 +210,9 @@ class WriteTransaction:
         search.add_vectors(self.queries, embedder, rows)
 
     def put_vector(self, row: VectorOf) -> Answer[bool]:
-        import numpy as np  # noqa: PLC0415 - loaded with the first vector
-
         text = yield from first("SELECT text FROM log WHERE space = $1 AND seq = $2", row.space, row.seq)
-        value = HalfVector(np.frombuffer(row.value, dtype=np.float16))
         content = content_hash("" if text is None else text[0])
-        return (yield from exists(_VECTOR, row.space, row.seq, row.embedder, content, value))
+        return (yield from exists(_VECTOR, row.space, row.seq, row.embedder, content, *search.columns_for(row.value)))
 
     def overwriting(self) -> AbstractContextManager[None]:
         """Do nothing: what lies in freed pages is up to the database's own services."""
@@ -226,7 +223,7 @@ class WriteTransaction:
 
     def unindex_notes(self, space: str, kind: NoteKind, numbers: Sequence[int]) -> None:
         notes = [note_number_of(NoteKey(kind, number)) for number in numbers]
-        self.queries.later("DELETE FROM note_meaning WHERE space = $1 AND note = ANY($2::bigint[])", space, notes)
+        self.queries.later("DELETE FROM note_embedding WHERE space = $1 AND note = ANY($2::bigint[])", space, notes)
 
     def dropped(self, space: str) -> None:
         """Give who comes anew another revision: a thread that is dropped and comes back is not the old one."""

@@ -28,7 +28,7 @@ from aforesaid.store.sql import NOT_SEARCHED, SEARCHED, for_sqlite
 from aforesaid.store.sqlite import rows
 from aforesaid.store.sqlite.append import Place, is_complete_for
 from aforesaid.store.sqlite.rows import find_person, find_thread
-from aforesaid.store.vector_matrix import Few, Matrix, SizedCache
+from aforesaid.store.vector_matrix import Few, Matrix, SizedCache, unpacked
 
 if TYPE_CHECKING:
     import numpy as np
@@ -202,14 +202,17 @@ def _extend_roll(connection: apsw.Connection, roll: Roll, place: Place) -> int:
     return int(count)
 
 
-def _read_vectors(connection: apsw.Connection, embedder: str, seqs: NDArray[np.int64]) -> NDArray[np.float16]:
+def _read_vectors(connection: apsw.Connection, embedder: str, seqs: NDArray[np.int64]) -> NDArray[np.float32]:
     """Return vectors by sequence number. One that this transaction does not see is all zeros: similar to nothing."""
     import numpy as np  # noqa: PLC0415
 
     found: dict[int, bytes] = dict(rows.every(connection.execute(_BY_NUMBER, (embedder, json.dumps(seqs.tolist())))))
-    missing = bytes(len(next(iter(found.values()), b"\0\0")))
-    joined = b"".join([found.get(seq, missing) for seq in seqs.tolist()])
-    return np.frombuffer(joined, dtype=np.float16).reshape(len(seqs), -1)
+    vectors = unpacked(list(found.values()))
+    made = np.zeros((len(seqs), vectors.shape[1]), dtype=np.float32)
+    known = np.fromiter(found, dtype=np.int64, count=len(found))
+    # The sequence numbers that were asked for are in order.
+    made[np.searchsorted(seqs, known)] = vectors
+    return made
 
 
 def _key(scope: Scope, within: Within) -> tuple[str, ...]:

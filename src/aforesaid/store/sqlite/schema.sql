@@ -1,4 +1,4 @@
--- schema 20
+-- schema 21
 -- The sum of the steps in migrations/ up to this number, for files that are created. tools/sqlite_schema.py writes it.
 CREATE TABLE person (
     id INTEGER PRIMARY KEY AUTOINCREMENT,

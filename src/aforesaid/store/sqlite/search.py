@@ -42,6 +42,7 @@ from aforesaid.store.sqlite import rows
 from aforesaid.store.sqlite.caches import Caches
 from aforesaid.store.sqlite.connection import owner_prefix
 from aforesaid.store.sqlite.rows import answered, find_person
+from aforesaid.store.vector_matrix import dimensions_of
 from aforesaid.text.languages import query_words
 
 if TYPE_CHECKING:
@@ -112,10 +113,11 @@ def _posting(connection: apsw.Connection, columns: Columns, terms: Sequence[str]
 
 NEW_EMBEDDER: Final = "INSERT INTO embedder (name, dimensions) VALUES (?, ?) ON CONFLICT DO NOTHING"
 _SEEN: Final = "UPDATE embedder SET up_to = max(up_to, ?) WHERE name = ?"
+# A message keeps the vector that it has, unless this is a shorter form of it.
 ADD: Final = """
-INSERT INTO vector (embedder, owner, seq, content, value)
-SELECT (SELECT id FROM embedder WHERE name = ?1), owner, seq, ?3, ?4 FROM log WHERE seq = ?2
-ON CONFLICT DO NOTHING
+INSERT OR REPLACE INTO vector (embedder, owner, seq, content, value)
+SELECT e.id, log.owner, log.seq, ?3, ?4 FROM log JOIN embedder e ON e.name = ?1 WHERE log.seq = ?2 AND NOT EXISTS (
+    SELECT 1 FROM vector v WHERE v.seq = ?2 AND v.embedder = e.id AND length(v.value) <= length(?4))
 """
 _DUE: Final = """
 SELECT seq, text FROM log WHERE seq > coalesce((SELECT up_to FROM embedder WHERE name = ?), 0) ORDER BY seq LIMIT ?
@@ -131,7 +133,7 @@ v.embedder = (SELECT id FROM embedder WHERE name = {0}) AND v.seq IN (SELECT val
 
 def add(connection: apsw.Connection, embedder: str, found: Sequence[VectorRow], up_to: int) -> None:
     """Store vectors, and how far the embedder has come."""
-    dimensions = max((len(row.value) for row in found), default=0) // 2
+    dimensions = max((dimensions_of(row.value) for row in found), default=0)
     connection.execute(NEW_EMBEDDER, (embedder, dimensions))
     connection.executemany(ADD, [(embedder, row.seq, content_hash(row.text), row.value) for row in found if row.value])
     connection.execute(_SEEN, (up_to, embedder))
@@ -255,7 +257,7 @@ def add_vectors(connection: apsw.Connection, embedder: str, found: Sequence[Note
     """Store the vectors of notes, and how far the embedder has come."""
     execute = connection.execute
     for key, value, _ in found:
-        execute(NEW_EMBEDDER, (embedder, len(value) // 2))
+        execute(NEW_EMBEDDER, (embedder, dimensions_of(value)))
         execute(_ADD_VECTOR.format(table=key.kind), (embedder, key.id, note_number_of(key), value))
         mark = "summaries_up_to" if key.kind == "summary" else "memories_up_to"
         execute(_SEEN_NOTES.format(mark=mark), (key.id, embedder))

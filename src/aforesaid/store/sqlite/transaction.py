@@ -22,6 +22,7 @@ from aforesaid.store.ranking import content_hash
 from aforesaid.store.sql import Answer, done, for_sqlite
 from aforesaid.store.sqlite import search
 from aforesaid.store.sqlite.rows import Names, bound
+from aforesaid.store.vector_matrix import dimensions_of
 
 _NEXT_NUMBER: Final = "(SELECT 1 + coalesce(max(seq), 0) AS id FROM sqlite_sequence WHERE name = '{}')"
 """The number that a new row of a table gets, as a table of one row. None is ever given twice."""
@@ -155,7 +156,7 @@ class WriteTransaction:
 
     def put_vector(self, row: VectorOf) -> Answer[bool]:
         text = self.connection.execute("SELECT text FROM log WHERE seq = ?", (row.seq,)).get
-        self.connection.execute(search.NEW_EMBEDDER, (row.embedder, len(row.value) // 2))
+        self.connection.execute(search.NEW_EMBEDDER, (row.embedder, dimensions_of(row.value)))
         self.connection.execute(search.ADD, (row.embedder, row.seq, content_hash(text or ""), row.value))
         return done(bool(self.connection.changes()))
 
