@@ -101,7 +101,7 @@ UNREACHABLE = (
     "cannot be used: ", "check that the folder exists", "have changed since; read", "was stored since; read",
     "erased since", "by another process first", "extract again", "has walked past", "was edited or taken back since",
     "A key is needed", "The key is unknown", "Too many wrong keys", "exceeds its rate limit",
-    "changed by somebody else",
+    "changed by somebody else", "opened every PostgreSQL database", "mend the file, or move it away",
 )  # fmt: skip
 """Parts of errors in those modules that programs and other processes can cause, and forms cannot."""
 
