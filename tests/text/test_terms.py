@@ -1,4 +1,4 @@
-"""Words, languages and terms of the keyword index."""
+"""Words, languages, terms of the keyword index, and words that announce a change."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from aforesaid.text.languages import guess_language, index_language, terms
+from aforesaid.text.languages import MOST_COUNTED, count_change_words, guess_language, index_language, terms
 from aforesaid.text.words import word_key, words_of
 
 
@@ -95,3 +95,26 @@ def test_the_language_of_a_text_is_guessed_by_its_script_words_and_accents(text:
 def test_the_usual_language_is_returned_when_nothing_else_decides() -> None:
     assert guess_language("Berlin", "german") == "german"
     assert guess_language("the house of my sister", "german") == "english"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "We sold the flat and moved to a house.",
+        "Er nimmt kein Marcumar mehr, der Arzt hat umgestellt.",
+        "Мы больше не живём в Туле.",
+        "Artık Ankara'da oturuyorum.",
+        "来月から大阪に引っ越します。",
+        "الان نعيش في تونس",
+    ],
+)
+def test_words_that_announce_a_change_are_found_in_any_language(text: str) -> None:
+    assert count_change_words(text) > 0
+
+
+def test_a_plain_statement_has_none() -> None:
+    assert count_change_words("My sister Clara plays the cello.") == 0
+
+
+def test_no_more_are_counted_than_tell_something() -> None:
+    assert count_change_words("now " * 50) == MOST_COUNTED

@@ -1,4 +1,4 @@
-"""Dates and times of day in what people say, seen from a Wednesday afternoon."""
+"""Dates, times of day, moments from now and times that come back, in what people say."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aforesaid.text.times.find import find_times
+from aforesaid.text.times.hours import recurs
 
 SAID = datetime(2026, 5, 6, 15, 0, tzinfo=UTC)
 Direction = Literal["past", "future", "nearest"]
@@ -177,3 +178,75 @@ PIECES = st.lists(
 def test_no_text_and_no_moment_is_too_strange(text: str, said: datetime, towards: Direction) -> None:
     for when in find_times(text, said, towards):
         assert when.start <= when.end
+
+
+NIGHT = datetime(2026, 5, 10, 23, 50, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("text", "minutes"),
+    [
+        ("remind me in 20 minutes to stretch", 20),
+        ("Please remind me to buy milk in 2 hours", 120),
+        ("call me in an hour", 60),
+        ("wake me in half an hour", 30),
+        ("erinnere mich in zwei Stunden", 120),
+        ("recuérdame en 15 minutos", 15),
+        ("rappelle-moi dans 10 minutes", 10),
+        ("напомни через 30 минут", 30),
+        ("напомни через час", 60),
+        ("2小时后提醒我", 120),
+        ("十分钟后叫我", 10),
+    ],
+)
+def test_a_distance_is_a_moment(text: str, minutes: int) -> None:
+    (found,) = find_times(text, NIGHT, "future")
+    assert (found.start, found.timed) == (NIGHT + timedelta(minutes=minutes), True)
+
+
+@pytest.mark.parametrize("text", ["I ran for 20 minutes", "in minutes of the meeting it says", "the hours are long"])
+def test_what_names_no_moment_is_left_alone(text: str) -> None:
+    assert not [when for when in find_times(text, NIGHT, "future") if when.start != NIGHT and when.timed]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I go swimming every Tuesday at 6",
+        "Choir is on Tuesdays",
+        "Ich gehe jeden Dienstag schwimmen",
+        "dienstags habe ich Chor",
+        "los martes tengo clase",
+        "Le mardi je nage",
+        "Ogni martedì nuoto",
+        "con Sorina studiamo la domenica mattina",
+        "toda terça eu nado",
+        "a carrinha está parada ao domingo",
+        "elke dinsdag zwem ik",
+        "по вторникам у меня хор",
+        "co wtorek mam chór",
+        "her salı yüzüyorum",
+        "每周二游泳",
+        "毎週火曜日に泳ぎます",
+        "매주 화요일에 수영해요",
+        "हर मंगलवार",
+    ],
+)
+def test_a_time_that_comes_back_is_recognised_in_many_languages(text: str) -> None:
+    assert recurs(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I start on Tuesday",
+        "Everything ends on 3 May",
+        "Le mardi 3 mars je pars",
+        "Er kommt am Freitag",
+        "venho no domingo",
+        "она приехала во вторник",
+        "her birthday is on 3 May",
+    ],
+)
+def test_a_single_day_does_not_come_back(text: str) -> None:
+    assert not recurs(text)
