@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import runpy
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -354,3 +356,12 @@ def test_without_a_model_it_says_how_to_name_one() -> None:
         client = OpenAI(api_key=server.key(), base_url=f"{server.address}/v1", max_retries=0)
         with client, pytest.raises(openai.InternalServerError, match=r"aforesaid\.toml"):
             ask(client, "hi")
+
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+def test_the_page_of_tested_clients_is_up_to_date() -> None:
+    made = runpy.run_path(str(ROOT / "tools/client_matrix.py"))
+    written = (ROOT / "docs/reference/clients.md").read_text(encoding="utf-8")
+    assert written == made["page"](), "run `make clients`"

@@ -24,6 +24,7 @@ from aforesaid.errors import ModelError, StoreError
 from aforesaid.models.embed import DeterministicEmbedder, SubprocessEmbedder, Vectors
 from aforesaid.recall import candidates
 from aforesaid.server.proxy import proxy_memory
+from aforesaid.server.proxy.proxy_memory import StoreOrder
 from aforesaid.testing import faults
 from aforesaid.testing.faults import HttpConnection, HttpResponse
 from server.talking import Talk, ask, eventually, hang_up_after_two_words, log_of, talking
@@ -324,3 +325,29 @@ def test_a_client_that_hangs_up_in_a_stream_ends_the_call_and_what_it_heard_is_s
     answer = talk.stored(space=request.node.name[:200])[1]
     assert answer.text.startswith(heard)
     assert answer.metadata["partial"] is True
+
+
+ANN = ("default", "ann")
+
+
+async def test_a_request_waits_for_every_reply_of_its_person_and_for_nobody_elses() -> None:
+    order = StoreOrder()
+    with order.reply(ANN):
+        with order.reply(ANN):
+            pass
+        # One is stored, the other is not.
+        waiting = asyncio.create_task(order.replies_before(ANN))
+        await order.replies_before(("default", "bob"))
+        for _ in range(5):
+            await asyncio.sleep(0)
+        assert not waiting.done()
+    await waiting
+    await order.replies_before(ANN)
+
+
+async def test_nothing_is_kept_of_people_whose_replies_are_stored() -> None:
+    order = StoreOrder()
+    for number in range(3):
+        with order.reply(("default", f"user {number}")), order.reply(("default", f"user {number}")):
+            pass
+    assert order._replies == {}
