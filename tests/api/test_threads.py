@@ -1,13 +1,15 @@
-"""Threads are listed, counted and cleared."""
+"""Threads and private chats: listed, counted by thread and by day, and cleared."""
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 import aforesaid
-from aforesaid.errors import InvalidInput, NotFound
+from aforesaid.domain.scope import chat_name
+from aforesaid.errors import InvalidInput, NotFound, TooLarge
 
 QUIET: dict[str, object] = {"background": False}
 
@@ -103,3 +105,53 @@ async def test_a_filtered_search_by_meaning_fills_its_limit_and_returns_no_notes
         assert [hit.kind for hit in hits] == ["message"] * 10
         assert {hit.message.role for hit in hits if hit.message is not None} == {"user"}
         assert "memory" in {hit.kind for hit in await ann.search("Which boat is in the harbour?", 500, min_score=0)}
+
+
+def test_what_was_said_in_one_chat_is_recalled_in_another_and_not_in_a_channel() -> None:
+    with aforesaid.open(":memory:") as memory:
+        ann = memory.user("ann")
+        ann.chat("one").add("user", "My tortoise is called Rex.")
+        question = "What is my tortoise called?"
+        assert "Rex" in ann.chat("two").context(question).text
+        assert "Rex" in ann.context(question).text
+        assert "Rex" not in memory.user("ann", thread="general").context(question).text
+
+
+def test_chats_of_two_users_with_the_same_name_are_two() -> None:
+    with aforesaid.open(":memory:") as memory:
+        memory.user("ann").chat("one").add("user", "I am Ann")
+        memory.user("bob").chat("one").add("user", "I am Bob")
+        assert [each.text for each in memory.user("ann").chat("one").history(within="thread")] == ["I am Ann"]
+
+
+def test_a_chat_is_listed_among_the_threads_and_keeps_its_name() -> None:
+    with aforesaid.open(":memory:") as memory:
+        ann = memory.user("ann", space="home", session="evening")
+        ann.chat(7).add("user", "Hello")
+        (thread,) = ann.threads()
+        assert chat_name(thread.id) == "7"
+        assert ann.chat(7).scope == ann.scope._replace(thread=thread.id)
+
+
+async def test_days_are_counted_by_space_and_person(location: str) -> None:
+    noon = datetime.now(UTC).replace(hour=12, minute=0, second=0, microsecond=0)
+    async with aforesaid.connect(location) as memory:
+        for user, days in (("ann", (1, 1, 3, 9)), ("bob", (1, 40))):
+            person = memory.user(user)
+            for turn, day in enumerate(days):
+                at = noon - timedelta(days=day) + timedelta(minutes=turn)
+                await person.add("user", f"{user} {turn}", at=at)
+                await person.add("assistant", f"to {user} {turn}", at=at)
+        await memory.user("eve", space="other").add("user", "elsewhere", at=noon - timedelta(days=1))
+        everybody = {each.day: each for each in await memory.activity(10)}
+        ann = {each.day: each for each in await memory.activity(10, user="ann")}
+        assert [each.messages for each in await memory.activity(3, space="nowhere")] == [0, 0, 0]
+        for wrong, kind in ((0, InvalidInput), (10**6, TooLarge)):
+            with pytest.raises(kind):
+                await memory.activity(wrong)
+    yesterday = noon.date() - timedelta(days=1)
+    assert (everybody[yesterday].messages, everybody[yesterday].turns) == (6, 3)
+    assert (ann[yesterday].messages, ann[yesterday].turns) == (4, 2)
+    assert list(everybody) == sorted(everybody)
+    assert len(everybody) == 10, "days without a word count too"
+    assert sum(each.messages for each in everybody.values()) == 10, "what is older, or of another space, does not"
