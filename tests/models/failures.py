@@ -1,6 +1,6 @@
 """Observes model failures: each fault with each kind of call, for the documentation.
 
-`tools/failure_table.py` writes what is observed here into the documentation; test_chat_failures.py compares.
+`tools/failure_table.py` writes what is observed here into the documentation; test_chat.py compares.
 """
 
 from __future__ import annotations

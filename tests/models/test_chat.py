@@ -1,8 +1,11 @@
-"""Asking models through the real client, over the wire."""
+"""Asking models through the real client, over the wire: answers, faults, a provider that is down, secrets."""
 
 from __future__ import annotations
 
 import asyncio
+import logging
+import traceback
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 from dataclasses import replace
@@ -13,6 +16,7 @@ from pydantic import BaseModel
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import (
     InvalidInput,
+    ModelError,
     ModelGarbled,
     ModelRefused,
     ModelUnavailable,
@@ -20,11 +24,14 @@ from aforesaid.errors import (
     SpendingLimit,
 )
 from aforesaid.models.chat import Chat, RoutedChat, Said, open_chat
+from aforesaid.models.client import SecretFilter, hide, plain_address, redact
+from aforesaid.models.embed import RemoteEmbedder
 from aforesaid.models.resilience import MemoryLedger
-from aforesaid.settings import Choice, Provider, Route, Settings, Spending
+from aforesaid.settings import Choice, Provider, Resilience, Route, Secret, Settings, Spending
 from aforesaid.telemetry import Key
-from aforesaid.testing import Request, ScriptedModel, Writes, faults
+from aforesaid.testing import Fault, Request, ScriptedModel, Writes, faults
 from aforesaid.testing.faults import HttpConnection, HttpResponse, failure
+from models.failures import BEGIN, CASES, HEAD, PAGE, Case, documented, lines, observe
 
 HELLO = [Said("system", "You are helpful."), Said("user", "Who is Ann?", "Bob"), Said("assistant", "A friend.")]
 
@@ -289,3 +296,188 @@ async def test_an_address_may_have_a_query(model: ScriptedModel) -> None:
         {"api-version": "2026-01"},
     )
     await chat.close()
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
+async def test_a_fault_ends_as_it_is_documented(case: Case) -> None:
+    observed = lines(case, await observe(case))
+    assert observed == [line for line in documented() if line.startswith(f"| {case.name} |")], (
+        "run `make tables`, and look at what changed"
+    )
+
+
+def test_the_table_has_every_fault_and_no_other() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    assert "\n".join((BEGIN, *HEAD)) in page
+    assert list(dict.fromkeys(line.split(" | ")[0].removeprefix("| ") for line in documented())) == [
+        case.name for case in CASES
+    ]
+
+
+QUESTION = [Said("user", "Hi")]
+TRIGGERS = 10_000
+FAILURES, PLACES = 5, 4
+CAP = FAILURES + PLACES - 1
+DOWN_FOR_LONG = Resilience(failures=FAILURES, probe_seconds=3600)
+
+
+async def trigger(chat: RoutedChat) -> str:
+    try:
+        await chat.text("summarize", QUESTION)
+    except ModelUnavailable as error:
+        return type(error).__name__
+    return "answered"
+
+
+async def test_ten_thousand_triggers_at_once_make_no_more_calls_than_the_cap() -> None:
+    async with ScriptedModel() as model:
+        model.fail(faults.Resets())
+        chat = open_chat(model.settings(timeout=600, resilience=DOWN_FOR_LONG))
+        outcomes = Counter(await asyncio.gather(*(trigger(chat) for _ in range(TRIGGERS))))
+        await chat.close()
+    assert sum(outcomes.values()) == TRIGGERS
+    assert outcomes["answered"] == 0
+    assert FAILURES <= len(model.requests) <= CAP
+    assert chat.states()["scripted"].state == "open"
+    assert chat.metrics.snapshot()[Key("summarize", "scripted:scripted")].calls == len(model.requests)
+
+
+async def test_ten_thousand_triggers_one_by_one_make_no_more_calls_than_the_cap() -> None:
+    async with ScriptedModel() as model:
+        chat = open_chat(model.settings(timeout=600, resilience=DOWN_FOR_LONG))
+    # Nobody listens there any more.
+    outcomes = Counter([await trigger(chat) for _ in range(TRIGGERS)])
+    await chat.close()
+    assert outcomes["answered"] == 0
+    assert chat.metrics.snapshot()[Key("summarize", "scripted:scripted")].calls == FAILURES
+
+
+async def test_when_the_endpoint_returns_the_first_success_closes_the_breaker_within_one_probe_interval() -> None:
+    interval = 0.2
+    async with ScriptedModel() as model:
+        chat = open_chat(model.settings(resilience=Resilience(failures=FAILURES, probe_seconds=interval)))
+        model.stop()
+        while chat.states()["scripted"].state == "closed":
+            await trigger(chat)
+        model.start()
+        wait = chat.states()["scripted"].retry_in
+        assert wait is not None
+        assert wait <= interval
+        # Only the breaker stands between the endpoint's return and the next answer, and it is due by then.
+        await asyncio.sleep(wait + 0.001)
+        assert await trigger(chat) == "answered"
+        assert chat.states()["scripted"][:4] == ("closed", 0, None, None)
+        assert len(model.requests) == 1
+        assert await asyncio.gather(*(trigger(chat) for _ in range(10))) == ["answered"] * 10
+        await chat.close()
+
+
+async def test_while_it_is_down_one_probe_goes_out_per_interval() -> None:
+    interval = 0.1
+    async with ScriptedModel() as model:
+        model.fail(faults.ServerError())
+        chat = open_chat(model.settings(resilience=Resilience(failures=1, attempts=3, probe_seconds=interval)))
+        loop = asyncio.get_running_loop()
+        started = loop.time()
+        while len(model.requests) < 4:
+            await asyncio.gather(*(trigger(chat) for _ in range(20)))
+            await asyncio.sleep(interval / 20)
+        # The first call opened it. Each one after that is a probe, and the interval before it went by.
+        assert loop.time() - started >= interval * 3
+        await chat.close()
+
+
+async def test_each_provider_has_its_own_breaker_and_the_second_model_goes_on() -> None:
+    async with ScriptedModel() as model, ScriptedModel() as second:
+        model.fail(faults.ServerError())
+        settings = model.settings(resilience=Resilience(failures=2, attempts=2, probe_seconds=3600), fallback=second)
+        chat = open_chat(settings)
+        assert [await trigger(chat) for _ in range(20)] == ["answered"] * 20
+        states = chat.states()
+        await chat.close()
+    assert (states["scripted"].state, states["fallback"].state) == ("open", "closed")
+    assert (len(model.requests), len(second.requests)) == (2, 20)
+
+
+IN_HEADER, IN_URL, IN_USER = "swordfish-4711-header", "opensesame-0815-url", "letmein-1234-password"
+
+
+def talkative(model: ScriptedModel) -> Settings:
+    """A provider with a secret in every place that can have one."""
+    address = model.base_url.replace("://", f"://ann:{IN_USER}@") + f"?key={IN_URL}"
+    provider = Provider("scripted", address, Secret(IN_HEADER))
+    return replace(model.settings(resilience=Resilience(attempts=1)), providers={"scripted": provider})
+
+
+ECHO = f"Incorrect API key provided: {IN_HEADER}, key={IN_URL}, password {IN_USER}"
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [faults.WrongKey(ECHO), faults.ServerError(500, ECHO), faults.Refuses("model", ECHO), faults.Resets()],
+    ids=lambda fault: type(fault).__name__,
+)
+async def test_no_secret_shows_when_a_server_repeats_it(fault: Fault, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    async with ScriptedModel() as model:
+        chat = open_chat(talkative(model))
+        embedder = RemoteEmbedder("m", provider=talkative(model).providers["scripted"])
+        await chat.text("chat", QUESTION)
+        model.fail(fault)
+        shown = [embedder.name, repr(Secret(IN_HEADER))]
+        for asked in (chat.text("chat", QUESTION), embedder.embed(["hi"]), anext(chat.stream("chat", QUESTION))):
+            with pytest.raises(ModelError) as raised:
+                await asked
+            logging.getLogger("aforesaid.models").error("it failed", exc_info=raised.value)
+            shown += [str(raised.value), repr(raised.value), "".join(traceback.format_exception(raised.value))]
+        shown += [str(chat.states()), caplog.text]
+        await chat.close()
+        await embedder.close()
+    # The secrets did go out, and the libraries did talk about it.
+    assert model.requests[0].query == {"key": IN_URL}
+    assert any(record.name == "httpx2" for record in caplog.records)
+    for secret in (IN_HEADER, IN_URL, IN_USER):
+        for text in shown:
+            assert secret not in text
+
+
+@pytest.mark.parametrize(
+    ("text", "clean"),
+    [
+        ("Authorization: Bearer abc123", "Authorization: Bearer …"),
+        ("GET http://ann:pw@host/v1?key=abc&x=1 failed", "GET http://…@host/v1?key=…&x=1 failed"),
+        ("provided: sk-proj-abc***wxyz, sorry", "provided: …, sorry"),
+        ("AIzaSyA1234567890123456789012345", "…"),
+        ("see https://host/v1/models", "see https://host/v1/models"),
+        ("a key-value store at risk-free rates", "a key-value store at risk-free rates"),
+    ],
+)
+def test_what_looks_like_a_secret_is_left_out(text: str, clean: str) -> None:
+    assert redact(text) == clean
+
+
+def test_stand_ins_for_a_key_are_no_secrets() -> None:
+    hide("none", "ollama", None)
+    assert redact("none of ollama's models") == "none of ollama's models"
+
+
+def test_what_needs_escaping_in_an_address_is_found_there_too() -> None:
+    hide("p@ss/word&more")
+    assert redact("?x=p%40ss%2Fword%26more") == "?x=…"
+
+
+def test_an_address_is_shown_without_its_secrets() -> None:
+    assert plain_address("https://ann:pw@host:8080/v1?key=abc#x") == "https://host:8080/v1"
+    assert plain_address("http://localhost:11434/v1") == "http://localhost:11434/v1"
+
+
+def test_the_filter_can_be_put_on_any_handler() -> None:
+    hide("swordfish-4711-header")
+    try:
+        raise ValueError(f"no {IN_HEADER}")
+    except ValueError as error:
+        info = (type(error), error, error.__traceback__)
+    record = logging.LogRecord("app", logging.INFO, "", 0, "said %s and %d", (IN_HEADER, 5), info)
+    assert SecretFilter().filter(record)
+    assert record.getMessage() == "said … and 5"
+    assert IN_HEADER not in logging.Formatter().format(record)
