@@ -17,17 +17,21 @@ import apsw
 import numpy as np
 import pytest
 
+from aforesaid.domain.checks import moment
 from aforesaid.domain.hit import MessageFilter, VectorRow
 from aforesaid.domain.receipt import Receipt
-from aforesaid.domain.scope import Scope
+from aforesaid.domain.scope import Scope, Subject, Touch
 from aforesaid.errors import NotFound, StoreDamaged
 from aforesaid.store import Store, open_store, vector_matrix
+from aforesaid.store.agenda import Advance
 from aforesaid.store.messages import MessageById, Messages, Sessions, UserLedger
 from aforesaid.store.people import PutSetting, Settings
-from aforesaid.store.searches import AddVectors, MatchText, SearchVector
-from aforesaid.store.sqlite import SqliteStore, caches
+from aforesaid.store.searches import AddVectors, MatchText, SearchText, SearchVector
+from aforesaid.store.sqlite import SqliteStore, caches, connection
 from aforesaid.store.sqlite.change_sets import ChangeSet
+from aforesaid.store.sqlite.connection import migrations
 from aforesaid.store.sqlite.rows import answered
+from aforesaid.store.summaries import Summaries
 from making import add, adding, archive, minutes
 from store.processes import KILLED, run_program
 
@@ -366,4 +370,90 @@ async def test_columns_that_are_read_in_several_blocks_have_every_message_in_its
     assert [columns.speakers[place] for place in columns.speaker.tolist()] == names
     assert columns.assistant.tolist() == [False, True, False, False, False]
     assert (np.diff(columns.at) > 0).all()
+    await store.close()
+
+
+async def test_a_wrong_count_on_the_agenda_is_found(path: Path) -> None:
+    store = await SqliteStore.open(path)
+    await add(store, ANN, "one", "two")
+    touch = Touch(Subject("rolling", "default", "ann", "direct:ann"), 1, 3, 2, 5)
+    await store.apply([Advance("rolling", 0, 2, (touch,))])
+    report = await store.verify()
+    assert "the messages counted for the summaries of default/ann/direct:ann are wrong" in str(report)
+    await store.close()
+
+
+async def test_summaries_of_an_earlier_version_learn_when_their_messages_were_said(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as earlier:
+        earlier.setattr(connection, "migrations", lambda: migrations()[:4])
+        old = apsw.Connection(str(path))
+        old.create_scalar_function("index_terms", lambda *_: "")
+        connection.migrate(old, path)
+        old.execute(
+            """
+            INSERT INTO person (space, name, owner, created_at, messages, archived, turns, words, last_seq, last_at,
+                                last_chunk) VALUES ('default', 'ann', 1, 1, 2, 2, 2, 2, 2, 70, 1);
+            INSERT INTO thread (space, name) VALUES ('default', 'direct:ann');
+            INSERT INTO session (thread, name, automatic, opened_by, started_at, last_at, first_seq, last_seq, messages,
+                                 timeout) VALUES (1, 's-1', 1, 1, 50, 70, 1, 2, 2, 9);
+            INSERT INTO log (owner, thread, shared, session, author, role, text, at, stored_at, active, chunk, words,
+                             hash)
+            VALUES (1, 1, 0, 1, 1, 'user', 'one', 70, 70, 0, 1, 1, x''),
+                   (1, 1, 0, 1, 1, 'user', 'two', 50, 50, 0, 1, 1, x'');
+            INSERT INTO summary (owner, thread, kind, level, text, chunks, first_seq, last_seq, messages, prompt,
+                                 created_at) VALUES (1, 1, 'tree', 1, 'Both.', '[1]', 1, 2, 2, '', 99)
+            """
+        )
+        old.close()
+    store = await SqliteStore.open(path)
+    (summary,) = await store.read(Summaries(ANN))
+    assert (summary.began_at, summary.ended_at, summary.fresh) == (moment(50), moment(70), 1)
+    assert (summary.version, summary.reach, summary.replaced, summary.quality) == (1, "chunks", False, None)
+    await store.close()
+
+
+async def damaged(path: Path) -> SqliteStore:
+    """Return an open store whose index has been overwritten."""
+    store = await SqliteStore.open(path)
+    for number in range(50):
+        await add(store, ANN, f"tea number {number}")
+    await store.close()
+    with closing(apsw.Connection(str(path))) as connection:
+        connection.execute("UPDATE log_index_data SET block = zeroblob(length(block)) WHERE id > 10")
+    return await SqliteStore.open(path)
+
+
+@pytest.mark.req("C8")
+async def test_a_search_makes_a_damaged_index_again(path: Path) -> None:
+    store = await damaged(path)
+    assert len(await store.read(SearchText(ANN, "tea", limit=100))) == 50
+    assert "index rebuilt" in dict((await store.health()).facts)
+    assert (await store.verify()).ok
+    await store.close()
+
+
+@pytest.mark.req("C8")
+async def test_a_message_is_stored_although_the_index_is_damaged(path: Path) -> None:
+    store = await damaged(path)
+    for number in range(200):
+        await add(store, ANN, f"more tea number {number}")
+    assert len(await store.read(SearchText(ANN, "tea", limit=1000))) == 250
+    assert (await store.verify()).ok
+    await store.close()
+
+
+@pytest.mark.parametrize("column", ["text", "owner"])
+async def test_values_of_the_wrong_types_are_found_and_stop_no_check(path: Path, column: str) -> None:
+    store = await SqliteStore.open(path)
+    await add(store, ANN, "tea")
+    await store.close()
+    with closing(apsw.Connection(str(path))) as connection:
+        connection.pragma("ignore_check_constraints", 1)
+        connection.execute(f"UPDATE log SET {column} = x'00ff' WHERE seq = 1")
+    store = await SqliteStore.open(path)
+    report = await store.verify()
+    assert not report.ok
+    assert any("the keyword index does not match the messages" in check.detail for check in report.checks)
     await store.close()

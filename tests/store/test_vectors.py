@@ -1,6 +1,9 @@
-"""Vectors on every store."""
+"""Vectors on every store, and the cache of what was searched lately."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -11,7 +14,7 @@ from aforesaid.domain.scope import Scope
 from aforesaid.store import Store, vector_matrix
 from aforesaid.store.messages import MessagesByNumber
 from aforesaid.store.searches import AddVectors, MatchText, SearchVector, TokenVectors, UnembeddedMessages
-from aforesaid.store.vector_matrix import Matrix, packed, repacked, signs_of, unpacked
+from aforesaid.store.vector_matrix import Matrix, SizedCache, packed, repacked, signs_of, unpacked
 from making import add, adding, minutes
 
 ANN = Scope.of("ann")
@@ -225,3 +228,48 @@ def test_a_shortlist_takes_the_signs_of_half_precision_numbers_for_those_of_the_
     every = np.arange(2**16, dtype=np.uint16).view(np.float16)
     halves = every[np.isfinite(every)].reshape(-1, 64)
     assert np.array_equal(signs_of(halves), signs_of(halves.astype(np.float32)))
+
+
+@dataclass
+class Counted:
+    """An entry that counts how often anybody asks for the size of any entry."""
+
+    asked: ClassVar[int] = 0
+    bytes: int = 0
+
+    @property
+    def size(self) -> int:
+        Counted.asked += 1
+        return self.bytes
+
+
+def test_the_least_recently_used_entries_go_first() -> None:
+    cache: SizedCache[str, Counted] = SizedCache(100)
+    for name in ("a", "b", "c"):
+        cache.get(name, lambda: Counted(40))
+        cache.resized(name)
+    assert ["a" in cache, "b" in cache, "c" in cache, cache.size] == [False, True, True, 80]
+    cache.get("b", Counted).bytes = 90
+    cache.resized("b")
+    assert ["b" in cache, "c" in cache, cache.size] == [True, False, 90]
+    cache.drop("b")
+    assert cache.size == 0
+
+
+def test_the_last_entry_stays_however_large_it_is() -> None:
+    cache: SizedCache[str, Counted] = SizedCache(100)
+    cache.get("large", lambda: Counted(1_000))
+    cache.resized("large")
+    assert "large" in cache
+
+
+@pytest.mark.parametrize("entries", [10, 2_000])
+def test_a_call_asks_for_one_size_however_many_entries_there_are(entries: int) -> None:
+    cache: SizedCache[int, Counted] = SizedCache(1 << 30)
+    for number in range(entries):
+        cache.get(number, lambda: Counted(1))
+        cache.resized(number)
+    before = Counted.asked
+    cache.get(0, Counted)
+    cache.resized(0)
+    assert Counted.asked - before == 1
