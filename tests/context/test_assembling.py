@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from aforesaid import Memory, connect
 from aforesaid.context.assemble import Assembled, Assembler
+from aforesaid.context.builder import TermCache, found_memories
 from aforesaid.context.context import Context, Item, LeftOut, SectionReport
 from aforesaid.context.sections import Offers, RenderCache
 from aforesaid.domain.hit import Hit
+from aforesaid.domain.memory import MemoryRecord
 from aforesaid.domain.scope import Scope
 from aforesaid.models.tokens import counter_for
 from aforesaid.profiles import load_profile
@@ -330,3 +334,81 @@ async def test_snippets_come_with_the_messages_around_them_in_the_order_of_their
         (f"message {near.id}", 0.1, 1.0),
         (f"message {second.id}", 0.5, 0.5),
     ]
+
+
+LEARNED = datetime(2026, 5, 8, 12, tzinfo=UTC)
+
+
+def memory_of(number: int, text: str, importance: int = 5) -> MemoryRecord:
+    return MemoryRecord(
+        number, "", "ann", "fact", text, importance, (), (number,), LEARNED, True, "active", 3, "ann", None, None, None,
+        None, None, LEARNED, None, None, "rules", "said", "", 1, LEARNED, 1,
+    )  # fmt: skip
+
+
+def found_for(question: str, *known: MemoryRecord) -> list[tuple[int, float]]:
+    return [(each.id, relevance) for each, relevance in found_memories(known, question, (), TermCache(100))]
+
+
+def test_the_memory_with_most_of_the_words_comes_first_and_one_with_all_is_wholly_relevant() -> None:
+    home, chess = memory_of(1, "Ann lives in Berlin."), memory_of(2, "Ann plays chess in Berlin.")
+    assert [number for number, _ in found_for("Who plays chess in Berlin?", home, chess)] == [2, 1]
+    relevance = dict(found_for("Who plays chess in Berlin?", home, chess))
+    assert relevance[2] == pytest.approx(1.0)
+    assert 0 < relevance[1] < 0.5
+
+
+def test_of_equally_relevant_memories_the_more_important_one_comes_first() -> None:
+    usual, important = memory_of(1, "Ann likes tea."), memory_of(2, "Ann is allergic to tea.", 9)
+    assert [number for number, _ in found_for("Is there tea?", usual, important)] == [2, 1]
+
+
+def test_a_question_without_a_word_of_its_own_is_about_nothing() -> None:
+    assert found_for("Who is it?", memory_of(1, "Ann is at home.")) == []
+
+
+CHAT = (
+    "Did the children see the memorial in Verdun?",
+    "They did.",
+    "All of them went silent.",
+    "And the weather?",
+    "Grey.",
+)
+
+
+async def context(path: Path, profile: dict[str, Any]) -> Context:
+    async with connect(path / "memory.db", profile=profile, embedder="none") as memory:
+        await talk(memory)
+        return await memory.user("ann").context("What was Verdun like?", 1_000, at=NOON + timedelta(days=1))
+
+
+async def talk(memory: Memory) -> None:
+    for number, text in enumerate((*CHAT, *(f"filler {number}" for number in range(5)))):
+        await memory.user("ann").add("user", text, at=NOON + timedelta(minutes=number))
+
+
+def found(context: Context) -> list[str]:
+    return [item.text.partition(": ")[2] for item in context.items if item.section == "snippets"]
+
+
+async def test_the_next_two_messages_after_a_hit_are_offered(tmp_path: Path) -> None:
+    profile = {"extends": "default", "context": {"recent": 2, "snippets": 1}}
+    assert found(await context(tmp_path, profile)) == list(CHAT[:3])
+
+
+@pytest.mark.parametrize("profile", ["archive", "community", "account"])
+async def test_profiles_that_name_how_many_hits_they_show_show_no_more(profile: str, tmp_path: Path) -> None:
+    limited = {"extends": profile, "context": {"recent": 2, "snippets": 1, "similarity": 0, "window": 0}}
+    assert found(await context(tmp_path, limited)) == [CHAT[0]]
+
+
+async def test_the_message_to_be_answered_and_later_ones_do_not_follow_a_hit(tmp_path: Path) -> None:
+    profile = {"extends": "default", "context": {"recent": 1, "snippets": 1}}
+    async with connect(tmp_path / "memory.db", profile=profile, embedder="none") as memory:
+        ann = memory.user("ann")
+        for number, text in enumerate(CHAT):
+            await ann.add("user", text, at=NOON + timedelta(minutes=number))
+        asked = (await ann.history())[2]
+        made = await ann.context(f"Verdun! {asked.text}", 1_000, at=NOON + timedelta(days=1), answers=asked)
+        shown = [item.text for item in made.items if item.section in {"snippets", "recent"}]
+        assert not any(text.endswith((CHAT[2], CHAT[3], CHAT[4])) for text in shown)
