@@ -1,4 +1,4 @@
-"""`aforesaid config`: effective values, their origins, and whether the models answer."""
+"""`aforesaid config`: effective values, their origins, and whether the models answer. `aforesaid settings`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
+import aforesaid
 from aforesaid.cli import app
 from aforesaid.testing import ScriptedModel, faults
 from cli.typed import Run, as_json, ok
@@ -180,3 +181,51 @@ def test_a_check_does_not_wait_longer_than_the_operation_would(run: Run, tmp_pat
         result = run("--check", "--json", AFORESAID_MODELS__TIMEOUT="0.3")
         assert result.exit_code == 1
         assert [one["ok"] for one in json.loads(result.stdout)["models"]] == [False, False]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> str:
+    path = tmp_path / "memory.db"
+    with aforesaid.open(path, embedder="none") as memory:
+        memory.user("ann").add("user", "hello")
+    return str(path)
+
+
+def run_settings(*words: str) -> tuple[int, str]:
+    result = CliRunner().invoke(app, ["settings", *words])
+    return result.exit_code, result.output
+
+
+def test_a_setting_is_changed_shown_and_taken_back(store: str) -> None:
+    assert run_settings("short_term_memory_limit", "5", "--store", store)[0] == 0
+    assert run_settings("bot_persona", "a patient librarian", "--user", "ann", "--store", store)[0] == 0
+    assert json.loads(run_settings("--store", store, "--json")[1]) == {"short_term_memory_limit": 5}
+    assert json.loads(run_settings("--store", store, "--user", "ann", "--json")[1]) == {
+        "bot_persona": "a patient librarian"
+    }
+    shown = run_settings("--store", store)[1]
+    assert "short_term_memory_limit" in shown
+    assert "from the profile" in shown
+    assert run_settings("short_term_memory_limit", "--reset", "--store", store)[0] == 0
+    assert json.loads(run_settings("--store", store, "--json")[1]) == {}
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["short_term_memory_limit", "many"], "whole number"),
+        (["short_term_memory_limit"], "a value for short_term_memory_limit is missing"),
+        (["--reset"], "a setting's name and no value"),
+        (["bot_person", "x"], "did you mean 'bot_persona'"),
+    ],
+)
+def test_what_cannot_be_set_is_told(store: str, words: list[str], said: str) -> None:
+    code, output = run_settings(*words, "--store", store)
+    assert code == 2
+    assert said in " ".join(output.split())
+
+
+def test_a_setting_that_nothing_reads_is_stored_and_told(store: str) -> None:
+    code, output = run_settings("favourite_colour", "blue", "--store", store)
+    assert code == 0
+    assert "Aforesaid has no setting of this name" in " ".join(output.split())

@@ -1,4 +1,4 @@
-"""Commands for memories, facts, portraits and reminders."""
+"""Commands for memories, facts, portraits, reminders and summaries."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typer.testing import CliRunner, Result
 
 import aforesaid
 from aforesaid.cli import app
-from cli.typed import Run
+from cli.typed import Run, ok
 
 
 @pytest.fixture
@@ -100,3 +100,46 @@ def test_events_and_people_are_printed(run: Run) -> None:
     assert json.loads(run("people", "my sister", "--json").output)[0]["name"] == "Sinéad"
     assert "Berlin" in run("memories", "--kind", "event").output
     assert "Cork" not in run("memories", "--kind", "event").output
+
+
+@pytest.fixture
+def run_after_chats(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    path = tmp_path / "memory.db"
+    monkeypatch.setenv("AFORESAID_STORE", str(path))
+    monkeypatch.setenv("COLUMNS", "200")
+    with aforesaid.open(path) as memory:
+        for user in ("ann", "bob"):
+            handle = memory.user(user)
+            for number in range(60 if user == "ann" else 2):
+                handle.add("user", f"I bought {number} apples in Berlin.")
+                handle.add("assistant", "Good.")
+    return lambda *words: CliRunner().invoke(app, words)
+
+
+def test_upkeep_does_all_that_is_due_and_the_tree_of_it_can_be_seen(run_after_chats: Run) -> None:
+    assert ", 7 summaries made, " in ok(run_after_chats("upkeep"))
+    assert json.loads(ok(run_after_chats("upkeep", "--json")))["summarised"] == 0
+    lines = ok(run_after_chats("summaries", "--user", "ann")).splitlines()
+    assert [line.split(", ")[1] for line in lines if "messages" in line] == ["tree level 2", "tree level 1"]
+    tree = ok(run_after_chats("summaries", "--user", "ann", "--tree"))
+    assert tree.count("tree level 1, ") == 6
+    assert tree.count("20 messages, #") == 6
+    found = json.loads(ok(run_after_chats("summaries", "--user", "ann", "--all", "--json")))
+    assert sorted(summary["level"] for summary in found) == [1] * 6 + [2]
+
+
+def test_a_person_can_have_it_summarised_now(run_after_chats: Run) -> None:
+    assert "there are no summaries for bob yet" in ok(run_after_chats("summaries", "--user", "bob"))
+    made = json.loads(ok(run_after_chats("summarize", "--user", "bob", "--json")))
+    assert [(summary["level"], summary["messages"]) for summary in made] == [(1, 4)]
+    assert "there is nothing to summarise for bob" in ok(run_after_chats("summarize", "--user", "bob"))
+    assert "apples" in ok(run_after_chats("summaries", "--user", "bob", "--kind", "tree"))
+    assert run_after_chats("summaries", "--user", "bob", "--kind", "novel").exit_code == 2
+
+
+def test_what_could_not_be_done_is_told(run_after_chats: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AFORESAID_MODEL", "missing:model")
+    monkeypatch.setenv("AFORESAID_PROVIDERS__MISSING__BASE_URL", "http://127.0.0.1:9/v1")
+    result = run_after_chats("upkeep")
+    assert result.exit_code == 1, result.output
+    assert "could not finish" in result.stdout
