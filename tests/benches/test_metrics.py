@@ -1,12 +1,16 @@
-"""The figures, on rankings that can be worked out by hand, and what must hold for any ranking."""
+"""The figures, the LIKE search that they are compared with, and how hits are compared with labels."""
 
 from __future__ import annotations
 
 from dataclasses import astuple
+from datetime import UTC, datetime, timedelta
 from math import log2
 
 import pytest
 from evaluation import metrics
+from evaluation.conversation import Conversation, Question, Turn
+from evaluation.like_baseline import keywords, like
+from evaluation.report import mark
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -85,3 +89,73 @@ def test_separation_is_the_area_under_the_curve() -> None:
     assert metrics.separation([1, 3], [2]) == 0.5
     assert metrics.separation([2], [2]) == 0.5
     assert metrics.separation([], [1]) is metrics.separation([1], []) is None
+
+
+START = datetime(2026, 3, 1, tzinfo=UTC)
+
+
+def turns(*texts: str) -> list[Turn]:
+    return [
+        Turn(str(number), "s", "user", None, text, START + timedelta(minutes=number))
+        for number, text in enumerate(texts)
+    ]
+
+
+def test_stop_words_are_dropped_and_each_word_counts_once() -> None:
+    assert keywords("What was THE name of the red, red boat?") == ["name", "red", "boat"]
+
+
+def test_more_words_win_then_the_more_recent_turn() -> None:
+    said = turns("a red boat", "the boathouse", "nothing", "my old BOAT")
+    assert like("red boat?", said, 10) == ["0", "3", "1"]
+    assert like("red boat?", said, 1) == ["0"]
+
+
+def test_time_decides_what_is_recent_and_not_the_order_of_storing() -> None:
+    said = list(reversed(turns("boat one", "boat two")))
+    assert like("boat", said, 10) == ["1", "0"]
+
+
+def test_words_are_not_found_in_writing_without_spaces() -> None:
+    assert like("我的猫叫什么名字？", turns("我的猫叫小雪。"), 10) == []
+
+
+AT = datetime(2026, 1, 1, tzinfo=UTC)
+TURNS = tuple(
+    Turn(name, session, "user", "Ann", text, AT)
+    for name, session, text in [
+        ("1", "a", "Yes."),
+        ("2", "b", "Yes!"),
+        ("3", "b", "The roof leaks."),
+        ("4", "c", "No."),
+    ]
+)
+
+
+def asked(*evidence: str) -> tuple[Conversation, Question]:
+    sessions = tuple({turn.session for turn in TURNS if turn.id in evidence})
+    question = Question("Does it leak?", "single", AT, evidence, sessions)
+    return Conversation("roof", TURNS, (question,)), question
+
+
+def test_a_hit_finds_evidence_with_the_same_words_as_the_turn_it_shows() -> None:
+    conversation, question = asked("2")
+    result = mark(question, [("1", "2"), ("3",)], conversation, 1.0)
+    assert result.by_turn is not None
+    assert result.by_turn.recall_at_1 == 1
+    assert result.by_session is not None
+    assert result.by_session.recall_at_3 == 1
+
+
+def test_turns_with_the_same_words_take_one_place_in_the_ranking() -> None:
+    conversation, question = asked("3")
+    result = mark(question, [("1", "2"), ("4",), ("3",)], conversation, 1.0)
+    assert result.by_turn is not None
+    assert (result.by_turn.recall_at_1, result.by_turn.recall_at_3) == (0, 1)
+
+
+def test_evidence_that_was_said_twice_counts_once() -> None:
+    conversation, question = asked("1", "2", "4")
+    result = mark(question, [("2", "1"), ("3",)], conversation, 1.0)
+    assert result.by_turn is not None
+    assert result.by_turn.recall_at_1 == 0.5
