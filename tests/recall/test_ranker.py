@@ -1,4 +1,4 @@
-"""The ranker, in searches through the public API."""
+"""The ranker in searches through the public API, and what candidates gain from their messages and sessions."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ import pytest
 import aforesaid
 from aforesaid.models.embed import LocalEmbedder, TokenVectors
 from aforesaid.models.embed.token_vectors import DIMENSIONS, NAME, load_ranker
-from aforesaid.recall.candidates import Question, candidates_of
+from aforesaid.recall.candidates import Candidates, Question, candidates_of, neighbours
+from aforesaid.recall.features import session_dense
 from aforesaid.recall.queue import Background
 from aforesaid.recall.ranker import MOST, _compare
-from aforesaid.store.columns import ColumnRow, columns_of
+from aforesaid.store.columns import ColumnRow, Columns, columns_of
 from aforesaid.store.ranking import TextMatches
 from aforesaid.store.searches import TokenVectors as TokenVectorsQuestion
 
@@ -160,3 +161,39 @@ async def test_a_failing_ranker_costs_no_hit(memory: aforesaid.Memory, monkeypat
     monkeypatch.setattr(USE, "tokens", broken)
     assert len(await ranked(memory)) == len(SAID)
     assert not any(await ranked(memory))
+
+
+NOBODY = 5
+"""Where a row points that has no neighbour: behind the last of five."""
+
+
+def messages(sessions: Sequence[int]) -> Columns:
+    """Return one message for each of these sessions."""
+    return columns_of([ColumnRow(row + 1, row, 1, session, "Ann", "user", 3) for row, session in enumerate(sessions)])
+
+
+def compared(columns: Columns, dense: Sequence[float]) -> Candidates:
+    """Return all messages as candidates that are near in meaning, or not compared where the number is zero."""
+    count = len(columns)
+    matches = TextMatches(columns, (), average_length=3.0)
+    nearness = np.array([*dense, 0.0])
+    question = Question.of("Where is it?", NOON)
+    return candidates_of(question, matches, np.arange(count), np.zeros(count + 1), nearness, Background())
+
+
+def test_a_message_has_neighbours_in_its_own_session_only() -> None:
+    columns = messages([1, 1, 2, 2, 2])
+    before, after = neighbours(columns, np.arange(5))
+    assert before.tolist() == [NOBODY, 0, NOBODY, 2, 3]
+    assert after.tolist() == [1, NOBODY, 3, 4, NOBODY]
+
+
+def test_a_single_message_has_no_neighbours() -> None:
+    before, after = neighbours(messages([1]), np.arange(1))
+    assert (before.tolist(), after.tolist()) == ([1], [1])
+
+
+def test_the_newest_message_lifts_its_session_too() -> None:
+    candidates = compared(messages([1, 1, 2, 2]), [0.5, 0.0, 1.0, 3.0])
+    # Half, because there are only two sessions.
+    assert session_dense(candidates).tolist() == [0.25, 0.25, 1.5, 1.5]
