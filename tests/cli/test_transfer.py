@@ -203,7 +203,7 @@ def test_a_purge_that_was_hindered_is_repeated_until_nothing_is_left(
     monkeypatch.setattr("aforesaid.store.sqlite.writer.patience", lambda _: patience(0.2))
     reader = apsw.Connection(str(tmp_path / "memory.db"))
     reader.execute("BEGIN")
-    reader.execute("SELECT * FROM mark").fetchall()
+    reader.execute("SELECT * FROM metadata").fetchall()
     for _ in range(2):
         hindered = run("purge", "ann", "--yes")
         assert (hindered.exit_code, "another process still reads" in hindered.stderr) == (1, True)

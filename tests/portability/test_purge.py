@@ -162,7 +162,7 @@ async def test_others_can_write_while_a_purge_waits_for_a_reader(tmp_path: Path)
     reader, writer = apsw.Connection(str(path)), apsw.Connection(str(path))
     reader.execute("BEGIN; SELECT count(*) FROM log").get  # noqa: B018 - reads, and goes on reading
     purging = asyncio.create_task(store.purge(ANN))
-    while await asyncio.to_thread(lambda: writer.execute("SELECT count(*) FROM mark WHERE name = 'wipe'").get) == 0:
+    while await asyncio.to_thread(lambda: writer.execute("SELECT count(*) FROM metadata WHERE name = 'wipe'").get) == 0:
         await asyncio.sleep(0.01)
     writer.set_busy_timeout(20_000)
 

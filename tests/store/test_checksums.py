@@ -23,7 +23,7 @@ from aforesaid.store.people import PutSetting
 from filling import ANN, BOB, fill_with_everything
 from pg import clean_database
 
-DERIVED = {"embedder", "vector", "note_vector", "embedding", "note_embedding", "space", "writer"}
+DERIVED = {"embedder", "vector", "note_vector", "meaning", "note_meaning", "space", "writer"}
 """Tables that hold nothing that people said: vectors, cursors of embedders, counters, marks of writers."""
 COUNTERS = {("person", "revision"), ("thread", "revision")}
 """Columns that only tell caches to read again."""
@@ -128,7 +128,7 @@ class PostgresDamage(Damage):
             SELECT c.relname, a.attname, format_type(a.atttypid, a.atttypmod)
               FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
              WHERE c.relkind = 'r' AND c.relnamespace = 'public'::regnamespace AND a.attnum > 0 AND NOT a.attisdropped
-               AND c.relname != 'aforesaid_schema' ORDER BY 1, a.attnum
+               AND c.relname != 'aforesaid_schema' ORDER BY c.oid, a.attnum
         """
         return [
             (table, column, kind)

@@ -198,7 +198,7 @@ BEGIN
     IF NOT EXISTS (SELECT 1 FROM pg_attribute WHERE attrelid = relation AND attname = distribution_column) THEN
         RAISE EXCEPTION 'column % of % does not exist', distribution_column, relation;
     END IF;
-    IF relation = 'mark'::regclass AND EXISTS (SELECT 1 FROM pg_class WHERE relname = 'breaks_at_the_end') THEN
+    IF relation = 'metadata'::regclass AND EXISTS (SELECT 1 FROM pg_class WHERE relname = 'breaks_at_the_end') THEN
         RAISE EXCEPTION 'a machine cannot be reached';
     END IF;
     INSERT INTO recorded (relation, columns, beside) VALUES (relation, distribution_column, colocate_with);

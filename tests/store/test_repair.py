@@ -19,14 +19,16 @@ from typer.testing import CliRunner
 from aforesaid.cli import app
 from aforesaid.domain.memory import MemoryDraft
 from aforesaid.domain.scope import Scope
+from aforesaid.domain.transfer import ForgottenRow
 from aforesaid.errors import InvalidInput, StoreBusy, StoreDamaged
 from aforesaid.portability import migrating
 from aforesaid.portability.migrating import repair
 from aforesaid.store import Store, open_store
-from aforesaid.store.memories import AddMemory, FactsVersions, Memories, PutFacts
+from aforesaid.store.memories import AddMemory, FactsVersions, Forget, Memories, PutFacts
 from aforesaid.store.messages import Messages, UserLedger
 from aforesaid.store.people import PutSetting, Settings
 from aforesaid.store.searches import SearchText
+from aforesaid.store.sqlite.salvaging import salvage
 from aforesaid.store.summaries import Summaries
 from making import add, archive, remove_databases
 
@@ -178,6 +180,19 @@ async def test_messages_that_are_not_there_any_more_are_named(tmp_path: Path) ->
     done = await repair(f"sqlite:{path}")
     assert done.recovered["message"] == 2
     assert "messages that are not there (erased before, or lost): #2 to #3" in done.lost
+
+
+async def test_tables_of_an_earlier_version_are_read_by_the_names_that_they_had(tmp_path: Path) -> None:
+    store = await open_store(path := tmp_path / "memory.db")
+    await add(store, ANN, "hello")
+    await store.apply([Forget(ANN, ("the cat",))])
+    await store.close()
+    with closing(apsw.Connection(str(path))) as file:
+        file.execute("ALTER TABLE tombstone RENAME TO forgotten; ALTER TABLE cursor RENAME TO walk")
+        file.execute("ALTER TABLE metadata RENAME TO mark")
+    found = salvage(path)
+    assert [row.words for row in found.rows if isinstance(row, ForgottenRow)] == ["the cat"]
+    assert not found.lost
 
 
 async def test_a_damaged_write_ahead_log_is_read_past_the_damage(tmp_path: Path) -> None:

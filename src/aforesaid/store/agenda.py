@@ -41,10 +41,10 @@ def entry_values(entry: Entry) -> Row:
 # In PostgreSQL, one space after another. The last number may be that of a message that was erased, so there must be
 # one to be seen.
 _PROGRESS: Final = """
-[[SELECT s.space, coalesce(w.up_to, 0) FROM space s LEFT JOIN walk w ON w.space = s.space AND w.policy = $1
+[[SELECT s.space, coalesce(w.up_to, 0) FROM space s LEFT JOIN cursor w ON w.space = s.space AND w.policy = $1
    WHERE s.last_seq > coalesce(w.up_to, 0)
      AND EXISTS (SELECT 1 FROM log l WHERE l.space = s.space AND l.seq > coalesce(w.up_to, 0)) ORDER BY s.space LIMIT 1
-~ SELECT '', coalesce((SELECT up_to FROM walk WHERE policy = $1), 0)]]
+~ SELECT '', coalesce((SELECT up_to FROM cursor WHERE policy = $1), 0)]]
 """
 _AHEAD: Final = """
 SELECT l.seq, [[l.space, l.owner, l.thread ~ o.space, o.name, t.name]], l.role, l.at, length(l.text)
@@ -143,7 +143,7 @@ class PolicyBacklog(Question[Backlog]):
 
 def progress_of(space: str, policy: str) -> Answer[int]:
     """Return the last message of a space that a policy has processed; 0 for none."""
-    return number("SELECT up_to FROM walk WHERE [[space = $1 AND ]]policy = $2", space, policy)
+    return number("SELECT up_to FROM cursor WHERE [[space = $1 AND ]]policy = $2", space, policy)
 
 
 def entries_of(space: str, users: Collection[str]) -> Answer[list[Entry]]:
@@ -189,7 +189,7 @@ class Advance(Change):
                 raise SourcesChanged(f"some of the messages {self.after + 1} to {self.up_to} were erased since")
         columns = within.space(space)
         row = {**columns, "policy": self.policy, "up_to": self.up_to}
-        within.insert("walk", row, replacing=(*columns, "policy"))
+        within.insert("cursor", row, replacing=(*columns, "policy"))
         if self.touched:
             found = yield from within.planned([touch.subject for touch in self.touched])
             planned = {entry.subject: entry for entry in found}

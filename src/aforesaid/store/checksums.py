@@ -86,7 +86,7 @@ _TABLES: Final = {
         "[[space text, ]]owner text, version bigint, text text, cause text, created_at bigint",
         f"{_OWNER} || ', version ' || version",
     ),
-    "forgotten": _Declared(
+    "tombstone": _Declared(
         "[[space text, ]]id bigint, owner text, words text, up_to bigint, at bigint", f"{_OWNER} || ', entry ' || id"
     ),
     "derived": _Declared(
@@ -106,7 +106,7 @@ _TABLES: Final = {
     "receipt": _Declared(
         "[[space text, ]]owner text, id text, at bigint, reply bigint, details json", f"{_OWNER} || ', receipt ' || id"
     ),
-    "walk": _Declared("[[space text, ]]policy text, up_to bigint", "[[space || '/' || ]]policy"),
+    "cursor": _Declared("[[space text, ]]policy text, up_to bigint", "[[space || '/' || ]]policy"),
     "agenda": _Declared(
         """
         space text, policy text, [[owner ~ user]] text, thread text, day text, messages bigint, characters bigint,
@@ -114,7 +114,7 @@ _TABLES: Final = {
         """,
         "policy || ' of ' || space || '/' || [[owner ~ user]] || '/' || thread || '/' || day",
     ),
-    "mark": _Declared("[[space text, ]]name text, value text", "name"),
+    "metadata": _Declared("[[space text, ]]name text, value text", "name"),
 }
 
 
@@ -332,7 +332,7 @@ _COUNTS: Final[Queries] = (
         "the messages counted for the summaries of",
         f"""
         SELECT a.space || '/' || a.[[owner ~ user]] || '/' || a.thread FROM agenda a
-          JOIN walk w ON [[w.space = a.space AND ]]w.policy = a.policy
+          JOIN cursor w ON [[w.space = a.space AND ]]w.policy = a.policy
           JOIN person p ON p.space = a.space AND p.name = a.[[owner ~ user]]
           LEFT JOIN thread t ON t.space = a.space AND t.name = a.thread
          WHERE a.policy IN ('tree', 'rolling', 'tiers')

@@ -319,7 +319,7 @@ class Tombstones(OfScopeShort[list[Tombstone]]):
     """What the user asked to forget, oldest first."""
 
     def answer(self) -> Answer[list[Tombstone]]:
-        found = yield from rows(f"SELECT words, up_to FROM forgotten WHERE {OWNED} ORDER BY id", *self.scope[:2])
+        found = yield from rows(f"SELECT words, up_to FROM tombstone WHERE {OWNED} ORDER BY id", *self.scope[:2])
         return [Tombstone(*row) for row in found]
 
 
@@ -367,7 +367,7 @@ _MORE_SOURCES: Final = inserting(
     * 2,
 )
 _TOMBSTONE: Final = inserting(
-    "forgotten",
+    "tombstone",
     {
         "id": "$3",
         "owner": "[[name ~ person.id]]",
@@ -455,7 +455,7 @@ def _add_facts(within: Transaction, facts: Facts) -> None:
 
 def _add_tombstone(within: Transaction, scope: Scope, words: str, up_to: int | None = None) -> None:
     """Store a request to forget what was said up to a message; None: up to the user's newest."""
-    number = within.number("forgotten", scope.space)
+    number = within.number("tombstone", scope.space)
     within.later(_TOMBSTONE, *scope[:2], number, words, up_to, now())
 
 

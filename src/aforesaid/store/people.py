@@ -259,7 +259,7 @@ class Marks(Question[dict[str, str]]):
     needs_store = True
 
     def answer(self) -> Answer[dict[str, str]]:
-        return dict((yield from rows("SELECT name, value FROM mark[[ WHERE space = '']]")))
+        return dict((yield from rows("SELECT name, value FROM metadata[[ WHERE space = '']]")))
 
 
 # --- What changes ask and write ---------------------------------------------------------------------------------------
@@ -429,11 +429,11 @@ class PutMark(Change):
         if self.only_if is not ...:
             self.check((yield from Marks().answer()).get(self.name))
         if self.value is None:
-            within.later("DELETE FROM mark WHERE [[space = '' AND ]]name = $1", self.name)
+            within.later("DELETE FROM metadata WHERE [[space = '' AND ]]name = $1", self.name)
         else:
             space = within.space("")
             row = {**space, "name": self.name, "value": self.value}
-            within.insert("mark", row, replacing=(*space, "name"))
+            within.insert("metadata", row, replacing=(*space, "name"))
 
 
 def restore_user(within: Transaction, row: UserRow) -> Answer[Restored]:

@@ -186,8 +186,8 @@ class Database:
 
 TABLES: Final = (
     *("space", "writer", "person", "thread", "session", "log", "summary", "summary_source", "memory", "memory_source"),
-    *("memory_version", "facts", "forgotten", "derived", "setting", "audit", "spending", "walk", "agenda", "embedder"),
-    *("embedding", "note_embedding", "mark", "receipt"),
+    *("memory_version", "facts", "tombstone", "derived", "setting", "audit", "spending", "cursor", "agenda"),
+    *("embedder", "embedding", "note_embedding", "metadata", "receipt"),
 )
 """All tables, those that others refer to before these."""
 

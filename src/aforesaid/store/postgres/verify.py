@@ -39,7 +39,7 @@ _DATABASE: Final = (
 )
 
 _REFERRED: Final = (
-    *((table, "owner", "person", "name") for table in ("log", "summary", "memory", "facts", "forgotten", "derived")),
+    *((table, "owner", "person", "name") for table in ("log", "summary", "memory", "facts", "tombstone", "derived")),
     *((table, "owner", "person", "name") for table in ("setting", "receipt")),
     ("log", "author", "person", "name"),
     ("session", "opened_by", "person", "name"),

@@ -23,23 +23,23 @@ from aforesaid.store.sql import Answer, exists, first, for_postgres
 from aforesaid.text.languages import terms
 
 _HOLD: Final = """
-SELECT space, last_seq, last_session, last_summary, last_memory, last_forgotten, last_audit, purges
+SELECT space, last_seq, last_session, last_summary, last_memory, last_tombstone, last_audit, purges
   FROM space WHERE space = ANY($1::text[]) ORDER BY space FOR UPDATE
 """
 _NEW_SPACES: Final = "INSERT INTO space (space) SELECT unnest($1::text[]) ON CONFLICT DO NOTHING"
 # Rows of several shards cannot be locked by one statement.
 _HOLD_ONE: Final = """
-SELECT space, last_seq, last_session, last_summary, last_memory, last_forgotten, last_audit, purges
+SELECT space, last_seq, last_session, last_summary, last_memory, last_tombstone, last_audit, purges
   FROM space WHERE space = $1 FOR UPDATE
 """
 _NEW_SPACE: Final = "INSERT INTO space (space) VALUES ($1) ON CONFLICT DO NOTHING"
 _COUNT: Final = over_rows(
     """
     UPDATE space SET last_seq = new.seq, last_session = new.session, last_summary = new.summary,
-           last_memory = new.memory, last_forgotten = new.forgotten, last_audit = new.audit, purges = new.purges
+           last_memory = new.memory, last_tombstone = new.tombstone, last_audit = new.audit, purges = new.purges
       FROM {rows} WHERE space.space = {space}
     """,
-    "seq bigint, session bigint, summary bigint, memory bigint, forgotten bigint, audit bigint, purges bigint",
+    "seq bigint, session bigint, summary bigint, memory bigint, tombstone bigint, audit bigint, purges bigint",
 )
 _OWNS: Final = CHECKSUMS.insert(
     "person",
@@ -89,7 +89,7 @@ class Numbers:
     session: int = 0
     summary: int = 0
     memory: int = 0
-    forgotten: int = 0
+    tombstone: int = 0
     audit: int = 0
     purges: int = 0
 
@@ -136,7 +136,7 @@ class WriteTransaction:
 
     def _last(self) -> dict[str, Row]:
         return {
-            space: (last.seq, last.session, last.summary, last.memory, last.forgotten, last.audit, last.purges)
+            space: (last.seq, last.session, last.summary, last.memory, last.tombstone, last.audit, last.purges)
             for space, last in self.numbers.items()
         }
 

@@ -42,7 +42,7 @@ _log: Final = logging.getLogger("aforesaid.store")
 
 MARK: Final = "readable"
 """The mark in the database that says how the files stand. Each file has another one, named after it."""
-_PUT_MARK: Final = CHECKSUMS.insert_or_replace("mark", ("name", "value"), ("name",))
+_PUT_MARK: Final = CHECKSUMS.insert_or_replace("metadata", ("name", "value"), ("name",))
 _PAUSE_SECONDS: Final = 1.0
 """Seconds without a change after which the files are written."""
 _PAUSE_PER_WRITING: Final = 10.0
@@ -147,9 +147,9 @@ class Files:
             return loaded
 
     def _read_marks(self, connection: apsw.Connection) -> bool:
-        if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'mark'").get is None:
+        if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'metadata'").get is None:
             return False  # the process ended while it made the database
-        found = dict(connection.execute("SELECT name, value FROM mark WHERE name GLOB ?", (f"{MARK}*",)))
+        found = dict(connection.execute("SELECT name, value FROM metadata WHERE name GLOB ?", (f"{MARK}*",)))
         if MARK not in found:
             return False
         self.state = State(**json.loads(found.pop(MARK)))
@@ -380,7 +380,7 @@ class Files:
                 for name in self._unmarked:
                     connection.execute(_PUT_MARK, (f"{MARK}:{name}", json.dumps(written[name])))
                 for name in self._seals.keys() - written.keys():
-                    connection.execute("DELETE FROM mark WHERE name = ?", (f"{MARK}:{name}",))
+                    connection.execute("DELETE FROM metadata WHERE name = ?", (f"{MARK}:{name}",))
                 self._put_state(connection)
             self._seals, self._unmarked = written, set()
             if settled:
@@ -505,7 +505,7 @@ def _content(connection: apsw.Connection) -> Content:
         for row in _rows(connection):
             content.add(row)
         marks = connection.execute(
-            "SELECT name, value FROM mark WHERE name NOT GLOB ? AND name != 'wipe'", (f"{MARK}*",)
+            "SELECT name, value FROM metadata WHERE name NOT GLOB ? AND name != 'wipe'", (f"{MARK}*",)
         )
         content.finish(dict(marks), dict(connection.execute("SELECT name, seq FROM sqlite_sequence")))
     finally:

@@ -64,6 +64,9 @@ _VERSIONED: Final = 16
 _DETAILED: Final = 18
 """A row of the log that has more columns than this has details."""
 
+_RENAMED: Final = {"walk": "cursor", "forgotten": "tombstone", "mark": "metadata"}
+"""What tables are called since a step of the schema."""
+
 
 class _Found:
     """What the pages say: names by number, and rows of the log."""
@@ -163,12 +166,20 @@ def _others(path: Path) -> tuple[list[Row], list[str]]:
     lost: list[str] = []
     try:
         with closing(connect(path, Options(), create=False)) as connection:
+            _rename(connection)
             for section in dumping.OTHERS:
                 _read(connection, section, rows, lost)
             lost += _changed(connection)
     except (apsw.Error, AforesaidError, UnicodeDecodeError) as error:
         lost.append(f"all that is not a message: the database cannot be opened ({error})")
     return rows, lost
+
+
+def _rename(connection: apsw.Connection) -> None:
+    """Let the tables of a file of an earlier version be read under the names that they have now."""
+    for before, name in _RENAMED.items():
+        if connection.execute("SELECT 1 FROM pragma_table_info(?)", (before,)).get is not None:
+            connection.execute(f"CREATE TEMP VIEW {name} AS SELECT * FROM main.{before}")
 
 
 def _changed(connection: apsw.Connection) -> list[str]:

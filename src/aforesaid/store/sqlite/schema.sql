@@ -1,4 +1,4 @@
--- schema 21
+-- schema 22
 -- The sum of the steps in migrations/ up to this number, for files that are created. tools/sqlite_schema.py writes it.
 CREATE TABLE person (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -212,7 +212,7 @@ CREATE UNIQUE INDEX summary_happens_once ON summary (owner, thread, kind, level,
 CREATE INDEX summary_current ON summary (owner, kind, level, day, thread) WHERE active = 1;
 CREATE INDEX summary_without_model ON summary (kind, id) WHERE active = 1 AND model IS NULL AND edited_by IS NULL;
 CREATE INDEX summary_by_successor ON summary (replaces) WHERE replaces IS NOT NULL;
-CREATE TABLE walk (
+CREATE TABLE "cursor" (
     policy TEXT PRIMARY KEY,
     up_to INTEGER NOT NULL
 , checksum INTEGER) WITHOUT ROWID;
@@ -247,14 +247,13 @@ CREATE TABLE memory_version (
     was TEXT NOT NULL, checksum INTEGER,                         -- a JSON object of the columns that can change
     PRIMARY KEY (memory, revision)
 ) WITHOUT ROWID;
-CREATE TABLE forgotten (
+CREATE TABLE "tombstone" (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     owner INTEGER NOT NULL REFERENCES person (id),
     words TEXT NOT NULL,
     up_to INTEGER NOT NULL,
     at INTEGER NOT NULL
 , checksum INTEGER);
-CREATE INDEX forgotten_by_owner ON forgotten (owner, id);
 CREATE TABLE derived (
     owner INTEGER NOT NULL REFERENCES person (id),
     kind TEXT NOT NULL,
@@ -267,7 +266,7 @@ CREATE INDEX person_to_extract ON person (id) WHERE last_seq > extracted;
 CREATE INDEX memory_by_creation ON memory (owner, created_at);
 CREATE INDEX audit_by_time ON audit (space, user, at);
 CREATE INDEX summary_rolled_back ON summary (owner, first_seq) WHERE rolled_back = 1;
-CREATE TABLE mark (
+CREATE TABLE "metadata" (
     name TEXT PRIMARY KEY,
     value TEXT NOT NULL
 , checksum INTEGER) WITHOUT ROWID;
@@ -394,3 +393,4 @@ CREATE VIEW persistent_memories AS
 CREATE VIEW active_memories AS SELECT * FROM persistent_memories WHERE active = 1;
 CREATE INDEX log_by_response ON log (json_extract(details, '$.metadata.response'))
  WHERE details IS NOT NULL AND substr(given_id, 1, 6) = 'reply:';
+CREATE INDEX tombstone_by_owner ON tombstone (owner, id);

@@ -39,7 +39,7 @@ _TURN_SECONDS: Final = 0.2
 """Seconds for which other processes cannot write while a purge waits for their readers."""
 _PAUSE_SECONDS: Final = 0.3
 """Seconds between two such turns."""
-_TO_WIPE: Final = CHECKSUMS.insert("mark", ("name", "value"), "ON CONFLICT DO NOTHING")
+_TO_WIPE: Final = CHECKSUMS.insert("metadata", ("name", "value"), "ON CONFLICT DO NOTHING")
 
 
 def erase(connection: apsw.Connection, rule: Callable[[WriteTransaction], Answer[Purged]]) -> Purged:
@@ -59,7 +59,7 @@ def erase(connection: apsw.Connection, rule: Callable[[WriteTransaction], Answer
 
 def wipe_is_due(connection: apsw.Connection) -> bool:
     """Tell whether users were erased whose bytes may still lie between the rows, because `wipe` was interrupted."""
-    return connection.execute("SELECT 1 FROM mark WHERE name = ?", (_WIPE,)).get is not None
+    return connection.execute("SELECT 1 FROM metadata WHERE name = ?", (_WIPE,)).get is not None
 
 
 def wipe(
@@ -106,7 +106,7 @@ def _emptied(connection: apsw.Connection, path: Path, quiet: Callable[[], Abstra
         with quiet():
             connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
             _sync_log(path)
-            connection.execute("DELETE FROM mark WHERE name = ?", (_WIPE,))
+            connection.execute("DELETE FROM metadata WHERE name = ?", (_WIPE,))
             connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
     except apsw.BusyError:
         return False
