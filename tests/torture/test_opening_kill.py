@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from aforesaid.domain.scope import Scope
-from aforesaid.store import open_store, questions
+from aforesaid.store import open_store
+from aforesaid.store.messages import Messages
 from making import add, remove_databases
 from torture.support import Figures, Size
 from torture.zygote import Zygote
@@ -105,7 +106,7 @@ def open_until(zygote: Zygote, live: Path, start: Path, place: str, fatal: int) 
 async def found(place: str) -> tuple[list[str], bool]:
     """Return what Ann said, and whether something is named that could not be recovered."""
     store = await open_store(place)
-    said = [message.text for message in await store.read(questions.Messages(ANN))]
+    said = [message.text for message in await store.read(Messages(ANN))]
     failed = [check.name for check in (await store.verify()).checks if not check.ok]
     assert failed in ([], ["losses"])
     await store.close()

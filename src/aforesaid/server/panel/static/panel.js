@@ -86,7 +86,7 @@
     }
   });
 
-  // What is wrong is said beside the field, as the server does where there are no scripts (form_again.py).
+  // What is wrong is said beside the field, as the server does where there are no scripts (form_errors.py).
   function explain(form, error) {
     const name = error.where.slice(error.where.indexOf(".") + 1);
     const field = all(form, "input:not([type=hidden]), select, textarea").find((each) => each.name === name);
