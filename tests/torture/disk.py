@@ -106,7 +106,10 @@ class RecordingDisk(Disk):
         self.lock = threading.RLock()
         self._files: dict[str, int] = {}
         self._made = 0
-        self._news: tuple[asyncio.AbstractEventLoop, threading.Event] | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._syncs = 0
+        self._heard = 0
+        """The syncs whose acknowledgements the loop has passed on."""
 
     def open(self, path: Path, name: str | apsw.URIFilename | None, flags: list[int]) -> apsw.VFSFile:
         """Open a file and give it a number of its own if it is new."""
@@ -145,22 +148,29 @@ class RecordingDisk(Disk):
 
     def tell_callers(self) -> None:
         """Record the running loop, so that pending acknowledgements are delivered before the disk continues."""
-        self._news = asyncio.get_running_loop(), threading.Event()
-        self._news[1].set()
+        self._loop = asyncio.get_running_loop()
 
     def something_was_synced(self) -> None:
         """After a sync acknowledgements may be on their way."""
-        if self._news is not None:
-            self._news[1].clear()
+        with self.lock:
+            self._syncs += 1
 
     def let_callers_hear(self) -> None:
-        """Wait until the loop has passed on every acknowledgement, so that its place in the record is exact."""
-        if self._news is None or self._news[1].is_set():
+        """Wait until the loop has passed on every acknowledgement, so that its place in the record is exact.
+
+        Several threads may wait: the one that writes the database, and the one that writes readable files.
+        """
+        syncs, heard = self._syncs, threading.Event()
+        if self._loop is None or self._heard >= syncs:
             return
-        loop, heard = self._news
+
+        def passed_on() -> None:
+            self._heard = max(self._heard, syncs)
+            heard.set()
+
         try:
             # Settling a future only schedules the one who waits for it; the second hop comes after that one.
-            loop.call_soon_threadsafe(loop.call_soon, heard.set)
+            self._loop.call_soon_threadsafe(self._loop.call_soon, passed_on)
         except RuntimeError:
             return  # the loop is closed, and nobody is waiting
         heard.wait()
