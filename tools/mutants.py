@@ -74,7 +74,7 @@ ROOMS = {
         "not postgres",
     ),
     "recall": Room(
-        ("aforesaid/recall/*.py", "aforesaid/recall/features/*.py"),
+        ("aforesaid/recall/*.py", "aforesaid/recall/*.py"),
         ("tests/recall", "tests/context/test_ordinary_questions.py"),
         "not postgres",
     ),

@@ -123,7 +123,7 @@ async def test_quality_is_measured_and_what_is_invented_is_named() -> None:
     assert (await measure("Ann moved.", messages, (), None)).coverage is None
     assert (await measure("A picture.", [said(3, "")], (), vectors)).coverage is None
     quoting = await measure("Ann (2026-03-01): Their names are Miso and Udon.", messages[1:], (), vectors)
-    assert quoting.coverage == pytest.approx(1.0, abs=0.001)
+    assert quoting.coverage == pytest.approx(1.0, abs=0.003)  # a number of a stored vector has one byte
 
 
 @pytest.mark.req("E9")

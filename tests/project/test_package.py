@@ -42,6 +42,8 @@ MIGRATIONS = {
     "0018_names_in_views.sql": "35cb5f3fd0ca42e5",
     "0019_shown_messages.sql": "acf5b6748be76ba9",
     "0020_owners_of_replies.sql": "e204266994284925",
+    "0021_packed_vectors.sql": "a7ff9b493ceab765",
+    "0022_names_of_tables.sql": "0b678d94d8a5ff45",
 }
 
 POSTGRES_MIGRATIONS = {
@@ -60,6 +62,8 @@ POSTGRES_MIGRATIONS = {
     "0013_shown_messages.sql": "bb80e32729a51bcd",
     "0014_owners_of_replies.sql": "903803ebc4ffeb4e",
     "0015_names_in_views.sql": "4b65179808957435",
+    "0016_token_vectors.sql": "b4ff10f0ec6c7243",
+    "0017_names_of_tables.sql": "84ffd25fce0c2bad",
 }
 
 

@@ -23,7 +23,7 @@ from aforesaid.store.people import PutSetting
 from filling import ANN, BOB, fill_with_everything
 from pg import clean_database
 
-DERIVED = {"embedder", "vector", "note_vector", "meaning", "note_meaning", "space", "writer"}
+DERIVED = {"embedder", "vector", "note_vector", "embedding", "note_embedding", "space", "writer"}
 """Tables that hold nothing that people said: vectors, cursors of embedders, counters, marks of writers."""
 COUNTERS = {("person", "revision"), ("thread", "revision")}
 """Columns that only tell caches to read again."""

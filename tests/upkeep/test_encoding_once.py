@@ -106,6 +106,9 @@ async def test_vectors_of_an_earlier_version_are_stored_anew_without_encoding(tm
         database.create_scalar_function("earlier", cast("Any", earlier), 1)
         database.execute("UPDATE vector SET value = earlier(value)")
         size = database.execute("SELECT sum(length(value)) FROM vector").get
+        for name, earlier_name in (("cursor", "walk"), ("metadata", "mark"), ("tombstone", "forgotten")):
+            database.execute(f"ALTER TABLE {name} RENAME TO {earlier_name}")
+        database.execute("DROP INDEX tombstone_by_owner; CREATE INDEX forgotten_by_owner ON forgotten (owner, id)")
         database.pragma("user_version", BEFORE)
     ENCODER.encoded.clear()
     async with aforesaid.connect(path, embedder=ENCODER, settings={"background": False}) as memory:
