@@ -113,7 +113,10 @@ async def test_facts_and_chat_history_are_read_by_space_user_and_time_through_an
         ("#2", "bot", "777"),
         ("5001", "42", "777"),
     ]
+    # Among a few rows every index is as good as another.
+    await filled.apply([adding(Scope.of("43", space="900"), f"message {number}") for number in range(300)])
     with psycopg.connect(filled.dsn) as connection:
+        connection.execute("ANALYZE log")
         # So few rows are read faster than looked up: what is asked is whether an index could answer.
         connection.execute("SET enable_seqscan = off")
         connection.execute("SET aforesaid.space = '900'")
