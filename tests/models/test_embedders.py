@@ -258,6 +258,7 @@ def test_every_token_has_a_vector_of_length_one_whatever_stands_beside_its_text(
         assert (one.weights > 0).all()
 
 
+@pytest.mark.defect("X4")
 def test_stored_vectors_take_half_a_byte_per_number_and_come_back(encoder: Encoder) -> None:
     short, *_, long = encoder.encode(SENTENCES)[1]
     made, counts = products([short.packed(), long.packed()], np.eye(DIMENSIONS, dtype=np.float32))

@@ -1,7 +1,7 @@
 """Placing messages: what was delivered before, which version replaces which, and which session each belongs to.
 
-Written once for both databases. What each of them does in its own way, because that is much faster, is the methods of
-`Placing` that raise NotImplementedError here.
+Written once for both databases. The abstract methods of `Placing` are what each of them does in its own way, because
+that is much faster.
 """
 
 from __future__ import annotations
