@@ -34,7 +34,7 @@ class Column(NamedTuple):
 
 class _Declared(NamedTuple):
     columns: str
-    """Names, types and defaults, for both databases (see `dialects`)."""
+    """Names, types and defaults, for both databases (see `store.sql`)."""
     name: str
     """SQL that names a row for people."""
 

@@ -247,7 +247,7 @@ class MemoryStore(SqliteStore):
 
     async def _snapshot(self) -> apsw.Connection:
         def copied(connection: apsw.Connection) -> apsw.Connection:
-            # Open in the writer's thread, such that nothing is written meanwhile.
+            # In the thread that writes, so that nothing changes during the copy.
             made = connect(Path(":memory:"), self._shared.options, create=True)
             with made.backup("main", connection, "main") as pages:
                 pages.step(-1)
