@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Coroutine, Generator, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -35,6 +35,7 @@ from aforesaid.telemetry.tracing import open_tracing
 
 if TYPE_CHECKING:
     from aforesaid.models.chat import Chat
+    from aforesaid.models.intent import Intents
 
 _log: Final = logging.getLogger("aforesaid")
 
@@ -218,6 +219,11 @@ class Memory(AllMemories, MemoryOperations, MemoryTransfer):
     def models(self) -> Chat | None:
         """The configured models, or None."""
         return self._services.chat
+
+    @property
+    def intents(self) -> Callable[[Sequence[str]], Awaitable[list[Intents]]]:
+        """Read what texts want: to tell, to ask, to be reminded, …"""
+        return self._services.intents
 
     @property
     def recall_queue(self) -> RecallQueue:

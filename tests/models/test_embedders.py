@@ -231,7 +231,7 @@ def test_the_most_used_tokens_stay_in_the_cache() -> None:
 
 @pytest.mark.parametrize("text", ["", "tea " * 2_000, " ".join(f"w{number}" for number in range(3_000))])
 def test_a_text_of_any_length_has_the_vector_of_the_encoder(text: str) -> None:
-    vectors, tokens = TokenEncoder(backend(), None).encode([text])
+    vectors, tokens, _ = TokenEncoder(backend(), None).encode([text])
     assert np.abs(vectors - backend().encode([text])).max() < 1e-5
     assert tokens == []
 
@@ -245,7 +245,7 @@ def encoder() -> Encoder:
 
 
 def test_sentence_vectors_are_those_of_the_encoder_alone(encoder: Encoder) -> None:
-    vectors, tokens = encoder.encode(SENTENCES)
+    vectors, tokens, _ = encoder.encode(SENTENCES)
     assert np.abs(vectors - load_encoder().encode(SENTENCES)).max() < 1e-5
     assert len(tokens) == len(SENTENCES)
 

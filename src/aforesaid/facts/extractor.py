@@ -32,7 +32,8 @@ from aforesaid.facts.salience_extraction import by_salience
 from aforesaid.facts.statement import statement
 from aforesaid.facts.timeline import zone_of
 from aforesaid.models.calibration import SameMeaning
-from aforesaid.models.embed import Embedder
+from aforesaid.models.embed import Embedder, read_intents
+from aforesaid.models.intent import Intents
 from aforesaid.models.offline import without_contradicted
 from aforesaid.models.salience import Judgement
 from aforesaid.profiles import Profile
@@ -58,6 +59,10 @@ _OUTDATED: Final = "the user said something newer"
 """The cause of a version of facts from which something was removed."""
 _NEAREST: Final = 3
 """Known memories looked up for each message."""
+_PLAUSIBLE: Final = 0.2
+"""Least probability that words ask for something, where a rule says that they do."""
+_SURELY_NOT: Final = 0.7
+"""Probability from which words say nothing that is worth remembering."""
 _COMPARED: Final = 4_000
 """Maximum characters of a message that are compared with known memories."""
 
@@ -99,6 +104,7 @@ class Extractor:
         self._embedder = embedder
         self._same_meaning = None if embedder is None else SameMeaning(embedder)
         self._judge = None if encoder is None else SalienceJudge(store, encoder)
+        self._encoder = encoder
 
     @property
     def asks_a_model(self) -> bool:
@@ -132,8 +138,9 @@ class Extractor:
         own = await self._without_model(scope, newest, before, people, owner, zone, known)
         given = BatchInput(scope, known, people, owner, zone, [*context, *newest], before)
         found = await self._find(given, newest, own) if newest else FoundCandidates([], {})
-        candidates = found.candidates
+        candidates = await self._stated(found.candidates)
         tally.dropped.update(found.dropped)
+        tally.dropped.update({"no statement": len(found.candidates) - len(candidates)})
         near = {**found.near, **await self._near(scope, [each for each in candidates if each.text not in found.near])}
         meant = await meanings(candidates, people, self._embedder)
         heard = in_time_order([*context, *batch])
@@ -201,6 +208,15 @@ class Extractor:
                 return FoundWithoutModel(found, judgements)
         found = await asyncio.to_thread(by_rules, batch, people, owner, zone, with_assistant=with_assistant)
         return FoundWithoutModel(found, {})
+
+    async def _stated(self, candidates: Sequence[Candidate]) -> list[Candidate]:
+        """Return the candidates whose words say something: no questions, greetings, moods or tasks.
+
+        Spoken questions have no question mark, so what the words want decides.
+        """
+        quotes = list(dict.fromkeys(each.quote for each in candidates if each.quote.strip()))
+        wanted = dict(zip(quotes, await read_intents(self._encoder, quotes), strict=True)) if quotes else {}
+        return [each for each in candidates if each.quote not in wanted or _says(each, wanted[each.quote])]
 
     @staticmethod
     async def _with_changes(
@@ -293,6 +309,14 @@ class Extractor:
         if text == facts.text:
             return []
         return [PutFacts(scope, text, cause=_OUTDATED, instead_of=facts.version)]
+
+
+def _says(candidate: Candidate, wants: Intents) -> bool:
+    if candidate.request:
+        return wants.of("request", "forget", "correct", "reminders") >= _PLAUSIBLE
+    if candidate.category == "reminder":
+        return wants.of("remind", "request", "reminders") >= _PLAUSIBLE
+    return wants.of("ask", "request", "remind", "reminders", "forget", "greet", "thank", "feel", "chat") < _SURELY_NOT
 
 
 def relevant(known: Sequence[MemoryRecord], batch: Sequence[Message], near: Collection[int] = ()) -> list[MemoryRecord]:

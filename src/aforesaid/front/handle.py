@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial, wraps
 from inspect import iscoroutinefunction, signature
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from aforesaid.facts import Curator, Extractor, FactEditor, HabitCounter, Portraitist
     from aforesaid.models.chat import Chat
     from aforesaid.models.embed import Embedder
+    from aforesaid.models.intent import Intents
     from aforesaid.models.rerank import Reranker
 
 
@@ -253,6 +254,12 @@ class Services:
         from aforesaid.models.embed import built_in_encoder  # noqa: PLC0415
 
         return built_in_encoder(self._embedder)
+
+    async def intents(self, texts: Sequence[str]) -> list[Intents]:
+        """Return what each text wants."""
+        from aforesaid.models.embed import read_intents  # noqa: PLC0415
+
+        return await read_intents(self._encoder, texts)
 
     async def portrait(
         self, scope: Scope, memories: Awaitable[list[MemoryRecord]], summaries: Awaitable[list[Summary]]

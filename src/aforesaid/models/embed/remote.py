@@ -19,7 +19,8 @@ from aforesaid.extras import np
 from aforesaid.models.client import Client, Sent, load_library, plain_address
 from aforesaid.models.embed.contract import DeterministicEmbedder, Embedder, Vectors
 from aforesaid.models.embed.local import Encoder, LocalEmbedder
-from aforesaid.models.embed.token_vectors import TokenVectors
+from aforesaid.models.embed.token_vectors import Encoded, TokenVectors
+from aforesaid.models.intent import INTENTS, Intents
 from aforesaid.models.resilience import (
     Ask,
     Breaker,
@@ -142,7 +143,7 @@ class SubprocessEmbedder(LocalEmbedder):
         await self._worker.run(self._end)
         await super().close()
 
-    def _encode(self, texts: list[str]) -> tuple[Vectors, list[TokenVectors]]:
+    def _encode(self, texts: list[str]) -> Encoded:
         try:
             return self._asked(texts)
         except (OSError, EOFError):
@@ -163,7 +164,7 @@ class SubprocessEmbedder(LocalEmbedder):
         except OSError:
             self._end()  # a new one has empty caches
 
-    def _asked(self, texts: list[str]) -> tuple[Vectors, list[TokenVectors]]:
+    def _asked(self, texts: list[str]) -> Encoded:
         if self._process is None:
             self._process = _start(ranker=self._ranker)
         _send(self._process, texts)
@@ -172,9 +173,9 @@ class SubprocessEmbedder(LocalEmbedder):
         if rows == FAILED:
             raise ModelError(_read(heard, columns).decode(errors="replace"))
         vectors: Vectors = np.frombuffer(_read(heard, rows * columns * 4), dtype="<f4").reshape(rows, columns)
-        tokens = _read_tokens(heard)
-        self._remember(texts, tokens)
-        return vectors, tokens
+        made = Encoded(vectors, _read_tokens(heard), _read_intents(heard, rows))
+        self._remember(texts, made)
+        return made
 
     def _end(self) -> int | None:
         """Stop the process and return its exit code."""
@@ -228,6 +229,11 @@ def _read_tokens(heard: IO[bytes]) -> list[TokenVectors]:
     return made
 
 
+def _read_intents(heard: IO[bytes], rows: int) -> list[Intents]:
+    made = np.frombuffer(_read(heard, rows * len(INTENTS) * 8), dtype="<f8").reshape(rows, len(INTENTS))
+    return [Intents(tuple(row)) for row in made.tolist()]
+
+
 def _read(source: IO[bytes], size: int) -> bytes:
     data = source.read(size)
     if len(data) < size:
@@ -246,8 +252,9 @@ def serve(heard: IO[bytes], sent: IO[bytes], *, ranker: bool) -> None:
             continue
         try:
             encoder = encoder or Encoder(ranker=ranker)
-            vectors, tokens = encoder.encode(texts)
-            answer = SHAPE.pack(*vectors.shape) + vectors.astype("<f4").tobytes() + _tokens(tokens)
+            made = encoder.encode(texts)
+            answer = SHAPE.pack(*made.vectors.shape) + made.vectors.astype("<f4").tobytes() + _tokens(made.tokens)
+            answer += np.array([each.probabilities for each in made.intents], dtype="<f8").tobytes()
         except Exception as error:
             # Every error is returned to the caller.
             words = str(error).encode(errors="replace")

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from aforesaid.domain.hit import TOKENS
 from aforesaid.extras import np
+from aforesaid.models.intent import Intents, load_intents
 from aforesaid.models.weights import arrays, read_weights
 
 if TYPE_CHECKING:
@@ -267,8 +268,17 @@ def normed(values: Floats, gain: Floats, offset: Floats, smallest: float) -> Flo
     return values
 
 
+class Encoded(NamedTuple):
+    """What one pass over the encoder's weights gives for some texts."""
+
+    vectors: Floats
+    tokens: list[TokenVectors]
+    """Empty without a ranker."""
+    intents: list[Intents]
+
+
 class TokenEncoder:
-    """Computes sentence vectors and token vectors in one pass over the built-in encoder's weights.
+    """Computes sentence vectors, token vectors and intents in one pass over the built-in encoder's weights.
 
     Not for several threads at the same time.
     """
@@ -284,30 +294,35 @@ class TokenEncoder:
         """Empty the cache of words. The tokens of the other cache are those of the vocabulary."""
         self._tokenizer.forget_all()
 
-    def encode(self, texts: Sequence[str]) -> tuple[Floats, list[TokenVectors]]:
-        vectors: list[Floats] = []
-        tokens: list[TokenVectors] = []
+    def encode(self, texts: Sequence[str]) -> Encoded:
+        parts: list[Encoded] = []
         group: list[list[int]] = []
-        size = 0
+        size = done = 0
         for ids in map(self._tokenizer.ids, texts):
             if group and size + len(ids) > _TOKENS_AT_ONCE:
-                self._add(group, vectors, tokens)
+                parts.append(self._encode(texts[done : done + len(group)], group))
+                done += len(group)
                 group, size = [], 0
             group.append(ids)
             size += len(ids)
         if group:
-            self._add(group, vectors, tokens)
-        return np.concatenate(vectors), tokens
+            parts.append(self._encode(texts[done:], group))
+        return Encoded(
+            np.concatenate([part.vectors for part in parts]),
+            [each for part in parts for each in part.tokens],
+            [each for part in parts for each in part.intents],
+        )
 
-    def _add(self, group: list[list[int]], vectors: list[Floats], tokens: list[TokenVectors]) -> None:
+    def _encode(self, texts: Sequence[str], group: list[list[int]]) -> Encoded:
         lengths = np.fromiter(map(len, group), dtype=np.intp, count=len(group))
         starts = np.concatenate([[0], np.cumsum(lengths)[:-1]])
         features = self._features(group, starts, lengths)
         sums = np.add.reduceat(features, starts, axis=0)
-        vectors.append(self._sentences(sums, lengths))
+        vectors, tokens = self._sentences(sums, lengths), list[TokenVectors]()
+        intents = load_intents().read(texts, features, lengths, vectors)
         ranker = self._ranker
         if ranker is None:
-            return
+            return Encoded(vectors, tokens, intents)
         hidden: Floats = features @ ranker.hidden
         hidden += np.repeat(sums / lengths[:, None] @ ranker.mean + ranker.hidden_offset, lengths, axis=0)
         np.maximum(hidden, 0, out=hidden)
@@ -318,6 +333,7 @@ class TokenEncoder:
         weights = np.logaddexp(0, raw).astype(np.float32)
         for start, length in zip(starts.tolist(), lengths.tolist(), strict=True):
             tokens.append(TokenVectors(made[start : start + length], weights[start : start + length]))
+        return Encoded(vectors, tokens, intents)
 
     def _features(self, group: list[list[int]], starts: Any, lengths: Any) -> Floats:  # noqa: ANN401 - arrays
         """Return the features of every token: its embedding, and three convolutions over its neighbours."""
