@@ -222,7 +222,7 @@ class Memory(AllMemories, MemoryOperations, MemoryTransfer):
 
     @property
     def intents(self) -> Callable[[Sequence[str]], Awaitable[list[Intents]]]:
-        """Read what texts want: to tell, to ask, to be reminded, …"""
+        """Read what texts want, such as to tell, to ask or to be reminded."""
         return self._services.intents
 
     @property
