@@ -226,6 +226,11 @@ class Memory(AllMemories, MemoryOperations, MemoryTransfer):
         return self._services.intents
 
     @property
+    def learn(self) -> Callable[[Scope], Awaitable[None]]:
+        """Extract memories from the pending messages of a user now, as a bot does that says what it noted."""
+        return self._services.learning.learn_from
+
+    @property
     def recall_queue(self) -> RecallQueue:
         """Limits how many searches and contexts run at a time."""
         return self._services.recall_queue

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import AsyncGenerator, Iterable, Iterator
+from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from cachetools import LRUCache
 
-from aforesaid.assistant import chat_texts
+from aforesaid.assistant import chat_texts, wishes
 from aforesaid.assistant.commands import Answer, Names, Turn, with_names
 from aforesaid.assistant.phrases import ChatLanguages, Phrases
 from aforesaid.assistant.router import FreeForm, Router
@@ -20,12 +19,10 @@ from aforesaid.domain.hit import Hit
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import is_direct
 from aforesaid.errors import ModelError
-from aforesaid.models.offline import Spoken, extract
 from aforesaid.models.offline.memories.keys import asks_own_name
-from aforesaid.models.offline.request_rules import asks, recognise_request
-from aforesaid.text.languages import guess_language, stop_words, vocabulary
-from aforesaid.text.sentences import split_sentences
-from aforesaid.text.words import fold, words_of
+from aforesaid.models.offline.request_rules import recognise_request
+from aforesaid.text.sentences import length_in_words, split_sentences
+from aforesaid.text.words import fold
 
 if TYPE_CHECKING:
     from aforesaid.context import Context
@@ -47,57 +44,46 @@ _CLOSE_TO_BEST: Final = 0.7
 """Minimum share of the best answer's fit; worse ones are left out."""
 _WORTH_OF_A_WORD: Final = 0.25
 """Weight of a found word of the question, on the scale of similarities."""
+_READ: Final = 8
+"""Hits whose sentences are read for an answer."""
+_INTERJECTION: Final = 2
+"""Words up to which a text without a statement is an exclamation."""
+_TELLING: Final = frozenset({"tell", "correct", "request"})
+"""Intents of sentences that say something about somebody."""
 _CHATS: Final = 10_000
-_GREETING: Final = re.compile(
-    r"(?:hi|hello|hey|good (?:morning|evening|day|afternoon)|hallo|guten (?:morgen|tag|abend)|hola|buenos dias|salut|"
-    r"bonjour|ciao|ola|oi|hoi|привет|здравствуи\w*|你好|こんにちは|مرحبا|" + fold("안녕(?:하세요)?") + r")\b"
-)
-_THANKS: Final = re.compile(
-    r"(?:(?:many |vielen |herzlichen |besten |muchas |mille |muito |большое )?"
-    r"(?:thanks|thank you|thx|danke|dank|gracias|merci|grazie|obrigad[oa]|dank je|bedankt|спасибо)\b|谢谢|شكرا|"
-    + fold("ありがとう(?:ございます)?|감사합니다|고마워요?")
-    + ")"
-)
-_NAMES_ADDRESSED: Final = 1
-"""Number of unknown words that may follow a greeting: the name of somebody."""
 
 
-def _noted(turn: Turn, say: Phrases) -> str:
-    """Return a short confirmation of what a message states, or a polite reply."""
-    at = datetime.now(UTC) if turn.message is None else turn.message.at
-    found = extract([Spoken(turn.name or turn.user.scope.user, turn.text, at)])
-    if found:
-        return say("noted_that", what=" ".join(each.quote.strip().rstrip(".") + "." for each in found[:_ANSWERS]))
-    folded = fold(turn.text).strip()
-    if _THANKS.match(folded):
-        return say("welcome")
-    return say("hello" if _GREETING.match(folded) else "noted")
-
-
-async def _remembered(turn: Turn, say: Phrases) -> str:
+async def _remembered(memory: Memory, turn: Turn, question: str, say: Phrases) -> str:
+    """Answer a question with what is remembered: what is known and what was said, without what is over."""
     without = () if turn.message is None else (turn.message.id,)
     # With its opening words ("tell me"): search recognises the same question, asked before, by all of its words.
-    found = await turn.user.search(turn.text, _CANDIDATES, within=turn.within, without=without, min_score=0)
+    found = await turn.user.search(question, _CANDIDATES, within=turn.within, without=without, min_score=0)
     remembered = {source for hit in found if hit.kind == "memory" for source in hit.sources}
-    reminders = {str(memory.id) for memory in await turn.user.reminders()}
-    answers: dict[Hit, str] = {}
+    known = await turn.user.memories(active=None)
+    reminders = {str(each.id) for each in known if each.category == "reminder"}
+    current = {seq for each in known if each.active for seq in each.sources}
+    over = {seq for each in known if each.state == "superseded" for seq in each.sources} - current
+    hits = []
     for hit in found:
-        if hit.kind == "memory" and hit.id in reminders:
+        message = hit.message
+        if (hit.kind == "memory" and hit.id in reminders) or (message is not None and message.seq in over):
             continue
         # The request behind a memory among the hits says the same again.
-        message = hit.message
         if message and message.id in remembered and recognise_request(message.text).action == "remember":
             continue
-        if line := _told(hit, turn, say):
-            answers[hit] = line
+        if hit.kind == "memory" or (message is not None and message.role == "user"):
+            hits.append(hit)
+    statements = await _statements(memory, hits[:_READ])
+    answers = {hit: line for hit in hits[:_READ] if (line := _told(hit, statements.get(hit, ""), turn, say))}
     close = [hit for hit in answers if _answers(hit)]
     best = max(map(_strength, close), default=0.0)
     fitting = [hit for hit in close if _strength(hit) >= _CLOSE_TO_BEST * best]
     told = [answers[hit] for hit in _each_once(sorted(fitting, key=_strength, reverse=True))]
-    if asks_own_name(turn.text):
+    if asks_own_name(question):
         # "Wie heiße ich?" shares no word with "Ann heißt Jonas", and "Hi, I am Max" is less of an answer than the name.
-        known = [memory.text for memory in await turn.user.memories() if memory.subject == "name"]
-        told = [say("recall.memory", text=text) for text in known] or told
+        told = [
+            say("recall.memory", text=each.text) for each in known if each.active and each.subject == "name"
+        ] or told
     return "\n".join(told[:_ANSWERS]) or say("recall.nothing")
 
 
@@ -127,42 +113,61 @@ def _strength(hit: Hit) -> float:
     return (hit.similarity or 0.0) + _WORTH_OF_A_WORD * len(hit.terms)
 
 
-def _told(hit: Hit, turn: Turn, say: Phrases) -> str:
-    """Return a hit as an answer; empty for questions, commands, greetings, thanks and messages of the assistant."""
+async def _statements(memory: Memory, hits: Sequence[Hit]) -> dict[Hit, str]:
+    """Return what messages among the hits tell: their sentences without questions, requests and pleasantries."""
+    sentences = {hit: split_sentences(hit.message.text) for hit in hits if hit.message is not None}
+    every = list(dict.fromkeys(each for said in sentences.values() for each in said if each.strip()))
+    wants = dict(zip(every, await memory.intents(every), strict=True)) if every else {}
+    return {
+        hit: " ".join(each for each in said if each in wants and wants[each].best in _TELLING)
+        for hit, said in sentences.items()
+    }
+
+
+def _told(hit: Hit, statement: str, turn: Turn, say: Phrases) -> str:
+    """Return a hit as an answer; empty for messages that tell nothing."""
     message = hit.message
-    if hit.kind not in {"message", "memory"} or (message is not None and message.role != "user"):
-        return ""
     if message is None:
         return say("recall.memory", text=hit.text)
-    said = [
-        sentence
-        for sentence in split_sentences(message.text)
-        if not asks(sentence)
-        and not _only_polite(sentence)
-        and recognise_request(sentence, bots=turn.called).action not in {"recall", "forget", "remind"}
-    ]
-    if not said:
+    if not statement:
         return ""
-    date, text = say.date(message.at), " ".join(said)
+    date = say.date(message.at)
     if message.author == turn.user.scope.user:
-        return say("recall.you", date=date, text=text)
+        return say("recall.you", date=date, text=statement)
     if not message.name:
-        return say("recall.somebody", date=date, text=text)
-    return say("recall.other", name=message.name, date=date, text=text)
+        return say("recall.somebody", date=date, text=statement)
+    return say("recall.other", name=message.name, date=date, text=statement)
 
 
-def _only_polite(sentence: str) -> bool:
-    """Return whether a sentence greets or thanks somebody, and says nothing else."""
-    folded = fold(sentence).strip()
-    found = _GREETING.match(folded) or _THANKS.match(folded)
-    if found is None:
-        return False
-    language = guess_language(sentence)
-    lists = vocabulary(language)
-    light = stop_words(language) | lists.small_talk | lists.second_person | lists.dull
-    rest = words_of(folded[found.end() :])
-    unknown = [word for word in rest if word not in light]
-    return not unknown or len(rest) == len(unknown) <= _NAMES_ADDRESSED
+async def _small_answer(turn: Turn, question: str, say: Phrases) -> str | None:
+    """Answer what needs no memory: the day, the time, how and who the bot is, what it can do. None for the rest."""
+    now = datetime.now(await turn.user.time_zone())
+    if wishes.asks_only("coming_up", question):
+        return chat_texts.coming_up(await turn.user.schedule(), await turn.user.reminders(), now, say)
+    if wishes.asks_only("today", question):
+        return say("small.today", date=say.date(now), weekday=say.weekday(now))
+    if wishes.asks_only("time", question):
+        return say("small.time", time=f"{now:%H:%M}", zone=now.tzinfo)
+    if wishes.asks_only("can_do", question):
+        return say("small.can_do")
+    if wishes.asks_only("who_are_you", question):
+        return say("small.who_are_you", name=turn.called[0])
+    return say("small.how_are_you") if wishes.asks_only("how_are_you", question) else None
+
+
+def _polite_answer(part: wishes.Part, say: Phrases) -> str:
+    """Answer what tells nothing and asks for nothing: a greeting, thanks, a mood, a joke, a task."""
+    if part.intent == "greet":
+        if wishes.mentions("how_are_you", part.text):
+            return say("small.how_are_you")
+        return say("small.bye" if wishes.mentions("bye", part.text) else "hello")
+    if part.intent == "thank":
+        return say("welcome")
+    if part.intent == "feel":
+        return say("small.feel")
+    # A laugh, an emoji or a cheer needs no words; somebody who set a task is told that it cannot be done.
+    is_task = length_in_words(part.text) > _INTERJECTION and not part.text.rstrip().endswith(("!", "！"))
+    return say("small.cannot") if is_task else "🙂"
 
 
 SYSTEM: Final = "You are a helpful assistant with a long memory. Answer briefly."
@@ -253,6 +258,32 @@ class Assistant:
             return None
         return await self._free_form.carry_out(turn, request, await self.languages.of(turn.user, turn.text))
 
+    async def _without_model(self, turn: Turn, say: Phrases) -> str:
+        """Answer each part of a message: questions with what is known, statements with what was noted of them."""
+        parts = await wishes.parts_of(self._memory, turn.words)
+        lines: list[str] = []
+        for part in parts:
+            if part.intent == "ask":
+                # In a message of several sentences, a question is about what the others say.
+                lines.append(
+                    await _small_answer(turn, part.text, say) or await _remembered(self._memory, turn, part.text, say)
+                )
+        if any(part.intent in _TELLING for part in parts):
+            lines.insert(0, await self._noted(turn, say))
+        if not lines:
+            lines = [_polite_answer(max(parts, key=lambda part: max(part.wants.probabilities)), say)]
+        return "\n".join(dict.fromkeys(line for line in lines if line))
+
+    async def _noted(self, turn: Turn, say: Phrases) -> str:
+        """Learn from a stored message, and say what is known from it: nothing is claimed that was not noted."""
+        if turn.message is None:
+            return say("small.ok")
+        await self._memory.learn(turn.user.scope)
+        learned = [each for each in await turn.user.memories() if turn.message.seq in each.sources]
+        if not learned:
+            return say("small.ok")
+        return say("noted_that", what=" ".join(dict.fromkeys(each.text for each in learned[:_ANSWERS])))
+
     def keep_receipt(self, turn: Turn, sent: SentContext, reply: Message | None) -> None:
         """Store in the background what a model was sent to answer a turn, and the stored reply; nothing without one."""
         if sent.context is None:
@@ -280,7 +311,7 @@ class Assistant:
         chat = self._memory.models
         if chat is None or not self.speaks:
             say = await self.languages.of(turn.user, turn.text)
-            text = await _remembered(turn, say) if asks(turn.text) else _noted(turn, say)
+            text = await self._without_model(turn, say)
             scope, today = turn.user.scope, datetime.now(UTC).date()
             place = (scope.space, scope.thread, scope.user if is_direct(scope.thread) else "")
             yield text if self._excused.get(place) == today else f"{text}\n{say('model.none')}"

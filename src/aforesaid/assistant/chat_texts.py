@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from datetime import tzinfo
+from datetime import datetime, tzinfo
 from typing import TYPE_CHECKING, Final
 
 from aforesaid.assistant.phrases import Phrases
@@ -122,6 +122,18 @@ def memories(found: Sequence[MemoryRecord], say: Phrases) -> str:
     ]
     more = len(found) - _SHOWN
     return "\n".join([*lines, *([say("more", count=more)] if more > 0 else [])])
+
+
+def coming_up(planned: Sequence[MemoryRecord], reminders: Sequence[MemoryRecord], now: datetime, say: Phrases) -> str:
+    """Return events and reminders that are still to come, one per line, soonest first."""
+    dated = [(each.happened.start, each) for each in planned if each.happened is not None]
+    dated += [(each.remind_at, each) for each in reminders if each.remind_at is not None]
+    lines = {}
+    for at, each in sorted(dated, key=lambda pair: (pair[0], pair[1].id)):
+        local = to_zone(at, now.tzinfo)
+        timed = each.remind_at is not None or (each.happened is not None and each.happened.timed)
+        lines[each.id] = f"{say.moment_in_list(local) if timed else say.date(local)}  {each.text}"
+    return "\n".join(list(lines.values())[:_SHOWN]) or say("small.nothing_planned")
 
 
 def timeline(found: Sequence[MemoryRecord], zone: tzinfo, say: Phrases) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from difflib import get_close_matches
@@ -12,8 +12,9 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeAlias
 from zoneinfo import available_timezones
 
-from aforesaid.assistant import chat_texts
+from aforesaid.assistant import chat_texts, wishes
 from aforesaid.assistant.phrases import Phrases, accepted_words
+from aforesaid.assistant.wishes import without_address
 from aforesaid.domain.checks import Within, to_zone
 from aforesaid.domain.memory import MemoryRecord
 from aforesaid.domain.message import Message
@@ -22,7 +23,7 @@ from aforesaid.errors import InvalidInput, NotFound
 from aforesaid.models.offline.request_rules import AGAIN_AND_AGAIN, REMINDED_OF
 from aforesaid.models.prompts import SOMEBODY
 from aforesaid.profiles.effective import TIME_ZONE
-from aforesaid.text.times.find import RequestedTime, read_requested_time
+from aforesaid.text.times.find import RequestedTime, periods, read_requested_time
 from aforesaid.text.words import fold
 
 if TYPE_CHECKING:
@@ -50,6 +51,11 @@ class Turn:
     """Names of the assistant."""
     quoted: str | None = None
     """The text that it replies to."""
+
+    @property
+    def words(self) -> str:
+        """The text without the name of the assistant."""
+        return without_address(self.text, self.called)
 
     @property
     def asked(self) -> str:
@@ -230,6 +236,8 @@ def _plain_answer(value: object) -> object:
     return str(value)
 
 
+IN_THREAD: Final = "in:"
+"""The beginning of a tag of a reminder: the thread in which it is delivered. Without one it is delivered in private."""
 PENDING: Final = "reminder_setup"
 """The setting with the id of a reminder without a time, while the bot waits for the answer to "When?"."""
 _MOST_WORDS: Final = 1
@@ -238,7 +246,16 @@ _SHOWN: Final = 50
 _SUGGESTED: Final = 3
 
 
-async def set_reminder(user: UserMemory, text: str, say: Phrases, *, source: Message | None = None) -> Answer:
+async def set_reminder(
+    user: UserMemory,
+    text: str,
+    say: Phrases,
+    *,
+    source: Message | None = None,
+    tags: tuple[str, ...] = (),
+    name: str | None = None,
+) -> Answer:
+    """Set a reminder, or ask when. `name` is who is reminded, if not the one who asks; "" for everybody in the chat."""
     said = datetime.now(await user.time_zone())
     requested = read_requested_time(text, said)
     what = _without_joint(text if requested is None else requested.rest)
@@ -246,19 +263,21 @@ async def set_reminder(user: UserMemory, text: str, say: Phrases, *, source: Mes
         return Answer(say("reminder.what", example=say("example.remind")))
     asked = say("reminder.when", what=what)
     if requested is None:
-        return await _ask_when(user, what, source, f"{asked} {say('reminder.how')}")
+        return await _ask_when(user, what, source, f"{asked} {say('reminder.how')}", tags)
     try:
-        memory = await user.note("reminder", what, when=text, source=source)
+        memory = await user.note("reminder", what, when=text, source=source, tags=tags)
     except InvalidInput as error:
         if error.field != "when":
             raise
-        return await _ask_when(user, what, source, f"{_refused(requested, said, say)} {asked}")
-    return await _confirmed(user, memory, text, say, assumed=requested.assumed)
+        return await _ask_when(user, what, source, f"{_refused(requested, said, say)} {asked}", tags)
+    return await _confirmed(user, memory, text, say, assumed=requested.assumed, name=name)
 
 
-async def _ask_when(user: UserMemory, what: str, source: Message | None, question: str) -> Answer:
+async def _ask_when(
+    user: UserMemory, what: str, source: Message | None, question: str, tags: tuple[str, ...]
+) -> Answer:
     """Store the reminder without a time, so that it is not extracted from the message again, and ask."""
-    memory = await user.note("reminder", what, source=source)
+    memory = await user.note("reminder", what, source=source, tags=tags)
     await user.set(PENDING, memory.id)
     return Answer(question)
 
@@ -272,8 +291,10 @@ def _refused(requested: RequestedTime | None, said: datetime, say: Phrases) -> s
     return say("reminder.past", when=say.moment(at) if timed else say.date(at))
 
 
-async def _confirmed(user: UserMemory, memory: MemoryRecord, text: str, say: Phrases, *, assumed: bool) -> Answer:
-    lines = [await _will_remind(user, memory, say)]
+async def _confirmed(
+    user: UserMemory, memory: MemoryRecord, text: str, say: Phrases, *, assumed: bool, name: str | None = None
+) -> Answer:
+    lines = [await _will_remind(user, memory, say, name)]
     at = to_zone(memory.remind_at or datetime.now(UTC), await user.time_zone())
     # An hour that is common in both halves of the day: "at 7", but not "at 10".
     if assumed and memory.remind_at is not None and at.hour % 12 in range(4, 9):
@@ -312,21 +333,8 @@ async def manage(user: UserMemory, rest: str, say: Phrases) -> Answer:
     """List reminders, cancel one (`cancel 12`) or move one (`move 12 tomorrow at 10`)."""
     action, _, more = rest.partition(" ")
     number, _, moved_to = more.strip().lstrip("#").partition(" ")
-    zone = await user.time_zone()
     if not rest:
-        found = await user.reminders()
-        if not found:
-            return Answer(say("reminder.none", example=say("example.remind")))
-        lines = []
-        for memory in found[:_SHOWN]:
-            at = None if memory.remind_at is None else to_zone(memory.remind_at, zone)
-            when = say("reminder.no_time") if at is None else say.moment_in_list(at)
-            lines.append(f"{memory.id}. {when}  {memory.text}")
-        if len(found) > _SHOWN:
-            lines.append(say("more", count=len(found) - _SHOWN))
-        cancel, move = _examples(found[0].id, say)
-        lines.append(say("reminder.times", zone=zone, cancel=cancel, move=move))
-        return Answer("\n".join(lines))
+        return await show_reminders(user, say)
     cancels = fold(action) in accepted_words("words.cancel")
     if not number.isdecimal() or not (cancels or fold(action) in accepted_words("words.move")):
         cancel, move = _examples(12, say)
@@ -335,16 +343,64 @@ async def manage(user: UserMemory, rest: str, say: Phrases) -> Answer:
     if chosen is None:
         return Answer(say("reminder.unknown", number=number))
     if cancels:
-        await user.deactivate(chosen.id)
-        return Answer(say("reminder.cancelled", what=chosen.text))
+        return await _cancel(user, [chosen], say)
     if not moved_to.strip():
         return Answer(say("reminder.move_when", example=_examples(chosen.id, say)[1]))
-    said = datetime.now(zone)
-    try:
-        moved = await user.edit_memory(chosen.id, when=moved_to)
-    except InvalidInput:
-        why = _refused(read_requested_time(moved_to, said), said, say)
-        return Answer(f"{why} {say('reminder.stays')} {say('reminder.how')}")
+    return await _move(user, chosen, moved_to, say)
+
+
+async def show_reminders(user: UserMemory, say: Phrases, question: str = "") -> Answer:
+    """List reminders; before them a question, for example which one is meant."""
+    found, zone = await user.reminders(), await user.time_zone()
+    if not found:
+        return Answer(say("reminder.none", example=say("example.remind")))
+    lines = [question] if question else []
+    for memory in found[:_SHOWN]:
+        at = None if memory.remind_at is None else to_zone(memory.remind_at, zone)
+        when = say("reminder.no_time") if at is None else say.moment_in_list(at)
+        lines.append(f"{memory.id}. {when}  {memory.text}")
+    if len(found) > _SHOWN:
+        lines.append(say("more", count=len(found) - _SHOWN))
+    cancel, move = _examples(found[0].id, say)
+    lines.append(say("reminder.times", zone=zone, cancel=cancel, move=move))
+    return Answer("\n".join(lines))
+
+
+async def change_reminders(user: UserMemory, text: str, say: Phrases) -> Answer:
+    """Show, cancel or move reminders, as somebody asks for in their own words: "move the dentist one to 10"."""
+    moves, cancels = wishes.mentions("move", text), wishes.mentions("cancel", text)
+    found = await user.reminders()
+    if not found or not (moves or cancels):
+        return await show_reminders(user, say)
+    requested = read_requested_time(text, datetime.now(await user.time_zone()))
+    if cancels and wishes.mentions("all", text) and not moves:
+        return await _cancel(user, found, say)
+    meant = wishes.chosen(found, text if requested is None or cancels else requested.rest)
+    if len(meant) != 1:
+        return await show_reminders(user, say, say("reminder.which"))
+    if moves and requested is not None:
+        return await _move(user, meant[0], text, say)
+    if cancels:
+        return await _cancel(user, meant, say)
+    return Answer(say("reminder.move_when", example=_examples(meant[0].id, say)[1]))
+
+
+async def _cancel(user: UserMemory, meant: Sequence[MemoryRecord], say: Phrases) -> Answer:
+    for each in meant:
+        await user.deactivate(each.id)
+    return Answer("\n".join(say("reminder.cancelled", what=each.text) for each in meant))
+
+
+async def _move(user: UserMemory, chosen: MemoryRecord, moved_to: str, say: Phrases) -> Answer:
+    """Move a reminder. An hour without a day means that hour on its day."""
+    zone = await user.time_zone()
+    now = said = datetime.now(zone)
+    if chosen.remind_at is not None and not periods(moved_to, said):
+        said = max(said, to_zone(chosen.remind_at, zone).replace(hour=0, minute=0, second=0, microsecond=0))
+    requested = read_requested_time(moved_to, said)
+    if requested is None or requested.when.start <= now:
+        return Answer(f"{_refused(requested, said, say)} {say('reminder.stays')} {say('reminder.how')}")
+    moved = await user.edit_memory(chosen.id, when=requested.when.start)
     return Answer(await _will_remind(user, moved, say))
 
 
@@ -374,12 +430,13 @@ async def set_time_zone(user: UserMemory, rest: str, say: Phrases) -> Answer:
     return Answer("\n".join(lines))
 
 
-async def _will_remind(user: UserMemory, memory: MemoryRecord, say: Phrases) -> str:
+async def _will_remind(user: UserMemory, memory: MemoryRecord, say: Phrases, name: str | None = None) -> str:
     """Say when a reminder comes, in which time zone, and how to set the zone if the person has none."""
     zone = await user.time_zone()
     at = to_zone(memory.remind_at or datetime.now(UTC), zone)
     shown = str(zone) if TIME_ZONE in await user.settings() else say("reminder.zone_hint", zone=zone)
-    return say("reminder.set", when=say.moment(at), zone=shown, what=memory.text)
+    key = "reminder.set" if name is None else "reminder.set_other" if name else "reminder.set_us"
+    return say(key, when=say.moment(at), zone=shown, what=memory.text, name=name)
 
 
 def _without_joint(text: str) -> str:

@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-from aforesaid.assistant import chat_texts, commands
-from aforesaid.assistant.commands import Answer, Names, SummarySetup, Turn, meant, with_names
+from aforesaid.assistant import chat_texts, commands, wishes
+from aforesaid.assistant.commands import IN_THREAD, Answer, Names, SummarySetup, Turn, meant, with_names
 from aforesaid.assistant.phrases import ENGLISH, ChatLanguages, Phrases
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import is_direct
@@ -274,7 +274,7 @@ _SHOWN: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    action: Literal["remember", "forget", "recall", "remind"]
+    action: Literal["remember", "forget", "recall", "remind", "reminders", "erase"]
     about: tuple[str, ...]
     """Ids of the people it may be about: several if ambiguous, none if unknown."""
     word: str
@@ -289,23 +289,35 @@ class FreeForm:
 
     async def recognise(self, turn: Turn) -> Request | None:
         """Return the request of a message; None if it is none."""
-        if not may_ask(turn.text):
+        parts = await wishes.parts_of(self._memory, turn.words)
+        for part in parts:
+            if part.is_sure("remind"):
+                return await self._reminder(turn, part.text)
+            if part.is_sure("reminders"):
+                return Request("reminders", (turn.user.scope.user,), ME, part.text)
+        if not may_ask(turn.words) and not any(part.is_sure("forget") for part in parts):
             return None
         names = await self._names(turn)
-        ruled = recognise_request(turn.text, names=names.all(), bots=turn.called)
+        ruled = recognise_request(turn.words, names=names.all(), bots=turn.called)
         action, word, fact = ruled.action, ruled.about or ME, ruled.content
         if action == "remind":
-            return Request("remind", (turn.user.scope.user,), ME, fact)
+            return await self._reminder(turn, turn.words)
         chat = self._memory.models
         if chat is not None and chat.has("route"):
             try:
                 action, word, fact = await _ask(chat, turn, await self._before(turn), names)
             except ModelError as error:
                 _log.warning("a message is routed by rules, because the model failed: %s", error)
+        if action in {"none", "forget"} and (wanted := next((each for each in parts if each.is_sure("forget")), None)):
+            fact = fact or wishes.read_forgetting(wanted.text)
+            action, word = "forget", word or ME
         if action == "none":
             return None
         about = meant(word, turn, names)
-        if is_direct(turn.user.scope.thread):
+        direct = is_direct(turn.user.scope.thread)
+        if action == "forget" and about == [turn.user.scope.user] and (not fact or means_everything(fact)) and direct:
+            return Request("erase", tuple(about), word, "")
+        if direct:
             # A direct chat knows no other people: what they told the assistant in private stays private.
             about = [user for user in about if user == turn.user.scope.user]
         if action == "recall" and not about and not await self._about_strangers(turn, word):
@@ -313,13 +325,29 @@ class FreeForm:
             return None
         return Request(action, tuple(about), word, fact)
 
+    async def _reminder(self, turn: Turn, text: str) -> Request:
+        """Return who is to be reminded of what: the person, everybody in the chat, or a member of the group."""
+        wanted = wishes.read_reminder(text)
+        direct = is_direct(turn.user.scope.thread)
+        if wanted.whose and not direct:
+            return Request(
+                "remind", tuple(meant(wanted.whose, turn, await self._names(turn))), wanted.whose, wanted.what
+            )
+        word = "" if wanted.whose == "" and not direct else ME
+        return Request("remind", (turn.user.scope.user,), word, wanted.what)
+
     async def carry_out(self, turn: Turn, request: Request, say: Phrases) -> Answer:
         if len(request.about) > 1:
             return Answer(say("remember.several", name=request.word))
         who = request.about[0] if request.about else turn.user.scope.user
         try:
+            if request.action == "reminders":
+                return await commands.change_reminders(turn.user, request.fact, say)
+            if request.action == "erase":
+                await turn.user.set(_STEP, _ERASE)
+                return commands.question(say)
             if request.action == "remind":
-                return await commands.set_reminder(turn.user, request.fact, say, source=turn.message)
+                return await self._remind(turn, request, say)
             names = await self._names(turn)
             # The author is the actor of changes.
             scope = turn.user.scope
@@ -339,6 +367,20 @@ class FreeForm:
             return _failed(error, say)
         other = _other(turn, who, names)
         return Answer(text or (say("known.nothing_you") if other is None else say("known.nothing_other", name=other)))
+
+    async def _remind(self, turn: Turn, request: Request, say: Phrases) -> Answer:
+        scope = turn.user.scope
+        if not request.about:
+            return Answer(say("known.nobody", name=request.word))
+        # Who is reminded with others, or by somebody else, hears it in the chat in which it was asked for.
+        shared = not request.word or request.about[0] != scope.user
+        tags = (f"{IN_THREAD}{scope.thread}",) if shared else ()
+        person, name = turn.user, "" if shared else None
+        if request.about[0] != scope.user:
+            name = (await self._names(turn)).of(request.about[0]) or request.word
+            person = self._memory.user(request.about[0], space=scope.space, thread=scope.thread, actor=scope.user)
+        source = turn.message if person is turn.user else None
+        return await commands.set_reminder(person, request.fact, say, source=source, tags=tags, name=name)
 
     async def _remember(self, turn: Turn, request: Request, person: UserMemory, names: Names, say: Phrases) -> Answer:
         who, speaker = person.scope.user, turn.user.scope.user

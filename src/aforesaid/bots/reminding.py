@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from aforesaid.assistant import Answer
+from aforesaid.assistant.commands import IN_THREAD
 from aforesaid.assistant.phrases import ChatLanguages
 from aforesaid.background import BackgroundLoop
 from aforesaid.bots.contract import Address, BotStats, MessageTimes, Platform, is_reachable, owns
@@ -102,7 +103,10 @@ class Reminding:
             text = say("reminder.due", what=memory.text)
             try:
                 async with asyncio.timeout(_SENDING):
-                    thread = await self._reach(Address(memory.space, memory.user), text, name)
+                    inside = next(
+                        (tag.removeprefix(IN_THREAD) for tag in memory.tags if tag.startswith(IN_THREAD)), None
+                    )
+                    thread = await self._reach(Address(memory.space, memory.user, inside), text, name)
             except StoreError:
                 raise
             except Exception as error:
@@ -128,14 +132,16 @@ class Reminding:
         return True
 
     async def _reach(self, to: Address, text: str, name: str) -> str | None:
-        """Send it to the person's direct chat, or else to the thread where they last wrote. Return the thread."""
+        """Send it to the thread of the address; without one, to the direct chat or the thread where they last wrote."""
         try:
             await self._sender.deliver(to, Answer(text), once=name, tries=_TRIES)
         except PlatformRefused:
+            if to.thread is not None:
+                raise
             newest = await self._memory.user(to.user, space=to.space).history(1)
             if not newest or is_direct(newest[-1].thread):
                 raise
             there = to._replace(thread=newest[-1].thread)
             await self._sender.deliver(there, Answer(text), once=name, tries=_TRIES)
             return newest[-1].thread
-        return None
+        return to.thread

@@ -173,18 +173,19 @@ class Services:
         retention = replace(self._settings.retention, receipts=Keep(purge_days=self._settings.receipts.days))
         self.cleaning = Cleaning(self.store, retention, lambda: self.digest, self.metrics, clock, self.loops)
         give_way = self.recall_queue.give_way
+        self.learning = Extracting(
+            self.store,
+            self.extractor,
+            enabled=profile.extract,
+            observe=self.observe,
+            metrics=self.metrics,
+            loops=self.loops,
+            give_way=give_way,
+        )
         self.upkeep = Upkeep(
             [
                 Embedding(self.store, embedder, self.metrics, self.loops, give_way),
-                Extracting(
-                    self.store,
-                    self.extractor,
-                    enabled=profile.extract,
-                    observe=self.observe,
-                    metrics=self.metrics,
-                    loops=self.loops,
-                    give_way=give_way,
-                ),
+                self.learning,
                 Digesting(
                     self.store,
                     profile.summaries,

@@ -73,6 +73,9 @@ class Phrases:
     def weekday_and_time(self, at: datetime) -> str:
         return self._dated("weekday_time", at)
 
+    def weekday(self, at: date) -> str:
+        return str(self.dates["weekdays"][at.weekday()])
+
     def _dated(self, form: str, at: date) -> str:
         return str(
             self.dates[form].format(

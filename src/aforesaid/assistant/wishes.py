@@ -1,0 +1,182 @@
+"""What somebody wants of the bot, in their own words: which parts of a message ask for something, and for what."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from aforesaid.models.intent import Intent, Intents
+from aforesaid.text.sentences import split_sentences
+from aforesaid.text.times.find import find_times, read_requested_time
+from aforesaid.text.words import fold, fold_aligned, words_of
+
+if TYPE_CHECKING:
+    from aforesaid.domain.memory import MemoryRecord
+    from aforesaid.memory import Memory
+
+_MOST_PARTS: Final = 6
+"""Sentences up to which each is looked at. A message with more tells a story, and is taken as a whole."""
+_SURE: Final = 0.5
+"""Probability from which the bot acts on what it understood."""
+_SHORT: Final = 4
+"""Words that a question may have beside the phrase that it is recognised by."""
+_STEM: Final = 4
+"""Letters in which two words have to agree to be the same one with another ending."""
+
+
+class Part(NamedTuple):
+    """A sentence of a message, or all of it, and what it wants."""
+
+    text: str
+    wants: Intents
+
+    @property
+    def intent(self) -> Intent:
+        return self.wants.best
+
+    def is_sure(self, intent: Intent) -> bool:
+        return self.wants.best == intent and self.wants.of(intent) >= _SURE
+
+
+async def parts_of(memory: Memory, text: str) -> list[Part]:
+    """Return the sentences of a message with what each wants; one part, where the message is one or very many."""
+    sentences = [each for each in split_sentences(text) if each.strip()]
+    if not 1 < len(sentences) <= _MOST_PARTS:
+        sentences = [text]
+    return [Part(*each) for each in zip(sentences, await memory.intents(sentences), strict=True)]
+
+
+def without_address(text: str, called: Collection[str]) -> str:
+    """Return a text without the name of the bot with which it begins or ends, and without mentions of it.
+
+    What says nothing else stays as it is.
+    """
+    names = "|".join(sorted({re.escape(fold_aligned(name.lstrip("@"))) for name in called if name}, key=len))
+    if not names:
+        return text
+    looked = fold_aligned(text)
+    hello = "|".join(sorted(map(re.escape, said("hello")), key=len, reverse=True))
+    begins = re.match(rf"\s*(?:(?P<hello>{hello})[\s,，、]+)?@?(?:{names})(?![\w'’])\s*[,:!.،，、…-]*\s*", looked)
+    if begins is not None:
+        kept = begins.start("hello"), begins.end("hello")
+        before = text[slice(*kept)] if begins["hello"] else ""
+        rest = text[begins.end() :]
+        # "Hi Rex!" is a greeting; of "Hey Rex, where do I live" the question is left.
+        text = rest if rest.strip() else before or text
+    looked = fold_aligned(text)
+    ends = re.search(rf"(?:[,،，、]\s*@?|\s+@)(?:{names})\s*(?P<mark>[?!.？。！؟]*)\s*$", looked)
+    if ends is not None and text[: ends.start()].strip():
+        text = text[: ends.start()] + text[ends.start("mark") : ends.end("mark")]
+    return re.sub(r"\s{2,}", " ", text).strip() or text
+
+
+@cache
+def said(key: str) -> tuple[str, ...]:
+    """Return the phrases for something in all languages, folded, the longest first."""
+    path = files("aforesaid.assistant") / "wishes.toml"
+    table = tomllib.loads(path.read_text(encoding="utf-8"))[key]
+    return tuple(sorted({fold(each) for phrases in table.values() for each in phrases.split("|")}, key=len)[::-1])
+
+
+@cache
+def _pattern(key: str) -> re.Pattern[str]:
+    """Return a pattern for the phrases of a key. Those in scripts without spaces need no ends of words."""
+    bounded = [
+        (r"(?<!\w)" if phrase[0].isascii() or _is_spaced(phrase[0]) else "")
+        + re.escape(phrase).replace(r"\{name\}", r"(?P<who>@?<?[^\s,:，：]+?>?)").replace(r"\ ", r"\s+")
+        + (r"(?!\w)" if phrase[-1].isascii() or _is_spaced(phrase[-1]) else "")
+        for phrase in said(key)
+    ]
+    names = iter(range(len(bounded)))
+    # A group has one name in a pattern.
+    whole = "|".join(re.sub(r"\?P<who>", lambda _: f"?P<who{next(names)}>", each) for each in bounded)
+    return re.compile(whole)
+
+
+def _is_spaced(letter: str) -> bool:
+    return not re.match("[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\u0600-\u06ff\u0900-\u097f]", letter)
+
+
+def mentions(key: str, text: str) -> bool:
+    """Return whether a text has a phrase of a key."""
+    return _pattern(key).search(fold(text)) is not None
+
+
+def asks_only(key: str, text: str) -> bool:
+    """Return whether a short question has a phrase of a key."""
+    folded = fold(text)
+    found = _pattern(key).search(folded)
+    return found is not None and len(words_of(folded[: found.start()] + " " + folded[found.end() :])) <= _SHORT
+
+
+def without(key: str, text: str) -> tuple[str, str | None]:
+    """Return a text without the first phrase of a key, and the name in the place of {name}, as it is written."""
+    found = _pattern(key).search(fold_aligned(text))
+    if found is None:
+        return text, None
+    who = next((text[slice(*found.span(name))] for name, value in found.groupdict().items() if value), None)
+    return f"{text[: found.start()]} {text[found.end() :]}".strip(" ,:;，、.!?。？！"), who
+
+
+class Wanted(NamedTuple):
+    """A reminder that somebody wants."""
+
+    what: str
+    """With its time."""
+    whose: str | None
+    """A name or mention; "" for everybody in the chat, None for the person themself."""
+
+
+def read_reminder(text: str) -> Wanted:
+    """Return what somebody is to be reminded of, and who. Where no phrase is known, in all of their words."""
+    text, _ = without("please", text)
+    rest, _ = without("remind_us", text)
+    if rest != text:
+        return Wanted(rest, "")
+    rest, _ = without("remind", text)
+    if rest != text:
+        return Wanted(rest, None)
+    rest, who = without("remind_other", text)
+    return Wanted(rest, who)
+
+
+def read_forgetting(text: str) -> str:
+    """Return what is to be forgotten, without the words of the request; empty for what was said just before."""
+    rest, _ = without("please", text)
+    rest, _ = without("forget", rest)
+    # German and others put it around the rest: "was ich gestern gesagt habe".
+    while (found := _pattern("what_i_said").search(fold_aligned(rest))) is not None:
+        rest = f"{rest[: found.start()]} {rest[found.end() :]}"
+    return " ".join(rest.split()).strip(" ,:;，、.!?。？！")
+
+
+def period_in(text: str, said_at: datetime) -> tuple[datetime, datetime] | None:
+    """Return the time that is all that a text says: "yesterday", "this morning"; None if it says more."""
+    times = find_times(text, said_at, "past")
+    if not times:
+        return None
+    found = read_requested_time(text, said_at)
+    rest = words_of(found.rest) if found is not None else words_of(text)
+    return (times[0].start, times[0].end) if len(rest) <= 1 else None
+
+
+def chosen(reminders: Sequence[MemoryRecord], text: str) -> list[MemoryRecord]:
+    """Return the reminders that a text means: by number, by words, or the only one; several if that is open."""
+    numbers = {int(number) for number in re.findall(r"(?<![\d:.])#?(\d{1,9})(?![\d:.])", text)}
+    if by_number := [each for each in reminders if each.id in numbers]:
+        return by_number
+    words = set(words_of(fold(text)))
+    shared = {each.id: _shared(words, set(words_of(fold(each.text)))) for each in reminders}
+    most = max(shared.values(), default=0)
+    return [each for each in reminders if shared[each.id] == most]
+
+
+def _shared(one: set[str], other: set[str]) -> int:
+    return sum(
+        any(word == each or (len(word) >= _STEM and word[:_STEM] == each[:_STEM]) for each in other) for word in one
+    )
