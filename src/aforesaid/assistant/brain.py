@@ -261,28 +261,24 @@ class Assistant:
     async def _without_model(self, turn: Turn, say: Phrases) -> str:
         """Answer each part of a message: questions with what is known, statements with what was noted of them."""
         parts = await wishes.parts_of(self._memory, turn.words)
-        lines: list[str] = []
-        for part in parts:
-            if part.intent == "ask":
-                # In a message of several sentences, a question is about what the others say.
-                lines.append(
-                    await _small_answer(turn, part.text, say) or await _remembered(self._memory, turn, part.text, say)
-                )
-        if any(part.intent in _TELLING for part in parts):
-            lines.insert(0, await self._noted(turn, say))
+        lines = [
+            await _small_answer(turn, part.text, say) or await _remembered(self._memory, turn, part.text, say)
+            for part in parts
+            if part.intent == "ask" or wishes.asks_only("coming_up", part.text)
+        ]
+        if told := [part.text for part in parts if part.intent in _TELLING]:
+            lines.insert(0, await self._noted(turn, " ".join(told), say))
         if not lines:
             lines = [_polite_answer(max(parts, key=lambda part: max(part.wants.probabilities)), say)]
         return "\n".join(dict.fromkeys(line for line in lines if line))
 
-    async def _noted(self, turn: Turn, say: Phrases) -> str:
-        """Learn from a stored message, and say what is known from it: nothing is claimed that was not noted."""
+    async def _noted(self, turn: Turn, told: str, say: Phrases) -> str:
+        """Learn from a stored message, and say that something was noted of it only where it was."""
         if turn.message is None:
             return say("small.ok")
         await self._memory.learn(turn.user.scope)
-        learned = [each for each in await turn.user.memories() if turn.message.seq in each.sources]
-        if not learned:
-            return say("small.ok")
-        return say("noted_that", what=" ".join(dict.fromkeys(each.text for each in learned[:_ANSWERS])))
+        learned = any(turn.message.seq in each.sources for each in await turn.user.memories())
+        return say("noted_that", what=told) if learned else say("small.ok")
 
     def keep_receipt(self, turn: Turn, sent: SentContext, reply: Message | None) -> None:
         """Store in the background what a model was sent to answer a turn, and the stored reply; nothing without one."""

@@ -97,11 +97,11 @@ def remembered(found: RememberResult, say: Phrases) -> str:
     return say(f"remember.{found.outcome}")
 
 
-def forgotten(found: ForgetResult, what: str, say: Phrases) -> str:
-    """Return the outcome of forgetting: what is gone, not what was asked for."""
-    if not found.found:
+def forgotten(found: ForgetResult, what: str, say: Phrases, said: Sequence[str] = ()) -> str:
+    """Return the outcome of forgetting: what is gone, not what was asked for; `said` are sentences that are gone."""
+    gone = list(dict.fromkeys([*said, *found.sentences, *(memory.text for memory in found.memories)]))
+    if not gone:
         return say("forget.nothing", what=what)
-    gone = list(dict.fromkeys([*found.sentences, *(memory.text for memory in found.memories)]))
     shown = gone[:_FORGOTTEN]
     if len(gone) > _FORGOTTEN:
         shown.append(say("forget.more", count=len(gone) - _FORGOTTEN))

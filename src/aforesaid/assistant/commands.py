@@ -20,10 +20,12 @@ from aforesaid.domain.memory import MemoryRecord
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import is_direct
 from aforesaid.errors import InvalidInput, NotFound
+from aforesaid.models.offline import forget_fact
 from aforesaid.models.offline.request_rules import AGAIN_AND_AGAIN, REMINDED_OF
 from aforesaid.models.prompts import SOMEBODY
 from aforesaid.profiles.effective import TIME_ZONE
-from aforesaid.text.times.find import RequestedTime, periods, read_requested_time
+from aforesaid.text.sentences import split_sentences
+from aforesaid.text.times.find import RequestedTime, When, periods, read_requested_time
 from aforesaid.text.words import fold
 
 if TYPE_CHECKING:
@@ -236,6 +238,44 @@ def _plain_answer(value: object) -> object:
     return str(value)
 
 
+_SEARCHED: Final = 20
+"""Messages that are looked at for what is to be forgotten."""
+
+
+async def forget_said(user: UserMemory, what: str, but: Message | None, name: str | None) -> list[str]:
+    """Take what is to be forgotten out of the person's messages, and return the sentences that are gone.
+
+    Sentences that say something else stay, as an edit. Earlier versions stay in the log until they are erased.
+    """
+    gone: list[str] = []
+    for hit in await user.search(what, _SEARCHED, min_score=0, kinds=("message",)):
+        message = hit.message
+        if message is None or message.author != user.scope.user or message.role != "user" or message == but:
+            continue
+        left = forget_fact(message.text, what, () if name is None else (name,))
+        if not left.found:
+            continue
+        gone += [each for each in split_sentences(message.text) if each not in split_sentences(left.text)]
+        await (user.edit(message, left.text) if left.text.strip() else user.take_back(message))
+    return gone
+
+
+async def forget_period(
+    user: UserMemory, start: datetime, end: datetime, say: Phrases, *, but: Message | None
+) -> Answer:
+    """Take back what the person said in a period. Earlier versions stay in the log until they are erased."""
+    gone = 0
+    while page := await user.history(_PAGE, role="user", author=user.scope.user, since=start, until=end):
+        page = [each for each in page if but is None or each.seq != but.seq]
+        if not page:
+            break
+        for message in page:
+            await user.take_back(message)
+        gone += len(page)
+    date = say.date(start)
+    return Answer(say("forget.period", date=date, count=gone) if gone else say("forget.nothing", what=date))
+
+
 IN_THREAD: Final = "in:"
 """The beginning of a tag of a reminder: the thread in which it is delivered. Without one it is delivered in private."""
 PENDING: Final = "reminder_setup"
@@ -372,7 +412,8 @@ async def change_reminders(user: UserMemory, text: str, say: Phrases) -> Answer:
     found = await user.reminders()
     if not found or not (moves or cancels):
         return await show_reminders(user, say)
-    requested = read_requested_time(text, datetime.now(await user.time_zone()))
+    said = datetime.now(await user.time_zone())
+    requested = read_requested_time(text, said) or (_bare_hour(text, said) if moves else None)
     if cancels and wishes.mentions("all", text) and not moves:
         return await _cancel(user, found, say)
     meant = wishes.chosen(found, text if requested is None or cancels else requested.rest)
@@ -397,11 +438,25 @@ async def _move(user: UserMemory, chosen: MemoryRecord, moved_to: str, say: Phra
     now = said = datetime.now(zone)
     if chosen.remind_at is not None and not periods(moved_to, said):
         said = max(said, to_zone(chosen.remind_at, zone).replace(hour=0, minute=0, second=0, microsecond=0))
-    requested = read_requested_time(moved_to, said)
+    requested = read_requested_time(moved_to, said) or _bare_hour(moved_to, said)
     if requested is None or requested.when.start <= now:
         return Answer(f"{_refused(requested, said, say)} {say('reminder.stays')} {say('reminder.how')}")
     moved = await user.edit_memory(chosen.id, when=requested.when.start)
     return Answer(await _will_remind(user, moved, say))
+
+
+_HOUR: Final = re.compile(r"(?<![\d.:#])([01]?\d|2[0-3])(?:[:.h]([0-5]\d))?(?![\d.:])")
+
+
+def _bare_hour(text: str, said: datetime) -> RequestedTime | None:
+    """Read "move it to 10": the last number is an hour."""
+    found = [*_HOUR.finditer(text)]
+    if not found:
+        return None
+    at = said.replace(hour=int(found[-1][1]), minute=int(found[-1][2] or 0), second=0, microsecond=0)
+    at += timedelta(days=at <= datetime.now(at.tzinfo))
+    rest = text[: found[-1].start()] + text[found[-1].end() :]
+    return RequestedTime(When(at, at + timedelta(hours=1), timed=True), assumed=False, rest=rest)
 
 
 def _examples(number: int, say: Phrases) -> tuple[str, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from aforesaid.assistant import chat_texts, commands, wishes
@@ -293,7 +294,7 @@ class FreeForm:
         for part in parts:
             if part.is_sure("remind"):
                 return await self._reminder(turn, part.text)
-            if part.is_sure("reminders"):
+            if part.is_sure("reminders") and not wishes.asks_only("coming_up", part.text):
                 return Request("reminders", (turn.user.scope.user,), ME, part.text)
         if not may_ask(turn.words) and not any(part.is_sure("forget") for part in parts):
             return None
@@ -309,8 +310,7 @@ class FreeForm:
             except ModelError as error:
                 _log.warning("a message is routed by rules, because the model failed: %s", error)
         if action in {"none", "forget"} and (wanted := next((each for each in parts if each.is_sure("forget")), None)):
-            fact = fact or wishes.read_forgetting(wanted.text)
-            action, word = "forget", word or ME
+            fact, action, word = wishes.read_forgetting(fact or wanted.text), "forget", word or ME
         if action == "none":
             return None
         about = meant(word, turn, names)
@@ -358,8 +358,14 @@ class FreeForm:
             if request.action == "forget":
                 if not request.fact or means_everything(request.fact):
                     return Answer(chat_texts.forget_everything(say, _other(turn, who, names)))
+                if period := wishes.period_in(request.fact, datetime.now(await turn.user.time_zone())):
+                    return await commands.forget_period(person, *period, say, but=turn.message)
                 fact = with_names(request.fact, names)
-                return Answer(chat_texts.forgotten(await person.forget(fact, name=names.of(who)), fact, say))
+                found = await person.forget(fact, name=names.of(who))
+                told = (
+                    [] if who != scope.user else await commands.forget_said(person, fact, turn.message, names.of(who))
+                )
+                return Answer(chat_texts.forgotten(found, fact, say, told))
             if not request.about:
                 return Answer("\n".join(await self._about_strangers(turn, request.word)))
             text = await person.portrait(name=names.of(who))

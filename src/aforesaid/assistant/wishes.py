@@ -11,6 +11,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from aforesaid.models.intent import Intent, Intents
+from aforesaid.text.languages import guess_language, stop_words
 from aforesaid.text.sentences import split_sentences
 from aforesaid.text.times.find import find_times, read_requested_time
 from aforesaid.text.words import fold, fold_aligned, words_of
@@ -170,7 +171,7 @@ def chosen(reminders: Sequence[MemoryRecord], text: str) -> list[MemoryRecord]:
     numbers = {int(number) for number in re.findall(r"(?<![\d:.])#?(\d{1,9})(?![\d:.])", text)}
     if by_number := [each for each in reminders if each.id in numbers]:
         return by_number
-    words = set(words_of(fold(text)))
+    words = set(words_of(fold(text))) - {fold(each) for each in stop_words(guess_language(text))}
     shared = {each.id: _shared(words, set(words_of(fold(each.text)))) for each in reminders}
     most = max(shared.values(), default=0)
     return [each for each in reminders if shared[each.id] == most]

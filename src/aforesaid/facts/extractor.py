@@ -15,7 +15,7 @@ from aforesaid.domain.message import Message, in_time_order
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import ModelError, ModelGarbled, NoModel
 from aforesaid.facts.admission import SalienceJudge, meanings
-from aforesaid.facts.candidate import Candidate, among_people, by_rules
+from aforesaid.facts.candidate import DATED, Candidate, among_people, by_rules
 from aforesaid.facts.model_extraction import (
     LONGEST_REPLY,
     SHOWN,
@@ -59,6 +59,8 @@ _OUTDATED: Final = "the user said something newer"
 """The cause of a version of facts from which something was removed."""
 _NEAREST: Final = 3
 """Known memories looked up for each message."""
+_LOOKED_BACK: Final = 3
+"""Messages before a batch of which it is read whether they ask."""
 _PLAUSIBLE: Final = 0.2
 """Least probability that words ask for something, where a rule says that they do."""
 _SURELY_NOT: Final = 0.7
@@ -132,6 +134,7 @@ class Extractor:
         people = people_in([*before, *context, *batch], scope.user)
         owner = people[scope.user]
         zone = await zone_of(self._store, self._profile, scope)
+        before = await self._telling(before)
         # Replaced versions of messages count as read, but nothing is extracted from them.
         newest = [message for message in batch if not message.replaced]
         known = await self._store.read(Memories(scope, active=None))
@@ -144,7 +147,8 @@ class Extractor:
         near = {**found.near, **await self._near(scope, [each for each in candidates if each.text not in found.near])}
         meant = await meanings(candidates, people, self._embedder)
         heard = in_time_order([*context, *batch])
-        is_current = not self.asks_a_model
+        # A bot may set the reminder that a message asks for at the same time.
+        is_current = not self.asks_a_model and not any(each.category in DATED for each in candidates)
         while True:
             if not is_current:
                 # While a model answered, a bot may have set the reminder that a message asks for.
@@ -208,6 +212,13 @@ class Extractor:
                 return FoundWithoutModel(found, judgements)
         found = await asyncio.to_thread(by_rules, batch, people, owner, zone, with_assistant=with_assistant)
         return FoundWithoutModel(found, {})
+
+    async def _telling(self, before: Sequence[Message]) -> list[Message]:
+        """Return earlier messages without those of people that only ask: nothing that is said goes on from these."""
+        last = [each for each in before[-_LOOKED_BACK:] if each.role == "user" and each.text.strip()]
+        wanted = await read_intents(self._encoder, [each.text for each in last]) if last else []
+        asking = {each.seq for each, wants in zip(last, wanted, strict=True) if wants.of("ask") >= _SURELY_NOT}
+        return [each for each in before if each.seq not in asking]
 
     async def _stated(self, candidates: Sequence[Candidate]) -> list[Candidate]:
         """Return the candidates whose words say something: no questions, greetings, moods or tasks.
