@@ -33,7 +33,7 @@ tasks).
 """
 INTENTS: Final[tuple[Intent, ...]] = get_args(Intent)
 
-_WEIGHTS: Final = "e1fccba4abb96f4b2e10e9faa6c5c64c460a18e988678fce4893609ccdfaec73"
+_WEIGHTS: Final = "cb1441ec8c6e5fea4f75037e485912f701bbe7417a96feae365a2d740e62cd14"
 """The SHA-256 of the weights."""
 _BITS: Final = 14
 _LONGEST_RUN: Final = 5
