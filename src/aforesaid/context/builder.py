@@ -182,7 +182,7 @@ class Builder:
             found += [(memory, None) for memory in important if memory.id not in there]
         offered |= {
             "instructions": offers.instructions(requests),
-            "portrait": offers.portrait(portrait, {memory.text: memory.id for memory in known}),
+            "portrait": offers.portrait(portrait, {memory.text: memory.id for memory in known}, request.budget),
             "habits": offers.whole("habits", "habits", quote(habits)),
             "memories": offers.memories(found[: recipe.memories], events),
             "snippets": offers.snippets(hits, 1.0 if recipe.around or recipe.whole_sessions else _FOLLOWING_VALUE),

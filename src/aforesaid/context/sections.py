@@ -113,21 +113,20 @@ class Offers:
             for memory in sorted(requests, key=lambda memory: -memory.id)
         ]
 
-    def portrait(self, text: str | None, memories: Mapping[str, int]) -> list[Item]:
-        """Offer the portrait line by line: where not all of it fits, the first lines do.
+    def portrait(self, text: str | None, memories: Mapping[str, int], budget: int) -> list[Item]:
+        """Offer the portrait line by line: where not all of it fits, the first lines do. Others are not looked at.
 
         `memories` has the ids of memories by their texts. A line that repeats a memory is the same item.
         """
-        lines = [line for line in (text or "").splitlines() if line.strip()]
-        return [
-            self._item(
-                "portrait",
-                f"memory {memories[line]}" if line in memories else f"portrait, line {number}",
-                quote(line),
-                place=number,
-            )
-            for number, line in enumerate(lines, 1)
-        ]
+        offered: list[Item] = []
+        for number, line in enumerate([line for line in (text or "").splitlines() if line.strip()], 1):
+            key = f"memory {memories[line]}" if line in memories else f"portrait, line {number}"
+            item = self._item("portrait", key, quote(line), place=number)
+            offered.append(item)
+            budget -= item.tokens
+            if budget < 0:
+                break
+        return offered
 
     def memories(
         self, found: Iterable[tuple[MemoryRecord, float | None]], events: Sequence[MemoryRecord] = ()

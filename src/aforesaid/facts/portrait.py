@@ -19,6 +19,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from aforesaid.background import BackgroundLoop, BackgroundLoops, SingleFlight, begin
+from aforesaid.domain.caches import TwoGenerationCache
 from aforesaid.domain.checks import moment, now
 from aforesaid.domain.memory import INSTRUCTION, MOST_DESCRIBING, MemoryRecord, NoteKey, Tombstone
 from aforesaid.domain.scope import Scope
@@ -125,6 +126,8 @@ _log: Final = logging.getLogger("aforesaid.facts")
 KIND: Final = "portrait"
 _CACHED: Final = 512
 """Portraits cached in front of the stored ones."""
+_JOINED: Final = 256
+"""Minimum number of users whose facts and memories stay joined."""
 _SLACK: Final = 2
 """A model's text is refused when it is longer than the requested length times this."""
 _DEBOUNCE_SECONDS: Final = 1.0
@@ -179,6 +182,8 @@ class Portraitist:
         self._chat = chat
         self._fact_editor = FactEditor(store, profile, chat)
         self._cache: LRUCache[Key, str] | None = None
+        self._joined: TwoGenerationCache[tuple[str, tuple[str, ...], Person], str] = TwoGenerationCache(_JOINED)
+        """Facts with the memories that they do not contain, which rarely change between two contexts."""
         self._metrics = metrics
         self._flights: SingleFlight[str | None] = SingleFlight()
         self._stale: dict[tuple[str, str], Scope] = {}
@@ -221,6 +226,7 @@ class Portraitist:
     def forget_all(self) -> None:
         """Empty the cache, after a user was erased."""
         self._cache = None
+        self._joined = TwoGenerationCache(_JOINED)
         self._stale.clear()
         self._failures.clear()
 
@@ -292,9 +298,13 @@ class Portraitist:
         today, history = await self._observed(scope, await (summaries or self._store.read(Summaries(scope))))
         if not tombstones and not memories:
             return Sources(facts, today, history)
-        person = await self._fact_editor.person(scope)
+        joined, person = self._joined, await self._fact_editor.person(scope)
+        key = facts, tuple([memory.text for memory in memories]), person
+        if (whole := joined.get(key)) is None:
+            whole = with_memories(facts, memories, person)
+            joined.put(key, whole)
         return Sources(
-            with_memories(facts, memories, person),
+            whole,
             without(today, tombstones, person.names),
             without(history, tombstones, person.names),
         )
@@ -347,10 +357,12 @@ class Portraitist:
 
 def with_memories(text: str, memories: Sequence[MemoryRecord], person: Person) -> str:
     """Return the text of facts, followed by the memories that it does not contain, one per line."""
-    lines = split_sentences(text)
+    names, lines = person.names, dict.fromkeys(split_sentences(text))
     added: list[str] = []
     for memory in memories:
-        if not any(says_the_same(memory.text, line, person.names) for line in (*lines, *added)):
+        # Most are there word for word: comparing what they say with every line takes far longer.
+        if memory.text not in lines and not any(says_the_same(memory.text, line, names) for line in lines):
+            lines[memory.text] = None
             added.append(memory.text)
     return "\n".join([*([text] if text else []), *added])
 
