@@ -192,6 +192,8 @@ class Memories(OfScopeShort[list[MemoryRecord]]):
 
 
 _OWN: Final = f"[[m.space = $1 AND ]]m.owner = {USER}"
+_ANY_OWN: Final = f"[[m.space = $1 AND m.owner ~ +m.owner]] = {USER}"
+"""The same for rows found by their numbers, where the index of the owner would read everything that the owner has."""
 _HEARSAY: Final = "m.trust = 'reported' AND (m.about IS NULL OR m.about = $2)"
 _DESCRIBING: Final = f"""
 m.category != 'reminder' AND m.kind != 'reminder' AND NOT ({_HEARSAY})
@@ -200,6 +202,8 @@ AND (m.expires_at IS NULL OR m.expires_at > {{0}})
 """
 _OF_REQUEST: Final = f"m.kind = '{INSTRUCTION}' AND m.speaker IS NULL"
 _TO_DELIVER: Final = "m.delivered_at IS NULL AND (m.remind_at IS NOT NULL OR m.category = 'reminder')"
+# SQLite would take the index of all that is active.
+_WAITING: Final = MEMORY.replace("FROM memory m", "FROM memory m[[ ~  INDEXED BY memory_to_deliver]]")
 _START: Final = "coalesce(m.event_start, m.said_at, m.valid_from)"
 _END: Final = f"coalesce(m.event_end, {_START})"
 _DATED: Final = "m.kind != 'reminder' AND (m.kind = 'event' OR m.event_start IS NOT NULL)"
@@ -208,7 +212,6 @@ _TOOK_PLACE: Final = f"""
     OR (m.state = 'superseded' AND m.kind = 'event' AND {_END} <= m.valid_to))
 """
 _WITHIN: Final = f"{_START} < {{1}} AND [[greatest ~ max]]({_END}, {_START}) >= {{0}}"
-# Driven by what was found: the index of the owner would read everything that the owner has.
 _RELEVANT: Final = f"""
 WITH worded AS ([[SELECT (e ->> 0)::bigint AS id, (e ->> 1)::float8 AS relevance FROM jsonb_array_elements($3::jsonb) e
          ~ SELECT value ->> 0 AS id, value ->> 1 AS relevance FROM json_each($3)]]),
@@ -219,7 +222,7 @@ WITH worded AS ([[SELECT (e ->> 0)::bigint AS id, (e ->> 1)::float8 AS relevance
          UNION ALL SELECT s.memory, said.relevance FROM said JOIN memory_source s
              ON [[s.space = $1 AND ]]s.seq = said.seq) x GROUP BY id)
 {MEMORY.replace("SELECT m.id", "SELECT b.relevance, m.id", 1)} JOIN best b ON b.id = m.id
- WHERE [[m.space = $1 AND m.owner ~ +m.owner]] = {USER} AND {{limits}}
+ WHERE {_ANY_OWN} AND {{limits}}
  ORDER BY b.relevance * ({MOST_IMPORTANCE} + m.importance) DESC, m.importance DESC, m.id DESC LIMIT {{limit}}
 """
 
@@ -267,7 +270,7 @@ class WaitingReminders(OfScopeShort[list[MemoryRecord]]):
     def answer(self) -> Answer[list[MemoryRecord]]:
         limits = Conditions(f"{_OWN} AND {_ACTIVE} AND {_TO_DELIVER}", *self.scope[:2])
         limits.add_if("m.remind_at <= {0}", _optional_number(self.due))
-        return _memories(f"{MEMORY} WHERE {limits} ORDER BY m.remind_at IS NULL, m.remind_at, m.id", *limits.values)
+        return _memories(f"{_WAITING} WHERE {limits} ORDER BY m.remind_at IS NULL, m.remind_at, m.id", *limits.values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,7 +280,7 @@ class MemoriesByNumber(OfScopeShort[list[MemoryRecord]]):
     numbers: Sequence[int]
 
     def answer(self) -> Answer[list[MemoryRecord]]:
-        text = f"{MEMORY} WHERE {_OWN} AND {listed('m.id', '$3')} ORDER BY m.id"
+        text = f"{MEMORY} WHERE {_ANY_OWN} AND {listed('m.id', '$3')} ORDER BY m.id"
         return _memories(text, *self.scope[:2], list(self.numbers))
 
 
