@@ -28,13 +28,13 @@ from aforesaid.store.contract import Progress
 from aforesaid.store.dumping import Restore
 from aforesaid.store.operations import Change, Question
 from aforesaid.store.people import Marks
-from aforesaid.store.readable.disk import Disk, make_folders, replace_file, translated
+from aforesaid.store.readable.disk import Disk, make_folders, replace_file
 from aforesaid.store.readable.files import MARK, Files
-from aforesaid.store.readable.journal import journals_of
 from aforesaid.store.readable.layouts import AccountFolders, JsonFile, Layout
-from aforesaid.store.readable.restoring import database_files, label, load
+from aforesaid.store.readable.restoring import database_files, journals_of, label, load
 from aforesaid.store.searches import ChangeToken
 from aforesaid.store.sqlite import Options, SqliteStore
+from aforesaid.store.sqlite.connection import translated
 from aforesaid.store.sqlite.engine import Engine, acquire, release
 from aforesaid.store.unfinished import unfinished
 
@@ -68,9 +68,9 @@ class ReadableStore(SqliteStore):
         files = await asyncio.to_thread(Files, layout, disk)
         engine: Engine | None = None
         try:
-            loaded = await asyncio.to_thread(files.examine)
-            if loaded is not None:
-                await files.rebuild(loaded)
+            found = await asyncio.to_thread(files.examine)
+            if found is not None:
+                await files.rebuild(found)
             engine = await asyncio.to_thread(acquire, layout.database, Options())
             await asyncio.to_thread(files.begin, first)
             return cls(engine, files)
@@ -202,10 +202,10 @@ def restore(backup: Layout, target: Layout, *, replace: bool, disk: Disk | None 
     if not backup.path.expanduser().exists():
         raise InvalidInput(f"there is no backup at {backup.path}; nothing was changed")
     with translated(backup.path, "reading"):
-        loaded = load(backup)
-    if loaded is None:
+        found = load(backup)
+    if found is None:
         raise InvalidInput(f"{backup.path} is not a backup of a store")
-    for error in (*(file.error for file in loaded.damaged), *(f"{path} may be damaged" for path in loaded.doubtful)):
+    for error in (*(each.error for each in found.damaged), *(f"{path} may be damaged" for path in found.doubtful)):
         raise StoreDamaged(f"{error}; nothing was changed")
     if not replace and (target.path.expanduser().exists() or journals_of(target.beside) or target.database.exists()):
         raise InvalidInput(f"{target.path} exists already; with --replace it is set aside under another name")
@@ -219,7 +219,7 @@ def restore(backup: Layout, target: Layout, *, replace: bool, disk: Disk | None 
                 for path, aside in zip(old, asides, strict=True):
                     make_folders(files.disk, aside.parent)
                     replace_file(files.disk, aside, [path.read_bytes()])
-                thread.submit(asyncio.run, files.rebuild(loaded)).result()
+                thread.submit(asyncio.run, files.rebuild(found)).result()
             except BaseException:
                 for aside in asides:
                     with suppress(OSError):  # leftovers of the attempt; the store itself is as it was

@@ -113,6 +113,6 @@ _PLAIN: dict[Any, Callable[[Any], Any]] = {
     float: lambda plain: plain if isinstance(plain, float) else float(_expect(plain, int)),
     datetime: _aware,
     date: date.fromisoformat,
-    bytes: lambda plain: base64.b64decode(plain, validate=True),
+    bytes: lambda plain: plain if isinstance(plain, bytes) else base64.b64decode(plain, validate=True),
     timedelta: lambda plain: _expect(plain, int) * _MICROSECOND,
 }

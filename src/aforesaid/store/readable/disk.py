@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from aforesaid.errors import StoreBusy, StoreRefused
-from aforesaid.store.contract import FILE_RULES, rule_for
+from aforesaid.errors import StoreBusy
+from aforesaid.store.sqlite.connection import sync_folder
 
 _PRIVATE: Final = 0o600
 _BUFFER: Final = 1 << 20
@@ -62,14 +62,8 @@ class Disk:
         path.mkdir(mode=0o700, exist_ok=True)
 
     def sync_folder(self, folder: Path) -> None:
-        """Have the names in a folder on the disk. Windows has no such call and needs none."""
-        if sys.platform == "win32":
-            return
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+        """Have the names in a folder on the disk."""
+        sync_folder(folder)
 
 
 def make_folders(disk: Disk, folder: Path) -> None:
@@ -103,20 +97,6 @@ def replace_file(disk: Disk, target: Path, pieces: Iterable[bytes]) -> None:
             disk.unlink(arriving)
         raise
     disk.sync_folder(target.parent)
-
-
-@contextmanager
-def translated(path: Path, doing: str) -> Iterator[None]:
-    """Turn the system's errors into ours, saying what was being done to which file."""
-    try:
-        yield
-    except OSError as error:
-        rule = rule_for(error, FILE_RULES)
-        advice = f"; {rule.advice}" if rule.advice else ""
-        raise rule.becomes(f"{doing} {path} failed: {error.strerror or error}{advice}") from error
-    except RuntimeError as error:
-        # What pathlib says of homes that do not exist and of links that lead to themselves.
-        raise StoreRefused(f"{path} cannot be found: {error}") from error
 
 
 class Lock:

@@ -19,20 +19,18 @@ from uuid import uuid4
 import apsw
 
 from aforesaid.domain.transfer import Row
-from aforesaid.errors import AforesaidError, StoreDamaged, StoreError, StoreRefused, StoreTooNew
+from aforesaid.errors import AforesaidError, StoreDamaged, StoreError, StoreRefused
 from aforesaid.store import dumping
 from aforesaid.store.checksums import SQLITE as CHECKSUMS
 from aforesaid.store.people import PutMark
-from aforesaid.store.readable.disk import Disk, Lock, make_folders, replace_file, translated
-from aforesaid.store.readable.document import ADVICE, Header, pieces, read
-from aforesaid.store.readable.journal import journals_of
+from aforesaid.store.readable.disk import Disk, Lock, make_folders, replace_file
+from aforesaid.store.readable.document import ADVICE, Header, Read, pieces, read
 from aforesaid.store.readable.layouts import HEALTH_CHECK, LOST, WINDOWS, Document, Layout
 from aforesaid.store.readable.records import GIVEN, Content
-from aforesaid.store.readable.restoring import Loaded, database_files, label, load
+from aforesaid.store.readable.restoring import FilesRead, database_files, journals_of, label, load
 from aforesaid.store.row_importer import RowImporter
 from aforesaid.store.sqlite import SqliteStore
-from aforesaid.store.sqlite.connection import Options, connect, sync_folder
-from aforesaid.store.sqlite.connection import translated as translated_by_database
+from aforesaid.store.sqlite.connection import Options, connect, sync_folder, translated
 from aforesaid.store.sqlite.rows import answered
 from aforesaid.store.sqlite.salvaging import salvage as salvage_database
 from aforesaid.store.sqlite.verify import refuse_damaged_log
@@ -115,7 +113,7 @@ class Files:
 
     # Which side counts
 
-    def examine(self) -> Loaded | None:
+    def examine(self) -> FilesRead | None:
         """Return what was read from files that count; None where the database does, or where there is nothing yet."""
         database = self.layout.database
         with translated(self.layout.path, "opening"):
@@ -124,27 +122,21 @@ class Files:
             # A store that was closed leaves nothing beside its database.
             was_closed = len(database_files(self.layout)) == 1
             try:
-                with translated_by_database(database, "opening"):
+                with translated(database, "opening"):
                     refuse_damaged_log(database)
                     connection = connect(database, Options(), create=False)
-            except StoreTooNew:
-                raise
+                with closing(connection), translated(database, "reading"):
+                    known = self._read_marks(connection)
+                    edited = self._look_at_files(connection) if known and not self.state.rebuilt else False
+                    newer = list(_rows(connection)) if edited else []
             except (StoreDamaged, StoreRefused) as error:
                 return self._without_database(error, was_closed=was_closed)
-            with closing(connection):
-                try:
-                    with translated_by_database(database, "reading"):
-                        known = self._read_marks(connection)
-                        edited = self._look_at_files(connection) if known and not self.state.rebuilt else []
-                        newer = list(_rows(connection)) if edited else []
-                except StoreDamaged as error:
-                    return self._without_database(error, was_closed=was_closed)
             if known and not edited:
                 return None
-            loaded = load(self.layout)
-            if loaded is not None:
-                loaded.found.add_newer(newer, self.state.given, others=not (self.state.clean and was_closed))
-            return loaded
+            files = load(self.layout)
+            if files is not None:
+                files.records.add_newer(newer, self.state.given, others=not (self.state.clean and was_closed))
+            return files
 
     def _read_marks(self, connection: apsw.Connection) -> bool:
         if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'metadata'").get is None:
@@ -157,70 +149,64 @@ class Files:
         self._written = self._begun if self.state.clean else 0
         return True
 
-    def _look_at_files(self, connection: apsw.Connection) -> list[Path]:
-        """Return the files that count: edited ones, and those of another time. What the database has is kept beside.
+    def _look_at_files(self, connection: apsw.Connection) -> bool:
+        """Tell whether there are files that count: edited ones, and those of another time.
 
-        Damaged ones are set aside and, where others count, written again before those are read.
+        What the database has in their place is kept beside them. Damaged ones are set aside and, where others count,
+        written again before those are read.
         """
-        edited, damaged = [], []
-        there = self.layout.files()
+        edited, there = [], self.layout.files()
+        lacking = [path for name in self._seals if (path := self.layout.main.parent / name) not in there]
         for path in there:
             if self._is_as_written(path):
                 continue
             self._written = 0
-            try:
-                if self._is_edited(path):
-                    if path.name not in WINDOWS:
-                        edited.append(path)
-                        continue
-                    if self._name(path) in self._seals and read(path, self.layout.kind).edited:
-                        what = "it only shows what is in whole_history.json: edit that one"
-                        self._keep_copy(path, "edited", what)
-            except StoreDamaged as error:
-                if self._name(path) not in self._seals:
-                    self._note(f"{error}; it is none of this store's files, and left alone")
+            found, is_ours = read(path, self.layout.kind), self._name(path) in self._seals
+            if found.error is not None and not is_ours:
+                self._note(f"{found.error}; it is none of this store's files, and left alone")
+                continue
+            if found.error is not None:
+                self._keep_copy(path, "damaged", f"{found.error}; it is written again")
+                lacking.append(path)
+            elif self._counts(path, found):
+                if path.name not in WINDOWS:
+                    edited.append(path)
                     continue
-                self._keep_copy(path, "damaged", f"{error}; it is written again")
-                damaged.append(path)
+                if is_ours and found.is_edited:
+                    self._keep_copy(path, "edited", "it only shows what is in whole_history.json: edit that one")
             self._seals[self._name(path)] = _seal(path)
-        gone = [path for name in self._seals if (path := self.layout.main.parent / name) not in there]
-        if gone:
+        if lacking:
             self._written = 0
-        if not edited:
-            return []
-        content = _content(connection)
-        for made in self.layout.documents(content):
+        for made in self.layout.documents(_content(connection)) if edited else ():
             if made.path in edited:
                 aside = _aside(made.path, "edited")
                 self._put(aside, made)
                 self._note(f"{made.path} was edited, and counts; what was stored before it is kept as {aside.name}")
-            elif made.path in damaged or made.path in gone:
+            elif made.path in lacking:
                 self._put(made.path, made)
-        return edited
+        return bool(edited)
 
     def _is_as_written(self, path: Path) -> bool:
         seal = self._seals.get(self._name(path))
         return seal is not None and seal[:2] == _seal(path)[:2]
 
-    def _is_edited(self, path: Path) -> bool:
-        """Tell whether a file holds other records than were written last. Raises StoreDamaged if it is damaged."""
-        try:
-            found, seal = read(path, self.layout.kind), self._seals.get(self._name(path))
-        except StoreRefused as error:
-            raise StoreDamaged(str(error)) from error
-        if found.edited or found.header.store != self.state.store:
+    def _counts(self, path: Path, found: Read) -> bool:
+        """Tell whether a file holds other records than were written last."""
+        if found.header is None or found.is_edited or found.header.store != self.state.store:
             return True
         if found.header.counter == self.state.writing > self.state.counter:
             return False  # the process ended while it wrote the files
+        seal = self._seals.get(self._name(path))
         return seal is None or (found.header.counter, found.digest) != (seal.counter, seal.digest)
 
-    def _without_database(self, error: AforesaidError, *, was_closed: bool) -> Loaded:
+    def _without_database(self, error: StoreError, *, was_closed: bool) -> FilesRead:
         """Read the files in the place of a database that cannot be used, and keep a copy of that."""
-        loaded = load(self.layout)
-        if loaded is None:
+        files = load(self.layout)
+        if files is None:
             raise error
         with suppress(StoreDamaged, StoreRefused):
-            loaded.found.add_newer(salvage_database(self.layout.database).rows, loaded.found.given, others=False)
+            rows = salvage_database(self.layout.database).rows
+            files.records.add_newer(rows, files.records["numbers_given"], others=False)
         aside = _aside(self.layout.database, "damaged")
         for path in database_files(self.layout):
             shutil.copyfile(path, aside.with_name(path.name.replace(self.layout.database.name, aside.name)))
@@ -228,7 +214,7 @@ class Files:
         if not was_closed:
             lost = "the database: changes after the files were last written, other than messages, may be missing"
             self._list(self.layout.index, [lost])
-        return loaded
+        return files
 
     def _keep_copy(self, path: Path, why: str, what: str) -> None:
         aside = _aside(path, why)
@@ -256,43 +242,42 @@ class Files:
             for line in path.read_text(encoding="utf-8").splitlines()
         ]
 
-    async def rebuild(self, loaded: Loaded) -> None:
+    async def rebuild(self, files: FilesRead) -> None:
         """Make the database anew from what was read. It gets its name when it is complete."""
-        account = "" if self.layout.main == self.layout.index else "{}/"
-        for file in loaded.damaged:
-            if file.path.exists():
+        for damaged in files.damaged:
+            if damaged.path.exists():
                 what = "what is intact is used, and the rest is made again if it can be"
-                self._keep_copy(file.path, "damaged", f"{file.error}; {what}")
+                self._keep_copy(damaged.path, "damaged", f"{damaged.error}; {what}")
             else:
-                self._note(f"{file.path} was gone; it is made again as far as it can be")
-            if file.lost:
-                self._list(file.path, [f"{file.path.parent.name}/{line}" for line in file.lost])
-        for path, records in loaded.doubtful.items():
+                self._note(f"{damaged.path} was gone; it is made again as far as it can be")
+            if damaged.lost and not damaged.file.derived:
+                self._list(damaged.path, damaged.lost)
+        for path, records in files.doubtful.items():
             what = "as written: one character differs, typed by somebody or a damaged byte; it counts as it is now"
-            where = account.format(path.parent.name) + path.name
-            self._list(path, [f"{where}: {record} {what}" for record in records])
-        seal, found = loaded.header, loaded.found
-        self.state = State(seal.store or self.state.store, seal.counter, seal.counter, rebuilt=True)
+            self._list(path, [f"{self.layout.shown(path)}: {record} {what}" for record in records])
+        store, counter = files.header
+        self.state = State(store or self.state.store, counter, counter, rebuilt=True)
         self._seals, self._written = {}, 0
         refused: list[str] = []
-        database = self.layout.database
-        with unfinished(database) as arriving:
-            store = await SqliteStore.open(arriving)
+        with unfinished(self.layout.database) as arriving:
+            database = await SqliteStore.open(arriving)
             try:
-                importer = RowImporter(store, lambda row, _, error: refused.append(f"a {type(row).__name__}: {error}"))
-                await importer.take(found.rows())
+                importer = RowImporter(
+                    database, lambda row, _, error: refused.append(f"a {type(row).__name__}: {error}")
+                )
+                await importer.take(files.records.rows())
                 await importer.finish()
-                if found.marks:
-                    await store.apply([PutMark(name, value) for name, value in found.marks.items()])
-                given = {GIVEN[name]: last for name, last in found.given.items() if name in GIVEN}
-                await store._engine.alone(lambda connection: self._set_up(connection, given))  # noqa: SLF001
+                if marks := files.records["marks"]:
+                    await database.apply([PutMark(name, value) for name, value in marks.items()])
+                given = {GIVEN[name]: last for name, last in files.records["numbers_given"].items() if name in GIVEN}
+                await database._engine.alone(lambda connection: self._set_up(connection, given))  # noqa: SLF001
             finally:
-                await store.close()
+                await database.close()
             if refused:
                 self._list(self.layout.index, [f"{self.layout.path.name}: {each}" for each in refused])
             _empty_log(self.layout)
-            arriving.replace(database)
-            sync_folder(database.parent)
+            arriving.replace(self.layout.database)
+            sync_folder(arriving.parent)
 
     def _set_up(self, connection: apsw.Connection, given: dict[str, int]) -> None:
         """Note the seal, and which numbers were given out before."""
@@ -313,7 +298,7 @@ class Files:
 
     def begin(self, first: int) -> None:
         """Start to watch over an open database. In one without messages, they are numbered from after `first`."""
-        with translated_by_database(self.layout.database, "opening"):
+        with translated(self.layout.database, "opening"):
             self._connection = connect(self.layout.database, Options(), create=False)
             # Until it is closed, files that lack nothing now may lack something later.
             self.state = replace(self.state, clean=False)
@@ -356,7 +341,7 @@ class Files:
             return
         started_at = time.monotonic()
         layout = self.layout
-        with self._writing, translated(layout.path, "writing"), translated_by_database(layout.database, "reading"):
+        with self._writing, translated(layout.path, "writing"):
             with self._changed:
                 begun, settled = self._begun, not self._active
             self.state = replace(self.state, writing=max(self.state.counter, self.state.writing) + 1)
@@ -420,11 +405,12 @@ class Files:
                 path = self.layout.main.parent / name
                 try:
                     found = read(path, self.layout.kind)
-                    if (found.header.counter, found.digest, found.edited) == (seal.counter, seal.digest, False):
-                        continue
-                    wrong = f"{path} is not what was written"
                 except (StoreError, OSError) as error:
                     wrong = str(error)
+                else:
+                    if found.error is None and not self._counts(path, found):
+                        continue
+                    wrong = str(found.error or f"{path} is not what was written")
                 yield wrong
                 if path.exists() and self._is_as_written(path):
                     self._keep_copy(path, "damaged", f"{wrong}; it is written again")
@@ -433,7 +419,7 @@ class Files:
 
     def write_copy(self, target: Path) -> None:
         """Write all files to another place, in the same form."""
-        layout = self.layout.elsewhere(target)
+        layout = type(self.layout)(target)
         layout.prepare(self.disk)
         assert self._connection is not None  # noqa: S101 - the store is open
         with self._writing:
@@ -453,7 +439,7 @@ class Files:
             try:
                 if self.is_dirty:
                     self.write()
-                with translated_by_database(self.layout.database, "closing"), _transaction(self._connection):
+                with translated(self.layout.database, "closing"), _transaction(self._connection):
                     self.state = replace(self.state, clean=not self.is_dirty)
                     self._put_state(self._connection)
             except (StoreError, OSError) as error:
@@ -530,7 +516,7 @@ def _lasting(about: Any) -> Any:  # noqa: ANN401 - JSON
 
 def _empty_log(layout: Layout) -> None:
     """Leave nothing beside a database that another one takes the place of: it would be taken for that one's log."""
-    with suppress(AforesaidError), translated_by_database(layout.database, "closing"):
+    with suppress(AforesaidError), translated(layout.database, "closing"):
         if layout.database.exists():
             with closing(connect(layout.database, Options(), create=False)) as connection:
                 connection.pragma("journal_mode", "delete")
