@@ -29,7 +29,7 @@ from aforesaid.store.dumping import Restore
 from aforesaid.store.operations import Change, Question
 from aforesaid.store.people import Marks
 from aforesaid.store.readable.disk import Disk, make_folders, replace_file
-from aforesaid.store.readable.files import MARK, Files
+from aforesaid.store.readable.files import MARK, SEALS, Files
 from aforesaid.store.readable.layouts import AccountFolders, JsonFile, Layout
 from aforesaid.store.readable.restoring import database_files, journals_of, label, load
 from aforesaid.store.searches import ChangeToken
@@ -85,8 +85,10 @@ class ReadableStore(SqliteStore):
 
     async def apply(self, changes: Sequence[Change], progress: Progress | None = None) -> Receipt:
         """Store all changes, or none and raise."""
-        with self._files.changing():
+        try:
             receipt = await super().apply(changes, progress)
+        finally:
+            self._files.changed()
         if isinstance(self._files.layout, AccountFolders):
             for name in contract.owners(changes) | _restored(changes):
                 self._expect_account(self._files.layout.folder_of(name))
@@ -110,13 +112,13 @@ class ReadableStore(SqliteStore):
         return await self._erasing(super().erase(scope, seqs, actor))
 
     async def _erasing(self, erasure: Coroutine[Any, Any, Purged]) -> Purged:
-        with self._files.changing():
-            try:
-                await self._engine.alone(self._files.mark_erasing)
-            except BaseException:
-                erasure.close()
-                raise
+        try:
+            self._engine  # noqa: B018 - raises when the store is closed
+            await asyncio.to_thread(self._files.mark_erasing)
             done = await erasure
+        finally:
+            erasure.close()
+            self._files.changed()
         self._folders.clear()
         await to_the_end(partial(self._files.write, erased=True))
         return done
@@ -127,7 +129,7 @@ class ReadableStore(SqliteStore):
             return cast("T", "")  # no other process can change this store
         found = await super().read(question)
         if isinstance(question, Marks):
-            return cast("T", {name: value for name, value in found.items() if not name.startswith(MARK)})  # type: ignore[attr-defined]
+            return cast("T", {name: value for name, value in found.items() if name not in (MARK, SEALS)})  # type: ignore[attr-defined]
         return found
 
     async def health(self) -> Component:
@@ -225,14 +227,12 @@ def restore(backup: Layout, target: Layout, *, replace: bool, disk: Disk | None 
                     with suppress(OSError):  # leftovers of the attempt; the store itself is as it was
                         aside.unlink(missing_ok=True)
                 raise
+        for path in lists:
+            path.unlink()
+        files.begin()
     finally:
-        files.let_go()
-    for path in lists:
-        path.unlink()
-    with ThreadPoolExecutor(1) as thread:
-        thread.submit(asyncio.run, _write_files(target, disk)).result()
+        try:
+            files.close()
+        finally:
+            files.let_go()
     return target.aside(target.main, stamp) if old else None
-
-
-async def _write_files(layout: Layout, disk: Disk | None) -> None:
-    await (await ReadableStore.open_files(layout, disk)).close()

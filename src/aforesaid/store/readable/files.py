@@ -39,7 +39,9 @@ from aforesaid.store.unfinished import unfinished
 _log: Final = logging.getLogger("aforesaid.store")
 
 MARK: Final = "readable"
-"""The mark in the database that says how the files stand. Each file has another one, named after it."""
+"""The mark in the database that says how the files stand."""
+SEALS: Final = f"{MARK} seals"
+"""The mark with the seal of each file, by its path from the folder of the store."""
 _PUT_MARK: Final = CHECKSUMS.insert_or_replace("metadata", ("name", "value"), ("name",))
 _PAUSE_SECONDS: Final = 1.0
 """Seconds without a change after which the files are written."""
@@ -71,16 +73,15 @@ class Seal(NamedTuple):
 
     size: int
     modified: int
-    counter: int
     digest: str
     """Of its records."""
     shown: str
     """Of its records and of what it says at its head."""
 
 
-def _seal(path: Path, counter: int = 0, digest: str = "", shown: str = "") -> Seal:
+def _seal(path: Path, digest: str = "", shown: str = "") -> Seal:
     found = path.stat()
-    return Seal(found.st_size, found.st_mtime_ns, counter, digest, shown)
+    return Seal(found.st_size, found.st_mtime_ns, digest, shown)
 
 
 class Files:
@@ -97,12 +98,12 @@ class Files:
         self.is_new_account = False
         """Whether an account has no files yet."""
         self._seals: dict[str, Seal] = {}
-        self._unmarked: set[str] = set()
-        """Files whose seals are not in the database yet."""
         self._writing = threading.Lock()
-        self._changed = threading.Condition()
-        self._begun, self._active, self._written = 1, 0, 0
-        """How many changes began, how many of them have not ended, and how many of them the files have."""
+        self._changed = threading.Event()
+        self._written: int | None = None
+        """The version of the database that the files have; None where they may lack something."""
+        self._lacking = True
+        """Whether files lack something that the database had when it was closed."""
         self._closing = False
         self._seconds = 0.0
         self._connection: apsw.Connection | None = None
@@ -126,7 +127,7 @@ class Files:
                     refuse_damaged_log(database)
                     connection = connect(database, Options(), create=False)
                 with closing(connection), translated(database, "reading"):
-                    known = self._read_marks(connection)
+                    known = self._read_state(connection)
                     edited = self._look_at_files(connection) if known and not self.state.rebuilt else False
                     newer = list(_rows(connection)) if edited else []
             except (StoreDamaged, StoreRefused) as error:
@@ -138,15 +139,15 @@ class Files:
                 files.records.add_newer(newer, self.state.given, others=not (self.state.clean and was_closed))
             return files
 
-    def _read_marks(self, connection: apsw.Connection) -> bool:
+    def _read_state(self, connection: apsw.Connection) -> bool:
         if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'metadata'").get is None:
             return False  # the process ended while it made the database
-        found = dict(connection.execute("SELECT name, value FROM metadata WHERE name GLOB ?", (f"{MARK}*",)))
+        found = dict(connection.execute("SELECT name, value FROM metadata WHERE name IN (?, ?)", (MARK, SEALS)))
         if MARK not in found:
             return False
-        self.state = State(**json.loads(found.pop(MARK)))
-        self._seals = {name.removeprefix(f"{MARK}:"): Seal(*json.loads(value)) for name, value in found.items()}
-        self._written = self._begun if self.state.clean else 0
+        self.state = State(**json.loads(found[MARK]))
+        self._seals = {name: Seal(*seal) for name, seal in json.loads(found.get(SEALS, "{}")).items()}
+        self._lacking = not self.state.clean
         return True
 
     def _look_at_files(self, connection: apsw.Connection) -> bool:
@@ -160,7 +161,7 @@ class Files:
         for path in there:
             if self._is_as_written(path):
                 continue
-            self._written = 0
+            self._lacking = True
             found, is_ours = read(path, self.layout.kind), self._name(path) in self._seals
             if found.error is not None and not is_ours:
                 self._note(f"{found.error}; it is none of this store's files, and left alone")
@@ -175,8 +176,7 @@ class Files:
                 if is_ours and found.is_edited:
                     self._keep_copy(path, "edited", "it only shows what is in whole_history.json: edit that one")
             self._seals[self._name(path)] = _seal(path)
-        if lacking:
-            self._written = 0
+        self._lacking |= bool(lacking)
         for made in self.layout.documents(_content(connection)) if edited else ():
             if made.path in edited:
                 aside = _aside(made.path, "edited")
@@ -197,7 +197,7 @@ class Files:
         if found.header.counter == self.state.writing > self.state.counter:
             return False  # the process ended while it wrote the files
         seal = self._seals.get(self._name(path))
-        return seal is None or (found.header.counter, found.digest) != (seal.counter, seal.digest)
+        return seal is None or found.digest != seal.digest
 
     def _without_database(self, error: StoreError, *, was_closed: bool) -> FilesRead:
         """Read the files in the place of a database that cannot be used, and keep a copy of that."""
@@ -257,7 +257,7 @@ class Files:
             self._list(path, [f"{self.layout.shown(path)}: {record} {what}" for record in records])
         store, counter = files.header
         self.state = State(store or self.state.store, counter, counter, rebuilt=True)
-        self._seals, self._written = {}, 0
+        self._seals, self._lacking = {}, True
         refused: list[str] = []
         with unfinished(self.layout.database) as arriving:
             database = await SqliteStore.open(arriving)
@@ -269,43 +269,35 @@ class Files:
                 await importer.finish()
                 if marks := files.records["marks"]:
                     await database.apply([PutMark(name, value) for name, value in marks.items()])
-                given = {GIVEN[name]: last for name, last in files.records["numbers_given"].items() if name in GIVEN}
-                await database._engine.alone(lambda connection: self._set_up(connection, given))  # noqa: SLF001
             finally:
                 await database.close()
+            with closing(connect(arriving, Options(), create=False)) as connection, _transaction(connection):
+                for name, last in files.records["numbers_given"].items():
+                    if name in GIVEN:
+                        _set_number(connection, GIVEN[name], last)
+                self._put_state(connection)
             if refused:
                 self._list(self.layout.index, [f"{self.layout.path.name}: {each}" for each in refused])
             _empty_log(self.layout)
             arriving.replace(self.layout.database)
             sync_folder(arriving.parent)
 
-    def _set_up(self, connection: apsw.Connection, given: dict[str, int]) -> None:
-        """Note the seal, and which numbers were given out before."""
-        with _transaction(connection):
-            for table, last in given.items():
-                set_number(connection, table, last)
-            self._put_state(connection)
-
-    def _put_state(self, connection: apsw.Connection) -> None:
+    def _put_state(self, connection: apsw.Connection, **changed: Any) -> None:  # noqa: ANN401 - values of `State`
+        self.state = replace(self.state, **changed)
         connection.execute(_PUT_MARK, (MARK, json.dumps(asdict(self.state))))
 
     # While the store is open
 
-    @property
-    def is_dirty(self) -> bool:
-        """Whether the files may lack what the database has."""
-        return self._written != self._begun
-
-    def begin(self, first: int) -> None:
+    def begin(self, first: int = 0) -> None:
         """Start to watch over an open database. In one without messages, they are numbered from after `first`."""
         with translated(self.layout.database, "opening"):
             self._connection = connect(self.layout.database, Options(), create=False)
-            # Until it is closed, files that lack nothing now may lack something later.
-            self.state = replace(self.state, clean=False)
+            self._written = None if self._lacking else self._version
             with _transaction(self._connection):
                 if first:
-                    set_number(self._connection, "log", first)
-                self._put_state(self._connection)
+                    _set_number(self._connection, "log", first)
+                # Until it is closed, files that lack nothing now may lack something later.
+                self._put_state(self._connection, clean=False)
         if self.state.erasing or self.state.rebuilt or self.issues or journals_of(self.layout.beside):
             try:
                 self.write()
@@ -313,63 +305,64 @@ class Files:
                 if self.state.erasing:
                     raise
                 self.note(error)
+        if self._is_dirty:
+            self._changed.set()
         self._thread = threading.Thread(target=self._run, name="aforesaid-files", daemon=True)
         self._thread.start()
 
-    @contextmanager
-    def changing(self) -> Iterator[None]:
-        """Surround a change."""
-        with self._changed:
-            self._begun, self._active = self._begun + 1, self._active + 1
-        try:
-            yield
-        finally:
-            with self._changed:
-                self._active -= 1
-                self._changed.notify_all()
+    @property
+    def _version(self) -> int:
+        """The version of the database, which changes with every commit of another connection."""
+        assert self._connection is not None  # noqa: S101 - the store is open
+        return int(self._connection.pragma("data_version"))
 
-    def mark_erasing(self, connection: apsw.Connection) -> None:
+    @property
+    def _is_dirty(self) -> bool:
+        """Whether the files may lack what the database has."""
+        with self._writing:
+            return self._written != self._version
+
+    def changed(self) -> None:
+        """Note that the database was changed: the files are written in the next pause."""
+        self._changed.set()
+
+    def mark_erasing(self) -> None:
         """Note in the database that the files still have what is erased."""
-        with _transaction(connection):
-            self.state = replace(self.state, erasing=True)
-            self._put_state(connection)
+        if self._connection is not None:
+            with self._writing, translated(self.layout.database, "writing"), _transaction(self._connection):
+                self._put_state(self._connection, erasing=True)
 
     def write(self, *, erased: bool = False) -> None:
         """Write the files that lack something. Raises when that fails; nothing is lost then."""
-        connection = self._connection
+        connection, layout = self._connection, self.layout
         if connection is None:
             return
         started_at = time.monotonic()
-        layout = self.layout
         with self._writing, translated(layout.path, "writing"):
-            with self._changed:
-                begun, settled = self._begun, not self._active
-            self.state = replace(self.state, writing=max(self.state.counter, self.state.writing) + 1)
+            version = self._version
             with _transaction(connection):
-                self._put_state(connection)
+                self._put_state(connection, writing=max(self.state.counter, self.state.writing) + 1)
             content = _content(connection)
             self.is_new_account = False
-            written = {self._name(each.path): self._replaced(each) for each in layout.documents(content)}
             known = {(layout.main.parent / name).parent for name in self._seals}
+            written = {self._name(each.path): self._replaced(each) for each in layout.documents(content)}
             layout.tidy(self.disk, content, layout.accounts() if self.state.rebuilt else known)
             for path in journals_of(layout.beside).values():
                 self.disk.unlink(path)
             if erased or self.state.erasing:
                 for path in layout.copies():
                     shutil.rmtree(path) if path.is_dir() else self.disk.unlink(path)
-            erasing = self.state.erasing and not erased and self._thread is not None
-            self.state = replace(
-                self.state, counter=self.state.writing, erasing=erasing, rebuilt=False, given=content.given
-            )
+            self._seals = written
             with _transaction(connection):
-                for name in self._unmarked:
-                    connection.execute(_PUT_MARK, (f"{MARK}:{name}", json.dumps(written[name])))
-                for name in self._seals.keys() - written.keys():
-                    connection.execute("DELETE FROM metadata WHERE name = ?", (f"{MARK}:{name}",))
-                self._put_state(connection)
-            self._seals, self._unmarked = written, set()
-            if settled:
-                self._written = begun
+                connection.execute(_PUT_MARK, (SEALS, json.dumps(written)))
+                self._put_state(
+                    connection,
+                    counter=self.state.writing,
+                    erasing=self.state.erasing and not erased and self._thread is not None,
+                    rebuilt=False,
+                    given=content.given,
+                )
+            self._written = version
         self._seconds = time.monotonic() - started_at
         self.last_error = None
 
@@ -384,8 +377,7 @@ class Files:
             elif seal.shown == shown:
                 return seal
         self._put(path, made)
-        self._unmarked.add(name)
-        self._seals[name] = _seal(path, self.state.writing, made.body.digest, shown)
+        self._seals[name] = _seal(path, made.body.digest, shown)
         return self._seals[name]
 
     def _put(self, path: Path, made: Document) -> None:
@@ -398,7 +390,7 @@ class Files:
 
         A file that changed although nobody wrote to it is set aside, and written again in the next pause.
         """
-        if self.is_dirty:
+        if self._is_dirty:
             self.write()
         with self._writing:
             for name, seal in list(self._seals.items()):
@@ -415,7 +407,8 @@ class Files:
                 if path.exists() and self._is_as_written(path):
                     self._keep_copy(path, "damaged", f"{wrong}; it is written again")
                     self._seals[name] = seal._replace(shown="")
-                    self._written = 0
+                    self._written = None
+                    self._changed.set()
 
     def write_copy(self, target: Path) -> None:
         """Write all files to another place, in the same form."""
@@ -429,19 +422,17 @@ class Files:
 
     def close(self) -> None:
         """Write what the files do not have yet, and let go of the database. The lock is held until `let_go`."""
-        with self._changed:
-            self._closing = True
-            self._changed.notify_all()
+        self._closing = True
+        self._changed.set()
         if self._connection is None:
             return
         if self._thread is not None:
             self._thread.join()
             try:
-                if self.is_dirty:
+                if self._is_dirty:
                     self.write()
                 with translated(self.layout.database, "closing"), _transaction(self._connection):
-                    self.state = replace(self.state, clean=not self.is_dirty)
-                    self._put_state(self._connection)
+                    self._put_state(self._connection, clean=self._written == self._version)
             except (StoreError, OSError) as error:
                 # Nothing is lost: the database has it, and the files are written when it is opened again.
                 self.note(error)
@@ -459,22 +450,20 @@ class Files:
 
     def _run(self) -> None:
         while True:
-            with self._changed:
-                self._changed.wait_for(lambda: self._closing or (self.is_dirty and not self._active))
-                if self._closing:
-                    return
-                seen = self._begun
-                pause = 0.0 if self.is_new_account else _PAUSE_PER_WRITING * self._seconds
-                failing = 0.0 if self.last_error is None else _PAUSE_PER_WRITING
-                if self._changed.wait_for(lambda: self._closing, max(_PAUSE_SECONDS, pause, failing)):
-                    return
-                if self._begun != seen:
-                    continue
+            self._changed.wait()
+            self._changed.clear()
+            if self._closing:
+                return
+            pause = 0.0 if self.is_new_account else _PAUSE_PER_WRITING * self._seconds
+            failing = 0.0 if self.last_error is None else _PAUSE_PER_WRITING
+            if self._changed.wait(max(_PAUSE_SECONDS, pause, failing)):
+                continue
             try:
                 self.write()
             except Exception as error:
                 # The thread has nobody to raise to. What the files lack is in the database.
                 self.note(error)
+                self._changed.set()
 
     def _name(self, path: Path) -> str:
         return os.path.relpath(path, self.layout.main.parent)
@@ -490,9 +479,7 @@ def _content(connection: apsw.Connection) -> Content:
     try:
         for row in _rows(connection):
             content.add(row)
-        marks = connection.execute(
-            "SELECT name, value FROM metadata WHERE name NOT GLOB ? AND name != 'wipe'", (f"{MARK}*",)
-        )
+        marks = connection.execute("SELECT name, value FROM metadata WHERE name NOT IN (?, ?, 'wipe')", (MARK, SEALS))
         content.finish(dict(marks), dict(connection.execute("SELECT name, seq FROM sqlite_sequence")))
     finally:
         connection.execute("ROLLBACK")
@@ -525,7 +512,7 @@ def _empty_log(layout: Layout) -> None:
             path.unlink()
 
 
-def set_number(connection: apsw.Connection, table: str, last: int) -> None:
+def _set_number(connection: apsw.Connection, table: str, last: int) -> None:
     """Let a table give out numbers after this one."""
     known = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = ?", (table,)).get
     if known is None:
