@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -79,27 +79,29 @@ def _encoded(record: Record) -> bytes:
 Section: TypeAlias = list[Record] | dict[str, Record] | dict[str, list[Record]]
 
 
-@dataclass(frozen=True, slots=True)
-class Body:
-    """The records of a document as they are written."""
+class Document(NamedTuple):
+    """A file that is to be written."""
 
+    path: Path
+    about: Record
+    """What is said at its head, for people. It is not read again."""
     lines: list[bytes]
     end: Record
     digest: str
-    """Tells records from others, whatever surrounds them."""
+    """Tells its records from others, whatever surrounds them."""
 
 
-def body(sections: Mapping[str, Section]) -> Body:
-    """Write the records of a document."""
+def document(path: Path, sections: Mapping[str, Section], about: Record) -> Document:
+    """Write down the records of a document."""
     lines: list[bytes] = []
-    seal = _Seal()
+    records: list[bytes] = []
     for name, section in sections.items():
         lines += b",\n", _text(name), b": "
-        lines += _written(section, seal)
-    return Body(lines, seal.end, seal.digest)
+        lines += _written(section, records)
+    return Document(path, about, lines, *_seal(records))
 
 
-def _written(section: Section, seal: _Seal) -> Iterator[bytes]:
+def _written(section: Section, records: list[bytes]) -> Iterator[bytes]:
     """Write a section, each record on a line."""
     is_list = isinstance(section, list)
     yield b"[" if is_list else b"{"
@@ -108,18 +110,27 @@ def _written(section: Section, seal: _Seal) -> Iterator[bytes]:
         yield before if is_list else before + _text(name) + b": "
         before = b",\n"
         if isinstance(each, list):
-            yield from _written(each, seal)
+            yield from _written(each, records)
         else:
-            yield (line := sealed(each))
-            seal.add(line)
+            records.append(sealed(each))
+            yield records[-1]
     yield b"\n]" if is_list else b"\n}"
 
 
-def pieces(kind: str, header: Header, made: Body, about: Record) -> Iterator[bytes]:
-    """Write a document. What is said `about` it stands at its head, for people, and is not read again."""
+def _seal(records: Sequence[bytes]) -> tuple[Record, str]:
+    """Return the seal of records as they are written, and their digest."""
+    total, digest = 0, blake2b(digest_size=12)
+    for record in records:
+        total = zlib.crc32(record[-10:-2], total)
+        digest.update(record)
+    return {"records": len(records), "sum": f"{total:08x}"}, digest.hexdigest()
+
+
+def pieces(kind: str, header: Header, made: Document) -> Iterator[bytes]:
+    """Return the bytes of a document."""
     head = {"format": FORMAT, "kind": kind, "store": header.store, "journal": header.counter}
     yield b'{\n"%b": %b' % (HEADER.encode(), sealed(head | {"written_at": moment(now()).isoformat()}))
-    for name, value in about.items():
+    for name, value in made.about.items():
         yield b",\n%b: %b" % (_text(name), _text(value))
     yield from made.lines
     yield b',\n"%b": %b\n}\n' % (END.encode(), sealed(made.end))
@@ -127,25 +138,6 @@ def pieces(kind: str, header: Header, made: Body, about: Record) -> Iterator[byt
 
 def _text(value: object) -> bytes:
     return json.dumps(value, ensure_ascii=False).encode()
-
-
-class _Seal:
-    """Counts the records of a document, and sums up their checksums."""
-
-    def __init__(self) -> None:
-        self._count, self._sum, self._digest = 0, 0, blake2b(digest_size=12)
-
-    def add(self, line: bytes) -> None:
-        self._count, self._sum = self._count + 1, zlib.crc32(line[-10:-2], self._sum)
-        self._digest.update(line)
-
-    @property
-    def end(self) -> Record:
-        return {"records": self._count, "sum": f"{self._sum:08x}"}
-
-    @property
-    def digest(self) -> str:
-        return self._digest.hexdigest()
 
 
 @dataclass(slots=True)
@@ -190,7 +182,8 @@ def _read(path: Path, kind: str, data: bytes) -> Read:
     whole = json.loads(data.decode("utf-8-sig"), object_pairs_hook=_object, parse_constant=_refuse)
     if not isinstance(whole, dict):
         raise DamagedRecord("it is no object")
-    found, seal, end = Read(), _Seal(), None
+    found, end = Read(), None
+    lines: list[bytes] = []
     for section, content in whole.items():
         if section == END:
             end = unsealed(content)
@@ -198,7 +191,7 @@ def _read(path: Path, kind: str, data: bytes) -> Read:
             for record in _records(content):
                 check, written = record.pop(CHECK, None), _encoded(record)
                 fitting = f"{zlib.crc32(written):08x}"
-                seal.add(_sealed(written, fitting))
+                lines.append(_sealed(written, fitting))
                 value, is_new = found.records.put(section, record)
                 if not is_new:
                     raise DamagedRecord(f"a record of {section} is there twice: {written[:60].decode(errors='ignore')}")
@@ -219,8 +212,8 @@ def _read(path: Path, kind: str, data: bytes) -> Read:
             raise DamagedRecord(f"nothing here is called {section!r}")
     if found.header is None:
         raise DamagedRecord("its first record is missing")
-    found.digest = seal.digest
-    found.is_edited |= end != seal.end
+    expected, found.digest = _seal(lines)
+    found.is_edited |= end != expected
     return found
 
 
@@ -264,13 +257,7 @@ def _header(path: Path, kind: str, record: Record) -> Header:
     return Header(str(record["store"]), int(record["journal"]))
 
 
-def _crc_of(byte: int) -> int:
-    for _ in range(8):
-        byte = byte >> 1 ^ (0xEDB88320 if byte & 1 else 0)
-    return byte
-
-
-_CRC: Final = [_crc_of(byte) for byte in range(256)]
+_CRC: Final = [zlib.crc32(bytes([byte])) ^ zlib.crc32(b"\0") for byte in range(256)]
 _BY_TOP: Final = {value >> 24: byte for byte, value in enumerate(_CRC)}
 
 

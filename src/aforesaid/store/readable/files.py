@@ -24,8 +24,8 @@ from aforesaid.store import dumping
 from aforesaid.store.checksums import SQLITE as CHECKSUMS
 from aforesaid.store.people import PutMark
 from aforesaid.store.readable.disk import Disk, Lock, make_folders, replace_file
-from aforesaid.store.readable.document import ADVICE, Header, Read, pieces, read
-from aforesaid.store.readable.layouts import HEALTH_CHECK, LOST, WINDOWS, Document, Layout
+from aforesaid.store.readable.document import ADVICE, Document, Header, Read, pieces, read
+from aforesaid.store.readable.layouts import HEALTH_CHECK, LOST, WINDOWS, Layout
 from aforesaid.store.readable.records import GIVEN, Content
 from aforesaid.store.readable.restoring import FilesRead, database_files, journals_of, label, load
 from aforesaid.store.row_importer import RowImporter
@@ -369,7 +369,7 @@ class Files:
     def _replaced(self, made: Document) -> Seal:
         """Write a file unless it says the same already, and return its seal."""
         name, path = self._name(made.path), made.path
-        shown = blake2b((made.body.digest + json.dumps(_lasting(made.about))).encode(), digest_size=12).hexdigest()
+        shown = blake2b((made.digest + json.dumps(_lasting(made.about))).encode(), digest_size=12).hexdigest()
         seal = self._seals.get(name)
         if seal is not None and path.exists():
             if not self._is_as_written(path):
@@ -377,13 +377,13 @@ class Files:
             elif seal.shown == shown:
                 return seal
         self._put(path, made)
-        self._seals[name] = _seal(path, made.body.digest, shown)
+        self._seals[name] = _seal(path, made.digest, shown)
         return self._seals[name]
 
     def _put(self, path: Path, made: Document) -> None:
         make_folders(self.disk, path.parent)
         header = Header(self.state.store, self.state.writing)
-        replace_file(self.disk, path, pieces(self.layout.kind, header, made.body, made.about))
+        replace_file(self.disk, path, pieces(self.layout.kind, header, made))
 
     def check(self) -> Iterator[str]:
         """Read all files again, and yield what is wrong with them.

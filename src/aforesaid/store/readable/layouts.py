@@ -9,7 +9,7 @@ from datetime import datetime
 from glob import escape
 from hashlib import blake2b
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 from urllib.parse import quote
 
 from aforesaid.domain.checks import moment, now
@@ -18,7 +18,7 @@ from aforesaid.domain.scope import DEFAULT_SPACE
 from aforesaid.domain.setting import ENABLED, EVERY
 from aforesaid.errors import StoreRefused
 from aforesaid.store.readable.disk import Disk, make_folders
-from aforesaid.store.readable.document import Body, Section, body
+from aforesaid.store.readable.document import Document, Section, document
 from aforesaid.store.readable.records import TABLES, Content, Name, Record, pack_message, shown_id
 
 DATABASE: Final = ".db"
@@ -28,15 +28,6 @@ HEALTH_CHECK: Final = "health_check"
 """When a file was written, as it says itself."""
 _ASIDE: Final = re.compile(r".*\.(damaged|edited)-\d{8}T\d+Z(\.db)?(-wal|-shm)?")
 """The names of what is set aside."""
-
-
-class Document(NamedTuple):
-    """A file that is to be written."""
-
-    path: Path
-    body: Body
-    about: Record
-    """What is said at its head, for people."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +157,7 @@ class JsonFile(Layout):
         for table, about in TABLES.items():
             if not about.legacy and table not in sections:
                 sections[table] = list(content.every(table))
-        yield Document(self.main, body(sections), {})
+        yield document(self.main, sections, {})
 
     def aside(self, path: Path, label: str) -> Path:
         hidden = "." if path.name.startswith(self.database.name) else ""
@@ -250,8 +241,8 @@ class AccountFolders(Layout):
         for name in content.users:
             account = _Account(content, name)
             for file in FILES:
-                yield Document(self.folder_of(name) / file.name, body(account.sections(file)), account.about(file))
-        yield Document(self.index, body({"users": list(content.every("users")), **content.records[None]}), {})
+                yield document(self.folder_of(name) / file.name, account.sections(file), account.about(file))
+        yield document(self.index, {"users": list(content.every("users")), **content.records[None]}, {})
 
     def aside(self, path: Path, label: str) -> Path:
         return self.main / label / path.relative_to(self.main)
