@@ -89,19 +89,13 @@ class ReadableStore(SqliteStore):
             receipt = await super().apply(changes, progress)
         finally:
             self._files.changed()
-        if isinstance(self._files.layout, AccountFolders):
-            for name in contract.owners(changes) | _restored(changes):
-                self._expect_account(self._files.layout.folder_of(name))
-        return receipt
-
-    def _expect_account(self, folder: Path) -> None:
-        """Make the folder of an account, if it is new."""
-        if folder not in self._folders:
+        for folder in self._files.layout.folders_of(contract.owners(changes) | _restored(changes)) - self._folders:
             if not folder.exists():
                 self._files.is_new_account = True
                 with suppress(OSError):  # the files are written later, and then it is said why they cannot be
                     make_folders(self._files.disk, folder)
             self._folders.add(folder)
+        return receipt
 
     async def purge(self, scope: Scope, actor: str = "aforesaid") -> Purged:
         """Erase a user for good, from the database and from the readable files."""

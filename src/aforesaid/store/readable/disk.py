@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from aforesaid.errors import StoreBusy
-from aforesaid.store.sqlite.connection import sync_folder
+from aforesaid.store.unfinished import sync_folder
 
 _PRIVATE: Final = 0o600
 _BUFFER: Final = 1 << 20
@@ -24,7 +24,6 @@ class Disk:
         return os.open(path, flags | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0), _PRIVATE)
 
     def write(self, handle: int, data: bytes) -> int:
-        """Write some of the bytes, and return how many."""
         return os.write(handle, data)
 
     def sync(self, handle: int) -> None:
@@ -46,7 +45,6 @@ class Disk:
             os.fchmod(handle, like.st_mode & 0o7777)
 
     def close(self, handle: int) -> None:
-        """Let go of a file."""
         os.close(handle)
 
     def replace(self, source: Path, target: Path) -> None:
@@ -62,7 +60,6 @@ class Disk:
         path.mkdir(mode=0o700, exist_ok=True)
 
     def sync_folder(self, folder: Path) -> None:
-        """Have the names in a folder on the disk."""
         sync_folder(folder)
 
 

@@ -30,11 +30,11 @@ from aforesaid.store.readable.records import GIVEN, Content
 from aforesaid.store.readable.restoring import FilesRead, database_files, journals_of, label, load
 from aforesaid.store.row_importer import RowImporter
 from aforesaid.store.sqlite import SqliteStore
-from aforesaid.store.sqlite.connection import Options, connect, sync_folder, translated
+from aforesaid.store.sqlite.connection import Options, connect, translated
 from aforesaid.store.sqlite.rows import answered
 from aforesaid.store.sqlite.salvaging import salvage as salvage_database
 from aforesaid.store.sqlite.verify import refuse_damaged_log
-from aforesaid.store.unfinished import unfinished
+from aforesaid.store.unfinished import sync_folder, unfinished
 
 _log: Final = logging.getLogger("aforesaid.store")
 

@@ -227,12 +227,8 @@ class AccountFolders(Layout):
             raise StoreRefused(f"{self.path} is a file; name a folder, or use json:{self.path}")
         make_folders(disk, self.main)
 
-    def folder_of(self, name: Name) -> Path:
-        """Return the folder of an account."""
-        return self.main / folder_name(name)
-
     def folders_of(self, names: Iterable[Name]) -> set[Path]:
-        return {self.folder_of(name) for name in names}
+        return {self.main / folder_name(name) for name in names}
 
     def accounts(self) -> list[Path]:
         return sorted(path for path in self.main.glob(_ACCOUNTS) if path.is_dir())
@@ -241,7 +237,7 @@ class AccountFolders(Layout):
         for name in content.users:
             account = _Account(content, name)
             for file in FILES:
-                yield document(self.folder_of(name) / file.name, account.sections(file), account.about(file))
+                yield document(self.main / folder_name(name) / file.name, account.sections(file), account.about(file))
         yield document(self.index, {"users": list(content.every("users")), **content.records[None]}, {})
 
     def aside(self, path: Path, label: str) -> Path:

@@ -368,8 +368,9 @@ class Records(dict[str, dict[Any, Any]]):
             for each in messages.values()
             if each.seq <= extracted.get((each.space, each.user), 0)
         )
-        for who, created in self["users"].items():
-            yield UserRow(*who, created, self["chunks"].get(who, 0), extracted.get(who, 0), looked[who])
+        for (space, user), created in self["users"].items():
+            who = space, user
+            yield UserRow(space, user, created, self["chunks"].get(who, 0), extracted.get(who, 0), looked[who])
         yield from self["days"].values()
         for it in self["agenda"].values():
             if it.subject.day and it.done_at is not None:
