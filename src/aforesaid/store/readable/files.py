@@ -43,6 +43,8 @@ MARK: Final = "readable"
 SEALS: Final = f"{MARK} seals"
 """The mark with the seal of each file, by its path from the folder of the store."""
 _PUT_MARK: Final = CHECKSUMS.insert_or_replace("metadata", ("name", "value"), ("name",))
+_KEPT: Final = 5
+"""Copies of a file that are kept when it is edited again and again: each is a whole file."""
 _PAUSE_SECONDS: Final = 1.0
 """Seconds without a change after which the files are written."""
 _PAUSE_PER_WRITING: Final = 10.0
@@ -179,7 +181,7 @@ class Files:
         self._lacking |= bool(lacking)
         for made in self.layout.documents(_content(connection)) if edited else ():
             if made.path in edited:
-                aside = _aside(made.path, "edited")
+                aside = self._aside(made.path, "edited")
                 self._put(aside, made)
                 self._note(f"{made.path} was edited, and counts; what was stored before it is kept as {aside.name}")
             elif made.path in lacking:
@@ -207,7 +209,7 @@ class Files:
         with suppress(StoreDamaged, StoreRefused):
             rows = salvage_database(self.layout.database).rows
             files.records.add_newer(rows, files.records["numbers_given"], others=False)
-        aside = _aside(self.layout.database, "damaged")
+        aside = self._aside(self.layout.database, "damaged")
         for path in database_files(self.layout):
             shutil.copyfile(path, aside.with_name(path.name.replace(self.layout.database.name, aside.name)))
         self._note(f"{self.layout.database} was damaged ({error}); it is made again from the readable files")
@@ -217,7 +219,7 @@ class Files:
         return files
 
     def _keep_copy(self, path: Path, why: str, what: str) -> None:
-        aside = _aside(path, why)
+        aside = self._aside(path, why)
         replace_file(self.disk, aside, [path.read_bytes()])
         # What is done about it here needs no repair.
         self._note(f"{path} was {why}; it is kept as {aside.name} ({what.replace(ADVICE, '')})")
@@ -465,12 +467,16 @@ class Files:
                 self.note(error)
                 self._changed.set()
 
+    def _aside(self, path: Path, why: str) -> Path:
+        """Return a new name under which a file is set aside. Of edited ones, a few are kept."""
+        if why == "edited":
+            earlier = [each for each in self.layout.copies() if each.name.startswith(f"{path.name}.{why}-")]
+            for each in [each for each in earlier if each.parent == path.parent][: 1 - _KEPT]:
+                self.disk.unlink(each)
+        return path.with_name(f"{path.name}.{label(why)}")
+
     def _name(self, path: Path) -> str:
         return os.path.relpath(path, self.layout.main.parent)
-
-
-def _aside(path: Path, why: str) -> Path:
-    return path.with_name(f"{path.name}.{label(why)}")
 
 
 def _content(connection: apsw.Connection) -> Content:
