@@ -87,14 +87,14 @@ class ReadableStore(SqliteStore):
         """Store all changes, or none and raise."""
         try:
             receipt = await super().apply(changes, progress)
+            for folder in self._files.layout.folders_of(contract.owners(changes) | _restored(changes)) - self._folders:
+                if not folder.exists():
+                    self._files.is_new_account = True
+                    with suppress(OSError):  # the files are written later, and then it is said why they cannot be
+                        make_folders(self._files.disk, folder)
+                self._folders.add(folder)
         finally:
             self._files.changed()
-        for folder in self._files.layout.folders_of(contract.owners(changes) | _restored(changes)) - self._folders:
-            if not folder.exists():
-                self._files.is_new_account = True
-                with suppress(OSError):  # the files are written later, and then it is said why they cannot be
-                    make_folders(self._files.disk, folder)
-            self._folders.add(folder)
         return receipt
 
     async def purge(self, scope: Scope, actor: str = "aforesaid") -> Purged:
