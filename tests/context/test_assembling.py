@@ -11,11 +11,9 @@ import pytest
 
 from aforesaid import Memory, connect
 from aforesaid.context.assemble import Assembled, Assembler
-from aforesaid.context.builder import TermCache, found_memories
 from aforesaid.context.context import Context, Item, LeftOut, SectionReport
 from aforesaid.context.sections import Offers, RenderCache
 from aforesaid.domain.hit import Hit
-from aforesaid.domain.memory import MemoryRecord
 from aforesaid.domain.scope import Scope
 from aforesaid.models.tokens import counter_for
 from aforesaid.profiles import load_profile
@@ -334,37 +332,6 @@ async def test_snippets_come_with_the_messages_around_them_in_the_order_of_their
         (f"message {near.id}", 0.1, 1.0),
         (f"message {second.id}", 0.5, 0.5),
     ]
-
-
-LEARNED = datetime(2026, 5, 8, 12, tzinfo=UTC)
-
-
-def memory_of(number: int, text: str, importance: int = 5) -> MemoryRecord:
-    return MemoryRecord(
-        number, "", "ann", "fact", text, importance, (), (number,), LEARNED, True, "active", 3, "ann", None, None, None,
-        None, None, LEARNED, None, None, "rules", "said", "", 1, LEARNED, 1,
-    )  # fmt: skip
-
-
-def found_for(question: str, *known: MemoryRecord) -> list[tuple[int, float]]:
-    return [(each.id, relevance) for each, relevance in found_memories(known, question, (), TermCache(100))]
-
-
-def test_the_memory_with_most_of_the_words_comes_first_and_one_with_all_is_wholly_relevant() -> None:
-    home, chess = memory_of(1, "Ann lives in Berlin."), memory_of(2, "Ann plays chess in Berlin.")
-    assert [number for number, _ in found_for("Who plays chess in Berlin?", home, chess)] == [2, 1]
-    relevance = dict(found_for("Who plays chess in Berlin?", home, chess))
-    assert relevance[2] == pytest.approx(1.0)
-    assert 0 < relevance[1] < 0.5
-
-
-def test_of_equally_relevant_memories_the_more_important_one_comes_first() -> None:
-    usual, important = memory_of(1, "Ann likes tea."), memory_of(2, "Ann is allergic to tea.", 9)
-    assert [number for number, _ in found_for("Is there tea?", usual, important)] == [2, 1]
-
-
-def test_a_question_without_a_word_of_its_own_is_about_nothing() -> None:
-    assert found_for("Who is it?", memory_of(1, "Ann is at home.")) == []
 
 
 CHAT = (

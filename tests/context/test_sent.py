@@ -19,7 +19,7 @@ from aforesaid.errors import InvalidInput, StoreError
 from aforesaid.memory import connect
 from aforesaid.models.tokens import count_messages, counter_for
 from aforesaid.profiles import load_profile
-from aforesaid.store.memories import Memories
+from aforesaid.store.memories import ImportantMemories, StandingRequests
 from aforesaid.store.messages import Messages
 from aforesaid.store.operations import Question
 from aforesaid.store.summaries import Summaries
@@ -156,10 +156,10 @@ def test_an_item_stands_in_the_middle_unless_something_is_said_of_it() -> None:
 @pytest.mark.parametrize(
     ("profile", "fails", "hangs"),
     [
-        ("default", Memories, Messages),
-        ("default", Messages, Memories),
+        ("default", ImportantMemories, Messages),
+        ("default", Messages, ImportantMemories),
         ("community", Messages, Summaries),
-        ("community", Messages, Memories),
+        ("community", Messages, StandingRequests),
     ],
 )
 async def test_a_context_that_fails_leaves_no_read_behind(

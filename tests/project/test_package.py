@@ -44,6 +44,7 @@ MIGRATIONS = {
     "0020_owners_of_replies.sql": "e204266994284925",
     "0021_packed_vectors.sql": "a7ff9b493ceab765",
     "0022_names_of_tables.sql": "0b678d94d8a5ff45",
+    "0023_memories_of_contexts.sql": "e18c8c4c42bd2237",
 }
 
 POSTGRES_MIGRATIONS = {
@@ -64,6 +65,7 @@ POSTGRES_MIGRATIONS = {
     "0015_names_in_views.sql": "4b65179808957435",
     "0016_token_vectors.sql": "b4ff10f0ec6c7243",
     "0017_names_of_tables.sql": "84ffd25fce0c2bad",
+    "0018_memories_of_contexts.sql": "9d04dc7d0ea7dd5a",
 }
 
 

@@ -9,6 +9,7 @@ import shutil
 import stat
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -470,6 +471,17 @@ async def test_one_changed_letter_counts_and_is_named_until_somebody_looked_at_i
     (named,) = layout_of(place).lists()
     named.unlink()
     assert (await said(place))[1] == "with silk"
+
+
+async def test_of_a_file_that_is_edited_again_and_again_the_newest_copies_are_kept(place: str) -> None:
+    words = ["alpha", "bravo", "charlie", "delta", "echo", "foxtrot", "golf", "hotel"]
+    async with opened(place) as store:
+        await add(store, ANN, words[0])
+    for before, after in pairwise(words):
+        edit(history_of(place), before, after)
+        assert await said(place) == [after]
+    kept = [path.read_text(encoding="utf-8") for path in kept_beside(place, "edited")]
+    assert [word for word in words if any(word in text for text in kept)] == words[2:7]
 
 
 async def test_an_edited_window_is_kept_and_written_again(tmp_path: Path) -> None:

@@ -31,6 +31,8 @@ from pg import shared_server
 ANN = Scope.of("ann")
 SQLITE_STEP, POSTGRES_STEP = 15, 11
 """The steps of the schema that gave memories their kinds."""
+LATER_INDEXES = ("memory_of_request", "memory_to_deliver", "memory_by_event")
+"""Indexes of later steps over what these steps added."""
 FIELDS = ("kind", "about", "said_at", "language", "confidence")
 OLD = (
     MemoryDraft(ANN, "preference", 'ann asks: "always answer in metric"', tags=("instruction",)),
@@ -66,6 +68,8 @@ def statement(folder: str, name: str) -> str:
 def step_back_in_sqlite(path: Path) -> None:
     keys = ", ".join(f"'$.{name}'" for name in FIELDS)
     with closing(connection.connect(path, Options(), create=False)) as database:
+        for name in LATER_INDEXES:
+            database.execute(f"DROP INDEX {name}")
         for name in FIELDS:
             database.execute(f"ALTER TABLE memory DROP COLUMN {name}")
         database.execute(f"UPDATE memory_version SET was = json_remove(was, {keys})")
@@ -78,6 +82,8 @@ def step_back_in_postgres(dsn: str) -> None:
     with psycopg.connect(dsn) as database:
         database.execute("SET citus.propagate_set_commands = 'local'")
         database.execute("SET LOCAL aforesaid.reach = 'all'")
+        for name in LATER_INDEXES:
+            database.execute(f"DROP INDEX {name}")
         for name in FIELDS:
             database.execute(f"ALTER TABLE memory DROP COLUMN {name}")
         without = " - ".join(("was::jsonb", *(f"'{name}'" for name in FIELDS)))

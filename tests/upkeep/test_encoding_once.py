@@ -109,6 +109,8 @@ async def test_vectors_of_an_earlier_version_are_stored_anew_without_encoding(tm
         for name, earlier_name in (("cursor", "walk"), ("metadata", "mark"), ("tombstone", "forgotten")):
             database.execute(f"ALTER TABLE {name} RENAME TO {earlier_name}")
         database.execute("DROP INDEX tombstone_by_owner; CREATE INDEX forgotten_by_owner ON forgotten (owner, id)")
+        for index in ("memory_of_request", "memory_to_deliver", "memory_by_event"):
+            database.execute(f"DROP INDEX {index}")
         database.pragma("user_version", BEFORE)
     ENCODER.encoded.clear()
     async with aforesaid.connect(path, embedder=ENCODER, settings={"background": False}) as memory:

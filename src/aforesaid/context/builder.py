@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import math
 from collections.abc import Awaitable, Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
@@ -13,11 +12,10 @@ from typing import Final, TypedDict
 from aforesaid.context.assemble import Assembler, as_messages, as_text, block
 from aforesaid.context.context import Context, Item
 from aforesaid.context.sections import ContextReads, Conversation, Offers, People, RenderCache, Sources, speaker, within
-from aforesaid.domain.caches import TwoGenerationCache
 from aforesaid.domain.chat_message import ChatMessage
 from aforesaid.domain.checks import query_text, to_zone
 from aforesaid.domain.hit import Hit
-from aforesaid.domain.memory import INSTRUCTION, MOST_IMPORTANCE, MemoryRecord
+from aforesaid.domain.memory import MemoryRecord
 from aforesaid.domain.message import Message, time_order
 from aforesaid.domain.scope import Scope, is_direct
 from aforesaid.domain.summary import Summary
@@ -26,93 +24,39 @@ from aforesaid.models.tokens import TokenCounter
 from aforesaid.profiles.recipe import Recipe, SectionName, Wording
 from aforesaid.recall import Recall, SearchRequest
 from aforesaid.store import Store
-from aforesaid.store.memories import Memories
+from aforesaid.store.memories import PastAndComing
+from aforesaid.store.ranking import LEAST_RELEVANCE
+from aforesaid.store.searches import SearchMemories
 from aforesaid.store.summaries import Summaries
-from aforesaid.text.languages import index_language, query_words, stop_words, terms
 from aforesaid.text.sentences import asks_for_order, topic_words
 from aforesaid.text.times.find import periods
 
-_LEAST: Final = 0.2
-"""Minimum relevance of a found memory. A match of the user's own name alone, which most memories contain, is below."""
 _HITS: Final = 20
 """Memories extracted from one of this many best hits count as found."""
 
-TermCache = TwoGenerationCache[str, frozenset[str]]
-"""The index terms of memories' texts, by text."""
+
+def _of_hits(hits: Sequence[Hit]) -> list[tuple[int, float]]:
+    """Return the messages of the best hits, each with the relevance that it gives to memories that rest on it."""
+    places = [(hit.message.seq, 1 - place / _HITS) for place, hit in enumerate(hits[:_HITS]) if hit.message is not None]
+    return [(seq, relevance) for seq, relevance in places if relevance >= LEAST_RELEVANCE]
 
 
-def found_memories(
-    memories: Sequence[MemoryRecord], question: str, hits: Sequence[Hit], cache: TermCache
-) -> list[tuple[MemoryRecord, float]]:
-    """Return the memories that a question is about, each with its relevance from 0 to 1, best first.
-
-    A memory is found by the words that it shares with the question, weighted by rarity, or by a search hit that it was
-    extracted from. Equally relevant memories are ordered by importance.
-    """
-    if not memories:
-        return []
-    of_hits = {hit.message.seq: 1 - place / _HITS for place, hit in enumerate(hits[:_HITS]) if hit.message is not None}
-    by_words = _coverage(memories, question, cache)
-    found = []
-    for memory, coverage in zip(memories, by_words, strict=True):
-        relevance = max([coverage, *(of_hits.get(seq, 0.0) for seq in memory.sources)])
-        if relevance >= _LEAST:
-            found.append((memory, relevance))
-    # The sort is stable, and memories are passed with the most important first.
-    found.sort(key=lambda each: -each[1] * (1 + each[0].importance / MOST_IMPORTANCE))
-    return found
-
-
-def _coverage(memories: Sequence[MemoryRecord], question: str, cache: TermCache) -> list[float]:
-    """Return the weighted share of the question's words that each memory contains."""
-    asked = query_words(question)
-    # A question that consists of stop words alone matches nothing.
-    ignored = stop_words(index_language([each.word for each in asked]))
-    words = [frozenset(each.terms) for each in asked if each.word not in ignored]
-    said = [_terms(memory.text, cache) for memory in memories]
-    covered, worth = [0.0] * len(memories), 0.0
-    for word in words:
-        having = [place for place, each in enumerate(said) if not word.isdisjoint(each)]
-        weight = math.log1p(len(memories) / (len(having) + 1))
-        worth += weight
-        for place in having:
-            covered[place] += weight
-    return [each / worth for each in covered] if worth else covered
-
-
-def _terms(text: str, cache: TermCache) -> frozenset[str]:
-    known = cache.get(text)
-    if known is None:
-        known = frozenset(terms(text))
-        cache.put(text, known)
-    return known
-
-
-def timeline_slice(
-    dated: Sequence[MemoryRecord], question: str, hits: Sequence[Hit], asked: datetime, cache: TermCache
+async def events_about(
+    store: Store, scope: Scope, question: str, hits: Sequence[Hit], asked: datetime, limit: int
 ) -> list[MemoryRecord]:
-    """Return the memories of a timeline that a question is about, in the same order.
+    """Return what happened and what is to come, as far as a question is about it, in the order in which it happened.
 
-    A period that the question names ("in May") limits them, and so does what it is about ("the kitchen"): memories that
+    A period that the question names ("in May") limits it, and so does what it is about ("the kitchen"): memories that
     share words with it, or that were extracted from what the search found. `hits` are that, best first.
     """
-    named = periods(question, asked)
-    inside = [
-        memory
-        for memory in dated
-        if not named
-        or (
-            (happened := memory.happened) is not None
-            and any(happened.start < end and max(happened.end, happened.start) >= start for start, end in named)
-        )
-    ]
-    topic = topic_words(question)
-    if not topic:
-        return inside
-    chosen = {memory.id for memory, _ in found_memories(inside, topic, hits, cache)}
-    if not chosen and named:
-        return inside
-    return [memory for memory in inside if memory.id in chosen]
+    from aforesaid.facts.timeline import timeline  # noqa: PLC0415 - brings all of the facts
+
+    named, topic = periods(question, asked), topic_words(question)
+    if topic:
+        found = await store.read(SearchMemories(scope, topic, _of_hits(hits), limit, dated=True, periods=named))
+        if found or not named:
+            return timeline([memory for memory, _ in found])
+    return timeline(await store.read(PastAndComing(scope, limit, named)))
 
 
 _PER_BLOCK: Final = 4
@@ -177,13 +121,10 @@ class Builder:
         self._sources = Sources(store, recall, people)
         self._rendered: dict[str, RenderCache] = {}
         """By the name of the token counter."""
-        self.terms: TermCache = TwoGenerationCache(_RENDERED)
-        """The index terms of memories. Take it before the first wait: a purge begins a new one."""
 
     def forget_all(self) -> None:
         """Empty all caches, after a user was erased."""
         self._rendered.clear()
-        self.terms = TwoGenerationCache(_RENDERED)
 
     def prefetch(self, scope: Scope, text: str, at: datetime | None, recipe: Recipe) -> ContextReads:
         """Start the reads of a context that is about to be built. Close them if it is not."""
@@ -209,13 +150,12 @@ class Builder:
         if cache is None:
             cache = self._rendered[counter.name] = RenderCache(_RENDERED)
         offers = Offers(counter, cache, at)
-        terms = self.terms
         reading = asyncio.ensure_future(self._conversation(scope, request, recipe, reads))
         searching = asyncio.ensure_future(self._hits(scope, request, recipe, reading, reads))
         try:
             # Render everything that does not depend on the search while it runs.
-            portrait, habits, known, conversation = await asyncio.gather(
-                reads.portrait, reads.habits, reads.memories, reading
+            portrait, habits, requests, important, conversation = await asyncio.gather(
+                reads.portrait, reads.habits, reads.requests, reads.important, reading
             )
             person = await reads.name_of_user((*conversation.recent, *conversation.current))
             recent = conversation.recent
@@ -235,15 +175,16 @@ class Builder:
             searching.cancel()
             reading.cancel()
             reads.close()
-        requests = [memory for memory in known if _is_request(memory, scope)]
-        others = [memory for memory in known if not _is_request(memory, scope) and not memory.is_hearsay]
-        found = _memories(others, request.query, hits, recipe, terms)
-        events = await self._events(scope, request, recipe, hits, at, terms)
+        found, events = await self._memories(scope, request, recipe, hits, at)
+        known = [*important, *(memory for memory, _ in found), *requests]
+        if "portrait" not in recipe.order:
+            there = {memory.id for memory, _ in found}
+            found += [(memory, None) for memory in important if memory.id not in there]
         offered |= {
             "instructions": offers.instructions(requests),
-            "portrait": offers.portrait(portrait, {memory.text: memory.id for memory in known}),
+            "portrait": offers.portrait(portrait, {memory.text: memory.id for memory in known}, request.budget),
             "habits": offers.whole("habits", "habits", quote(habits)),
-            "memories": offers.memories(found, events),
+            "memories": offers.memories(found[: recipe.memories], events),
             "snippets": offers.snippets(hits, 1.0 if recipe.around or recipe.whole_sessions else _FOLLOWING_VALUE),
         }
         messages: list[ChatMessage] = []
@@ -277,23 +218,17 @@ class Builder:
             limited=_BY_WORDS if reads.search is not None and reads.search.by_words else None,
         )
 
-    async def _events(
-        self,
-        scope: Scope,
-        request: ContextRequest,
-        recipe: Recipe,
-        hits: Sequence[Hit],
-        at: datetime,
-        terms: TermCache,
-    ) -> list[MemoryRecord]:
-        """Return the part of the timeline that a question about the course of events is about; else nothing."""
-        if "memories" not in recipe.order or not asks_for_order(request.query):
-            return []
-        from aforesaid.facts.timeline import timeline  # noqa: PLC0415 - brings all of the facts
-
-        # Appointments that are over have expired, but they took place.
-        known = await self._sources.store.read(Memories(scope, active=None))
-        return timeline_slice(timeline(known), request.query, hits, at, terms)[-recipe.memories or None :]
+    async def _memories(
+        self, scope: Scope, request: ContextRequest, recipe: Recipe, hits: Sequence[Hit], at: datetime
+    ) -> tuple[list[tuple[MemoryRecord, float | None]], list[MemoryRecord]]:
+        """Return the memories that the question is about, each with its relevance; and those of a course of events."""
+        if not recipe.shows_memories:
+            return [], []
+        store, most = self._sources.store, recipe.memories
+        found = await store.read(SearchMemories(scope, request.query, _of_hits(hits), most))
+        if not asks_for_order(request.query):
+            return [*found], []
+        return [*found], await events_about(store, scope, request.query, hits, at, most)
 
     async def account(self, scope: Scope, request: ContextRequest, recipe: Recipe) -> AccountContext:
         """Return the parts of an account's context, without a budget."""
@@ -418,27 +353,6 @@ def _with_exchange(hit: Hit) -> Hit:
     while after < len(lines) and lines[after].role != "user":
         after += 1
     return replace(hit, around=tuple(line for line in lines[first:after] if line.seq != hit.message.seq))
-
-
-def _memories(
-    known: Sequence[MemoryRecord], question: str, hits: Sequence[Hit], recipe: Recipe, terms: TermCache
-) -> list[tuple[MemoryRecord, float | None]]:
-    """Return the memories to show: those that the question is about, then the most important ones.
-
-    Where there is a portrait, it has the important ones.
-    """
-    if "memories" not in recipe.order or not recipe.memories:
-        return []
-    found: list[tuple[MemoryRecord, float | None]] = list(found_memories(known, question, hits, terms))
-    if "portrait" not in recipe.order:
-        there = {memory.id for memory, _ in found}
-        found += [(memory, None) for memory in known if memory.id not in there]
-    return found[: recipe.memories]
-
-
-def _is_request(memory: MemoryRecord, scope: Scope) -> bool:
-    """Return whether a memory is a standing request of the person themself."""
-    return memory.kind == INSTRUCTION and memory.speaker == scope.user
 
 
 def _is_current(message: Message, scope: Scope, request: ContextRequest) -> bool:

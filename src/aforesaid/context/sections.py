@@ -16,7 +16,7 @@ from aforesaid.context.context import USUAL_PRIORITY, Item
 from aforesaid.domain.caches import TwoGenerationCache, fast_constructor
 from aforesaid.domain.checks import Within, to_zone
 from aforesaid.domain.hit import Hit
-from aforesaid.domain.memory import MemoryRecord
+from aforesaid.domain.memory import MOST_DESCRIBING, MemoryRecord
 from aforesaid.domain.message import Message, Position
 from aforesaid.domain.scope import Scope, is_chat, is_direct
 from aforesaid.domain.summary import Summary
@@ -25,7 +25,7 @@ from aforesaid.models.tokens import TokenCounter
 from aforesaid.profiles.recipe import Recipe, SectionName
 from aforesaid.recall import Begun, Recall
 from aforesaid.store import Store
-from aforesaid.store.memories import Memories
+from aforesaid.store.memories import ImportantMemories, StandingRequests
 from aforesaid.store.messages import Messages, MessagesByNumber
 from aforesaid.store.people import DisplayNames
 from aforesaid.store.summaries import Summaries
@@ -33,6 +33,8 @@ from aforesaid.store.summaries import Summaries
 _IMPORTANT: Final = 10
 _PER_TURN: Final = 4
 _LONGEST_NAME: Final = 64
+_REQUESTS: Final = 100
+"""Standing requests that are read. Far fewer fit."""
 _BEST: Final = 3
 """Number of best hits that come first, regardless of their length."""
 _RANK_OFFSET: Final = 5
@@ -111,21 +113,20 @@ class Offers:
             for memory in sorted(requests, key=lambda memory: -memory.id)
         ]
 
-    def portrait(self, text: str | None, memories: Mapping[str, int]) -> list[Item]:
-        """Offer the portrait line by line: where not all of it fits, the first lines do.
+    def portrait(self, text: str | None, memories: Mapping[str, int], budget: int) -> list[Item]:
+        """Offer the portrait line by line: where not all of it fits, the first lines do. Others are not looked at.
 
         `memories` has the ids of memories by their texts. A line that repeats a memory is the same item.
         """
-        lines = [line for line in (text or "").splitlines() if line.strip()]
-        return [
-            self._item(
-                "portrait",
-                f"memory {memories[line]}" if line in memories else f"portrait, line {number}",
-                quote(line),
-                place=number,
-            )
-            for number, line in enumerate(lines, 1)
-        ]
+        offered: list[Item] = []
+        for number, line in enumerate([line for line in (text or "").splitlines() if line.strip()], 1):
+            key = f"memory {memories[line]}" if line in memories else f"portrait, line {number}"
+            item = self._item("portrait", key, quote(line), place=number)
+            offered.append(item)
+            budget -= item.tokens
+            if budget < 0:
+                break
+        return offered
 
     def memories(
         self, found: Iterable[tuple[MemoryRecord, float | None]], events: Sequence[MemoryRecord] = ()
@@ -344,7 +345,7 @@ class People(Protocol):
     ) -> str | None:
         """Return the portrait of a user, in lines, the most important first.
 
-        Active memories and summaries are passed in, since the context reads them anyway.
+        The memories that describe the user and the active summaries are passed in: the context reads them anyway.
         """
 
     async def habits(self, scope: Scope) -> str:
@@ -392,8 +393,8 @@ class ContextReads:
         if self.recipe.searches:
             self.search = self._sources.recall.begin(self._scope, self._text, within(self._scope), self._at)
         if "portrait" in self.recipe.order:
-            _ = self.memories, self.summaries
-        _ = self.newest, self.portrait, self.habits
+            _ = self.summaries
+        _ = self.newest, self.requests, self.important, self.portrait, self.habits
 
     async def messages(self, limit: int, before: int | Position | None = None) -> list[Message]:
         """Return the newest messages of the conversation before a position, by when they were said, oldest first."""
@@ -437,9 +438,14 @@ class ContextReads:
         return self._start(self._habits())
 
     @cached_property
-    def memories(self) -> asyncio.Future[list[MemoryRecord]]:
-        """All active memories of the user, the most important first."""
-        return self._start(self._sources.store.read(Memories(self._scope)))
+    def requests(self) -> asyncio.Future[list[MemoryRecord]]:
+        """The user's newest standing requests."""
+        return self._start(self._sources.store.read(StandingRequests(self._scope, _REQUESTS)))
+
+    @cached_property
+    def important(self) -> asyncio.Future[list[MemoryRecord]]:
+        """The most important memories: those of the portrait, or else those that are shown beside what was found."""
+        return self._start(self._important())
 
     @cached_property
     def summaries(self) -> asyncio.Future[list[Summary]]:
@@ -469,7 +475,14 @@ class ContextReads:
     async def _portrait(self) -> str | None:
         if "portrait" not in self.recipe.order:
             return None
-        return await self._sources.people.portrait(self._scope, self.memories, self.summaries)
+        return await self._sources.people.portrait(self._scope, self.important, self.summaries)
+
+    async def _important(self) -> list[MemoryRecord]:
+        if "portrait" in self.recipe.order:
+            return await self._sources.store.read(ImportantMemories(self._scope, MOST_DESCRIBING, describing=True))
+        if not self.recipe.shows_memories:
+            return []
+        return await self._sources.store.read(ImportantMemories(self._scope, self.recipe.memories))
 
     async def _habits(self) -> str:
         return await self._sources.people.habits(self._scope) if "habits" in self.recipe.order else ""

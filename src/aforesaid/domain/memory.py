@@ -400,3 +400,5 @@ class Superseded(NamedTuple):
 
 SOURCES_KEPT = 20
 """Maximum number of sources stored per memory."""
+MOST_DESCRIBING = 40
+"""Maximum number of memories in a portrait, the most important first."""

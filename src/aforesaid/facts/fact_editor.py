@@ -282,7 +282,8 @@ class FactEditor:
                 if written and trustworthy(text, (facts, words)) and keeps(text, facts, words):
                     return strip_invisible(text).strip()
                 _log.warning("a fact is merged by rules, because the model wrote an instruction or dropped facts")
-        return merge_fact(facts, words, person.name)
+        # In a thread: each sentence of a text that is read for the first time takes a fraction of a millisecond.
+        return await asyncio.to_thread(merge_fact, facts, words, person.name)
 
     async def _without(self, scope: Scope, facts: str, words: str, person: Person) -> str:
         """Return the text of facts without a fact.

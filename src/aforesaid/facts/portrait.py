@@ -19,8 +19,9 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from aforesaid.background import BackgroundLoop, BackgroundLoops, SingleFlight, begin
+from aforesaid.domain.caches import TwoGenerationCache
 from aforesaid.domain.checks import moment, now
-from aforesaid.domain.memory import BY_HAND, INSTRUCTION, MemoryRecord, NoteKey, Tombstone
+from aforesaid.domain.memory import INSTRUCTION, MOST_DESCRIBING, MemoryRecord, NoteKey, Tombstone
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary import Summary
 from aforesaid.errors import ModelError, SourcesChanged
@@ -32,7 +33,7 @@ from aforesaid.models.offline import forget_fact
 from aforesaid.models.prompts import Fenced, enclose, load_prompt, strip_invisible
 from aforesaid.profiles import Profile
 from aforesaid.store import Store
-from aforesaid.store.memories import DerivedText, Memories, NewestFacts, PutDerived, Tombstones
+from aforesaid.store.memories import DerivedText, ImportantMemories, Memories, NewestFacts, PutDerived, Tombstones
 from aforesaid.store.summaries import Summaries
 from aforesaid.telemetry import Metrics
 from aforesaid.text.languages import guess_language
@@ -125,7 +126,8 @@ _log: Final = logging.getLogger("aforesaid.facts")
 KIND: Final = "portrait"
 _CACHED: Final = 512
 """Portraits cached in front of the stored ones."""
-_MOST_MEMORIES: Final = 40
+_JOINED: Final = 256
+"""Minimum number of users whose facts and memories stay joined."""
 _SLACK: Final = 2
 """A model's text is refused when it is longer than the requested length times this."""
 _DEBOUNCE_SECONDS: Final = 1.0
@@ -180,6 +182,8 @@ class Portraitist:
         self._chat = chat
         self._fact_editor = FactEditor(store, profile, chat)
         self._cache: LRUCache[Key, str] | None = None
+        self._joined: TwoGenerationCache[tuple[str, tuple[str, ...], Person], str] = TwoGenerationCache(_JOINED)
+        """Facts with the memories that they do not contain, which rarely change between two contexts."""
         self._metrics = metrics
         self._flights: SingleFlight[str | None] = SingleFlight()
         self._stale: dict[tuple[str, str], Scope] = {}
@@ -222,6 +226,7 @@ class Portraitist:
     def forget_all(self) -> None:
         """Empty the cache, after a user was erased."""
         self._cache = None
+        self._joined = TwoGenerationCache(_JOINED)
         self._stale.clear()
         self._failures.clear()
 
@@ -288,15 +293,18 @@ class Portraitist:
         """Return the facts, today and history of a user, without what they asked to forget."""
         reading = begin(self._store.read(NewestFacts(scope)))
         tombstones, stored = await self._store.read(Tombstones(scope)), await reading
-        facts, at = "" if stored is None else stored.text, moment(now())
-        found = await (remembered or self._store.read(Memories(scope)))
-        memories = [each for each in found if _describes(each) and not each.over_at(at)]
+        facts = "" if stored is None else stored.text
+        memories = await (remembered or self._store.read(ImportantMemories(scope, MOST_DESCRIBING, describing=True)))
         today, history = await self._observed(scope, await (summaries or self._store.read(Summaries(scope))))
         if not tombstones and not memories:
             return Sources(facts, today, history)
-        person = await self._fact_editor.person(scope)
+        joined, person = self._joined, await self._fact_editor.person(scope)
+        key = facts, tuple([memory.text for memory in memories]), person
+        if (whole := joined.get(key)) is None:
+            whole = with_memories(facts, memories, person)
+            joined.put(key, whole)
         return Sources(
-            with_memories(facts, memories, person),
+            whole,
             without(today, tombstones, person.names),
             without(history, tombstones, person.names),
         )
@@ -349,10 +357,12 @@ class Portraitist:
 
 def with_memories(text: str, memories: Sequence[MemoryRecord], person: Person) -> str:
     """Return the text of facts, followed by the memories that it does not contain, one per line."""
-    lines = split_sentences(text)
+    names, lines = person.names, dict.fromkeys(split_sentences(text))
     added: list[str] = []
-    for memory in memories[:_MOST_MEMORIES]:
-        if not any(says_the_same(memory.text, line, person.names) for line in (*lines, *added)):
+    for memory in memories:
+        # Most are there word for word: comparing what they say with every line takes far longer.
+        if memory.text not in lines and not any(says_the_same(memory.text, line, names) for line in lines):
+            lines[memory.text] = None
             added.append(memory.text)
     return "\n".join([*([text] if text else []), *added])
 
@@ -394,13 +404,3 @@ def _stored_key(key: Key) -> str:
 
 def _hash(text: str) -> str:
     return blake2b(text.encode(), digest_size=16).hexdigest()
-
-
-def _describes(memory: MemoryRecord) -> bool:
-    """Return whether a memory describes its user or the people around them.
-
-    Reminders do not, nor does what somebody asked to be remembered about a person who is no user, nor what others said
-    about the user.
-    """
-    told = memory.extractor == BY_HAND and memory.about not in (None, memory.user)
-    return memory.kind != "reminder" and not told and not memory.is_hearsay

@@ -24,7 +24,7 @@ from aforesaid.front.handle import IN_METHOD, UserHandle, at_once, public
 from aforesaid.profiles import load_profile
 from aforesaid.profiles.effective import BUDGET, tuned, zone_from
 from aforesaid.profiles.recipe import LEAST_BUDGET, MOST_TOKENS, POLICIES
-from aforesaid.store.memories import Memories
+from aforesaid.store.memories import MemoriesByNumber
 from aforesaid.store.messages import MessagesAfter, MessagesByNumber, UserLedger, VersionsOf
 from aforesaid.store.people import Receipts, Settings
 from aforesaid.store.summaries import Summaries
@@ -286,10 +286,8 @@ class UserReceipts(UserHandle):
         found: dict[tuple[SentKind, int], SentSource] = {}
         for message in await self._messages(receipt):
             found["message", message.seq] = message
-        if numbers := set(receipt.ids("memory")):
-            for memory in await store.read(Memories(scope, active=None)):
-                if memory.id in numbers:
-                    found["memory", memory.id] = memory
+        for memory in await store.read(MemoriesByNumber(scope, receipt.ids("memory"))):
+            found["memory", memory.id] = memory
         if numbers := set(receipt.ids("summary")):
             for summary in await store.read(Summaries(scope, active=None)):
                 if summary.id in numbers:

@@ -27,7 +27,15 @@ from aforesaid.domain.scope import DEFAULT_SPACE, Scope
 from aforesaid.errors import InvalidInput, NotFound
 from aforesaid.front.handle import IN_METHOD, MemoryHandle, UserHandle, at_once, public
 from aforesaid.recall import SearchRequest
-from aforesaid.store.memories import DueMemories, FactsVersions, Memories, MemoriesOfSpace, MemoryById, MemoryVersions
+from aforesaid.store.memories import (
+    DueMemories,
+    FactsVersions,
+    Memories,
+    MemoriesOfSpace,
+    MemoryById,
+    MemoryVersions,
+    WaitingReminders,
+)
 from aforesaid.store.people import AuditAccess, DisplayNames
 
 if TYPE_CHECKING:
@@ -39,6 +47,8 @@ MOST_DUE = 1_000
 """Maximum number of reminders that one call returns."""
 MOST_ASKED = 2_000
 """Maximum length, in characters, of a question about the schedule. Reading times takes the square of it."""
+MOST_EVENTS = 1_000
+"""Maximum number of memories that a question about the timeline chooses, those that fit best."""
 MOST_LISTED = 500
 """Maximum number of memories of a space that one call returns."""
 
@@ -285,14 +295,7 @@ class UserMemories(UserHandle):
         Those without a time stand last, and are never due.
         """
         moment = at or datetime.now(UTC)
-        found = [
-            memory
-            for memory in await self._services.store.read(Memories(self.scope))
-            if memory.delivered_at is None and (memory.remind_at is not None or memory.category == "reminder")
-        ]
-        if due:
-            found = [memory for memory in found if memory.remind_at is not None and memory.remind_at <= moment]
-        return sorted(found, key=lambda memory: (memory.remind_at is None, memory.remind_at or moment, memory.id))
+        return await self._services.store.read(WaitingReminders(self.scope, due=moment if due else None))
 
     @public(unaudited="how times are shown, and nothing else")
     async def time_zone(self) -> tzinfo:
@@ -421,11 +424,11 @@ class UserTimeline(UserHandle):
         a topic or a question: "the kitchen", "what happened in May?"; periods in it are relative to `at` (default:
         now). Of more than `limit`, the first from `since` on are returned; without `since`, the last ones.
         """
-        from aforesaid.context.builder import timeline_slice  # noqa: PLC0415 - loaded when it is needed
+        from aforesaid.context.builder import events_about  # noqa: PLC0415 - loaded when it is needed
         from aforesaid.facts.timeline import timeline  # noqa: PLC0415
         from aforesaid.text.sentences import topic_words  # noqa: PLC0415
 
-        most, terms = at_once(limit), self._services.builder.terms
+        most = at_once(limit)
         known = await self._services.store.read(Memories(self.scope, active=None))
         found = timeline(known, since, until)
         if about is not None:
@@ -439,7 +442,9 @@ class UserTimeline(UserHandle):
                 search = SearchRequest(topic, limit=_HITS, at=at, kinds=("message",), min_score=None, explained=False)
                 hits = await self._services.recall.search(self.scope, search)
             asked = (at or datetime.now(UTC)).astimezone(UTC)
-            found = timeline_slice(found, words, hits, asked, terms)
+            events = await events_about(self._services.store, self.scope, words, hits, asked, MOST_EVENTS)
+            chosen = {memory.id for memory in events}
+            found = [memory for memory in found if memory.id in chosen]
         return found[:most] if since is not None else found[-most:]
 
     @public(audit=("memory.read", "people"))

@@ -100,6 +100,10 @@ class Recipe:
     def searches(self) -> bool:
         return "snippets" in self.order and self.snippets > 0
 
+    @property
+    def shows_memories(self) -> bool:
+        return "memories" in self.order and self.memories > 0
+
     def share(self, name: SectionName, budget: int) -> int:
         """Return how many tokens of a budget a section may use.
 

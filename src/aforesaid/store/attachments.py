@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
-import tempfile
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
@@ -29,6 +28,7 @@ from aforesaid.store.contract import Progress, Store, run
 from aforesaid.store.messages import AttachmentHashes
 from aforesaid.store.operations import Change, Question
 from aforesaid.store.retention import Discard
+from aforesaid.store.unfinished import sync_folder, write_new
 
 T = TypeVar("T")
 
@@ -151,7 +151,8 @@ class Attachments:
             os.utime(path, ns=(now, now))
             return False
         _make_private(path.parent)
-        _replace(path, data)
+        write_new(path, data)
+        sync_folder(path.parent.parent)
         return True
 
     def _get(self, name: str) -> bytes | None:
@@ -182,7 +183,7 @@ class Attachments:
                 self._memory.pop(name, None)
                 continue
             path.unlink(missing_ok=True)
-            _sync(path.parent)
+            sync_folder(path.parent)
             with suppress(OSError):  # other attachments are in it
                 path.parent.rmdir()
 
@@ -193,25 +194,9 @@ def copy_attachments(source: Path, target: Path) -> None:
         copied = target / path.parent.name / path.name
         if SHA256.fullmatch(path.name) and not copied.exists():
             _make_private(copied.parent)
-            _replace(copied, path.read_bytes())
+            write_new(copied, path.read_bytes())
+            sync_folder(target)
             shutil.copystat(path, copied)
-
-
-def _replace(path: Path, data: bytes) -> None:
-    """Write a file that has its name only when it is complete and on the disk."""
-    handle, arriving = tempfile.mkstemp(dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(arriving).replace(path)
-    except BaseException:
-        with suppress(OSError):
-            Path(arriving).unlink()
-        raise
-    for folder in (path.parent, path.parent.parent):
-        _sync(folder)
 
 
 def _make_private(folder: Path) -> None:
@@ -221,16 +206,6 @@ def _make_private(folder: Path) -> None:
     """
     for each in (folder.parent, folder):
         each.mkdir(parents=True, exist_ok=True, mode=0o700)
-
-
-def _sync(folder: Path) -> None:
-    if os.name == "nt":
-        return  # it has no handles of folders
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 class _AttachingStore:

@@ -12,6 +12,9 @@ from aforesaid.domain import checks
 from aforesaid.domain.caches import fast_constructor
 from aforesaid.domain.checks import EARLIEST, LATEST, Timely, microseconds, moment, now
 from aforesaid.domain.memory import (
+    BY_HAND,
+    INSTRUCTION,
+    MOST_IMPORTANCE,
     SOURCES_KEPT,
     Derived,
     Event,
@@ -186,6 +189,149 @@ class Memories(OfScopeShort[list[MemoryRecord]]):
         if self.messages is not None:
             limits.add(_RESTING_ON, *self.messages)
         return _memories(f"{MEMORY} WHERE {limits} ORDER BY m.importance DESC, m.id DESC", *limits.values)
+
+
+_OWN: Final = f"[[m.space = $1 AND ]]m.owner = {USER}"
+_ANY_OWN: Final = f"[[m.space = $1 AND m.owner ~ +m.owner]] = {USER}"
+"""The same for rows found by their numbers, where the index of the owner would read everything that the owner has."""
+_HEARSAY: Final = "m.trust = 'reported' AND (m.about IS NULL OR m.about = $2)"
+_DESCRIBING: Final = f"""
+m.category != 'reminder' AND m.kind != 'reminder' AND NOT ({_HEARSAY})
+AND NOT (m.extractor = '{BY_HAND}' AND m.about IS NOT NULL AND m.about != $2)
+AND (m.expires_at IS NULL OR m.expires_at > {{0}})
+"""
+_OF_REQUEST: Final = f"m.kind = '{INSTRUCTION}' AND m.speaker IS NULL"
+_TO_DELIVER: Final = "m.delivered_at IS NULL AND (m.remind_at IS NOT NULL OR m.category = 'reminder')"
+# SQLite would take the index of all that is active.
+_WAITING: Final = MEMORY.replace("FROM memory m", "FROM memory m[[ ~  INDEXED BY memory_to_deliver]]")
+_START: Final = "coalesce(m.event_start, m.said_at, m.valid_from)"
+_END: Final = f"coalesce(m.event_end, {_START})"
+_DATED: Final = "m.kind != 'reminder' AND (m.kind = 'event' OR m.event_start IS NOT NULL)"
+_TOOK_PLACE: Final = f"""
+{_DATED} AND (m.state IN ('active', 'expired')
+    OR (m.state = 'superseded' AND m.kind = 'event' AND {_END} <= m.valid_to))
+"""
+_WITHIN: Final = f"{_START} < {{1}} AND [[greatest ~ max]]({_END}, {_START}) >= {{0}}"
+_RELEVANT: Final = f"""
+WITH worded AS ([[SELECT (e ->> 0)::bigint AS id, (e ->> 1)::float8 AS relevance FROM jsonb_array_elements($3::jsonb) e
+         ~ SELECT value ->> 0 AS id, value ->> 1 AS relevance FROM json_each($3)]]),
+     said AS ([[SELECT (e ->> 0)::bigint AS seq, (e ->> 1)::float8 AS relevance FROM jsonb_array_elements($4::jsonb) e
+       ~ SELECT value ->> 0 AS seq, value ->> 1 AS relevance FROM json_each($4)]]),
+     best AS MATERIALIZED (SELECT id, max(relevance) AS relevance FROM (
+         SELECT id, relevance FROM worded
+         UNION ALL SELECT s.memory, said.relevance FROM said JOIN memory_source s
+             ON [[s.space = $1 AND ]]s.seq = said.seq) x GROUP BY id)
+{MEMORY.replace("SELECT m.id", "SELECT b.relevance, m.id", 1)} JOIN best b ON b.id = m.id
+ WHERE {_ANY_OWN} AND {{limits}}
+ ORDER BY b.relevance * ({MOST_IMPORTANCE} + m.importance) DESC, m.importance DESC, m.id DESC LIMIT {{limit}}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class StandingRequests(OfScopeShort[list[MemoryRecord]]):
+    """The newest of the user's own standing requests that are active, newest first."""
+
+    limit: int
+
+    def answer(self) -> Answer[list[MemoryRecord]]:
+        text = f"{MEMORY} WHERE {_OWN} AND {_ACTIVE} AND {_OF_REQUEST} ORDER BY m.id DESC LIMIT $3"
+        return _memories(text, *self.scope[:2], self.limit)
+
+
+@dataclass(frozen=True, slots=True)
+class ImportantMemories(OfScopeShort[list[MemoryRecord]]):
+    """The most important active memories, newest first among equals: without what others said about the user.
+
+    With `describing`, only those that describe the user or the people around them: no reminders, nothing that somebody
+    asked to be remembered about a person who is no user, and nothing that is over. Otherwise without standing requests,
+    which stand elsewhere.
+    """
+
+    limit: int
+    describing: bool = False
+
+    def answer(self) -> Answer[list[MemoryRecord]]:
+        limits = Conditions(f"{_OWN} AND {_ACTIVE}", *self.scope[:2])
+        if self.describing:
+            limits.add(_DESCRIBING, now())
+        else:
+            limits.add(f"NOT ({_HEARSAY}) AND NOT ({_OF_REQUEST})")
+        most = limits.bind(self.limit)
+        return _memories(f"{MEMORY} WHERE {limits} ORDER BY m.importance DESC, m.id DESC LIMIT {most}", *limits.values)
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingReminders(OfScopeShort[list[MemoryRecord]]):
+    """The user's active reminders that were not delivered, soonest first; those without a time last."""
+
+    due: datetime | None = None
+    """If given, only those that are due at this moment."""
+
+    def answer(self) -> Answer[list[MemoryRecord]]:
+        limits = Conditions(f"{_OWN} AND {_ACTIVE} AND {_TO_DELIVER}", *self.scope[:2])
+        limits.add_if("m.remind_at <= {0}", _optional_number(self.due))
+        return _memories(f"{_WAITING} WHERE {limits} ORDER BY m.remind_at IS NULL, m.remind_at, m.id", *limits.values)
+
+
+@dataclass(frozen=True, slots=True)
+class MemoriesByNumber(OfScopeShort[list[MemoryRecord]]):
+    """Those of the memories that are the user's, in whatever state, by id."""
+
+    numbers: Sequence[int]
+
+    def answer(self) -> Answer[list[MemoryRecord]]:
+        text = f"{MEMORY} WHERE {_ANY_OWN} AND {listed('m.id', '$3')} ORDER BY m.id"
+        return _memories(text, *self.scope[:2], list(self.numbers))
+
+
+@dataclass(frozen=True, slots=True)
+class PastAndComing(OfScopeShort[list[MemoryRecord]]):
+    """The latest memories with a date, in the order in which things happened, as `facts.timeline` has them.
+
+    With `periods`, only those that happened in one of them, at least in part.
+    """
+
+    limit: int
+    periods: Sequence[tuple[datetime, datetime]] = ()
+
+    def answer(self) -> Answer[list[MemoryRecord]]:
+        limits = Conditions(f"{_OWN} AND {_TOOK_PLACE}", *self.scope[:2])
+        _add_periods(limits, self.periods)
+        latest = f"ORDER BY {_START} DESC, m.id DESC LIMIT {limits.bind(self.limit)}"
+        return (yield from _memories(f"{MEMORY} WHERE {limits} {latest}", *limits.values))[::-1]
+
+
+@dataclass(frozen=True, slots=True)
+class RelevantMemories(OfScope[list[tuple[MemoryRecord, float]]]):
+    """The memories that were found, by their words or by the messages that they rest on, each with its relevance.
+
+    The most relevant and important come first. They are active, no standing requests, and not what others said about
+    the user; with `dated` instead those with a date, as `PastAndComing` has them.
+    """
+
+    worded: Sequence[tuple[int, float]]
+    """Ids of memories that were found by their words, each with its relevance from 0 to 1."""
+    messages: Sequence[tuple[int, float]]
+    """Sequence numbers of messages that were found, each with its relevance."""
+    limit: int
+    dated: bool = False
+    periods: Sequence[tuple[datetime, datetime]] = ()
+
+    def answer(self) -> Answer[list[tuple[MemoryRecord, float]]]:
+        limits = Conditions("TRUE", *self.scope[:2], json.dumps(self.worded), json.dumps(self.messages))
+        if self.dated:
+            limits.add(_TOOK_PLACE)
+            _add_periods(limits, self.periods)
+        else:
+            limits.add(f"{_ACTIVE} AND NOT ({_HEARSAY}) AND NOT ({_OF_REQUEST})")
+        text = _RELEVANT.format(limits=limits, limit=limits.bind(self.limit))
+        return [(read_memory(row[1:]), row[0]) for row in (yield from rows(text, *limits.values))]
+
+
+def _add_periods(limits: Conditions, periods: Sequence[tuple[datetime, datetime]]) -> None:
+    if periods:
+        within = [_WITHIN.format(limits.bind(number_of(start)), limits.bind(number_of(end))) for start, end in periods]
+        limits.texts.append(f"({' OR '.join(within)})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -648,8 +794,8 @@ class PutDerived(Change):
                 return False
         summaries = [each.id for each in wanted if each.kind == "summary"]
         found = {NoteKey("summary", each.id) for each in (yield from summaries_by_number(scope, summaries))}
-        if len(summaries) < len(wanted):
-            found |= {NoteKey("memory", each.id) for each in (yield from Memories(scope, active=None).answer())}
+        if memories := [each.id for each in wanted if each.kind == "memory"]:
+            found |= {NoteKey("memory", each.id) for each in (yield from MemoriesByNumber(scope, memories).answer())}
         return wanted <= found
 
 

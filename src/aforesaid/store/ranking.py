@@ -16,6 +16,7 @@ from aforesaid.domain.memory import NoteKey, NoteMatch
 from aforesaid.domain.message import Message, message_id
 from aforesaid.store.columns import Columns, Growing
 from aforesaid.store.vector_matrix import Few, unpacked
+from aforesaid.text.languages import QueryWord, index_language, query_words, stop_words
 
 if TYPE_CHECKING:
     import numpy as np
@@ -286,6 +287,38 @@ def rank_notes(having: Mapping[str, Sequence[int]], similar: Mapping[int, float]
     # There can be thousands, and few of them are wanted.
     for note in best:
         yield RankedNote(note, tuple(words.get(note, ())), coverage.get(note, 0.0), similar.get(note))
+
+
+MOST_HAVING: Final = 1_000
+"""Memories looked at for each word of a question, newest first. A word that more have tells as little as one that all
+of them have."""
+_MOST_WORDED: Final = 500
+"""Memories with words of a question that are read at most, those with the most telling words first."""
+LEAST_RELEVANCE: Final = 0.2
+"""Minimum relevance of a found memory. A match of the user's own name alone, which most memories contain, is below."""
+
+
+def words_asked(question: str) -> list[QueryWord]:
+    """Return the words by which memories are found: none for a question that consists of stop words alone."""
+    asked = query_words(question)
+    ignored = stop_words(index_language([each.word for each in asked]))
+    return [each for each in asked if each.word not in ignored]
+
+
+def covering(having: Mapping[str, Sequence[int]], memories: int) -> list[tuple[int, float]]:
+    """Return memories with the weighted share of a question's words that each has, 0 to 1, best first, newest first.
+
+    `having` tells which memories have each word, and `memories` how many there are, both counted to `MOST_HAVING`.
+    """
+    covered: dict[int, float] = {}
+    worth = 0.0
+    for found in having.values():
+        weight = math.log1p(memories / (len(found) + 1))
+        worth += weight
+        for memory in found:
+            covered[memory] = covered.get(memory, 0.0) + weight
+    shares = [(memory, weight / worth) for memory, weight in covered.items() if weight >= LEAST_RELEVANCE * worth]
+    return sorted(shares, key=lambda each: (-each[1], -each[0]))[:_MOST_WORDED]
 
 
 def similarities(vectors: Mapping[int, bytes], vector: Vector | None) -> dict[int, float]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, TypeAlias
 
 from aforesaid.domain.checks import Within
 from aforesaid.domain.hit import EVERY_MESSAGE, Hit, MessageFilter, Similar, Unembedded, VectorRow
-from aforesaid.domain.memory import NoteMatch, NoteVector, UnembeddedNote
+from aforesaid.domain.memory import MemoryRecord, NoteMatch, NoteVector, UnembeddedNote
 from aforesaid.store.operations import Change, OfScope, OfScopeShort, Question, Transaction
 from aforesaid.store.ranking import TextMatches
 from aforesaid.store.sql import Answer, done
@@ -64,6 +65,22 @@ class SearchNotes(OfScope[list[NoteMatch]]):
     embedder: str
     vector: Vector | None
     limit: int = 10
+
+
+@dataclass(frozen=True, slots=True)
+class SearchMemories(OfScope[list[tuple[MemoryRecord, float]]]):
+    """The memories that a question is about, each with its relevance from 0 to 1, the best and most important first.
+
+    A memory is found by the words that it shares with the question, weighted by rarity, or by a message that it rests
+    on. Which ones count, `RelevantMemories` says. No more than the newest of those that have a word are looked at.
+    """
+
+    words: str
+    messages: Sequence[tuple[int, float]]
+    """Sequence numbers of messages that were found for the question, each with its relevance."""
+    limit: int
+    dated: bool = False
+    periods: Sequence[tuple[datetime, datetime]] = ()
 
 
 @dataclass(frozen=True, slots=True)

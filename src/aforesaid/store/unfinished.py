@@ -75,6 +75,28 @@ def _locked(path: Path) -> Iterator[bool]:
         os.close(handle)
 
 
+def write_new(path: Path, data: bytes) -> None:
+    """Write a file that has its name only when it is complete and on the disk."""
+    with unfinished(path) as arriving:
+        with arriving.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        arriving.replace(path)
+    sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder durable. Windows has no such call and needs none."""
+    if sys.platform == "win32":
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
 def _remove(path: Path) -> None:
     if path.is_dir():
         shutil.rmtree(path)

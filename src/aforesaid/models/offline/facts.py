@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
+from functools import lru_cache
 from typing import Final, NamedTuple
 
+from aforesaid.domain.caches import holds_texts
 from aforesaid.models.offline.memories.extract import third_person
 from aforesaid.models.offline.memories.keys import Claim, claim_of, says_less
 from aforesaid.text.languages import guess_language, stems, stop_words, vocabulary
@@ -17,6 +19,8 @@ from aforesaid.text.relations import without_determiners
 from aforesaid.text.sentences import split_sentences
 from aforesaid.text.words import UNSPACED_LANGUAGES, fold, words_of
 
+_CACHED: Final = 4_096
+"""Sentences whose parts stay cached: those of a text of facts are compared with every new one."""
 _PIECE: Final = re.compile(r",\s+(?:and\s+)?|;\s+|\s+and\s+|\s+und\s+|\s+y\s+|\s+et\s+|\s+и\s+|，|、")
 _THAT: Final = re.compile(r"^(?:that|dass|que|che|dat|что|أن)\b[\s,]*", re.IGNORECASE)
 _VERB_FIRST: Final = re.compile(
@@ -103,7 +107,7 @@ def forget_fact(facts: str, what: str, names: Collection[str] = ()) -> FactRemov
     return FactRemoval("\n".join(kept), found=True) if kept != known else FactRemoval(facts, found=False)
 
 
-def _without(sentence: str, wanted: set[str], what: str, names: Collection[str]) -> list[str]:
+def _without(sentence: str, wanted: frozenset[str], what: str, names: Collection[str]) -> list[str]:
     """Return a sentence without the pieces that contain all these words; nothing if only the whole sentence does."""
     pieces = _pieces(sentence)
     holding = [piece for piece in pieces if wanted <= _content(piece, names, everything=True)]
@@ -231,24 +235,32 @@ def _says_more(one: str, other: str, names: Collection[str]) -> bool:
     return others <= mine
 
 
-def _content(text: str, names: Collection[str], *, everything: bool = False) -> set[str]:
+def _content(text: str, names: Collection[str], *, everything: bool = False) -> frozenset[str]:
     """Return the stems of the content words of a text; without `everything`, only those of specific words."""
+    return _content_of(text, tuple(names), everything)
+
+
+@holds_texts
+@lru_cache(_CACHED)
+def _content_of(text: str, names: tuple[str, ...], everything: bool) -> frozenset[str]:  # noqa: FBT001
     language = guess_language(text, names=names)
     words = words_of(text)
     left_out = stop_words(language) if everything else stop_words(language) | vocabulary(language).dull
     telling = [word for word in words if word not in left_out]
-    return set(stems(telling or words, language))
+    return frozenset(stems(telling or words, language))
 
 
-def _wanted(what: str, names: Collection[str]) -> tuple[set[str], set[str]]:
+def _wanted(what: str, names: Collection[str]) -> tuple[frozenset[str], frozenset[str]]:
     """Return the stems of the subject, if there is one, and of the rest of the statement."""
     plain = _THAT.sub("", what.strip())
     claim = claim_of(plain, names)
     subject = plain[: claim.start].strip() if claim is not None and ":" not in claim.key else ""
     own = {stem for name in names for stem in stems(words_of(name), "english")}
     wanted = _content(plain[len(subject) :] if subject else plain, names) - own
-    return (_content(subject, names) - own if subject else set()), wanted
+    return (_content(subject, names) - own if subject else frozenset()), wanted
 
 
+@holds_texts
+@lru_cache(_CACHED)
 def _denies(text: str) -> bool:
     return _HATES.search(re.sub(r"['’]", " ", fold(text))) is not None

@@ -212,8 +212,7 @@ class Failover:
     async def health(self) -> Component:
         """Say how the store is doing, and what took over."""
         async with self._turn:
-            if self._failure is not None:
-                await self._recover()
+            await self._recover()
         known = None if self._store is None else await self._store.health()
         if self._failure is None:
             return cast("Component", known)
@@ -268,18 +267,13 @@ class Failover:
         """Try once more to store what waits, and let go of everything."""
         async with self._turn:
             if not self._closed:
-                await self._last_attempt()
+                self._closed = True
+                self._not_before = 0.0
+                await self._recover()
+                if self._failure is not None and (count := await self._fallback.count()):
+                    _log.error("messages that wait to be stored: %d (%s)", count, self._failure)
             stores = [] if self._store is None else [self._store.close]
             await close_all(self._fallback.close, *stores)
-
-    async def _last_attempt(self) -> None:
-        """Try once more to store what waits, and log how many messages still do."""
-        self._closed = True
-        if self._failure is not None:
-            self._not_before = 0.0
-            await self._recover()
-        if self._failure is not None and (count := await self._fallback.count()):
-            _log.error("messages that wait to be stored: %d (%s)", count, self._failure)
 
     @property
     def _opened(self) -> Store:
@@ -289,9 +283,8 @@ class Failover:
 
     async def _opened_and_well(self) -> None:
         async with self._turn:
-            if self._failure is not None:
-                self._not_before = 0.0
-                await self._recover()
+            self._not_before = 0.0
+            await self._recover()
             if self._failure is not None:
                 raise self._failure
 

@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from aforesaid.background import to_the_end
 from aforesaid.domain.checks import Within, now
 from aforesaid.domain.hit import EVERY_MESSAGE, TOKENS, Hit, Similar, Unembedded, VectorRow
-from aforesaid.domain.memory import NoteKey, NoteKind, NoteMatch, NoteVector, UnembeddedNote
+from aforesaid.domain.memory import MemoryRecord, NoteKey, NoteKind, NoteMatch, NoteVector, UnembeddedNote
 from aforesaid.domain.scope import Scope, is_direct
 from aforesaid.store.columns import ColumnRow, Columns, Growing, Roll, columns_of, places_of
+from aforesaid.store.memories import RelevantMemories
 from aforesaid.store.messages import MessagesByNumber, add_filter, inside
 from aforesaid.store.postgres.queries import HalfVector, Queries, Row, Vector, answered, insert_rows, over_rows
 from aforesaid.store.ranking import (
+    MOST_HAVING,
     MOST_SOURCES,
     Inverted,
     Posting,
@@ -24,16 +26,20 @@ from aforesaid.store.ranking import (
     TextMatches,
     best_hits,
     content_hash,
+    covering,
+    hashed,
     hit,
     number_of,
     posting,
     rank_notes,
     telling,
+    words_asked,
 )
 from aforesaid.store.ranking import note_number_of as note_number
 from aforesaid.store.searches import (
     MatchText,
     MessageVectors,
+    SearchMemories,
     SearchNotes,
     SearchText,
     SearchVector,
@@ -620,6 +626,33 @@ def _having(words: str, stored: Mapping[int, bytes]) -> dict[str, list[int]]:
         word: [note for note, found in known.items() if not found.isdisjoint(wanted)]
         for word, wanted in numbers.items()
     }
+
+
+_NEWEST_HAVING: Final = f"""
+SELECT w.word, (array_agg(DISTINCT m.id ORDER BY m.id DESC))[1:{MOST_HAVING}]
+  FROM memory m JOIN unnest($3::text[], $4::bytea[]) AS w (word, term) ON position(w.term IN m.terms) > 0
+ WHERE m.space = $1 AND m.owner = $2 GROUP BY w.word
+"""
+_SOME: Final = f"""
+SELECT count(*) FROM (SELECT 1 FROM memory WHERE space = $1 AND owner = $2 LIMIT {MOST_HAVING}) x
+"""
+
+
+async def search_memories(queries: Queries, question: SearchMemories) -> list[tuple[MemoryRecord, float]]:
+    """Return the memories that a question is about. The database compares the words; it has no index of them."""
+    here = question.scope.space, question.scope.user
+    asked = words_asked(question.words)
+    pairs = [(word, hashed([term])) for word, terms in asked for term in terms]
+    worded: list[tuple[int, float]] = []
+    if pairs:
+        words, values = map(list, zip(*pairs, strict=True))
+        rows, [(count,)] = await queries.together((_NEWEST_HAVING, (*here, words, values)), (_SOME, here))
+        having: dict[str, list[int]] = dict(rows)
+        worded = covering({word: having.get(word, []) for word, _ in asked}, count)
+    found = RelevantMemories(
+        question.scope, worded, question.messages, question.limit, question.dated, question.periods
+    )
+    return await answered(queries, found.answer())
 
 
 async def _read(queries: Queries, scope: Scope, ranked: list[RankedNote]) -> list[NoteMatch]:

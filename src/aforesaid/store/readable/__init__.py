@@ -28,13 +28,13 @@ from aforesaid.store.contract import Progress
 from aforesaid.store.dumping import Restore
 from aforesaid.store.operations import Change, Question
 from aforesaid.store.people import Marks
-from aforesaid.store.readable.disk import Disk, make_folders, replace_file, translated
-from aforesaid.store.readable.files import MARK, Files
-from aforesaid.store.readable.journal import journals_of
+from aforesaid.store.readable.disk import Disk, make_folders, replace_file
+from aforesaid.store.readable.files import MARK, SEALS, Files
 from aforesaid.store.readable.layouts import AccountFolders, JsonFile, Layout
-from aforesaid.store.readable.restoring import database_files, label, load
+from aforesaid.store.readable.restoring import database_files, journals_of, label, load
 from aforesaid.store.searches import ChangeToken
 from aforesaid.store.sqlite import Options, SqliteStore
+from aforesaid.store.sqlite.connection import translated
 from aforesaid.store.sqlite.engine import Engine, acquire, release
 from aforesaid.store.unfinished import unfinished
 
@@ -68,9 +68,9 @@ class ReadableStore(SqliteStore):
         files = await asyncio.to_thread(Files, layout, disk)
         engine: Engine | None = None
         try:
-            loaded = await asyncio.to_thread(files.examine)
-            if loaded is not None:
-                await files.rebuild(loaded)
+            found = await asyncio.to_thread(files.examine)
+            if found is not None:
+                await files.rebuild(found)
             engine = await asyncio.to_thread(acquire, layout.database, Options())
             await asyncio.to_thread(files.begin, first)
             return cls(engine, files)
@@ -85,21 +85,17 @@ class ReadableStore(SqliteStore):
 
     async def apply(self, changes: Sequence[Change], progress: Progress | None = None) -> Receipt:
         """Store all changes, or none and raise."""
-        with self._files.changing():
+        try:
             receipt = await super().apply(changes, progress)
-        if isinstance(self._files.layout, AccountFolders):
-            for name in contract.owners(changes) | _restored(changes):
-                self._expect_account(self._files.layout.folder_of(name))
+            for folder in self._files.layout.folders_of(contract.owners(changes) | _restored(changes)) - self._folders:
+                if not folder.exists():
+                    self._files.is_new_account = True
+                    with suppress(OSError):  # the files are written later, and then it is said why they cannot be
+                        make_folders(self._files.disk, folder)
+                self._folders.add(folder)
+        finally:
+            self._files.changed()
         return receipt
-
-    def _expect_account(self, folder: Path) -> None:
-        """Make the folder of an account, if it is new."""
-        if folder not in self._folders:
-            if not folder.exists():
-                self._files.is_new_account = True
-                with suppress(OSError):  # the files are written later, and then it is said why they cannot be
-                    make_folders(self._files.disk, folder)
-            self._folders.add(folder)
 
     async def purge(self, scope: Scope, actor: str = "aforesaid") -> Purged:
         """Erase a user for good, from the database and from the readable files."""
@@ -110,13 +106,13 @@ class ReadableStore(SqliteStore):
         return await self._erasing(super().erase(scope, seqs, actor))
 
     async def _erasing(self, erasure: Coroutine[Any, Any, Purged]) -> Purged:
-        with self._files.changing():
-            try:
-                await self._engine.alone(self._files.mark_erasing)
-            except BaseException:
-                erasure.close()
-                raise
+        try:
+            self._engine  # noqa: B018 - raises when the store is closed
+            await asyncio.to_thread(self._files.mark_erasing)
             done = await erasure
+        finally:
+            erasure.close()
+            self._files.changed()
         self._folders.clear()
         await to_the_end(partial(self._files.write, erased=True))
         return done
@@ -127,7 +123,7 @@ class ReadableStore(SqliteStore):
             return cast("T", "")  # no other process can change this store
         found = await super().read(question)
         if isinstance(question, Marks):
-            return cast("T", {name: value for name, value in found.items() if not name.startswith(MARK)})  # type: ignore[attr-defined]
+            return cast("T", {name: value for name, value in found.items() if name not in (MARK, SEALS)})  # type: ignore[attr-defined]
         return found
 
     async def health(self) -> Component:
@@ -202,10 +198,10 @@ def restore(backup: Layout, target: Layout, *, replace: bool, disk: Disk | None 
     if not backup.path.expanduser().exists():
         raise InvalidInput(f"there is no backup at {backup.path}; nothing was changed")
     with translated(backup.path, "reading"):
-        loaded = load(backup)
-    if loaded is None:
+        found = load(backup)
+    if found is None:
         raise InvalidInput(f"{backup.path} is not a backup of a store")
-    for error in (*(file.error for file in loaded.damaged), *(f"{path} may be damaged" for path in loaded.doubtful)):
+    for error in (*(each.error for each in found.damaged), *(f"{path} may be damaged" for path in found.doubtful)):
         raise StoreDamaged(f"{error}; nothing was changed")
     if not replace and (target.path.expanduser().exists() or journals_of(target.beside) or target.database.exists()):
         raise InvalidInput(f"{target.path} exists already; with --replace it is set aside under another name")
@@ -219,20 +215,18 @@ def restore(backup: Layout, target: Layout, *, replace: bool, disk: Disk | None 
                 for path, aside in zip(old, asides, strict=True):
                     make_folders(files.disk, aside.parent)
                     replace_file(files.disk, aside, [path.read_bytes()])
-                thread.submit(asyncio.run, files.rebuild(loaded)).result()
+                thread.submit(asyncio.run, files.rebuild(found)).result()
             except BaseException:
                 for aside in asides:
                     with suppress(OSError):  # leftovers of the attempt; the store itself is as it was
                         aside.unlink(missing_ok=True)
                 raise
+        for path in lists:
+            path.unlink()
+        files.begin()
     finally:
-        files.let_go()
-    for path in lists:
-        path.unlink()
-    with ThreadPoolExecutor(1) as thread:
-        thread.submit(asyncio.run, _write_files(target, disk)).result()
+        try:
+            files.close()
+        finally:
+            files.let_go()
     return target.aside(target.main, stamp) if old else None
-
-
-async def _write_files(layout: Layout, disk: Disk | None) -> None:
-    await (await ReadableStore.open_files(layout, disk)).close()

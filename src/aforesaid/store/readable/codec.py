@@ -5,9 +5,10 @@ from __future__ import annotations
 import base64
 import types
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from datetime import date, datetime, timedelta
 from functools import cache
+from inspect import signature
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 _MICROSECOND = timedelta(microseconds=1)
@@ -42,17 +43,13 @@ def decode(kind: Any, plain: Any) -> Any:  # noqa: ANN401 - builds a value of an
 def _decoder(kind: Any) -> Callable[[Any], Any]:  # noqa: ANN401
     origin, inside = get_origin(kind), get_args(kind)
     if origin in (Union, types.UnionType):
-        decoders = [_decoder(each) for each in inside if each is not type(None)]
-        return lambda plain: None if plain is None else _first_that_fits(decoders, plain)
-    if origin is tuple:
-        each = [_decoder(item) for item in inside if item is not Ellipsis]
-        repeated = inside[-1] is Ellipsis
-        return lambda plain: tuple(
-            [
-                read(item)
-                for read, item in zip(each * len(plain) if repeated else each, _expect(plain, list), strict=True)
-            ]
-        )
+        kinds = tuple(each for each in inside if each is not type(None))
+        # Of several, each is one that JSON has.
+        read = _decoder(kinds[0]) if len(kinds) == 1 else lambda plain: _expect(plain, kinds)
+        return lambda plain: None if plain is None else read(plain)
+    if origin is tuple:  # of any length
+        each = _decoder(inside[0])
+        return lambda plain: tuple([each(item) for item in _expect(plain, list)])
     if origin is Literal:
         return lambda plain: _one_of(plain, inside)
     if kind is Any or origin is Mapping or kind is Mapping:
@@ -62,13 +59,9 @@ def _decoder(kind: Any) -> Callable[[Any], Any]:  # noqa: ANN401
 
 def _record(kind: Any) -> Callable[[Any], Any]:  # noqa: ANN401
     hints = get_type_hints(kind)
-    if is_dataclass(kind):
-        needed = {each.name for each in fields(kind) if each.default is MISSING and each.default_factory is MISSING}
-        names = [each.name for each in fields(kind)]
-    else:
-        needed, names = set(kind._fields) - set(kind._field_defaults), list(kind._fields)
-    empty = {name: None for name in needed if type(None) in get_args(hints[name])}
-    decoders = [(name, _decoder(hints[name]), name in needed and name not in empty) for name in names]
+    needed = {name: each.default is each.empty for name, each in signature(kind).parameters.items()}
+    empty = {name: None for name in needed if needed[name] and type(None) in get_args(hints[name])}
+    decoders = [(name, _decoder(hints[name]), needed[name] and name not in empty) for name in needed]
 
     def read(plain: Any) -> Any:  # noqa: ANN401
         known = _expect(plain, dict)
@@ -97,15 +90,6 @@ def _one_of(plain: Any, allowed: tuple[Any, ...]) -> Any:  # noqa: ANN401
     return plain
 
 
-def _first_that_fits(decoders: list[Callable[[Any], Any]], plain: Any) -> Any:  # noqa: ANN401
-    for decoder in decoders[:-1]:
-        try:
-            return decoder(plain)
-        except (TypeError, ValueError, KeyError):
-            continue
-    return decoders[-1](plain)
-
-
 _PLAIN: dict[Any, Callable[[Any], Any]] = {
     str: lambda plain: _expect(plain, str),
     bool: lambda plain: _expect(plain, bool),
@@ -113,6 +97,6 @@ _PLAIN: dict[Any, Callable[[Any], Any]] = {
     float: lambda plain: plain if isinstance(plain, float) else float(_expect(plain, int)),
     datetime: _aware,
     date: date.fromisoformat,
-    bytes: lambda plain: base64.b64decode(plain, validate=True),
+    bytes: lambda plain: plain if isinstance(plain, bytes) else base64.b64decode(plain, validate=True),
     timedelta: lambda plain: _expect(plain, int) * _MICROSECOND,
 }

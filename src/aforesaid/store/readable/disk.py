@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from aforesaid.errors import StoreBusy, StoreRefused
-from aforesaid.store.contract import FILE_RULES, rule_for
+from aforesaid.errors import StoreBusy
+from aforesaid.store.unfinished import sync_folder
 
 _PRIVATE: Final = 0o600
 _BUFFER: Final = 1 << 20
@@ -24,7 +24,6 @@ class Disk:
         return os.open(path, flags | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0), _PRIVATE)
 
     def write(self, handle: int, data: bytes) -> int:
-        """Write some of the bytes, and return how many."""
         return os.write(handle, data)
 
     def sync(self, handle: int) -> None:
@@ -46,7 +45,6 @@ class Disk:
             os.fchmod(handle, like.st_mode & 0o7777)
 
     def close(self, handle: int) -> None:
-        """Let go of a file."""
         os.close(handle)
 
     def replace(self, source: Path, target: Path) -> None:
@@ -62,14 +60,7 @@ class Disk:
         path.mkdir(mode=0o700, exist_ok=True)
 
     def sync_folder(self, folder: Path) -> None:
-        """Have the names in a folder on the disk. Windows has no such call and needs none."""
-        if sys.platform == "win32":
-            return
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+        sync_folder(folder)
 
 
 def make_folders(disk: Disk, folder: Path) -> None:
@@ -103,20 +94,6 @@ def replace_file(disk: Disk, target: Path, pieces: Iterable[bytes]) -> None:
             disk.unlink(arriving)
         raise
     disk.sync_folder(target.parent)
-
-
-@contextmanager
-def translated(path: Path, doing: str) -> Iterator[None]:
-    """Turn the system's errors into ours, saying what was being done to which file."""
-    try:
-        yield
-    except OSError as error:
-        rule = rule_for(error, FILE_RULES)
-        advice = f"; {rule.advice}" if rule.advice else ""
-        raise rule.becomes(f"{doing} {path} failed: {error.strerror or error}{advice}") from error
-    except RuntimeError as error:
-        # What pathlib says of homes that do not exist and of links that lead to themselves.
-        raise StoreRefused(f"{path} cannot be found: {error}") from error
 
 
 class Lock:

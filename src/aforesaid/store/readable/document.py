@@ -8,20 +8,19 @@ in a text it counts and is named, as somebody may have typed it; in a number, a 
 from __future__ import annotations
 
 import json
-import re
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from operator import ne
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple, NoReturn, TypeAlias
+from typing import Any, Final, NamedTuple, NoReturn, TypeAlias
 
 from aforesaid.domain.checks import moment, now
 from aforesaid.domain.message import Message
-from aforesaid.errors import StoreDamaged, StoreRefused, StoreTooNew
-from aforesaid.store.readable.records import TABLES, Record, Records, UnknownRecord, put
+from aforesaid.errors import StoreDamaged, StoreError, StoreRefused, StoreTooNew
+from aforesaid.store.readable.records import TABLES, Record, Records, UnknownRecord
 
 FORMAT: Final = 1
 HEADER: Final = "aforesaid"
@@ -35,7 +34,6 @@ _TEXTS: Final = frozenset(
     ("content", "details", "forgotten", "name", "summary_text", "tags", "text", "value", "versions")
 )
 """Fields with words of people, in which one changed byte may have been typed."""
-_START: Final = re.compile(r"\{")
 _encoder: Final = json.JSONEncoder(ensure_ascii=False)
 
 
@@ -54,11 +52,12 @@ class DamagedRecord(ValueError):
 
 def sealed(record: Record) -> bytes:
     """Write a record as one line, without its end, with its checksum as the last field."""
-    return _sealed(_encoder.encode(record).encode())
+    written = _encoder.encode(record).encode()
+    return _sealed(written, f"{zlib.crc32(written):08x}")
 
 
-def _sealed(written: bytes) -> bytes:
-    return b'%b, "%b": "%08x"}' % (written[:-1], CHECK.encode(), zlib.crc32(written))
+def _sealed(written: bytes, check: str) -> bytes:
+    return b'%b, "%b": "%b"}' % (written[:-1], CHECK.encode(), check.encode())
 
 
 def unsealed(record: object) -> Record:
@@ -77,139 +76,145 @@ def _encoded(record: Record) -> bytes:
         raise DamagedRecord("it is not valid Unicode") from None
 
 
-Shape: TypeAlias = Literal["named", "grouped", "listed"]
-"""Records by a name each, lists of records by a name each, or one list of records."""
-Section: TypeAlias = tuple[str, Shape, Iterable[tuple[str, Record]]]
-"""Its name, its shape, and the records with their names."""
+Section: TypeAlias = list[Record] | dict[str, Record] | dict[str, list[Record]]
 
 
-@dataclass(frozen=True, slots=True)
-class Body:
-    """The records of a document as they are written."""
+class Document(NamedTuple):
+    """A file that is to be written."""
 
+    path: Path
+    about: Record
+    """What is said at its head, for people. It is not read again."""
     lines: list[bytes]
     end: Record
     digest: str
-    """Tells records from others, whatever surrounds them."""
+    """Tells its records from others, whatever surrounds them."""
 
 
-def body(sections: Iterable[Section]) -> Body:
-    """Write the records of a document."""
+def document(path: Path, sections: Mapping[str, Section], about: Record) -> Document:
+    """Write down the records of a document."""
     lines: list[bytes] = []
-    seal = _Seal()
-    for name, shape, records in sections:
-        lines.append(b",\n%b: %b" % (_text(name), b"[" if shape == "listed" else b"{"))
-        before: str | None = None
-        for group, record in records:
-            line = sealed(record)
-            seal.add(line)
-            lines.append(_opening(shape, group, before) + line)
-            before = group
-        if shape == "grouped" and before is not None:
-            lines.append(b"\n]")
-        lines.append(b"\n]" if shape == "listed" else b"\n}")
-    return Body(lines, seal.end, seal.digest)
+    records: list[bytes] = []
+    for name, section in sections.items():
+        lines += b",\n", _text(name), b": "
+        lines += _written(section, records)
+    return Document(path, about, lines, *_seal(records))
 
 
-def pieces(kind: str, header: Header, made: Body, about: Record) -> Iterator[bytes]:
-    """Write a document. What is said `about` it stands at its head, for people, and is not read again."""
+def _written(section: Section, records: list[bytes]) -> Iterator[bytes]:
+    """Write a section, each record on a line."""
+    is_list = isinstance(section, list)
+    yield b"[" if is_list else b"{"
+    before = b"\n"
+    for name, each in enumerate(section) if isinstance(section, list) else section.items():
+        yield before if is_list else before + _text(name) + b": "
+        before = b",\n"
+        if isinstance(each, list):
+            yield from _written(each, records)
+        else:
+            records.append(sealed(each))
+            yield records[-1]
+    yield b"\n]" if is_list else b"\n}"
+
+
+def _seal(records: Sequence[bytes]) -> tuple[Record, str]:
+    """Return the seal of records as they are written, and their digest."""
+    total, digest = 0, blake2b(digest_size=12)
+    for record in records:
+        total = zlib.crc32(record[-10:-2], total)
+        digest.update(record)
+    return {"records": len(records), "sum": f"{total:08x}"}, digest.hexdigest()
+
+
+def pieces(kind: str, header: Header, made: Document) -> Iterator[bytes]:
+    """Return the bytes of a document."""
     head = {"format": FORMAT, "kind": kind, "store": header.store, "journal": header.counter}
     yield b'{\n"%b": %b' % (HEADER.encode(), sealed(head | {"written_at": moment(now()).isoformat()}))
-    for name, value in about.items():
+    for name, value in made.about.items():
         yield b",\n%b: %b" % (_text(name), _text(value))
     yield from made.lines
     yield b',\n"%b": %b\n}\n' % (END.encode(), sealed(made.end))
-
-
-def _opening(shape: Shape, group: str, before: str | None) -> bytes:
-    """Return the text before a record."""
-    comma = b"" if before is None else b","
-    if shape == "named":
-        return comma + b"\n%b: " % _text(group)
-    if shape == "listed" or group == before:
-        return comma + b"\n"
-    return (b"" if before is None else b"\n],") + b"\n%b: [\n" % _text(group)
 
 
 def _text(value: object) -> bytes:
     return json.dumps(value, ensure_ascii=False).encode()
 
 
-class _Seal:
-    """Counts the records of a document, and sums up their checksums."""
+@dataclass(slots=True)
+class Read:
+    """A document as it was read."""
 
-    def __init__(self) -> None:
-        self._count, self._sum, self._digest = 0, 0, blake2b(digest_size=12)
-
-    def add(self, line: bytes) -> None:
-        self._count, self._sum = self._count + 1, zlib.crc32(line[-10:-2], self._sum)
-        self._digest.update(line)
-
-    @property
-    def end(self) -> Record:
-        return {"records": self._count, "sum": f"{self._sum:08x}"}
-
-    @property
-    def digest(self) -> str:
-        return self._digest.hexdigest()
-
-
-class Read(NamedTuple):
-    """A document that can be read."""
-
-    header: Header
-    digest: str
-    records: Records
-    edited: bool
+    header: Header | None = None
+    records: Records = field(default_factory=Records)
+    error: StoreError | None = None
+    """Why it is damaged: then its records are those that are as they were written. Otherwise, all of them count."""
+    digest: str = ""
+    is_edited: bool = False
     """Whether records were changed, added or removed since it was written."""
-    edited_messages: list[Message]
-    """Those of the messages that are not as they were written."""
-    doubtful: list[str]
+    edited_messages: set[int] = field(default_factory=set)
+    doubtful: list[str] = field(default_factory=list)
     """Records in which one byte of a text changed: typed by somebody, or damaged."""
+    whole: int = 0
+    expected: int | None = None
+    """How many records of a damaged document are whole, and how many it had; None where its end is damaged."""
+
+    def lost(self, name: str, recovered: int = 0) -> list[str]:
+        """Say how many records of a damaged document are missing. `recovered` ones were found elsewhere."""
+        found = self.whole + recovered
+        if self.expected is None:
+            return [f"{name}: its end is damaged, so how many records it had is not known; {found} are there"]
+        missing = self.expected - found
+        return [] if missing <= 0 else [f"{name}: {missing} of {self.expected} records"]
 
 
 def read(path: Path, kind: str) -> Read:
-    """Read a document. Raises StoreDamaged when it is damaged, and says what is wrong."""
+    """Read a document; of a damaged one, what is whole. Raises StoreTooNew."""
+    data = path.read_bytes()
     try:
-        return _read(path, kind)
-    except (DamagedRecord, UnknownRecord, ValueError, RecursionError) as error:
-        raise StoreDamaged(f"{path} is damaged ({error}){ADVICE}") from error
+        return _read(path, kind, data)
+    except StoreRefused as error:
+        return salvage(data, error)
+    except (ValueError, RecursionError) as error:
+        return salvage(data, StoreDamaged(f"{path} is damaged ({error}){ADVICE}"))
 
 
-def _read(path: Path, kind: str) -> Read:
-    whole = json.loads(path.read_bytes().decode("utf-8-sig"), object_pairs_hook=_object, parse_constant=_refuse)
+def _read(path: Path, kind: str, data: bytes) -> Read:
+    whole = json.loads(data.decode("utf-8-sig"), object_pairs_hook=_object, parse_constant=_refuse)
     if not isinstance(whole, dict):
         raise DamagedRecord("it is no object")
-    header: Header | None = None
-    ended: Record | None = None
-    records: Records = {}
-    changed, doubtful, seal = [], [], _Seal()
+    found, end = Read(), None
+    lines: list[bytes] = []
     for section, content in whole.items():
         if section == END:
-            ended = unsealed(content)
+            end = unsealed(content)
         elif section in TABLES:
             for record in _records(content):
                 check, written = record.pop(CHECK, None), _encoded(record)
-                seal.add(line := _sealed(written))
-                value, is_new = put(records, section, record)
+                fitting = f"{zlib.crc32(written):08x}"
+                lines.append(_sealed(written, fitting))
+                value, is_new = found.records.put(section, record)
                 if not is_new:
                     raise DamagedRecord(f"a record of {section} is there twice: {written[:60].decode(errors='ignore')}")
-                if check != (fitting := line[-10:-2].decode()):
-                    changed.append(value)
-                    if isinstance(check, str) and sum(map(ne, check, fitting)) == 1:
-                        raise DamagedRecord(f"a checksum in {section} changed")
-                    if (before := _before_one_byte(written, check)) is not None:
-                        if not _may_be_typed(before, record):
-                            raise DamagedRecord(f"a byte of a record of {section} changed")
-                        doubtful.append(f"{section} {record.get('id', record.get('key', ''))}".strip())
+                if check == fitting:
+                    continue
+                found.is_edited = True
+                if isinstance(value, Message):
+                    found.edited_messages.add(value.seq)
+                if isinstance(check, str) and sum(map(ne, check, fitting)) == 1:
+                    raise DamagedRecord(f"a checksum in {section} changed")
+                if (before := _before_one_byte(written, check)) is not None:
+                    if not _may_be_typed(before, record):
+                        raise DamagedRecord(f"a byte of a record of {section} changed")
+                    found.doubtful.append(f"{section} {record.get('id', record.get('key', ''))}".strip())
         elif isinstance(content, dict) and content.keys() >= _OF_HEADERS:
-            header = _header(path, kind, unsealed(content))
+            found.header = _header(path, kind, unsealed(content))
         elif any(CHECK in each for each in _objects(content)):
             raise DamagedRecord(f"nothing here is called {section!r}")
-    if header is None:
+    if found.header is None:
         raise DamagedRecord("its first record is missing")
-    edited = bool(changed) or ended != seal.end
-    return Read(header, seal.digest, records, edited, [each for each in changed if isinstance(each, Message)], doubtful)
+    expected, found.digest = _seal(lines)
+    found.is_edited |= end != expected
+    return found
 
 
 def _object(pairs: list[tuple[str, Any]]) -> Record:
@@ -252,13 +257,7 @@ def _header(path: Path, kind: str, record: Record) -> Header:
     return Header(str(record["store"]), int(record["journal"]))
 
 
-def _crc_of(byte: int) -> int:
-    for _ in range(8):
-        byte = byte >> 1 ^ (0xEDB88320 if byte & 1 else 0)
-    return byte
-
-
-_CRC: Final = [_crc_of(byte) for byte in range(256)]
+_CRC: Final = [zlib.crc32(bytes([byte])) ^ zlib.crc32(b"\0") for byte in range(256)]
 _BY_TOP: Final = {value >> 24: byte for byte, value in enumerate(_CRC)}
 
 
@@ -288,51 +287,29 @@ def _may_be_typed(before: bytes, record: Record) -> bool:
     return {name for name in known.keys() | record.keys() if known.get(name) != record.get(name)} <= _TEXTS
 
 
-class Salvaged(NamedTuple):
-    """What is whole in a damaged document."""
-
-    name: str
-    header: Header | None
-    records: Records
-    whole: int
-    """How many records."""
-    expected: int | None
-    """How many records it had; None where its end is damaged."""
-
-    def lost(self, recovered: int = 0) -> tuple[str, ...]:
-        """Say how many records are missing; nothing where none are. `recovered` ones were found elsewhere."""
-        if self.expected is None:
-            found = f"{self.whole + recovered} are there"
-            return (f"{self.name}: its end is damaged, so how many records it had is not known; {found}",)
-        missing = self.expected - self.whole - recovered
-        return () if missing <= 0 else (f"{self.name}: {missing} of {self.expected} records",)
-
-
-def salvage(path: Path) -> Salvaged:
-    """Read every record that is as it was written, wherever it is in a damaged file, whatever surrounds it."""
-    header: Header | None = None
-    expected: int | None = None
-    records: Records = {}
-    text, position, count = path.read_bytes().decode(errors="replace"), 0, 0
-    while (found := _START.search(text, position)) is not None:
-        position = found.end()
+def salvage(data: bytes, error: StoreError | None = None) -> Read:
+    """Read every record that is as it was written, wherever it is in a damaged document, whatever surrounds it."""
+    found = Read(error=error)
+    text, position = data.decode(errors="replace"), 0
+    while (place := text.find("{", position)) >= 0:
+        position = place + 1
         with suppress(json.JSONDecodeError, DamagedRecord, RecursionError):
-            value, end = json.JSONDecoder().raw_decode(text, found.start())
+            value, end = json.JSONDecoder().raw_decode(text, place)
             record = unsealed(value)
             position = end
             if "format" in record and "store" in record:
-                header = Header(str(record["store"]), int(record["journal"]))
+                found.header = Header(str(record["store"]), int(record["journal"]))
             elif record.keys() == {"records", "sum"}:
-                expected = int(record["records"])
+                found.expected = int(record["records"])
             else:
-                count += _put_somewhere(records, record)
-    return Salvaged(path.name, header, records, count, expected)
+                found.whole += _put_somewhere(found.records, record)
+    return found
 
 
 def _put_somewhere(records: Records, record: Record) -> bool:
     """Put a record into the table that it fits. Users come last: messages have all that they have, and more."""
     for name in (*(name for name in TABLES if name != "users"), "users"):
         with suppress(UnknownRecord):
-            put(records, name, dict(record))
+            records.put(name, record)
             return True
     return False

@@ -19,30 +19,32 @@ from uuid import uuid4
 import apsw
 
 from aforesaid.domain.transfer import Row
-from aforesaid.errors import AforesaidError, StoreDamaged, StoreError, StoreRefused, StoreTooNew
+from aforesaid.errors import AforesaidError, StoreDamaged, StoreError, StoreRefused
 from aforesaid.store import dumping
 from aforesaid.store.checksums import SQLITE as CHECKSUMS
 from aforesaid.store.people import PutMark
-from aforesaid.store.readable.disk import Disk, Lock, make_folders, replace_file, translated
-from aforesaid.store.readable.document import ADVICE, Header, pieces, read
-from aforesaid.store.readable.journal import journals_of
-from aforesaid.store.readable.layouts import HEALTH_CHECK, LOST, WINDOWS, Document, Layout
+from aforesaid.store.readable.disk import Disk, Lock, make_folders, replace_file
+from aforesaid.store.readable.document import ADVICE, Document, Header, Read, pieces, read
+from aforesaid.store.readable.layouts import HEALTH_CHECK, LOST, WINDOWS, Layout
 from aforesaid.store.readable.records import GIVEN, Content
-from aforesaid.store.readable.restoring import Loaded, database_files, label, load
+from aforesaid.store.readable.restoring import FilesRead, database_files, journals_of, label, load
 from aforesaid.store.row_importer import RowImporter
 from aforesaid.store.sqlite import SqliteStore
-from aforesaid.store.sqlite.connection import Options, connect, sync_folder
-from aforesaid.store.sqlite.connection import translated as translated_by_database
+from aforesaid.store.sqlite.connection import Options, connect, translated
 from aforesaid.store.sqlite.rows import answered
 from aforesaid.store.sqlite.salvaging import salvage as salvage_database
 from aforesaid.store.sqlite.verify import refuse_damaged_log
-from aforesaid.store.unfinished import unfinished
+from aforesaid.store.unfinished import sync_folder, unfinished
 
 _log: Final = logging.getLogger("aforesaid.store")
 
 MARK: Final = "readable"
-"""The mark in the database that says how the files stand. Each file has another one, named after it."""
+"""The mark in the database that says how the files stand."""
+SEALS: Final = f"{MARK} seals"
+"""The mark with the seal of each file, by its path from the folder of the store."""
 _PUT_MARK: Final = CHECKSUMS.insert_or_replace("metadata", ("name", "value"), ("name",))
+_KEPT: Final = 5
+"""Copies of a file that are kept when it is edited again and again: each is a whole file."""
 _PAUSE_SECONDS: Final = 1.0
 """Seconds without a change after which the files are written."""
 _PAUSE_PER_WRITING: Final = 10.0
@@ -73,16 +75,15 @@ class Seal(NamedTuple):
 
     size: int
     modified: int
-    counter: int
     digest: str
     """Of its records."""
     shown: str
     """Of its records and of what it says at its head."""
 
 
-def _seal(path: Path, counter: int = 0, digest: str = "", shown: str = "") -> Seal:
+def _seal(path: Path, digest: str = "", shown: str = "") -> Seal:
     found = path.stat()
-    return Seal(found.st_size, found.st_mtime_ns, counter, digest, shown)
+    return Seal(found.st_size, found.st_mtime_ns, digest, shown)
 
 
 class Files:
@@ -99,12 +100,12 @@ class Files:
         self.is_new_account = False
         """Whether an account has no files yet."""
         self._seals: dict[str, Seal] = {}
-        self._unmarked: set[str] = set()
-        """Files whose seals are not in the database yet."""
         self._writing = threading.Lock()
-        self._changed = threading.Condition()
-        self._begun, self._active, self._written = 1, 0, 0
-        """How many changes began, how many of them have not ended, and how many of them the files have."""
+        self._changed = threading.Event()
+        self._written: int | None = None
+        """The version of the database that the files have; None where they may lack something."""
+        self._lacking = True
+        """Whether files lack something that the database had when it was closed."""
         self._closing = False
         self._seconds = 0.0
         self._connection: apsw.Connection | None = None
@@ -115,7 +116,7 @@ class Files:
 
     # Which side counts
 
-    def examine(self) -> Loaded | None:
+    def examine(self) -> FilesRead | None:
         """Return what was read from files that count; None where the database does, or where there is nothing yet."""
         database = self.layout.database
         with translated(self.layout.path, "opening"):
@@ -124,114 +125,101 @@ class Files:
             # A store that was closed leaves nothing beside its database.
             was_closed = len(database_files(self.layout)) == 1
             try:
-                with translated_by_database(database, "opening"):
+                with translated(database, "opening"):
                     refuse_damaged_log(database)
                     connection = connect(database, Options(), create=False)
-            except StoreTooNew:
-                raise
+                with closing(connection), translated(database, "reading"):
+                    known = self._read_state(connection)
+                    edited = self._look_at_files(connection) if known and not self.state.rebuilt else False
+                    newer = list(_rows(connection)) if edited else []
             except (StoreDamaged, StoreRefused) as error:
                 return self._without_database(error, was_closed=was_closed)
-            with closing(connection):
-                try:
-                    with translated_by_database(database, "reading"):
-                        known = self._read_marks(connection)
-                        edited = self._look_at_files(connection) if known and not self.state.rebuilt else []
-                        newer = list(_rows(connection)) if edited else []
-                except StoreDamaged as error:
-                    return self._without_database(error, was_closed=was_closed)
             if known and not edited:
                 return None
-            loaded = load(self.layout)
-            if loaded is not None:
-                loaded.found.add_newer(newer, self.state.given, others=not (self.state.clean and was_closed))
-            return loaded
+            files = load(self.layout)
+            if files is not None:
+                files.records.add_newer(newer, self.state.given, others=not (self.state.clean and was_closed))
+            return files
 
-    def _read_marks(self, connection: apsw.Connection) -> bool:
+    def _read_state(self, connection: apsw.Connection) -> bool:
         if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'metadata'").get is None:
             return False  # the process ended while it made the database
-        found = dict(connection.execute("SELECT name, value FROM metadata WHERE name GLOB ?", (f"{MARK}*",)))
+        found = dict(connection.execute("SELECT name, value FROM metadata WHERE name IN (?, ?)", (MARK, SEALS)))
         if MARK not in found:
             return False
-        self.state = State(**json.loads(found.pop(MARK)))
-        self._seals = {name.removeprefix(f"{MARK}:"): Seal(*json.loads(value)) for name, value in found.items()}
-        self._written = self._begun if self.state.clean else 0
+        self.state = State(**json.loads(found[MARK]))
+        self._seals = {name: Seal(*seal) for name, seal in json.loads(found.get(SEALS, "{}")).items()}
+        self._lacking = not self.state.clean
         return True
 
-    def _look_at_files(self, connection: apsw.Connection) -> list[Path]:
-        """Return the files that count: edited ones, and those of another time. What the database has is kept beside.
+    def _look_at_files(self, connection: apsw.Connection) -> bool:
+        """Tell whether there are files that count: edited ones, and those of another time.
 
-        Damaged ones are set aside and, where others count, written again before those are read.
+        What the database has in their place is kept beside them. Damaged ones are set aside and, where others count,
+        written again before those are read.
         """
-        edited, damaged = [], []
-        there = self.layout.files()
+        edited, there = [], self.layout.files()
+        lacking = [path for name in self._seals if (path := self.layout.main.parent / name) not in there]
         for path in there:
             if self._is_as_written(path):
                 continue
-            self._written = 0
-            try:
-                if self._is_edited(path):
-                    if path.name not in WINDOWS:
-                        edited.append(path)
-                        continue
-                    if self._name(path) in self._seals and read(path, self.layout.kind).edited:
-                        what = "it only shows what is in whole_history.json: edit that one"
-                        self._keep_copy(path, "edited", what)
-            except StoreDamaged as error:
-                if self._name(path) not in self._seals:
-                    self._note(f"{error}; it is none of this store's files, and left alone")
+            self._lacking = True
+            found, is_ours = read(path, self.layout.kind), self._name(path) in self._seals
+            if found.error is not None and not is_ours:
+                self._note(f"{found.error}; it is none of this store's files, and left alone")
+                continue
+            if found.error is not None:
+                self._keep_copy(path, "damaged", f"{found.error}; it is written again")
+                lacking.append(path)
+            elif self._counts(path, found):
+                if path.name not in WINDOWS:
+                    edited.append(path)
                     continue
-                self._keep_copy(path, "damaged", f"{error}; it is written again")
-                damaged.append(path)
+                if is_ours and found.is_edited:
+                    self._keep_copy(path, "edited", "it only shows what is in whole_history.json: edit that one")
             self._seals[self._name(path)] = _seal(path)
-        gone = [path for name in self._seals if (path := self.layout.main.parent / name) not in there]
-        if gone:
-            self._written = 0
-        if not edited:
-            return []
-        content = _content(connection)
-        for made in self.layout.documents(content):
+        self._lacking |= bool(lacking)
+        for made in self.layout.documents(_content(connection)) if edited else ():
             if made.path in edited:
-                aside = _aside(made.path, "edited")
+                aside = self._aside(made.path, "edited")
                 self._put(aside, made)
                 self._note(f"{made.path} was edited, and counts; what was stored before it is kept as {aside.name}")
-            elif made.path in damaged or made.path in gone:
+            elif made.path in lacking:
                 self._put(made.path, made)
-        return edited
+        return bool(edited)
 
     def _is_as_written(self, path: Path) -> bool:
         seal = self._seals.get(self._name(path))
         return seal is not None and seal[:2] == _seal(path)[:2]
 
-    def _is_edited(self, path: Path) -> bool:
-        """Tell whether a file holds other records than were written last. Raises StoreDamaged if it is damaged."""
-        try:
-            found, seal = read(path, self.layout.kind), self._seals.get(self._name(path))
-        except StoreRefused as error:
-            raise StoreDamaged(str(error)) from error
-        if found.edited or found.header.store != self.state.store:
+    def _counts(self, path: Path, found: Read) -> bool:
+        """Tell whether a file holds other records than were written last."""
+        if found.header is None or found.is_edited or found.header.store != self.state.store:
             return True
         if found.header.counter == self.state.writing > self.state.counter:
             return False  # the process ended while it wrote the files
-        return seal is None or (found.header.counter, found.digest) != (seal.counter, seal.digest)
+        seal = self._seals.get(self._name(path))
+        return seal is None or found.digest != seal.digest
 
-    def _without_database(self, error: AforesaidError, *, was_closed: bool) -> Loaded:
+    def _without_database(self, error: StoreError, *, was_closed: bool) -> FilesRead:
         """Read the files in the place of a database that cannot be used, and keep a copy of that."""
-        loaded = load(self.layout)
-        if loaded is None:
+        files = load(self.layout)
+        if files is None:
             raise error
         with suppress(StoreDamaged, StoreRefused):
-            loaded.found.add_newer(salvage_database(self.layout.database).rows, loaded.found.given, others=False)
-        aside = _aside(self.layout.database, "damaged")
+            rows = salvage_database(self.layout.database).rows
+            files.records.add_newer(rows, files.records["numbers_given"], others=False)
+        aside = self._aside(self.layout.database, "damaged")
         for path in database_files(self.layout):
             shutil.copyfile(path, aside.with_name(path.name.replace(self.layout.database.name, aside.name)))
         self._note(f"{self.layout.database} was damaged ({error}); it is made again from the readable files")
         if not was_closed:
             lost = "the database: changes after the files were last written, other than messages, may be missing"
             self._list(self.layout.index, [lost])
-        return loaded
+        return files
 
     def _keep_copy(self, path: Path, why: str, what: str) -> None:
-        aside = _aside(path, why)
+        aside = self._aside(path, why)
         replace_file(self.disk, aside, [path.read_bytes()])
         # What is done about it here needs no repair.
         self._note(f"{path} was {why}; it is kept as {aside.name} ({what.replace(ADVICE, '')})")
@@ -256,71 +244,62 @@ class Files:
             for line in path.read_text(encoding="utf-8").splitlines()
         ]
 
-    async def rebuild(self, loaded: Loaded) -> None:
+    async def rebuild(self, files: FilesRead) -> None:
         """Make the database anew from what was read. It gets its name when it is complete."""
-        account = "" if self.layout.main == self.layout.index else "{}/"
-        for file in loaded.damaged:
-            if file.path.exists():
+        for damaged in files.damaged:
+            if damaged.path.exists():
                 what = "what is intact is used, and the rest is made again if it can be"
-                self._keep_copy(file.path, "damaged", f"{file.error}; {what}")
+                self._keep_copy(damaged.path, "damaged", f"{damaged.error}; {what}")
             else:
-                self._note(f"{file.path} was gone; it is made again as far as it can be")
-            if file.lost:
-                self._list(file.path, [f"{file.path.parent.name}/{line}" for line in file.lost])
-        for path, records in loaded.doubtful.items():
+                self._note(f"{damaged.path} was gone; it is made again as far as it can be")
+            if damaged.lost and not damaged.file.derived:
+                self._list(damaged.path, damaged.lost)
+        for path, records in files.doubtful.items():
             what = "as written: one character differs, typed by somebody or a damaged byte; it counts as it is now"
-            where = account.format(path.parent.name) + path.name
-            self._list(path, [f"{where}: {record} {what}" for record in records])
-        seal, found = loaded.header, loaded.found
-        self.state = State(seal.store or self.state.store, seal.counter, seal.counter, rebuilt=True)
-        self._seals, self._written = {}, 0
+            self._list(path, [f"{self.layout.shown(path)}: {record} {what}" for record in records])
+        store, counter = files.header
+        self.state = State(store or self.state.store, counter, counter, rebuilt=True)
+        self._seals, self._lacking = {}, True
         refused: list[str] = []
-        database = self.layout.database
-        with unfinished(database) as arriving:
-            store = await SqliteStore.open(arriving)
+        with unfinished(self.layout.database) as arriving:
+            database = await SqliteStore.open(arriving)
             try:
-                importer = RowImporter(store, lambda row, _, error: refused.append(f"a {type(row).__name__}: {error}"))
-                await importer.take(found.rows())
+                importer = RowImporter(
+                    database, lambda row, _, error: refused.append(f"a {type(row).__name__}: {error}")
+                )
+                await importer.take(files.records.rows())
                 await importer.finish()
-                if found.marks:
-                    await store.apply([PutMark(name, value) for name, value in found.marks.items()])
-                given = {GIVEN[name]: last for name, last in found.given.items() if name in GIVEN}
-                await store._engine.alone(lambda connection: self._set_up(connection, given))  # noqa: SLF001
+                if marks := files.records["marks"]:
+                    await database.apply([PutMark(name, value) for name, value in marks.items()])
             finally:
-                await store.close()
+                await database.close()
+            with closing(connect(arriving, Options(), create=False)) as connection, _transaction(connection):
+                for name, last in files.records["numbers_given"].items():
+                    if name in GIVEN:
+                        _set_number(connection, GIVEN[name], last)
+                self._put_state(connection)
             if refused:
                 self._list(self.layout.index, [f"{self.layout.path.name}: {each}" for each in refused])
             _empty_log(self.layout)
-            arriving.replace(database)
-            sync_folder(database.parent)
+            arriving.replace(self.layout.database)
+            sync_folder(arriving.parent)
 
-    def _set_up(self, connection: apsw.Connection, given: dict[str, int]) -> None:
-        """Note the seal, and which numbers were given out before."""
-        with _transaction(connection):
-            for table, last in given.items():
-                set_number(connection, table, last)
-            self._put_state(connection)
-
-    def _put_state(self, connection: apsw.Connection) -> None:
+    def _put_state(self, connection: apsw.Connection, **changed: Any) -> None:  # noqa: ANN401 - values of `State`
+        self.state = replace(self.state, **changed)
         connection.execute(_PUT_MARK, (MARK, json.dumps(asdict(self.state))))
 
     # While the store is open
 
-    @property
-    def is_dirty(self) -> bool:
-        """Whether the files may lack what the database has."""
-        return self._written != self._begun
-
-    def begin(self, first: int) -> None:
+    def begin(self, first: int = 0) -> None:
         """Start to watch over an open database. In one without messages, they are numbered from after `first`."""
-        with translated_by_database(self.layout.database, "opening"):
+        with translated(self.layout.database, "opening"):
             self._connection = connect(self.layout.database, Options(), create=False)
-            # Until it is closed, files that lack nothing now may lack something later.
-            self.state = replace(self.state, clean=False)
+            self._written = None if self._lacking else self._version
             with _transaction(self._connection):
                 if first:
-                    set_number(self._connection, "log", first)
-                self._put_state(self._connection)
+                    _set_number(self._connection, "log", first)
+                # Until it is closed, files that lack nothing now may lack something later.
+                self._put_state(self._connection, clean=False)
         if self.state.erasing or self.state.rebuilt or self.issues or journals_of(self.layout.beside):
             try:
                 self.write()
@@ -328,70 +307,71 @@ class Files:
                 if self.state.erasing:
                     raise
                 self.note(error)
+        if self._is_dirty:
+            self._changed.set()
         self._thread = threading.Thread(target=self._run, name="aforesaid-files", daemon=True)
         self._thread.start()
 
-    @contextmanager
-    def changing(self) -> Iterator[None]:
-        """Surround a change."""
-        with self._changed:
-            self._begun, self._active = self._begun + 1, self._active + 1
-        try:
-            yield
-        finally:
-            with self._changed:
-                self._active -= 1
-                self._changed.notify_all()
+    @property
+    def _version(self) -> int:
+        """The version of the database, which changes with every commit of another connection."""
+        assert self._connection is not None  # noqa: S101 - the store is open
+        return int(self._connection.pragma("data_version"))
 
-    def mark_erasing(self, connection: apsw.Connection) -> None:
+    @property
+    def _is_dirty(self) -> bool:
+        """Whether the files may lack what the database has."""
+        with self._writing:
+            return self._written != self._version
+
+    def changed(self) -> None:
+        """Note that the database was changed: the files are written in the next pause."""
+        self._changed.set()
+
+    def mark_erasing(self) -> None:
         """Note in the database that the files still have what is erased."""
-        with _transaction(connection):
-            self.state = replace(self.state, erasing=True)
-            self._put_state(connection)
+        if self._connection is not None:
+            with self._writing, translated(self.layout.database, "writing"), _transaction(self._connection):
+                self._put_state(self._connection, erasing=True)
 
     def write(self, *, erased: bool = False) -> None:
         """Write the files that lack something. Raises when that fails; nothing is lost then."""
-        connection = self._connection
+        connection, layout = self._connection, self.layout
         if connection is None:
             return
         started_at = time.monotonic()
-        layout = self.layout
-        with self._writing, translated(layout.path, "writing"), translated_by_database(layout.database, "reading"):
-            with self._changed:
-                begun, settled = self._begun, not self._active
-            self.state = replace(self.state, writing=max(self.state.counter, self.state.writing) + 1)
+        with self._writing, translated(layout.path, "writing"):
+            version = self._version
             with _transaction(connection):
-                self._put_state(connection)
+                self._put_state(connection, writing=max(self.state.counter, self.state.writing) + 1)
             content = _content(connection)
             self.is_new_account = False
-            written = {self._name(each.path): self._replaced(each) for each in layout.documents(content)}
             known = {(layout.main.parent / name).parent for name in self._seals}
+            written = {self._name(each.path): self._replaced(each) for each in layout.documents(content)}
             layout.tidy(self.disk, content, layout.accounts() if self.state.rebuilt else known)
             for path in journals_of(layout.beside).values():
                 self.disk.unlink(path)
             if erased or self.state.erasing:
                 for path in layout.copies():
                     shutil.rmtree(path) if path.is_dir() else self.disk.unlink(path)
-            erasing = self.state.erasing and not erased and self._thread is not None
-            self.state = replace(
-                self.state, counter=self.state.writing, erasing=erasing, rebuilt=False, given=content.given
-            )
+            self._seals = written
             with _transaction(connection):
-                for name in self._unmarked:
-                    connection.execute(_PUT_MARK, (f"{MARK}:{name}", json.dumps(written[name])))
-                for name in self._seals.keys() - written.keys():
-                    connection.execute("DELETE FROM metadata WHERE name = ?", (f"{MARK}:{name}",))
-                self._put_state(connection)
-            self._seals, self._unmarked = written, set()
-            if settled:
-                self._written = begun
+                connection.execute(_PUT_MARK, (SEALS, json.dumps(written)))
+                self._put_state(
+                    connection,
+                    counter=self.state.writing,
+                    erasing=self.state.erasing and not erased and self._thread is not None,
+                    rebuilt=False,
+                    given=content.given,
+                )
+            self._written = version
         self._seconds = time.monotonic() - started_at
         self.last_error = None
 
     def _replaced(self, made: Document) -> Seal:
         """Write a file unless it says the same already, and return its seal."""
         name, path = self._name(made.path), made.path
-        shown = blake2b((made.body.digest + json.dumps(_lasting(made.about))).encode(), digest_size=12).hexdigest()
+        shown = blake2b((made.digest + json.dumps(_lasting(made.about))).encode(), digest_size=12).hexdigest()
         seal = self._seals.get(name)
         if seal is not None and path.exists():
             if not self._is_as_written(path):
@@ -399,41 +379,42 @@ class Files:
             elif seal.shown == shown:
                 return seal
         self._put(path, made)
-        self._unmarked.add(name)
-        self._seals[name] = _seal(path, self.state.writing, made.body.digest, shown)
+        self._seals[name] = _seal(path, made.digest, shown)
         return self._seals[name]
 
     def _put(self, path: Path, made: Document) -> None:
         make_folders(self.disk, path.parent)
         header = Header(self.state.store, self.state.writing)
-        replace_file(self.disk, path, pieces(self.layout.kind, header, made.body, made.about))
+        replace_file(self.disk, path, pieces(self.layout.kind, header, made))
 
     def check(self) -> Iterator[str]:
         """Read all files again, and yield what is wrong with them.
 
         A file that changed although nobody wrote to it is set aside, and written again in the next pause.
         """
-        if self.is_dirty:
+        if self._is_dirty:
             self.write()
         with self._writing:
             for name, seal in list(self._seals.items()):
                 path = self.layout.main.parent / name
                 try:
                     found = read(path, self.layout.kind)
-                    if (found.header.counter, found.digest, found.edited) == (seal.counter, seal.digest, False):
-                        continue
-                    wrong = f"{path} is not what was written"
                 except (StoreError, OSError) as error:
                     wrong = str(error)
+                else:
+                    if found.error is None and not self._counts(path, found):
+                        continue
+                    wrong = str(found.error or f"{path} is not what was written")
                 yield wrong
                 if path.exists() and self._is_as_written(path):
                     self._keep_copy(path, "damaged", f"{wrong}; it is written again")
                     self._seals[name] = seal._replace(shown="")
-                    self._written = 0
+                    self._written = None
+                    self._changed.set()
 
     def write_copy(self, target: Path) -> None:
         """Write all files to another place, in the same form."""
-        layout = self.layout.elsewhere(target)
+        layout = type(self.layout)(target)
         layout.prepare(self.disk)
         assert self._connection is not None  # noqa: S101 - the store is open
         with self._writing:
@@ -443,19 +424,17 @@ class Files:
 
     def close(self) -> None:
         """Write what the files do not have yet, and let go of the database. The lock is held until `let_go`."""
-        with self._changed:
-            self._closing = True
-            self._changed.notify_all()
+        self._closing = True
+        self._changed.set()
         if self._connection is None:
             return
         if self._thread is not None:
             self._thread.join()
             try:
-                if self.is_dirty:
+                if self._is_dirty:
                     self.write()
-                with translated_by_database(self.layout.database, "closing"), _transaction(self._connection):
-                    self.state = replace(self.state, clean=not self.is_dirty)
-                    self._put_state(self._connection)
+                with translated(self.layout.database, "closing"), _transaction(self._connection):
+                    self._put_state(self._connection, clean=self._written == self._version)
             except (StoreError, OSError) as error:
                 # Nothing is lost: the database has it, and the files are written when it is opened again.
                 self.note(error)
@@ -473,29 +452,31 @@ class Files:
 
     def _run(self) -> None:
         while True:
-            with self._changed:
-                self._changed.wait_for(lambda: self._closing or (self.is_dirty and not self._active))
-                if self._closing:
-                    return
-                seen = self._begun
-                pause = 0.0 if self.is_new_account else _PAUSE_PER_WRITING * self._seconds
-                failing = 0.0 if self.last_error is None else _PAUSE_PER_WRITING
-                if self._changed.wait_for(lambda: self._closing, max(_PAUSE_SECONDS, pause, failing)):
-                    return
-                if self._begun != seen:
-                    continue
+            self._changed.wait()
+            self._changed.clear()
+            if self._closing:
+                return
+            pause = 0.0 if self.is_new_account else _PAUSE_PER_WRITING * self._seconds
+            failing = 0.0 if self.last_error is None else _PAUSE_PER_WRITING
+            if self._changed.wait(max(_PAUSE_SECONDS, pause, failing)):
+                continue
             try:
                 self.write()
             except Exception as error:
                 # The thread has nobody to raise to. What the files lack is in the database.
                 self.note(error)
+                self._changed.set()
+
+    def _aside(self, path: Path, why: str) -> Path:
+        """Return a new name under which a file is set aside. Of edited ones, a few are kept."""
+        if why == "edited":
+            earlier = [each for each in self.layout.copies() if each.name.startswith(f"{path.name}.{why}-")]
+            for each in [each for each in earlier if each.parent == path.parent][: 1 - _KEPT]:
+                self.disk.unlink(each)
+        return path.with_name(f"{path.name}.{label(why)}")
 
     def _name(self, path: Path) -> str:
         return os.path.relpath(path, self.layout.main.parent)
-
-
-def _aside(path: Path, why: str) -> Path:
-    return path.with_name(f"{path.name}.{label(why)}")
 
 
 def _content(connection: apsw.Connection) -> Content:
@@ -504,9 +485,7 @@ def _content(connection: apsw.Connection) -> Content:
     try:
         for row in _rows(connection):
             content.add(row)
-        marks = connection.execute(
-            "SELECT name, value FROM metadata WHERE name NOT GLOB ? AND name != 'wipe'", (f"{MARK}*",)
-        )
+        marks = connection.execute("SELECT name, value FROM metadata WHERE name NOT IN (?, ?, 'wipe')", (MARK, SEALS))
         content.finish(dict(marks), dict(connection.execute("SELECT name, seq FROM sqlite_sequence")))
     finally:
         connection.execute("ROLLBACK")
@@ -530,7 +509,7 @@ def _lasting(about: Any) -> Any:  # noqa: ANN401 - JSON
 
 def _empty_log(layout: Layout) -> None:
     """Leave nothing beside a database that another one takes the place of: it would be taken for that one's log."""
-    with suppress(AforesaidError), translated_by_database(layout.database, "closing"):
+    with suppress(AforesaidError), translated(layout.database, "closing"):
         if layout.database.exists():
             with closing(connect(layout.database, Options(), create=False)) as connection:
                 connection.pragma("journal_mode", "delete")
@@ -539,7 +518,7 @@ def _empty_log(layout: Layout) -> None:
             path.unlink()
 
 
-def set_number(connection: apsw.Connection, table: str, last: int) -> None:
+def _set_number(connection: apsw.Connection, table: str, last: int) -> None:
     """Let a table give out numbers after this one."""
     known = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = ?", (table,)).get
     if known is None:

@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from glob import escape
 from hashlib import blake2b
 from pathlib import Path
-from typing import Final, NamedTuple, Self
+from typing import Final
 from urllib.parse import quote
 
 from aforesaid.domain.checks import moment, now
 from aforesaid.domain.message import Message, in_time_order
 from aforesaid.domain.scope import DEFAULT_SPACE
 from aforesaid.domain.setting import ENABLED, EVERY
-from aforesaid.errors import StoreDamaged, StoreRefused
-from aforesaid.store.readable import document
+from aforesaid.errors import StoreRefused
 from aforesaid.store.readable.disk import Disk, make_folders
-from aforesaid.store.readable.document import Body, Header, Section, body
-from aforesaid.store.readable.journal import journals_of
-from aforesaid.store.readable.records import NUMBERED, TABLES, Content, Name, Record, Records, pack_message, shown_id
+from aforesaid.store.readable.document import Document, Section, document
+from aforesaid.store.readable.records import TABLES, Content, Name, Record, pack_message, shown_id
 
 DATABASE: Final = ".db"
 LOST: Final = ".lost"
@@ -30,54 +28,6 @@ HEALTH_CHECK: Final = "health_check"
 """When a file was written, as it says itself."""
 _ASIDE: Final = re.compile(r".*\.(damaged|edited)-\d{8}T\d+Z(\.db)?(-wal|-shm)?")
 """The names of what is set aside."""
-
-
-class Document(NamedTuple):
-    """A file that is to be written."""
-
-    path: Path
-    body: Body
-    about: Record
-    """What is said at its head, for people."""
-
-
-@dataclass(frozen=True, slots=True)
-class DamagedFile:
-    """A damaged file of an account, whose intact records are used."""
-
-    path: Path
-    tables: tuple[str, ...]
-    """The tables whose records are in it alone. Empty for a file that repeats records of another."""
-    error: str
-    lost: tuple[str, ...] = ()
-    """What could not be read of it, one line each. Empty where all of it is made again from the messages."""
-
-
-@dataclass(slots=True)
-class FilesRead:
-    """What readable files hold."""
-
-    header: Header
-    records: Records = field(default_factory=dict)
-    damaged: list[DamagedFile] = field(default_factory=list)
-    edited: list[Message] = field(default_factory=list)
-    """Messages that somebody changed."""
-    doubtful: dict[Path, list[str]] = field(default_factory=dict)
-    """Records of which one byte changed, by file."""
-
-    def add(self, path: Path, read: document.Read) -> None:
-        """Add what a file holds. Raises StoreDamaged if another account has something with the same number."""
-        for table, found in read.records.items():
-            there = self.records.setdefault(table, {})
-            if table in NUMBERED and (twice := there.keys() & found.keys()):
-                raise StoreDamaged(
-                    f"{path} has {table} {min(twice)}, and so has another account; a copy of another store's account "
-                    "cannot be put beside these: export and import it"
-                )
-            there.update(found)
-        self.edited += read.edited_messages
-        if read.doubtful:
-            self.doubtful[path] = read.doubtful
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,40 +82,37 @@ class Layout:
         """Return what is to be in the files, the index last."""
         raise NotImplementedError
 
-    def accounts(self) -> list[Path]:
-        """Return the folders of accounts that are there."""
-        return []
-
     def aside(self, path: Path, label: str) -> Path:
         """Return the name under which a file of the store or `main` is set aside by a restore."""
         raise NotImplementedError
 
-    def folders_of(self, names: Iterable[Name]) -> set[Path]:  # noqa: ARG002 - only one layout has any
-        """Return the folders of accounts."""
-        return set()
+    def accounts(self) -> list[Path]:
+        """Return the folders of accounts that are there."""
+        return []
 
-    def elsewhere(self, path: Path) -> Self:
-        """Return the same layout at another place."""
-        return type(self)(path)
+    def folders_of(self, names: Iterable[Name]) -> set[Path]:  # noqa: ARG002 - only one layout has any
+        """Return the folders that accounts have, or will have."""
+        return set()
 
     @property
     def lock(self) -> Path:
-        """The file whose lock says that the store is in use."""
         return self.beside.with_name(f"{self.beside.name}.lock")
+
+    def shown(self, path: Path) -> str:
+        """Return what a file is called in a list of losses."""
+        return path.name if self.main == self.index else f"{path.parent.name}/{path.name}"
 
     def files(self) -> list[Path]:
         """Return the readable files that are there."""
-        accounts = [account / file.name for account in self.accounts() for file in FILES]
-        return [path for path in (*accounts, self.index) if path.exists()]
+        return [path for path in self._named("") if path.exists()]
 
     def lists(self) -> list[Path]:
         """Return the lists of what could not be recovered."""
-        return [
-            path
-            for folder in (self.index.parent, *self.accounts())
-            for path in sorted(folder.glob(f"*{LOST}"))
-            if path.name.startswith(self.index.name if folder == self.index.parent else "")
-        ]
+        return [path for path in self._named(LOST) if path.exists()]
+
+    def _named(self, end: str) -> Iterator[Path]:
+        yield from (account / f"{file.name}{end}" for account in self.accounts() for file in FILES)
+        yield self.index.with_name(f"{self.index.name}{end}")
 
     def copies(self) -> list[Path]:
         """Return what was set aside: damaged and edited files, and the copies that repairs keep."""
@@ -173,61 +120,6 @@ class Layout:
         for own in (self.main, self.main.with_name(f".{self.main.name}"), self.index, self.database):
             found.update(own.parent.glob(f"{escape(own.name)}.*"))
         return sorted(path for path in found if _ASIDE.fullmatch(path.name))
-
-    def read(self) -> FilesRead | None:
-        """Read the files. Returns None where there are none; raises StoreDamaged if they cannot be used without repair.
-
-        Damage to a file of an account is reported instead, and its intact records are read.
-        """
-        if not self.index.exists():
-            begun = any(journals_of(self.beside).values()) and min(journals_of(self.beside)) == 1
-            if any((account / "account.json").exists() for account in self.accounts()) and not begun:
-                raise StoreDamaged(f"{self.index} is gone, but accounts are there; run: aforesaid verify --repair")
-            return None
-        index = document.read(self.index, self.kind)
-        found = FilesRead(index.header)
-        found.add(self.index, index)
-        # The index is written last: all files of the accounts that it lists were there.
-        listed = self.folders_of(name for name, _ in found.records.get("users", {}).values())
-        for account in sorted({*self.accounts(), *listed}):
-            for file in FILES:
-                path = account / file.name
-                if path.exists() or (file.log and account in listed):
-                    self._read_file(path, file, found)
-        return found
-
-    def _read_file(self, path: Path, file: File, found: FilesRead) -> None:
-        try:
-            read = document.read(path, self.kind)
-        except (StoreDamaged, StoreRefused, FileNotFoundError) as error:  # refused: its first line is damaged
-            lost: tuple[str, ...] = ()
-            if file.log:
-                lost = _salvage_messages(path, found)
-            elif not file.derived and not file.window:
-                salvaged = document.salvage(path)
-                _merge(found.records, salvaged.records)
-                lost = salvaged.lost()
-            found.damaged.append(DamagedFile(path, () if file.window else file.tables, str(error), lost))
-        else:
-            if not file.window:
-                found.add(path, read)
-
-    def salvage(self, found: FilesRead) -> list[str]:
-        """Read whatever is whole in damaged files; return what is lost, one line each."""
-        lost: list[str] = []
-        # What is read later takes the place of what was read before, and the index and the histories are what counts.
-        for path in sorted(self.files(), key=lambda path: path.name not in WINDOWS):
-            try:
-                read = document.read(path, self.kind)
-            except (StoreDamaged, StoreRefused):
-                whole = document.salvage(path)
-                _merge(found.records, whole.records)
-                folder = "" if path == self.main else f"{path.parent.name}/"
-                lost += [f"{folder}{line}" for line in whole.lost() if path.name not in WINDOWS]
-            else:
-                _merge(found.records, read.records)
-                found.edited += read.edited_messages
-        return lost
 
     def tidy(self, disk: Disk, content: Content, known: Iterable[Path]) -> None:
         """Remove those of the known folders whose accounts are gone for good."""
@@ -239,32 +131,6 @@ class Layout:
                 if not any(account.iterdir()):
                     account.rmdir()
                 disk.sync_folder(account.parent)
-
-
-def _merge(records: Records, more: Records) -> None:
-    for table, found in more.items():
-        records.setdefault(table, {}).update(found)
-
-
-def _salvage_messages(path: Path, found: FilesRead) -> tuple[str, ...]:
-    """Read what is whole of an account's messages, and the rest from the windows that repeat some of them.
-
-    Returns what is missing, one line each.
-    """
-    whole = document.salvage(path) if path.exists() else None
-    records: Records = {} if whole is None else whole.records
-    there = len(records.setdefault("messages", {}))
-    for name in WINDOWS:
-        window = path.with_name(name)
-        repeated = document.salvage(window).records.get("messages", {}) if window.exists() else {}
-        records["messages"] = repeated | records["messages"]
-    _merge(found.records, records)
-    recovered = len(records["messages"]) - there
-    if whole is None:
-        return (f"{path.name}: the file is gone; {recovered} messages were found in the windows beside it",)
-    # A file that is newer than the index was being written: then a window may still have what was erased meanwhile.
-    settled = whole.header is not None and whole.header.counter <= found.header.counter
-    return whole.lost(recovered if settled else 0)
 
 
 class JsonFile(Layout):
@@ -283,24 +149,15 @@ class JsonFile(Layout):
         make_folders(disk, self.main.parent)
 
     def documents(self, content: Content) -> Iterator[Document]:
-        yield Document(self.main, body(self._sections(content)), {})
-
-    def _sections(self, content: Content) -> Iterator[Section]:
-        yield "users", "named", ((user_key(name), _documented_user(content, name)) for name in content.users)
+        users = {user_key(name): _documented_user(content, name) for name in content.users}
+        sections: dict[str, Section] = {"users": users}
         for table in ("messages", "summaries"):
-            owners = sorted(content.records, key=lambda owner: owner is not None)
-            yield (
-                table,
-                "grouped",
-                [
-                    (user_key(owner or ("", "")), record)
-                    for owner in owners
-                    for record in content.records[owner].get(table, ())
-                ],
-            )
+            found = ((owner or ("", ""), records.get(table, [])) for owner, records in content.records.items())
+            sections[table] = {user_key(owner): records for owner, records in found if records}
         for table, about in TABLES.items():
-            if not about.legacy and table not in {"users", "messages", "summaries"}:
-                yield table, "listed", [("", record) for record in content.every(table)]
+            if not about.legacy and table not in sections:
+                sections[table] = list(content.every(table))
+        yield document(self.main, sections, {})
 
     def aside(self, path: Path, label: str) -> Path:
         hidden = "." if path.name.startswith(self.database.name) else ""
@@ -370,12 +227,8 @@ class AccountFolders(Layout):
             raise StoreRefused(f"{self.path} is a file; name a folder, or use json:{self.path}")
         make_folders(disk, self.main)
 
-    def folder_of(self, name: Name) -> Path:
-        """Return the folder of an account."""
-        return self.main / folder_name(name)
-
     def folders_of(self, names: Iterable[Name]) -> set[Path]:
-        return {self.folder_of(name) for name in names}
+        return {self.main / folder_name(name) for name in names}
 
     def accounts(self) -> list[Path]:
         return sorted(path for path in self.main.glob(_ACCOUNTS) if path.is_dir())
@@ -384,11 +237,8 @@ class AccountFolders(Layout):
         for name in content.users:
             account = _Account(content, name)
             for file in FILES:
-                yield Document(self.folder_of(name) / file.name, body(account.sections(file)), account.about(file))
-        tables = {"users": list(content.every("users")), **content.records[None]}
-        yield Document(
-            self.index, body((table, "listed", [("", each) for each in found]) for table, found in tables.items()), {}
-        )
+                yield document(self.main / folder_name(name) / file.name, account.sections(file), account.about(file))
+        yield document(self.index, {"users": list(content.every("users")), **content.records[None]}, {})
 
     def aside(self, path: Path, label: str) -> Path:
         return self.main / label / path.relative_to(self.main)
@@ -422,14 +272,11 @@ class _Account:
             return self._status(component) | {"context": self._context()}
         return self._status(component) if component in COMPONENTS else {"account_id": account_id}
 
-    def sections(self, file: File) -> Iterator[Section]:
+    def sections(self, file: File) -> dict[str, list[Record]]:
         """Return the records of a file."""
         if file.window:
-            shown = self._covered(file.name.removesuffix(".json"))
-            yield "messages", "listed", (("", pack_message(message)) for message in shown)
-            return
-        for name in file.tables:
-            yield name, "listed", (("", record) for record in self._records.get(name, ()))
+            return {"messages": [pack_message(each) for each in self._covered(file.name.removesuffix(".json"))]}
+        return {name: self._records.get(name, []) for name in file.tables}
 
     def _status(self, component: str) -> Record:
         said = self._covered(component)

@@ -6,7 +6,6 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import date, datetime
-from operator import attrgetter
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from aforesaid.domain.context_receipt import ContextReceipt
@@ -33,8 +32,6 @@ from aforesaid.store.readable.codec import decode, encode
 Name: TypeAlias = tuple[str, str]
 """A space and a user in it."""
 Record: TypeAlias = dict[str, Any]
-Records: TypeAlias = dict[str, dict[str, Any]]
-"""Values that were read, by table, and in it by their key as JSON: a later one takes the place of an earlier one."""
 
 _SAFE_NUMBER: Final = 2**53
 """Larger numbers are not the same to every program that reads JSON."""
@@ -109,7 +106,7 @@ class Content:
             case SummaryRow(summary):
                 owner = summary.space, summary.user
                 rest: Record = encode(summary)
-                documented = {shown: rest.pop(name) for shown, name in _SUMMARY.items()}
+                documented = {shown: rest.pop(name) for name, shown in _SUMMARY.items()}
                 self._put(owner, "summaries", documented | {"user_id": shown_id(summary.user)} | rest)
                 if summary.active and summary.kind == "history":
                     self.histories[owner] = summary
@@ -190,50 +187,43 @@ def _named(row: ForgottenRow | SettingRow | SpendingRow | UserRow) -> Record:
     return {"space": row.space, "user": row.user}
 
 
-def _unpack_message(record: Record) -> Message:
-    seq, given = decode(int, record["id"]), record.get("message_id")
-    texts = [record[name] for name in ("role", "content", "space", "thread", "session", "author", "hash")]
-    optional = [text for text in (given, record.get("name")) if text is not None]
-    if not all(isinstance(text, str) for text in (*texts, *optional)):
-        raise TypeError("a text of the message is none")
-    return Message(
-        seq=seq,
-        id=message_id(seq, given),
-        space=record["space"],
-        user=read_id(record["user_id"]),
-        thread=record["thread"],
-        session=record["session"],
-        role=record["role"],
-        author=record["author"],
-        name=record.get("name"),
-        text=record["content"],
-        at=decode(datetime, record["created_at"]),
-        stored_at=decode(datetime, record["stored_at"]),
-        active=decode(bool, record["is_active"]),
-        chunk=decode(int | None, record["chunk_id"]),
-        hash=bytes.fromhex(record["hash"]),
-        replaces=decode(int | None, record.get("replaces")),
-        replaced=decode(bool, record.get("replaced", False)),
-        details=canonical_details(record.get("details")),
-    )
-
-
+_MESSAGE: Final = {"seq": "id", "text": "content", "at": "created_at", "active": "is_active", "chunk": "chunk_id"}
+"""The documents' names of a message's fields."""
 _SUMMARY: Final = {
     "id": "id",
-    "user_id": "user",
-    "summary_text": "text",
+    "user": "user_id",
+    "text": "summary_text",
     "created_at": "created_at",
     "level": "level",
-    "source_chunk_ids": "chunks",
-    "is_active": "active",
+    "chunks": "source_chunk_ids",
+    "active": "is_active",
 }
-"""The documents' names of a summary's fields."""
+"""The documents' names of a summary's fields, which come first."""
 
 
-def _unpack_summary(record: Record) -> Summary:
-    named = {name: record[shown] for shown, name in _SUMMARY.items()}
+def _read_message(record: Record) -> Message:
+    found: Message = decode(
+        Message,
+        record
+        | {name: record[shown] for name, shown in _MESSAGE.items()}
+        | {
+            "id": message_id(record["id"], decode(str | None, record.get("message_id"))),
+            "user": read_id(record["user_id"]),
+            "hash": bytes.fromhex(record["hash"]),
+            "details": canonical_details(record.get("details")),
+        },
+    )
+    return found
+
+
+def _read_summary(record: Record) -> Summary:
+    named = {name: record[shown] for name, shown in _SUMMARY.items()}
     found: Summary = decode(Summary, record | named | {"user": read_id(named["user"])})
     return found
+
+
+def _read_forgotten(record: Record) -> list[ForgottenRow]:
+    return [ForgottenRow(*_whose(record), *each) for each in decode(tuple[Tombstone, ...], record["forgotten"])]
 
 
 def _whose(record: Record) -> Name:
@@ -257,130 +247,83 @@ class Table(NamedTuple):
     """Whether only earlier versions wrote it."""
 
 
+def _by(name: str) -> Callable[[Record], Any]:
+    return lambda record: record[name]
+
+
+def _of_user(name: str) -> Callable[[Record], Any]:
+    return lambda record: (_whose(record), record[name])
+
+
+def _as(kind: Any, name: str = "") -> Callable[[Record], Any]:  # noqa: ANN401
+    """Return what reads a record, or one field of it, as a type."""
+    return lambda record: decode(kind, record[name] if name else record)
+
+
 TABLES: Final[dict[str, Table]] = {
-    "users": Table(_account, lambda record: (_account(record), decode(datetime, record["created_at"]))),
-    "messages": Table(lambda record: record["id"], _unpack_message),
-    "summaries": Table(lambda record: record["id"], _unpack_summary),
+    "users": Table(_account, _as(datetime, "created_at")),
+    "messages": Table(_by("id"), _read_message),
+    "summaries": Table(_by("id"), _read_summary),
     "sessions": Table(
-        lambda record: record["session_key"],
-        lambda record: SessionRow(decode(Session, record), decode(bool, record["automatic"])),
+        _by("session_key"), lambda record: SessionRow(decode(Session, record), decode(bool, record["automatic"]))
     ),
-    "memories": Table(lambda record: record["id"], lambda record: decode(MemoryRecord, record)),
-    "memory_versions": Table(
-        lambda record: record["memory"],
-        lambda record: (decode(int, record["memory"]), decode(tuple[MemoryVersion, ...], record["versions"])),
-    ),
-    "facts": Table(lambda record: [_whose(record), record["version"]], lambda record: decode(Facts, record)),
-    "settings": Table(
-        lambda record: [_whose(record), record["key"]],
-        lambda record: SettingRow(*_whose(record), decode(Setting, record)),
-    ),
-    "forgotten": Table(
-        _whose,
-        lambda record: [
-            ForgottenRow(*_whose(record), *each) for each in decode(tuple[Tombstone, ...], record["forgotten"])
-        ],
-    ),
-    "extracted": Table(_whose, lambda record: (_whose(record), decode(int, record["extracted_up_to"]))),
-    "chunks": Table(_whose, lambda record: (_whose(record), decode(int, record["last_chunk"]))),
-    "receipts": Table(lambda record: [_whose(record), record["id"]], lambda record: decode(ContextReceipt, record)),
-    "audit": Table(lambda record: record["id"], lambda record: decode(AuditEntry, record)),
+    "memories": Table(_by("id"), _as(MemoryRecord)),
+    "memory_versions": Table(_as(int, "memory"), _as(tuple[MemoryVersion, ...], "versions")),
+    "facts": Table(_of_user("version"), _as(Facts)),
+    "settings": Table(_of_user("key"), lambda record: SettingRow(*_whose(record), decode(Setting, record))),
+    "forgotten": Table(_whose, _read_forgotten),
+    "extracted": Table(_whose, _as(int, "extracted_up_to")),
+    "chunks": Table(_whose, _as(int, "last_chunk")),
+    "receipts": Table(_of_user("id"), _as(ContextReceipt)),
+    "audit": Table(_by("id"), _as(AuditEntry)),
     "spending": Table(
-        lambda record: [record["day"], _spender(record)],
+        lambda record: (record["day"], _spender(record)),
         lambda record: SpendingRow(
             decode(date, record["day"]), *(_spender(record) or ("", "")), decode(int, record["tokens"])
         ),
     ),
-    "days": Table(
-        lambda record: [record["policy"], record["space"], record["day"]], lambda record: decode(DayRow, record)
-    ),
+    "days": Table(lambda record: (record["policy"], record["space"], record["day"]), _as(DayRow)),
     "vectors": Table(
-        lambda record: [record["embedder"], record["message"]],
-        lambda record: (
-            decode(str, record["embedder"]),
-            decode(int, record["message"]),
-            decode(bytes, record["vector"]),
-        ),
+        lambda record: (decode(str, record["embedder"]), decode(int, record["message"])), _as(bytes, "vector")
     ),
-    "marks": Table(
-        lambda record: record["mark"], lambda record: (decode(str, record["mark"]), decode(str, record["value"]))
-    ),
-    "numbers_given": Table(
-        lambda record: record["numbered"],
-        lambda record: (decode(str, record["numbered"]), decode(int, record["last_given"])),
-    ),
+    "marks": Table(_as(str, "mark"), _as(str, "value")),
+    "numbers_given": Table(_as(str, "numbered"), _as(int, "last_given")),
     # Earlier versions had these tables too. Days come from the agenda; the rest is worked out again.
-    "agenda": Table(lambda record: record["subject"], lambda record: decode(Entry, record), legacy=True),
-    "derived": Table(
-        lambda record: [_whose(record), record["kind"]], lambda record: decode(Derived, record), legacy=True
-    ),
-    "walks": Table(lambda record: record["policy"], lambda record: record["walked_up_to"], legacy=True),
-    "embedders": Table(lambda record: record["embedder"], lambda record: record["seen_up_to"], legacy=True),
-    "note_vectors": Table(
-        lambda record: [record["embedder"], record["note"]], lambda record: record["vector"], legacy=True
-    ),
+    "agenda": Table(_by("subject"), _as(Entry), legacy=True),
+    "derived": Table(_of_user("kind"), _as(Derived), legacy=True),
+    "walks": Table(_by("policy"), _by("walked_up_to"), legacy=True),
+    "embedders": Table(_by("embedder"), _by("seen_up_to"), legacy=True),
+    "note_vectors": Table(lambda record: (record["embedder"], record["note"]), _by("vector"), legacy=True),
 }
 
 
-def key_of(key: object) -> str:
-    """Return a key as it stands in a journal, as one text."""
-    return json.dumps(key, ensure_ascii=False, sort_keys=True)
+class Records(dict[str, dict[Any, Any]]):
+    """What files hold: values by table, and in it by key. A later value takes the place of an earlier one."""
 
+    def __init__(self) -> None:
+        super().__init__({name: {} for name in TABLES})
+        self.newer: list[Row] = []
+        """Rows of a database that are compared with those of the files when they are restored."""
 
-def put(records: Records, name: str, record: Record) -> tuple[Any, bool]:
-    """Put the value of a record into its table, and return it, and whether there was none with its key.
+    def put(self, name: str, record: Record) -> tuple[Any, bool]:
+        """Read a record of a table; return its value, and whether there was none with its key.
 
-    Raises UnknownRecord if it is none of that table.
-    """
-    table = TABLES.get(name)
-    if table is None:
-        raise UnknownRecord(f"there is no table {name!r}")
-    try:
-        key, value = key_of(table.key(record)), table.read(record)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise UnknownRecord(f"a record of {name} cannot be read: {error!r}") from error
-    there = records.setdefault(name, {})
-    is_new = key not in there
-    there[key] = value
-    return value, is_new
+        Raises UnknownRecord if it is none of that table.
+        """
+        table = TABLES.get(name)
+        if table is None:
+            raise UnknownRecord(f"there is no table {name!r}")
+        try:
+            key, value = as_key(table.key(record)), table.read(record)
+            is_new = key not in self[name]
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise UnknownRecord(f"a record of {name} cannot be read: {error!r}") from error
+        self[name][key] = value
+        return value, is_new
 
-
-class Found:
-    """What files hold, as rows of a dump."""
-
-    def __init__(self, records: Records) -> None:
-        def every(name: str) -> list[Any]:
-            return list(records.get(name, {}).values())
-
-        def by_number(name: str) -> dict[int, Any]:
-            return {each.id: each for each in sorted(every(name), key=attrgetter("id"))}
-
-        self.messages: dict[int, Message] = {
-            each.seq: each for each in sorted(every("messages"), key=attrgetter("seq"))
-        }
-        self.summaries: dict[int, Summary] = by_number("summaries")
-        self.memories: dict[int, MemoryRecord] = by_number("memories")
-        self.versions: dict[int, tuple[MemoryVersion, ...]] = dict(every("memory_versions"))
-        self.users: dict[Name, datetime] = dict(every("users"))
-        self.extracted: dict[Name, int] = dict(every("extracted"))
-        self.chunks: dict[Name, int] = dict(every("chunks"))
-        self.audit: list[AuditEntry] = list(by_number("audit").values())
-        self.vectors: list[tuple[str, int, bytes]] = every("vectors")
-        self.marks: dict[str, str] = dict(every("marks"))
-        self.given: dict[str, int] = dict(every("numbers_given"))
-        self.sessions: list[SessionRow] = every("sessions")
-        self.plain: list[Row] = [
-            *sorted(every("facts"), key=lambda each: (each.space, each.user, each.version)),
-            *(row for rows in every("forgotten") for row in rows),
-            *every("settings"),
-        ]
-        self._days: list[Row] = every("days")
-        self._days += [
-            DayRow(it.subject.policy, it.subject.space, it.subject.day, it.done_at, it.done_seq)
-            for it in every("agenda")
-            if it.subject.day and it.done_at is not None
-        ]
-        self._after_days: list[Row] = [*every("spending"), *by_number("receipts").values()]
+    def of_user(self, name: str, owner: Name) -> dict[int, Any]:
+        """Return the values of a numbered table that belong to a user."""
+        return {number: each for number, each in self[name].items() if (each.space, each.user) == owner}
 
     def add_newer(self, rows: Iterable[Row], given: Mapping[str, int], *, others: bool) -> None:
         """Add the rows of a database whose numbers came after those that were given out up to some moment.
@@ -390,41 +333,58 @@ class Found:
         for row in rows:
             match row:
                 case Message() if row.seq > given.get("log", 0):
-                    self.messages.setdefault(row.seq, row)
+                    self["messages"].setdefault(row.seq, row)
                 case SummaryRow(summary) if summary.id > given.get("summaries", 0):
-                    self.summaries.setdefault(summary.id, summary)
+                    self["summaries"].setdefault(summary.id, summary)
                 case MemoryRow(memory) if memory.id > given.get("memories", 0):
-                    self.memories.setdefault(memory.id, memory)
-                    self.versions.setdefault(memory.id, row.versions)
+                    self["memories"].setdefault(memory.id, memory)
+                    self["memory_versions"].setdefault(memory.id, row.versions)
                 case Facts() | SettingRow() | ForgottenRow() if others:
-                    self.plain.append(row)
+                    self.newer.append(row)
 
     def rows(self) -> Iterator[Row]:
         """Return all rows in the order of a dump."""
-        messages = self.messages
+        messages: dict[int, Message] = dict(sorted(self["messages"].items()))
         yield from messages.values()
-        yield from self.sessions
+        yield from self["sessions"].values()
         archives: dict[tuple[str, str, int], list[int]] = {}
         for each in messages.values():
             if each.chunk is not None:
                 archives.setdefault((each.space, each.user, each.chunk), []).append(each.seq)
-        for summary in self.summaries.values():
+        for _, summary in sorted(self["summaries"].items()):
             own = summary.reach == "chunks" and summary.level == 1 and not summary.rolled_back
             archive = archives.get((summary.space, summary.user, summary.chunks[0]), ()) if own else ()
             yield SummaryRow(summary, tuple(archive))
-        for memory in self.memories.values():
-            yield MemoryRow(memory, self.versions.get(memory.id, ()))
-        yield from sorted(self.plain, key=lambda row: (Facts, ForgottenRow, SettingRow).index(type(row)))
+        for number, memory in sorted(self["memories"].items()):
+            yield MemoryRow(memory, self["memory_versions"].get(number, ()))
+        facts = sorted(self["facts"].values(), key=lambda each: (each.space, each.user, each.version))
+        forgotten = [row for rows in self["forgotten"].values() for row in rows]
+        for kind, rows in ((Facts, facts), (ForgottenRow, forgotten), (SettingRow, self["settings"].values())):
+            yield from rows
+            yield from (row for row in self.newer if isinstance(row, kind))
+        extracted = self["extracted"]
         looked = Counter(
             (each.space, each.user)
             for each in messages.values()
-            if each.seq <= self.extracted.get((each.space, each.user), 0)
+            if each.seq <= extracted.get((each.space, each.user), 0)
         )
-        for who, created in self.users.items():
-            yield UserRow(*who, created, self.chunks.get(who, 0), self.extracted.get(who, 0), looked[who])
-        yield from self._days
-        yield from self._after_days
-        yield from self.audit
-        for embedder, seq, value in self.vectors:
+        for (space, user), created in self["users"].items():
+            who = space, user
+            yield UserRow(space, user, created, self["chunks"].get(who, 0), extracted.get(who, 0), looked[who])
+        yield from self["days"].values()
+        for it in self["agenda"].values():
+            if it.subject.day and it.done_at is not None:
+                yield DayRow(it.subject.policy, it.subject.space, it.subject.day, it.done_at, it.done_seq)
+        yield from self["spending"].values()
+        yield from sorted(self["receipts"].values(), key=lambda each: each.id)
+        yield from (entry for _, entry in sorted(self["audit"].items()))
+        for (embedder, seq), value in self["vectors"].items():
             if seq in messages:
                 yield VectorOf(embedder, messages[seq].space, seq, value)
+
+
+def as_key(key: Any) -> Any:  # noqa: ANN401 - JSON
+    """Return a key, as a record or a journal has it, such that it can be looked up."""
+    if isinstance(key, dict):
+        return tuple(sorted(key.items()))
+    return tuple(map(as_key, key)) if isinstance(key, list | tuple) else key

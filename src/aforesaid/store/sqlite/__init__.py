@@ -30,6 +30,7 @@ from aforesaid.store.searches import (
     ChangeToken,
     MatchText,
     MessageVectors,
+    SearchMemories,
     SearchNotes,
     SearchText,
     SearchVector,
@@ -58,6 +59,7 @@ _OWN: Final[Mapping[type, Callable[[apsw.Connection, Any], Any]]] = {
     TokenVectors: search.of_tokens,
     UnembeddedNotes: search.unembedded_notes,
     SearchNotes: search.search_notes,
+    SearchMemories: search.search_memories,
 }
 """Questions that are answered in another way than by `answer`."""
 _CACHED: Final[Mapping[type, Callable[[apsw.Connection, Caches, Any], Any]]] = {

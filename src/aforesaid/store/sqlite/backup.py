@@ -19,10 +19,9 @@ from aforesaid.store.sqlite.connection import (
     migrate,
     opened,
     schema_version,
-    sync_folder,
     translated,
 )
-from aforesaid.store.unfinished import unfinished
+from aforesaid.store.unfinished import sync_folder, unfinished
 
 _BESIDE: Final = ("-wal", "-shm", "-journal")
 """What SQLite keeps beside a file. It belongs to that file and must never meet another one."""

@@ -6,7 +6,6 @@ import logging
 import os
 import random
 import re
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -33,6 +32,7 @@ from aforesaid.settings import Secret, open_to_others, read_password
 from aforesaid.store.checksums import row_checksum
 from aforesaid.store.contract import FILE_RULES, Rule, of, rule_for
 from aforesaid.store.sql import Migration, steps_of
+from aforesaid.store.unfinished import sync_folder
 from aforesaid.text.languages import terms
 
 KEY: Final = "AFORESAID_KEY"
@@ -290,17 +290,6 @@ def make_folder(folder: Path) -> None:
     for place in reversed(missing):
         place.mkdir(exist_ok=True, mode=0o700)
         sync_folder(place.parent)
-
-
-def sync_folder(folder: Path) -> None:
-    """Make the names in a folder durable. Windows has no such call and needs none."""
-    if sys.platform == "win32":
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def connect(path: Path, options: Options, *, create: bool) -> apsw.Connection:

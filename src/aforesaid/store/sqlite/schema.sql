@@ -1,4 +1,4 @@
--- schema 22
+-- schema 23
 -- The sum of the steps in migrations/ up to this number, for files that are created. tools/sqlite_schema.py writes it.
 CREATE TABLE person (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -394,3 +394,8 @@ CREATE VIEW active_memories AS SELECT * FROM persistent_memories WHERE active = 
 CREATE INDEX log_by_response ON log (json_extract(details, '$.metadata.response'))
  WHERE details IS NOT NULL AND substr(given_id, 1, 6) = 'reply:';
 CREATE INDEX tombstone_by_owner ON tombstone (owner, id);
+CREATE INDEX memory_of_request ON memory (owner, id) WHERE active = 1 AND kind = 'instruction' AND speaker IS NULL;
+CREATE INDEX memory_to_deliver ON memory (owner, id)
+ WHERE active = 1 AND delivered_at IS NULL AND (remind_at IS NOT NULL OR category = 'reminder');
+CREATE INDEX memory_by_event ON memory (owner, coalesce(event_start, said_at, valid_from))
+ WHERE kind != 'reminder' AND (kind = 'event' OR event_start IS NOT NULL);

@@ -10,27 +10,32 @@ import apsw
 
 from aforesaid.domain.checks import now
 from aforesaid.domain.hit import Hit, Unembedded, VectorRow
-from aforesaid.domain.memory import NoteKey, NoteKind, NoteMatch, NoteVector, UnembeddedNote
+from aforesaid.domain.memory import MemoryRecord, NoteKey, NoteKind, NoteMatch, NoteVector, UnembeddedNote
 from aforesaid.domain.scope import Scope
 from aforesaid.store.columns import Columns, columns_of
+from aforesaid.store.memories import RelevantMemories
 from aforesaid.store.messages import MessagesByNumber, inside
 from aforesaid.store.ranking import (
+    MOST_HAVING,
     MOST_SOURCES,
     Posting,
     RankedNote,
     TextMatches,
     best_hits,
     content_hash,
+    covering,
     hit,
     note_number_of,
     posting,
     rank_notes,
     similarities,
     telling,
+    words_asked,
 )
 from aforesaid.store.searches import (
     MatchText,
     MessageVectors,
+    SearchMemories,
     SearchNotes,
     SearchText,
     TokenVectors,
@@ -290,6 +295,30 @@ def search_notes(connection: apsw.Connection, question: SearchNotes) -> list[Not
             if len(matches) == question.limit:
                 break
     return matches
+
+
+_HAVING: Final = """
+SELECT group_concat(rowid / 2) FROM (
+    SELECT rowid FROM note_index WHERE note_index MATCH ? AND rowid % 2 = 1 ORDER BY rowid DESC LIMIT ?)
+"""
+_SOME: Final = "SELECT count(*) FROM (SELECT 1 FROM memory WHERE owner = ? LIMIT ?)"
+
+
+def search_memories(connection: apsw.Connection, question: SearchMemories) -> list[tuple[MemoryRecord, float]]:
+    """Return the memories that a question is about."""
+    owner = find_person(connection, question.scope.space, question.scope.user)
+    if owner is None:
+        return []
+    prefix, having = owner_prefix(owner), {}
+    for word, terms in words_asked(question.words):
+        wanted = " OR ".join([f'"{prefix}{term.replace(chr(34), chr(34) * 2)}"' for term in terms])
+        listed = connection.execute(_HAVING, (wanted, MOST_HAVING)).get
+        having[word] = [int(memory) for memory in listed.split(",")] if listed else []
+    worded = covering(having, connection.execute(_SOME, (owner, MOST_HAVING)).get) if having else []
+    found = RelevantMemories(
+        question.scope, worded, question.messages, question.limit, question.dated, question.periods
+    )
+    return answered(connection, found.answer())
 
 
 def _read(connection: apsw.Connection, owner: int, ranked: RankedNote) -> NoteMatch | None:

@@ -16,6 +16,8 @@ from aforesaid.text.sentences import is_question, is_role_play, reports_somebody
 from aforesaid.text.times.time_words import plain_calendar_words
 from aforesaid.text.words import alternatives, fold, fold_for_patterns, word_set, words_of
 
+_MOST_CLAIMS: Final = 10_000
+"""Sentences whose claims stay cached: those of a text of facts are compared with every new one."""
 _GREETING: Final = (
     r"(?:(?i:hi|hello|hey|good (?:morning|evening|day)|hallo|moin|servus|guten (?:morgen|tag|abend)|hola|buenas|"
     r"buenos d[ií]as|salut|bonjour|bonsoir|ciao|salve|buongiorno|ol[aá]|oi|hoi|dag)(?: there)?\s*[,.!–-]*\s+)?"
@@ -271,6 +273,12 @@ def claim_of(text: str, names: Collection[str] = ()) -> Claim | None:
 
     `names` of the person do not decide in which language it is.
     """
+    return _claim_of(text, tuple(names))
+
+
+@holds_texts
+@lru_cache(_MOST_CLAIMS)
+def _claim_of(text: str, names: tuple[str, ...]) -> Claim | None:
     language = guess_language(text, names=names)
     folded = fold_for_patterns(text.lower(), language).replace("'", " ")
     found = _find(text, folded, language)
