@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import closing
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any, Final, Self, TypeVar, cast
 from uuid import uuid4
@@ -16,7 +14,7 @@ import apsw
 from aforesaid.background import to_the_end
 from aforesaid.domain.checks import moment
 from aforesaid.domain.receipt import Receipt
-from aforesaid.domain.report import Check, Component, Verification
+from aforesaid.domain.report import Component, Verification
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.transfer import Purged
 from aforesaid.domain.transfer import Row as MovingRow
@@ -37,7 +35,6 @@ from aforesaid.store.searches import (
     UnembeddedMessages,
     UnembeddedNotes,
 )
-from aforesaid.store.sql import Row
 from aforesaid.store.sqlite import backup, search, verify
 from aforesaid.store.sqlite.caches import Caches
 from aforesaid.store.sqlite.change_sets import prepare
@@ -48,9 +45,6 @@ from aforesaid.store.sqlite.rows import answered
 __all__ = ["MemoryStore", "Options", "SqliteStore"]
 
 T = TypeVar("T")
-
-_CHECKS_BY_QUERIES: Final = ("counts", "archives", "memories")
-
 
 _OWN: Final[Mapping[type, Callable[[apsw.Connection, Any], Any]]] = {
     UnembeddedMessages: search.unembedded,
@@ -151,8 +145,7 @@ class SqliteStore:
             lambda connection: contract.run("index", lambda: verify.check_index(connection))
         )
         with translated(self.path, "verifying"):
-            connection = await self._snapshot()
-            rest = await asyncio.to_thread(self._verify_by_reading, connection, stats.messages, progress)
+            rest = await asyncio.to_thread(verify.check, await self._snapshot(), stats.messages, progress)
         return Verification((*rest, index))
 
     async def backup(self, target: Path, progress: Progress | None = None) -> None:
@@ -199,23 +192,6 @@ class SqliteStore:
 
     def _release(self) -> None:
         release(self._shared)
-
-    def _verify_by_reading(self, connection: apsw.Connection, messages: int, progress: Progress | None) -> list[Check]:
-        def page(query: str, bindings: tuple[int, int]) -> list[Row]:
-            return connection.execute(query, bindings).fetchall()
-
-        def hashes() -> Iterator[str]:
-            return verify.hash_pages(page, messages, progress)
-
-        by_queries = [partial(verify.check_by_queries, connection, name) for name in _CHECKS_BY_QUERIES]
-        with translated(self.path, "verifying"), closing(connection):
-            return [
-                contract.run("database", lambda: verify.check_database(connection)),
-                contract.run("references", lambda: verify.check_references(connection)),
-                contract.run("hashes", hashes),
-                contract.run("checksums", lambda: verify.check_checksums(connection)),
-                *map(contract.run, _CHECKS_BY_QUERIES, by_queries),
-            ]
 
 
 class MemoryStore(SqliteStore):

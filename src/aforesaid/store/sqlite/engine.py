@@ -41,7 +41,7 @@ from aforesaid.store.sqlite.connection import (
     translated,
 )
 from aforesaid.store.sqlite.transaction import WriteTransaction
-from aforesaid.store.sqlite.verify import refuse_damaged_log
+from aforesaid.store.sqlite.verify import refuse_damaged_log, state_of
 from aforesaid.store.sqlite.writer import Writer, close_quietly
 
 _DRAIN_SECONDS: Final = 0.25
@@ -376,18 +376,10 @@ _TICK_NANOSECONDS: Final = 50_000_000
 
 def change_token(path: Path) -> str:
     """Return a text that is another one once anybody has committed to a database: the state of its write-ahead log."""
-    seen = [_state(Path(f"{path}{suffix}")) for suffix in ("-wal", "")]
+    seen = [state_of(Path(f"{path}{suffix}")) for suffix in ("-wal", "")]
     now = time.time_ns()
-    fresh = any(now - modified < _TICK_NANOSECONDS for modified, _ in seen)
+    fresh = any(now - modified < _TICK_NANOSECONDS for _, modified in seen)
     return f"{seen}{now if fresh else ''}"
-
-
-def _state(path: Path) -> tuple[int, int]:
-    try:
-        found = path.stat()
-    except FileNotFoundError:
-        return 0, 0
-    return found.st_mtime_ns, found.st_size
 
 
 Key: TypeAlias = tuple[Path, str | None]
