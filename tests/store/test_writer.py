@@ -18,10 +18,9 @@ from aforesaid.store.erasing import purge
 from aforesaid.store.messages import Messages
 from aforesaid.store.placing import Latest
 from aforesaid.store.sqlite import Options
-from aforesaid.store.sqlite.change_sets import prepare
 from aforesaid.store.sqlite.connection import translated
 from aforesaid.store.sqlite.rows import Names
-from aforesaid.store.sqlite.writer import CHECKPOINT_PAGES, OVERDUE_PAGES, Writer
+from aforesaid.store.sqlite.writer import CHECKPOINT_PAGES, OVERDUE_PAGES, Writer, prepare
 from making import adding
 
 ANN = Scope.of("ann")

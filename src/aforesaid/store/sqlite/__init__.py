@@ -37,10 +37,10 @@ from aforesaid.store.searches import (
 )
 from aforesaid.store.sqlite import backup, search, verify
 from aforesaid.store.sqlite.caches import Caches
-from aforesaid.store.sqlite.change_sets import prepare
 from aforesaid.store.sqlite.connection import MEMORY, Options, connect, connect_reader, translated
 from aforesaid.store.sqlite.engine import Engine, acquire, change_token, release
 from aforesaid.store.sqlite.rows import answered
+from aforesaid.store.sqlite.writer import prepare
 
 __all__ = ["MemoryStore", "Options", "SqliteStore"]
 

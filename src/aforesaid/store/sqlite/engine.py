@@ -29,7 +29,6 @@ from aforesaid.store.group_commit import GroupCommitQueue, Job, deliver
 from aforesaid.store.sql import Answer
 from aforesaid.store.sqlite.append import IndexIncomplete, Place, answer_without_waiting
 from aforesaid.store.sqlite.caches import Caches
-from aforesaid.store.sqlite.change_sets import ChangeSet
 from aforesaid.store.sqlite.connection import (
     Identity,
     Options,
@@ -42,7 +41,7 @@ from aforesaid.store.sqlite.connection import (
 )
 from aforesaid.store.sqlite.transaction import WriteTransaction
 from aforesaid.store.sqlite.verify import refuse_damaged_log, state_of
-from aforesaid.store.sqlite.writer import Writer, close_quietly
+from aforesaid.store.sqlite.writer import ChangeSet, Writer, close_quietly
 
 _DRAIN_SECONDS: Final = 0.25
 """Seconds that a checkpoint waits for readers before it starts without them."""

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 import apsw
 
 from aforesaid.domain.checks import now
-from aforesaid.domain.hit import Hit, Unembedded, VectorRow
-from aforesaid.domain.memory import NoteKey, NoteKind, NoteMatch, NoteVector, UnembeddedNote
+from aforesaid.domain.hit import Hit, Unembedded
+from aforesaid.domain.memory import NoteKey, NoteKind, NoteMatch, UnembeddedNote
 from aforesaid.domain.scope import Scope
 from aforesaid.store.columns import Columns, columns_of
 from aforesaid.store.messages import MessagesByNumber, inside
@@ -22,7 +22,6 @@ from aforesaid.store.ranking import (
     best_hits,
     content_hash,
     hit,
-    note_number_of,
     posting,
     rank_notes,
     similarities,
@@ -42,7 +41,6 @@ from aforesaid.store.sqlite import rows
 from aforesaid.store.sqlite.caches import Caches
 from aforesaid.store.sqlite.connection import owner_prefix
 from aforesaid.store.sqlite.rows import answered, find_person
-from aforesaid.store.vector_matrix import dimensions_of
 from aforesaid.text.languages import query_words
 
 if TYPE_CHECKING:
@@ -111,14 +109,6 @@ def _posting(connection: apsw.Connection, columns: Columns, terms: Sequence[str]
     return rows, np.diff(first, append=len(seqs))[known]
 
 
-NEW_EMBEDDER: Final = "INSERT INTO embedder (name, dimensions) VALUES (?, ?) ON CONFLICT DO NOTHING"
-_SEEN: Final = "UPDATE embedder SET up_to = max(up_to, ?) WHERE name = ?"
-# A message keeps the vector that it has, unless this is a shorter form of it.
-ADD: Final = """
-INSERT OR REPLACE INTO vector (embedder, owner, seq, content, value)
-SELECT e.id, log.owner, log.seq, ?3, ?4 FROM log JOIN embedder e ON e.name = ?1 WHERE log.seq = ?2 AND NOT EXISTS (
-    SELECT 1 FROM vector v WHERE v.seq = ?2 AND v.embedder = e.id AND length(v.value) <= length(?4))
-"""
 _DUE: Final = """
 SELECT seq, text FROM log WHERE seq > coalesce((SELECT up_to FROM embedder WHERE name = ?), 0) ORDER BY seq LIMIT ?
 """
@@ -129,14 +119,6 @@ SELECT v.value FROM vector v JOIN log ON log.seq = v.seq
 _OF_EMBEDDER: Final = """
 v.embedder = (SELECT id FROM embedder WHERE name = {0}) AND v.seq IN (SELECT value FROM json_each({1}))
 """
-
-
-def add(connection: apsw.Connection, embedder: str, found: Sequence[VectorRow], up_to: int) -> None:
-    """Store vectors, and how far the embedder has come."""
-    dimensions = max((dimensions_of(row.value) for row in found), default=0)
-    connection.execute(NEW_EMBEDDER, (embedder, dimensions))
-    connection.executemany(ADD, [(embedder, row.seq, content_hash(row.text), row.value) for row in found if row.value])
-    connection.execute(_SEEN, (up_to, embedder))
 
 
 def unembedded(connection: apsw.Connection, question: UnembeddedMessages) -> list[Unembedded]:
@@ -169,8 +151,6 @@ def _of_user(connection: apsw.Connection, scope: Scope, embedder: str, seqs: Seq
     return dict(rows.every(connection.execute(query, limits.values)))
 
 
-_INDEX: Final = "INSERT INTO note_index (rowid, terms) VALUES (?2, index_terms(?1, 0, 0, ?3))"
-_UNINDEX: Final = "INSERT INTO note_index (note_index, rowid, terms) VALUES ('delete', ?2, index_terms(?1, 0, 0, ?3))"
 _NOTES: Final = """
 SELECT (SELECT count(*) FROM summary WHERE owner = ?1) + (SELECT count(*) FROM memory WHERE owner = ?1)
 """
@@ -219,26 +199,6 @@ SELECT id, text FROM {table} WHERE id > :mark AND NOT EXISTS (
 ) ORDER BY id LIMIT :limit
 """
 _MARKS: Final = "SELECT summaries_up_to, memories_up_to FROM embedder WHERE name = ?"
-_ADD_VECTOR: Final = """
-INSERT INTO note_vector (embedder, owner, note, value)
-SELECT (SELECT id FROM embedder WHERE name = ?1), owner, ?3, ?4 FROM {table} WHERE id = ?2
-ON CONFLICT DO NOTHING
-"""
-_SEEN_NOTES: Final = "UPDATE embedder SET {mark} = max({mark}, ?) WHERE name = ?"
-
-
-def index(connection: apsw.Connection, owner: int, key: NoteKey, text: str) -> None:
-    """Make a note that was just stored findable."""
-    connection.execute(_INDEX, (owner, note_number_of(key), text))
-
-
-def index_again(connection: apsw.Connection, owner: int, key: NoteKey, before: str, text: str) -> None:
-    """Make a note whose text was changed findable by its new words, and let it be embedded again."""
-    connection.execute(_UNINDEX, (owner, note_number_of(key), before))
-    connection.execute(_INDEX, (owner, note_number_of(key), text))
-    connection.execute("DELETE FROM note_vector WHERE owner = ? AND note = ?", (owner, note_number_of(key)))
-    mark = "summaries_up_to" if key.kind == "summary" else "memories_up_to"
-    connection.execute(f"UPDATE embedder SET {mark} = min({mark}, ? - 1)", (key.id,))
 
 
 def unembedded_notes(connection: apsw.Connection, question: UnembeddedNotes) -> list[UnembeddedNote]:
@@ -251,16 +211,6 @@ def unembedded_notes(connection: apsw.Connection, question: UnembeddedNotes) -> 
         bindings = {"embedder": question.embedder, "mark": mark, "odd": odd, "limit": question.limit - len(found)}
         found += [UnembeddedNote(NoteKey(kind, note), text) for note, text in connection.execute(query, bindings)]
     return found
-
-
-def add_vectors(connection: apsw.Connection, embedder: str, found: Sequence[NoteVector]) -> None:
-    """Store the vectors of notes, and how far the embedder has come."""
-    execute = connection.execute
-    for key, value, _ in found:
-        execute(NEW_EMBEDDER, (embedder, dimensions_of(value)))
-        execute(_ADD_VECTOR.format(table=key.kind), (embedder, key.id, note_number_of(key), value))
-        mark = "summaries_up_to" if key.kind == "summary" else "memories_up_to"
-        execute(_SEEN_NOTES.format(mark=mark), (key.id, embedder))
 
 
 def search_notes(connection: apsw.Connection, question: SearchNotes) -> list[NoteMatch]:
