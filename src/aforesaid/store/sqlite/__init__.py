@@ -66,7 +66,6 @@ class SqliteStore:
     """The store contract over one SQLite file. See `aforesaid.store.contract` for what it promises."""
 
     def __init__(self, engine: Engine) -> None:
-        """Use `SqliteStore.open`."""
         self._shared = engine
         self._closed = False
         self._releasing: asyncio.Future[None] | None = None
@@ -83,7 +82,6 @@ class SqliteStore:
 
     @property
     def path(self) -> Path:
-        """Where the file is."""
         return self._shared.path
 
     @property
@@ -93,7 +91,6 @@ class SqliteStore:
         return self._shared
 
     async def apply(self, changes: Sequence[Change], progress: Progress | None = None) -> Receipt:
-        """Store all changes, or none and raise."""
         many = len(changes) >= MANY
         return await self._engine.write(
             await asyncio.to_thread(prepare, changes, progress) if many else prepare(changes, progress)
@@ -114,7 +111,6 @@ class SqliteStore:
         return await engine.read(lambda connection: answered(connection, question.answer()), short=question.short)
 
     async def health(self) -> Component:
-        """Say how the store is doing."""
         writer = self._shared.writer
         unindexed = None
         if writer.indexing_error is not None:
@@ -149,12 +145,10 @@ class SqliteStore:
         return Verification((*rest, index))
 
     async def backup(self, target: Path, progress: Progress | None = None) -> None:
-        """Copy the store as it is now to a new file."""
         with translated(self.path, "copying"):
             await asyncio.to_thread(backup.copy, await self._snapshot(), target, progress)
 
     async def dump(self, *, vectors: bool = False) -> AsyncIterator[Sequence[MovingRow]]:
-        """Give out everything as it is at one moment, page by page."""
         with translated(self.path, "reading"):
             reader = await self._snapshot()
         try:
@@ -210,13 +204,11 @@ class MemoryStore(SqliteStore):
             )
 
     async def read(self, question: Question[T]) -> T:
-        """Answer a question."""
         if isinstance(question, ChangeToken):
             return cast("T", "")  # no other process can change this store
         return await super().read(question)
 
     async def health(self) -> Component:
-        """Say how the store is doing."""
         found = await super().health()
         note = "nothing kept here survives the process"
         return replace(found, facts=(("backend", "memory"), ("note", note)))

@@ -33,7 +33,6 @@ def one(cursor: apsw.Cursor) -> Row:
 
 
 def answered(connection: apsw.Connection, answer: Answer[T]) -> T:
-    """Return the answer to a question."""
     execute = connection.execute
     try:
         statements = next(answer)
@@ -64,7 +63,6 @@ class Names:
     """
 
     def __init__(self, connection: apsw.Connection, limit: int = 100_000) -> None:
-        """Remember at most `limit` numbers."""
         self._connection = connection
         self._people: dict[tuple[str, str], int] = {}
         self._owners: dict[int, None] = {}

@@ -27,7 +27,7 @@ _LOG, _PERSON, _THREAD, _SESSION, _NAME_INDEX, _SEQUENCE = 16, 13, (5, 6, 7), (1
 """How many values the rows of these have: columns were added to them."""
 
 _Names: TypeAlias = dict[int, set[tuple[str, str]]]
-_RawRow: TypeAlias = tuple[int, tuple[Any, ...]]
+RawRow: TypeAlias = tuple[int, tuple[Any, ...]]
 """A row of a table, or an entry of an index (whose number is zero)."""
 
 
@@ -40,7 +40,7 @@ def salvage(path: Path) -> Salvage:
             source = path.with_name(path.name + suffix)
             if source.exists():
                 shutil.copyfile(source, copied.with_name(copied.name + suffix))
-        found = _Found(_raw_rows(copied))
+        found = _Found(raw_rows(copied))
         copies = [(seq, _message(found, seq, values)) for seq, values in found.log]
         others, lost = _others(copied)
     messages = {seq: message for seq, message in copies if message is not None}
@@ -74,11 +74,11 @@ _RENAMED: Final = {"walk": "cursor", "forgotten": "tombstone", "mark": "metadata
 class _Found:
     """What the pages say: names by number, and rows of the log."""
 
-    def __init__(self, rows: Iterable[_RawRow]) -> None:
+    def __init__(self, rows: Iterable[RawRow]) -> None:
         self.people: _Names = {}
         self.threads: _Names = {}
         self.sessions: dict[int, str] = {}
-        self.log: list[_RawRow] = []
+        self.log: list[RawRow] = []
         self.given: dict[str, int] = {}
         """The highest number that each table has given out."""
         for row in rows:
@@ -174,7 +174,7 @@ _NUMBERS: Final = {1: 1, 2: 2, 3: 3, 4: 4, 5: 6, 6: 8}
 """The lengths of whole numbers by their types."""
 
 
-def _raw_rows(path: Path) -> Iterator[_RawRow]:
+def raw_rows(path: Path) -> Iterator[RawRow]:
     """Return every row that can be read from a database and from the write-ahead log beside it.
 
     Pages that are no longer in use may still hold rows, and one row may come several times.
@@ -201,7 +201,7 @@ def _page_frames(path: Path, size: int) -> Iterator[tuple[int, bytes]]:
         yield int.from_bytes(data[start : start + 4], "big"), data[start + FRAME_HEADER : start + step]
 
 
-def _leaf(page: bytes, start: int, pages: dict[int, bytes], size: int) -> Iterator[_RawRow]:
+def _leaf(page: bytes, start: int, pages: dict[int, bytes], size: int) -> Iterator[RawRow]:
     kind = page[start] if len(page) > start else 0
     if kind not in (_TABLE_LEAF, _INDEX_LEAF):
         return
@@ -214,7 +214,7 @@ def _leaf(page: bytes, start: int, pages: dict[int, bytes], size: int) -> Iterat
             continue  # a damaged cell; the others are tried all the same
 
 
-def _cell(page: bytes, offset: int, kind: int, pages: dict[int, bytes], size: int) -> _RawRow:
+def _cell(page: bytes, offset: int, kind: int, pages: dict[int, bytes], size: int) -> RawRow:
     length, offset = _varint(page, offset)
     number = 0
     if kind == _TABLE_LEAF:

@@ -12,6 +12,7 @@ from aforesaid.domain.checks import now
 from aforesaid.domain.hit import Hit, Unembedded
 from aforesaid.domain.memory import NoteKey, NoteKind, NoteMatch, UnembeddedNote
 from aforesaid.domain.scope import Scope
+from aforesaid.extras import np
 from aforesaid.store.columns import Columns, columns_of
 from aforesaid.store.messages import MessagesByNumber, inside
 from aforesaid.store.ranking import (
@@ -36,7 +37,7 @@ from aforesaid.store.searches import (
     UnembeddedMessages,
     UnembeddedNotes,
 )
-from aforesaid.store.sql import USER, Conditions, Row, for_sqlite
+from aforesaid.store.sql import USER, Conditions, for_sqlite
 from aforesaid.store.sqlite import rows
 from aforesaid.store.sqlite.caches import Caches
 from aforesaid.store.sqlite.connection import owner_prefix
@@ -44,7 +45,6 @@ from aforesaid.store.sqlite.rows import answered, find_person
 from aforesaid.text.languages import query_words
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from aforesaid.store.columns import Rows
@@ -58,18 +58,11 @@ _POSTING: Final = "SELECT group_concat(doc) FROM log_posting WHERE term = ?"
 
 
 def search(connection: apsw.Connection, caches: Caches, question: SearchText) -> list[Hit]:
-    """Return the best matches of any of the words."""
-    best = best_hits(
-        match(
-            connection,
-            caches,
-            MatchText(question.scope, question.words, question.within, None, question.where),
-        ),
-        question.limit,
-    )
-    wanted = MessagesByNumber(question.scope, [seq for seq, _, _ in best], question.within)
-    messages = {message.seq: message for message in answered(connection, wanted.answer())}
-    return [hit(messages[seq], score, found) for seq, score, found in best]
+    wanted = MatchText(question.scope, question.words, question.within, None, question.where)
+    best = best_hits(match(connection, caches, wanted), question.limit)
+    found = MessagesByNumber(question.scope, [seq for seq, _, _ in best], question.within)
+    messages = {message.seq: message for message in answered(connection, found.answer())}
+    return [hit(messages[seq], score, words) for seq, score, words in best]
 
 
 def match(connection: apsw.Connection, caches: Caches, question: MatchText) -> TextMatches:
@@ -92,8 +85,6 @@ def match(connection: apsw.Connection, caches: Caches, question: MatchText) -> T
 
 
 def _posting(connection: apsw.Connection, columns: Columns, terms: Sequence[str]) -> tuple[Rows, NDArray[np.int64]]:
-    import numpy as np  # noqa: PLC0415 - loaded with the first search
-
     listed = [connection.execute(_POSTING, (term,)).get for term in terms]
     found = [np.fromstring(numbers, dtype=np.int64, sep=",") for numbers in listed if numbers]
     if not found:
@@ -122,7 +113,6 @@ v.embedder = (SELECT id FROM embedder WHERE name = {0}) AND v.seq IN (SELECT val
 
 
 def unembedded(connection: apsw.Connection, question: UnembeddedMessages) -> list[Unembedded]:
-    """Return the oldest messages that an embedder has not seen, with the vectors of equal texts."""
     return [
         Unembedded(seq, text, connection.execute(_KNOWN, (question.embedder, content_hash(text), text)).get)
         for seq, text in rows.every(connection.execute(_DUE, (question.embedder, question.limit)))
@@ -130,7 +120,6 @@ def unembedded(connection: apsw.Connection, question: UnembeddedMessages) -> lis
 
 
 def of_tokens(connection: apsw.Connection, question: TokenVectors) -> dict[int, bytes]:
-    """Return the token vectors of those of the messages that the scope holds and that have some."""
     if question.within == "user":
         return _of_user(connection, question.scope, question.encoder, question.seqs)
     limits = rows.answered(connection, inside(question.scope, question.within))
@@ -140,7 +129,6 @@ def of_tokens(connection: apsw.Connection, question: TokenVectors) -> dict[int, 
 
 
 def of_messages(connection: apsw.Connection, question: MessageVectors) -> dict[int, bytes]:
-    """Return the vectors of those of the messages that are the user's and have one."""
     return _of_user(connection, question.scope, question.embedder, question.seqs)
 
 
@@ -165,9 +153,11 @@ SELECT note, value FROM note_vector WHERE embedder = (SELECT id FROM embedder WH
 _ACTIVE_VECTORS: Final = f"{_VECTORS} AND note IN ({_ACTIVE})"
 _IN_A_ROW: Final = 4
 """A vector is read this many times as fast in a row with all others as alone."""
-_SUMMARY: Final = """
-SELECT text, created_at, id, reach, chunks, owner, first_seq, last_seq, fresh_seq, thread, began_at, ended_at
-  FROM summary WHERE id = ? AND owner = ? AND active = 1
+_COVERING: Final = (
+    "id", "reach", "chunks", "owner", "first_seq", "last_seq", "fresh_seq", "thread", "began_at", "ended_at",
+)  # fmt: skip
+_SUMMARY: Final = f"""
+SELECT text, created_at, {", ".join(_COVERING)} FROM summary WHERE id = ? AND owner = ? AND active = 1
 """
 # A summary of summaries may stand for everything that was ever said: the log is read until there are enough.
 _BELOW: Final = f"""
@@ -202,7 +192,6 @@ _MARKS: Final = "SELECT summaries_up_to, memories_up_to FROM embedder WHERE name
 
 
 def unembedded_notes(connection: apsw.Connection, question: UnembeddedNotes) -> list[UnembeddedNote]:
-    """Return the oldest notes that an embedder has not seen."""
     summaries, memories = connection.execute(_MARKS, (question.embedder,)).fetchone() or (0, 0)
     kinds: tuple[tuple[NoteKind, int], ...] = (("summary", summaries), ("memory", memories))
     found: list[UnembeddedNote] = []
@@ -243,18 +232,12 @@ def search_notes(connection: apsw.Connection, question: SearchNotes) -> list[Not
 
 
 def _read(connection: apsw.Connection, owner: int, ranked: RankedNote) -> NoteMatch | None:
-    key = ranked.key
-    if key.kind == "summary":
-        row = connection.execute(_SUMMARY, (key.id, owner)).fetchone()
-    else:
-        row = connection.execute(_MEMORY, (key.id, owner, now())).fetchone()
+    key, execute = ranked.key, connection.execute
+    if key.kind == "memory":
+        row = execute(_MEMORY, (key.id, owner, now())).fetchone()
+        return None if row is None else ranked.match(row[0], row[1], execute(_SAID, (key.id,)))
+    row = execute(_SUMMARY, (key.id, owner)).fetchone()
     if row is None:
         return None
-    sources = _below(connection, row) if key.kind == "summary" else connection.execute(_SAID, (key.id,))
-    return ranked.match(row[0], row[1], sources)
-
-
-def _below(connection: apsw.Connection, row: Row) -> apsw.Cursor:
-    names = ("id", "reach", "chunks", "owner", "first_seq", "last_seq", "fresh_seq", "thread", "began_at", "ended_at")
-    summary = dict(zip(names, row[2:], strict=True))
-    return connection.execute(_BELOW.format(belongs=_BELONGS[summary["reach"]]), summary)
+    summary = dict(zip(_COVERING, row[2:], strict=True))
+    return ranked.match(row[0], row[1], execute(_BELOW.format(belongs=_BELONGS[summary["reach"]]), summary))

@@ -84,7 +84,6 @@ _MARKS: Final = {"summary": "summaries_up_to", "memory": "memories_up_to"}
 
 @contextmanager
 def overwriting(connection: apsw.Connection) -> Iterator[None]:
-    """Have what is deleted overwritten in the file."""
     before = connection.pragma("secure_delete")
     connection.pragma("secure_delete", 1)
     try:
@@ -100,8 +99,6 @@ def _set_indexes(connection: apsw.Connection, thorough: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class WriteTransaction:
-    """The inside of one write transaction."""
-
     connection: apsw.Connection
     names: Names
 
@@ -124,7 +121,6 @@ class WriteTransaction:
         return {}
 
     def owner(self, space: str, user: str) -> int:
-        """Return the number of a user."""
         return self.names.owner(space, user, now())
 
     def whose(self, space: str, user: str) -> dict[str, int]:

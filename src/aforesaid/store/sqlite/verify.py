@@ -13,6 +13,7 @@ import apsw
 from aforesaid.domain.message import message_hash
 from aforesaid.domain.report import Check
 from aforesaid.errors import StoreDamaged
+from aforesaid.extras import np
 from aforesaid.store import checksums, contract
 from aforesaid.store.checksums import SQLITE as CHECKSUMS
 from aforesaid.store.contract import Progress
@@ -20,7 +21,6 @@ from aforesaid.store.sql import Row, for_sqlite
 from aforesaid.store.sqlite import rows
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 
@@ -151,8 +151,6 @@ def state_of(path: Path) -> tuple[int, int]:
 
 
 def _is_damaged(log: Path) -> bool:
-    import numpy as np  # noqa: PLC0415 - loaded only where there is a log
-
     if not LOG_HEADER < state_of(log)[0] <= _MOST_BYTES:
         return False
     try:
@@ -193,8 +191,6 @@ def _frames_of(data: bytes) -> _Frames:
 
 def _frames(data: bytes, size: int, salts: bytes, big: bool) -> _Frames:  # noqa: FBT001
     """Check every frame against the checksum that the frame before it carries."""
-    import numpy as np  # noqa: PLC0415
-
     step = FRAME_HEADER + size
     count = (len(data) - LOG_HEADER) // step
     table = np.frombuffer(data, np.uint8, count * step, LOG_HEADER).reshape(count, step)
@@ -218,8 +214,6 @@ def _checksums(words: Any, before: Any) -> Any:  # noqa: ANN401 - arrays of unsi
 
     A step adds two words: `a += x + b; b += y + a`. Steps are linear, so a row is one matrix product.
     """
-    import numpy as np  # noqa: PLC0415
-
     steps = words.shape[1] // 2
     powers = [(1, 0, 0, 1)]
     for _ in range(steps):
@@ -238,8 +232,6 @@ def _is_big(data: bytes) -> bool:
 
 
 def _header_is_whole(header: bytes) -> bool:
-    import numpy as np  # noqa: PLC0415
-
     words = np.frombuffer(header, ">u4" if _is_big(header) else "<u4", 6).astype(np.uint32)
     sums = _checksums(words[None, :], np.zeros((1, 2), np.uint32))[0]
     known = int.from_bytes(header[8:12], "big") in _SIZES
@@ -251,8 +243,6 @@ def log_is_broken(log: Path) -> bool:
 
     SQLite takes the first damaged page for the end of the log, as after a power cut, and says nothing.
     """
-    import numpy as np  # noqa: PLC0415
-
     data = log.read_bytes() if log.exists() else b""
     if len(data) <= LOG_HEADER:
         return False

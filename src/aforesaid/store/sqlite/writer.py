@@ -144,7 +144,6 @@ class Writer:
     """Stores change sets, many in one transaction, and keeps the write-ahead log small."""
 
     def __init__(self, path: Path, options: Options) -> None:
-        """Open the file, creating or migrating it as needed."""
         self.wal_pages = 0
         self.last_commit: int | None = None
         self.last_error: str | None = None
@@ -306,7 +305,6 @@ class Writer:
         return True
 
     def _finish_purge(self) -> None:
-        """Wipe the file if an earlier purge was interrupted before it could."""
         if self._connection.execute("SELECT 1 FROM metadata WHERE name = ?", (_WIPE,)).get is None:
             return
         _log.warning("a purge of %s was interrupted; the rest of what it erased is wiped now", self._path)
@@ -358,7 +356,6 @@ class Writer:
                 connection.set_busy_handler(patience(self._options.busy_seconds))
 
     def close(self) -> None:
-        """Let go of the file."""
         close_quietly(self._connection, self._path)
 
     def _check_files(self) -> None:
