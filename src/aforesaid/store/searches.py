@@ -125,7 +125,6 @@ class AddVectors(Change):
 
     @property
     def spaces(self) -> Collection[str]:
-        """The spaces of the rows."""
         return {row.space for row in self.rows}
 
     def carry_out(self, within: Transaction) -> Answer[None]:
@@ -142,7 +141,6 @@ class AddNoteVectors(Change):
 
     @property
     def spaces(self) -> Collection[str]:
-        """The spaces of the rows."""
         return {row.space for row in self.rows}
 
     def carry_out(self, within: Transaction) -> Answer[None]:
