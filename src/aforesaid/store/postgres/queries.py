@@ -21,8 +21,6 @@ from aforesaid.store.people import Settings
 from aforesaid.store.sql import Answer, for_postgres
 
 if TYPE_CHECKING:
-    import psycopg
-
     from aforesaid.store.postgres.connection import Connection
 
 __all__ = ["HalfVector", "Vector", "sql"]
@@ -204,20 +202,10 @@ class Queries:
 
     async def together(self, *statements: Statement) -> list[list[Row]]:
         """Ask several things in one round trip."""
-        with cut_after(self._connection, self._answer_seconds):
-            return await self._together(statements)
-
-    async def _together(self, statements: Sequence[Statement]) -> list[list[Row]]:
-        if len(statements) == 1 and not self._waiting:
-            query, values = statements[0]
-            return [await _rows(await self._connection.execute(query, values or None, binary=True))]
         waiting, self._waiting = self._waiting, []
-        async with self._connection.pipeline():
-            cursors = [
-                await self._connection.execute(query, values or None, binary=True)
-                for query, values in (*waiting, *statements)
-            ]
-        return [await _rows(cursor) for cursor in cursors[len(waiting) :]]
+        with cut_after(self._connection, self._answer_seconds):
+            answers = await self._connection.together([*waiting, *statements])
+        return answers[len(waiting) :]
 
     async def rows(self, query: str, *values: Any) -> list[Row]:  # noqa: ANN401
         """Return all rows. What their columns hold is said by the query, not by a type."""
@@ -266,10 +254,6 @@ async def answered(queries: Queries, answer: Answer[T]) -> T:
     except StopIteration as end:
         result: T = end.value
         return result
-
-
-async def _rows(cursor: psycopg.AsyncCursor[Row]) -> list[Row]:
-    return [] if cursor.description is None else await cursor.fetchall()
 
 
 _SETTINGS: Final = over_rows(
