@@ -40,6 +40,7 @@ from aforesaid.store.contract import Rule, of, rule_for
 from aforesaid.store.postgres.queries import Row, Statement, cut_after
 
 if TYPE_CHECKING:
+    from psycopg import abc
     from psycopg.abc import AdaptContext, Buffer, DumperKey
     from psycopg.pq.abc import PGconn, PGresult
 
@@ -141,7 +142,7 @@ class Connection(psycopg.AsyncConnection[Row]):
         self._names: OrderedDict[tuple[str, tuple[int, ...]], bytes] = OrderedDict()
         """What the statements are called that are prepared, the one that was used last at the end."""
         self._named = 0
-        self._transformer: Transformer | None = None
+        self._transformer: abc.Transformer | None = None
 
     async def together(self, statements: Sequence[Statement]) -> list[list[Row]]:
         """Run statements in one round trip, and return the rows of each.
@@ -213,6 +214,8 @@ _CONNECT_SECONDS: Final = 5
 _SETTINGS: Final = (
     "SELECT set_config('statement_timeout', $1, $3), set_config('lock_timeout', $2, $3), "
     "set_config('idle_in_transaction_session_timeout', $1, $3), set_config('TimeZone', 'UTC', $3), "
+    # A transaction that is one round trip has no BEGIN that could name its isolation.
+    "set_config('default_transaction_isolation', 'read committed', $3), "
     # A plan for anybody is a bad plan for somebody: one user has ten messages, another a million.
     "set_config('plan_cache_mode', 'force_custom_plan', $3)"
 )

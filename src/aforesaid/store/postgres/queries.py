@@ -97,10 +97,16 @@ class RowStatement(NamedTuple):
     """For rows of any spaces: $1 is the array of their spaces, and each further column is an array too."""
     one: str
     """For rows of one space, which is $1."""
+    after: str
+    """For one row, as a part of a statement whose part `held` is the space's last number and the revision of whoever is
+    new in it, or nothing: numbers of messages and revisions count on from there."""
     table: str = ""
     """For an insert: where the rows go. `one` then has {values} in it, one list for each row."""
     types: Mapping[str, str] = MappingProxyType({})
     """For an insert: the columns and their types."""
+
+
+_COUNTED_ON: Final = {"seq": "held.last_seq", "last_seq": "held.last_seq", "revision": "held.first_revision"}
 
 
 def _types(columns: str) -> dict[str, str]:
@@ -109,17 +115,29 @@ def _types(columns: str) -> dict[str, str]:
     return {pair[0]: pair[1] for pair in pairs}
 
 
+def _sources(types: Mapping[str, str]) -> tuple[str, str]:
+    """Return the table `new` of rows that are bound as arrays, and of one row that counts on from `held`."""
+    types = {"space": "text", **types}
+    arrays = ", ".join(f"${place}::{kind}[]" for place, kind in enumerate(types.values(), 1))
+    values = {name: f"${place}::{kind}" for place, (name, kind) in enumerate(types.items(), 1)}
+    counted = ", ".join(
+        f"{_COUNTED_ON[name]} + {value} AS {name}" if name in _COUNTED_ON else f"{value} AS {name}"
+        for name, value in values.items()
+    )
+    return f"unnest({arrays}) AS new ({', '.join(types)})", f"(SELECT {counted} FROM held) AS new"
+
+
 def over_rows(template: str, columns: str) -> RowStatement:
     """Return a statement that reads its rows from {rows}: a table `new` with columns, given as "name type, …".
 
     {space} names the space of a row. Further values are bound as {0}, {1} and {2}.
     """
     types = _types(columns)
-    names = ", ".join(types)
     arrays = ", ".join(f"${place}::{kind}[]" for place, kind in enumerate(types.values(), 2))
     others = [f"${place}" for place in range(len(types) + 2, len(types) + 2 + _OTHERS)]
-    several = template.format(*others, rows=f"unnest($1::text[], {arrays}) AS new (space, {names})", space="new.space")
-    return RowStatement(several, template.format(*others, rows=f"unnest({arrays}) AS new ({names})", space="$1"))
+    several, after = (template.format(*others, rows=rows, space="new.space") for rows in _sources(types))
+    one = template.format(*others, rows=f"unnest({arrays}) AS new ({', '.join(types)})", space="$1")
+    return RowStatement(several, one, after)
 
 
 def insert_rows(table: str, columns: str, then: str = "") -> RowStatement:
@@ -129,15 +147,15 @@ def insert_rows(table: str, columns: str, then: str = "") -> RowStatement:
     """
     types = _types(columns)
     names = ("space", *types)
-    arrays = ", ".join(f"${place}::{kind}[]" for place, kind in enumerate(types.values(), 2))
-    source = f"FROM unnest($1::text[], {arrays}) AS new ({', '.join(names)})"
     if table not in CHECKSUMS.columns:
         into = f"INSERT INTO {table} ({', '.join(names)})"
-        return RowStatement(f"{into} SELECT * {source} {then}", f"{into} VALUES {{values}} {then}", table, types)
-    several = CHECKSUMS.insert_selected(table, {name: f"new.{name}" for name in names}, f"{source} {then}")
+        several, after = (f"{into} SELECT * FROM {rows} {then}" for rows in _sources(types))
+        return RowStatement(several, f"{into} VALUES {{values}} {then}", after, table, types)
+    values = {name: f"new.{name}" for name in names}
+    several, after = (CHECKSUMS.insert_selected(table, values, f"FROM {rows} {then}") for rows in _sources(types))
     # Citus plans an INSERT with values in half the time of one that selects.
     one = f"INSERT INTO {table} ({', '.join(names)}, {CHECKSUM}) VALUES {{values}} {then}"
-    return RowStatement(several, one, table, types)
+    return RowStatement(several, one, after, table, types)
 
 
 def statements(statement: RowStatement, rows: Sequence[Row], *others: Any, distributed: bool) -> list[Statement]:  # noqa: ANN401
