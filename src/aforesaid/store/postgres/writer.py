@@ -166,8 +166,9 @@ class Writer:
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         del self._running[task]
-        # Whoever was answered hands in the next message before this happens, and it joins those that waited.
-        self._start_soon()
+        if self._waiting:
+            # Whoever was answered hands in the next message before this happens, and it joins those that waited.
+            self._start_soon()
 
     async def _run(self, group: list[_Job], spaces: set[str]) -> None:
         try:
