@@ -18,11 +18,10 @@ import psycopg
 from pgvector.psycopg.halfvec import register_halfvec_info
 from pgvector.psycopg.vector import register_vector_info
 from psycopg import DataError, conninfo, errors
-from psycopg.adapt import Dumper, PyFormat, Transformer
+from psycopg.adapt import PyFormat, Transformer
 from psycopg.generators import fetch_many, send
 from psycopg.pq import ExecStatus, Format
 from psycopg.types import TypeInfo
-from psycopg.types.array import ListBinaryDumper
 
 from aforesaid.errors import (
     AforesaidError,
@@ -41,7 +40,7 @@ from aforesaid.store.postgres.queries import Row, Statement, cut_after
 
 if TYPE_CHECKING:
     from psycopg import abc
-    from psycopg.abc import AdaptContext, Buffer, DumperKey
+    from psycopg.abc import Buffer
     from psycopg.pq.abc import PGconn, PGresult
 
 
@@ -86,43 +85,16 @@ _KINDS: Final[dict[type, _Kind]] = {
 }
 
 
-class _ArrayDumper(Dumper):
-    """Writes lists of one kind of elements, some of which may be missing."""
-
-    format = Format.BINARY
-
-    def __init__(self, cls: type, context: AdaptContext | None, kind: _Kind) -> None:
-        super().__init__(cls, context)
-        self.oid = kind.array
-        self._kind = kind
-
-    def dump(self, obj: Sequence[Any]) -> Buffer:
-        """Return the list as PostgreSQL reads it."""
-        element, _, written = self._kind
-        missing = None in obj
-        head = _HEAD.pack(1, int(missing), element, len(obj), 1)
-        if missing:
-            return head + b"".join([_NULL if value is None else written((value,)) for value in obj])
-        return head + written(obj)
-
-
-class ListDumper(ListBinaryDumper):
-    """Chooses how a list is written: by us where its first element is of a kind that we know."""
-
-    def get_key(self, obj: list[Any], format: PyFormat) -> DumperKey:  # noqa: A002 - as psycopg calls it
-        """Name what is to be written, so that the dumper is found again."""
-        kind = _kind(obj)
-        return super().get_key(obj, format) if kind is None else (list, kind)
-
-    def upgrade(self, obj: list[Any], format: PyFormat) -> Any:  # noqa: A002, ANN401 - a dumper of another class
-        """Return what writes such a list."""
-        kind = _kind(obj)
-        return super().upgrade(obj, format) if kind is None else _ArrayDumper(list, None, _KINDS[kind])
-
-
-def _kind(values: list[Any]) -> type | None:
-    first = next((value for value in values if value is not None), None)
-    return type(first) if type(first) in _KINDS else None
+def _array(values: Sequence[Any]) -> tuple[bytes, int] | None:
+    """Return a list as PostgreSQL reads it and the type of arrays, if its first element is of a kind that we know."""
+    kind = _KINDS.get(type(next((value for value in values if value is not None), None)))
+    if kind is None:
+        return None
+    missing = None in values
+    head = _HEAD.pack(1, int(missing), kind.element, len(values), 1)
+    if missing:
+        return head + b"".join([_NULL if value is None else kind.written((value,)) for value in values]), kind.array
+    return head + kind.written(values), kind.array
 
 
 _PREPARED: Final = 100
@@ -151,10 +123,7 @@ class Connection(psycopg.AsyncConnection[Row]):
         """
         # It knows the types that are registered when it is made.
         transformer = self._transformer = self._transformer or Transformer(self)
-        bound = []
-        for query, values in statements:
-            parameters = transformer.dump_sequence(values, [PyFormat.AUTO] * len(values))
-            bound.append((query, parameters, transformer.types or (), transformer.formats))
+        bound = [(query, *_bound(transformer, values)) for query, values in statements]
         self.pgconn.enter_pipeline_mode()
         answers = [self._send(*each) for each in bound]
         self.pgconn.pipeline_sync()
@@ -175,7 +144,7 @@ class Connection(psycopg.AsyncConnection[Row]):
         return rows
 
     def _send(
-        self, query: str, values: Sequence[Buffer | None], types: tuple[int, ...], formats: Sequence[Format] | None
+        self, query: str, values: Sequence[Buffer | None], types: tuple[int, ...], formats: Sequence[Format]
     ) -> int:
         """Send a statement, prepared once it has been sent often. Return how many answers there will be."""
         answers = 1
@@ -199,6 +168,19 @@ class Connection(psycopg.AsyncConnection[Row]):
         self._names.move_to_end((query, types))
         self.pgconn.send_query_prepared(name, values, formats, Format.BINARY)
         return answers
+
+
+def _bound(
+    transformer: abc.Transformer, values: Sequence[Any]
+) -> tuple[Sequence[Buffer | None], tuple[int, ...], Sequence[Format]]:
+    """Return values as they are sent, their types and their formats. Lists are written here, which is much faster."""
+    arrays = {place: array for place, value in enumerate(values) if type(value) is list and (array := _array(value))}
+    others = [None if place in arrays else value for place, value in enumerate(values)] if arrays else values
+    sent = [*transformer.dump_sequence(others, [PyFormat.AUTO] * len(values))]
+    types, formats = [*(transformer.types or ())], [*(transformer.formats or ())]
+    for place, (written, kind) in arrays.items():
+        sent[place], types[place], formats[place] = written, kind, Format.BINARY
+    return sent, tuple(types), formats
 
 
 def _results(pgconn: PGconn, answers: int) -> Generator[Any, Any, list[PGresult]]:
@@ -324,7 +306,6 @@ class Pool:
             application_name=application_name(self._dsn),
         )
         self.open += 1
-        held.adapters.register_dumper(list, ListDumper)
         try:
             with cut_after(held, _CONNECT_SECONDS):
                 await self._set_up(held, vectors=vectors)

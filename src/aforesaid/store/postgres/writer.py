@@ -40,32 +40,30 @@ def spaces_of(steps: Sequence[Step]) -> set[str]:
     return {space for step in steps for space in step.spaces}
 
 
-async def append_all(
-    transaction: WriteTransaction, change_sets: Sequence[Sequence[Prepared]], known: dict[Place, Latest]
+async def carry_out(
+    transaction: WriteTransaction,
+    change_sets: Sequence[Sequence[Step]],
+    known: dict[Place, Latest],
+    progress: Progress | None = None,
 ) -> list[tuple[Result, ...]]:
-    """Carry out several change sets of messages alone, together. Note in `known` which sessions are the newest."""
-    appender = Appender(transaction, [step for steps in change_sets for step in steps])
+    """Carry out change sets together, and note in `known` which sessions are the newest."""
+    messages = [step.message if isinstance(step, Returning) else step for steps in change_sets for step in steps]
+    appender = Appender(transaction, [step for step in messages if isinstance(step, Prepared)])
     await appender.begin()
-    queries = transaction.queries
-    results = [tuple([await answered(queries, appender.append(step)) for step in steps]) for steps in change_sets]
+    results = [
+        tuple(
+            [
+                await answered(transaction.queries, appender.carry_out(step))
+                for step in reporting(steps, "stored", progress)
+            ]
+        )
+        for steps in change_sets
+    ]
     appender.write()
     if len(known) > _KNOWN:
         known.clear()
     known.update(appender.newest_sessions())
-    return [*results]
-
-
-async def carry_out(
-    transaction: WriteTransaction, steps: Sequence[Step], progress: Progress | None = None
-) -> tuple[Result, ...]:
-    """Carry out one change set."""
-    messages = [step.message if isinstance(step, Returning) else step for step in steps]
-    appender = Appender(transaction, [step for step in messages if isinstance(step, Prepared)])
-    await appender.begin()
-    queries = transaction.queries
-    results = [await answered(queries, appender.carry_out(step)) for step in reporting(steps, "stored", progress)]
-    appender.write()
-    return tuple(results)
+    return results
 
 
 _KNOWN: Final = 10_000
@@ -195,17 +193,15 @@ class Writer:
         spaces = sorted({space for job in group for space in job.spaces})
         if not spaces:
             return [Receipt(True, (None,) * len(job.steps)) for job in group]
-        if not group[0].shares:
-            ((steps, _, _, _, progress),) = group
-            alone = await self._database.write(spaces, "writer", lambda within: carry_out(within, steps, progress))
-            return [Receipt(True, alone)]
-        change_sets = [[step for step in job.steps if isinstance(step, Prepared)] for job in group]
-        at_once = None
-        if len(change_sets) == 1 == len(change_sets[0]):
-            continuation = Continuation(change_sets[0][0], self._known)
+        change_sets, at_once = [job.steps for job in group], None
+        if group[0].shares and sum(map(len, change_sets)) == 1 and isinstance(step := change_sets[0][0], Prepared):
+            continuation = Continuation(step, self._known)
             at_once = continuation if continuation.possible else None
         stored = await self._database.write(
-            spaces, "writer", lambda within: append_all(within, change_sets, self._known), at_once
+            spaces,
+            "writer",
+            lambda within: carry_out(within, change_sets, self._known, group[0].progress),
+            at_once,
         )
         return [Receipt(True, results) for results in stored]
 
