@@ -285,11 +285,8 @@ _MOST: Final = 1_000
 """Maximum people and spaces of one statement."""
 
 
-class _Key(NamedTuple):
-    space: str
-    user: str
-
-
+_Key = tuple[str, str]
+"""A space, and a user in it."""
 Reading = Callable[[Callable[[Queries], Awaitable[Any]]], Awaitable[Any]]
 """Carries something out in a transaction that sees all spaces."""
 
@@ -304,7 +301,7 @@ class GatheredSettings:
 
     async def read(self, question: Settings) -> list[Setting]:
         """Return the settings of a user, or of a space."""
-        key = _Key(*question.scope[:2])
+        key = question.scope[:2]
         answer = self._waiting.get(key)
         if answer is None:
             answer = self._waiting[key] = asyncio.get_running_loop().create_future()
@@ -343,5 +340,5 @@ def _refuse(answer: asyncio.Future[list[Setting]], error: BaseException) -> None
 async def _settings(queries: Queries, keys: list[_Key]) -> dict[_Key, list[Setting]]:
     found: dict[_Key, list[Setting]] = {}
     for space, user, key, value, at in await queries.rows_of(_SETTINGS, keys):
-        found.setdefault(_Key(space, user), []).append(Setting(key, json.loads(value), moment(at)))
+        found.setdefault((space, user), []).append(Setting(key, json.loads(value), moment(at)))
     return found
