@@ -143,7 +143,7 @@ def _told(hit: Hit, turn: Turn, say: Phrases) -> str:
     ]
     if not said:
         return ""
-    date, text = say.date(message.at), " ".join(said)
+    date, text = say.day(message.at), " ".join(said)
     if message.author == turn.user.scope.user:
         return say("recall.you", date=date, text=text)
     if not message.name:

@@ -269,7 +269,7 @@ def _refused(requested: RequestedTime | None, said: datetime, say: Phrases) -> s
         return say("reminder.unreadable")
     start, _, timed = requested.when
     at = to_zone(start, said.tzinfo)
-    return say("reminder.past", when=say.moment(at) if timed else say.date(at))
+    return say("reminder.past", when=say.moment(at) if timed else say.day(at))
 
 
 async def _confirmed(user: UserMemory, memory: MemoryRecord, text: str, say: Phrases, *, assumed: bool) -> Answer:
