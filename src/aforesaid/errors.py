@@ -95,7 +95,11 @@ class InvalidInput(AforesaidError, ValueError):
 
 
 class TooLarge(InvalidInput):
-    """A text or a name is over its limit."""
+    """A text or a name is over its limit. `most` is the limit in bytes, if it is that of a message."""
+
+    def __init__(self, message: str, field: str | None = None, *, most: int | None = None) -> None:
+        super().__init__(message, field)
+        self.most = most
 
 
 class WrongState(InvalidInput):

@@ -9,7 +9,7 @@ from typing import Any, cast, get_args
 
 import pytest
 
-from aforesaid.assistant import chat_texts
+from aforesaid.assistant import Phrases, chat_texts
 from aforesaid.digest import digest
 from aforesaid.digest.calendar import subject_of_user
 from aforesaid.digest.digest import steps_of
@@ -76,5 +76,7 @@ async def test_the_policy_of_the_contributing_guide_works_everywhere(
         assert [each.messages for each in await ann.summarize()] == [24]
         status = await ann.status()
         assert (status.policy, status.active_summaries) == ("recap", 1)
-        assert chat_texts.rhythm(status) == "one after every ten messages of this chat"
+        english = Phrases("en")
+        english.texts["rhythm.recap"] = "one after every ten messages of this chat"
+        assert chat_texts.rhythm(status, english) == "one after every ten messages of this chat"
         assert {part.name for part in (await ann.health()).components} >= {"summaries"}

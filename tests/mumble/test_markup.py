@@ -6,8 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aforesaid.assistant import Phrases
 from aforesaid.bots.mumble.platform import _fitting, marked_up, plain
 from aforesaid.bots.mumble.speech import LONGEST_SPOKEN, speech_text
+
+ENGLISH = Phrases.of("en")
 
 
 @pytest.mark.parametrize(
@@ -67,15 +70,15 @@ def test_lines_and_code_are_shown_as_such() -> None:
     ],
 )
 def test_what_is_for_the_eyes_is_not_read_aloud(text: str, pieces: tuple[str, ...], whole: bool) -> None:  # noqa: FBT001
-    assert speech_text(text) == (pieces, whole)
+    assert speech_text(text, ENGLISH) == (pieces, whole)
 
 
 def test_long_answers_are_read_aloud_in_part_and_piece_by_piece() -> None:
     sentence = "This is a sentence of some fifty characters in all. "
-    pieces, whole = speech_text(sentence * 4)
+    pieces, whole = speech_text(sentence * 4, ENGLISH)
     assert whole
     assert len(pieces) == 2
-    pieces, whole = speech_text(sentence * 100)
+    pieces, whole = speech_text(sentence * 100, ENGLISH)
     assert not whole
     assert pieces[-1].endswith("The rest is written.")
     assert sum(map(len, pieces)) < LONGEST_SPOKEN + 50
@@ -83,14 +86,14 @@ def test_long_answers_are_read_aloud_in_part_and_piece_by_piece() -> None:
 
 @pytest.mark.parametrize("endless", ["word " * 1000, "x" * 5000, "そうです" * 1000])
 def test_a_sentence_without_an_end_is_cut(endless: str) -> None:
-    pieces, whole = speech_text(endless)
+    pieces, whole = speech_text(endless, ENGLISH)
     assert not whole
     assert 100 < sum(map(len, pieces)) < LONGEST_SPOKEN + 50
 
 
 @given(st.text())
 def test_nothing_that_is_left_out_goes_unsaid(text: str) -> None:
-    pieces, whole = speech_text(text)
+    pieces, whole = speech_text(text, ENGLISH)
     assert pieces or whole
     if not whole:
         assert "written" in pieces[-1]

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Final
 
 from cachetools import LRUCache
 
+from aforesaid.assistant import chat_texts
 from aforesaid.assistant.commands import Answer, Names, Turn, with_names
+from aforesaid.assistant.phrases import ChatLanguages, Phrases
 from aforesaid.assistant.router import FreeForm, Router
 from aforesaid.domain.hit import Hit
 from aforesaid.domain.message import Message
@@ -46,9 +48,6 @@ _CLOSE_TO_BEST: Final = 0.7
 _WORTH_OF_A_WORD: Final = 0.25
 """Weight of a found word of the question, on the scale of similarities."""
 _CHATS: Final = 10_000
-_NO_MODEL: Final = (
-    "(No language model is connected, so I note what you tell me and answer with it. /help shows what I can do.)"
-)
 _GREETING: Final = re.compile(
     r"(?:hi|hello|hey|good (?:morning|evening|day|afternoon)|hallo|guten (?:morgen|tag|abend)|hola|buenos dias|salut|"
     r"bonjour|ciao|ola|oi|hoi|привет|здравствуи\w*|你好|こんにちは|مرحبا|" + fold("안녕(?:하세요)?") + r")\b"
@@ -63,19 +62,19 @@ _NAMES_ADDRESSED: Final = 1
 """Number of unknown words that may follow a greeting: the name of somebody."""
 
 
-def _noted(turn: Turn) -> str:
+def _noted(turn: Turn, say: Phrases) -> str:
     """Return a short confirmation of what a message states, or a polite reply."""
     at = datetime.now(UTC) if turn.message is None else turn.message.at
     found = extract([Spoken(turn.name or turn.user.scope.user, turn.text, at)])
     if found:
-        return "Noted: " + " ".join(each.quote.strip().rstrip(".") + "." for each in found[:_ANSWERS])
+        return say("noted_that", what=" ".join(each.quote.strip().rstrip(".") + "." for each in found[:_ANSWERS]))
     folded = fold(turn.text).strip()
     if _THANKS.match(folded):
-        return "You are welcome."
-    return "Hello!" if _GREETING.match(folded) else "Noted."
+        return say("welcome")
+    return say("hello" if _GREETING.match(folded) else "noted")
 
 
-async def _remembered(turn: Turn) -> str:
+async def _remembered(turn: Turn, say: Phrases) -> str:
     without = () if turn.message is None else (turn.message.id,)
     # With its opening words ("tell me"): search recognises the same question, asked before, by all of its words.
     found = await turn.user.search(turn.text, _CANDIDATES, within=turn.within, without=without, min_score=0)
@@ -89,7 +88,7 @@ async def _remembered(turn: Turn) -> str:
         message = hit.message
         if message and message.id in remembered and recognise_request(message.text).action == "remember":
             continue
-        if line := _told(hit, turn):
+        if line := _told(hit, turn, say):
             answers[hit] = line
     close = [hit for hit in answers if _answers(hit)]
     best = max(map(_strength, close), default=0.0)
@@ -98,8 +97,8 @@ async def _remembered(turn: Turn) -> str:
     if asks_own_name(turn.text):
         # "Wie heiße ich?" shares no word with "Ann heißt Jonas", and "Hi, I am Max" is less of an answer than the name.
         known = [memory.text for memory in await turn.user.memories() if memory.subject == "name"]
-        told = [f"I know: {text}" for text in known] or told
-    return "\n".join(told[:_ANSWERS]) or "I remember nothing about that."
+        told = [say("recall.memory", text=text) for text in known] or told
+    return "\n".join(told[:_ANSWERS]) or say("recall.nothing")
 
 
 def _each_once(hits: Iterable[Hit]) -> Iterator[Hit]:
@@ -128,13 +127,13 @@ def _strength(hit: Hit) -> float:
     return (hit.similarity or 0.0) + _WORTH_OF_A_WORD * len(hit.terms)
 
 
-def _told(hit: Hit, turn: Turn) -> str:
+def _told(hit: Hit, turn: Turn, say: Phrases) -> str:
     """Return a hit as an answer; empty for questions, commands, greetings, thanks and messages of the assistant."""
     message = hit.message
     if hit.kind not in {"message", "memory"} or (message is not None and message.role != "user"):
         return ""
     if message is None:
-        return f"I know: {hit.text}"
+        return say("recall.memory", text=hit.text)
     said = [
         sentence
         for sentence in split_sentences(message.text)
@@ -144,8 +143,12 @@ def _told(hit: Hit, turn: Turn) -> str:
     ]
     if not said:
         return ""
-    who = "You" if message.author == turn.user.scope.user else message.name or "Somebody"
-    return f"{who} said on {message.at.day} {message.at:%B %Y}: {' '.join(said)}"
+    date, text = say.day(message.at), " ".join(said)
+    if message.author == turn.user.scope.user:
+        return say("recall.you", date=date, text=text)
+    if not message.name:
+        return say("recall.somebody", date=date, text=text)
+    return say("recall.other", name=message.name, date=date, text=text)
 
 
 def _only_polite(sentence: str) -> bool:
@@ -163,7 +166,6 @@ def _only_polite(sentence: str) -> bool:
 
 
 SYSTEM: Final = "You are a helpful assistant with a long memory. Answer briefly."
-NOT_DURABLE: Final = "this is kept in memory only, and will be lost when the program ends"
 
 
 @dataclass(slots=True)
@@ -198,6 +200,10 @@ class Assistant:
         self.router = Router(memory)
 
     @property
+    def languages(self) -> ChatLanguages:
+        return self.router.languages
+
+    @property
     def speaks(self) -> bool:
         """Whether a model answers. Replies without a model are not part of the conversation and not stored."""
         return self._memory.models is not None and self._memory.models.has("chat")
@@ -213,15 +219,17 @@ class Assistant:
             return None
         # Stored first, so that forgetting applies to this message too.
         receipt = await user.add("user", text, name=name)
-        answer = await self._free_form.carry_out(Turn(user, text, receipt.message, name), request)
+        say = await self.languages.of(user, text)
+        answer = await self._free_form.carry_out(Turn(user, text, receipt.message, name), request, say)
         await user.add("assistant", answer.text)
         return answer
 
     async def reply(self, user: UserMemory, text: str, *, name: str | None = None) -> AsyncGenerator[str, None]:
         """Store a message, and yield the reply piece by piece. Notices that are not the model's are in brackets."""
         receipt = await user.add("user", text, name=name)
-        for notice in (*(() if receipt.durable else (NOT_DURABLE,)), *receipt.notices):
-            yield f"({notice})\n"
+        say = await self.languages.of(user, text)
+        for notice in sorted(chat_texts.notices(receipt)):
+            yield f"{say(notice)}\n"
         turn, sent = Turn(user, text, receipt.message, name), SentContext()
         pieces: list[str] = []
         reply: Message | None = None
@@ -232,7 +240,7 @@ class Assistant:
                         pieces.append(piece)
                         yield piece
             except ModelError as error:
-                yield f"(the model could not answer: {error}; what you said is stored)"
+                yield say("model.failed", why=chat_texts.failure(error, say))
             if pieces and self.speaks:
                 reply = (await user.add("assistant", "".join(pieces))).message
         finally:  # also if nobody waits for the rest of the answer: the model was sent it all the same
@@ -241,7 +249,9 @@ class Assistant:
     async def requested(self, turn: Turn) -> Answer | None:
         """Carry out the free-form request of a stored message; return None if it is none."""
         request = await self._free_form.recognise(turn)
-        return None if request is None else await self._free_form.carry_out(turn, request)
+        if request is None:
+            return None
+        return await self._free_form.carry_out(turn, request, await self.languages.of(turn.user, turn.text))
 
     def keep_receipt(self, turn: Turn, sent: SentContext, reply: Message | None) -> None:
         """Store in the background what a model was sent to answer a turn, and the stored reply; nothing without one."""
@@ -269,10 +279,11 @@ class Assistant:
         """
         chat = self._memory.models
         if chat is None or not self.speaks:
-            text = await _remembered(turn) if asks(turn.text) else _noted(turn)
+            say = await self.languages.of(turn.user, turn.text)
+            text = await _remembered(turn, say) if asks(turn.text) else _noted(turn, say)
             scope, today = turn.user.scope, datetime.now(UTC).date()
             place = (scope.space, scope.thread, scope.user if is_direct(scope.thread) else "")
-            yield text if self._excused.get(place) == today else f"{text}\n{_NO_MODEL}"
+            yield text if self._excused.get(place) == today else f"{text}\n{say('model.none')}"
             self._excused[place] = today
             return
         from aforesaid.models.chat import Said  # noqa: PLC0415 - brings the libraries of models

@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from datetime import tzinfo
 from typing import TYPE_CHECKING, Final
 
+from aforesaid.assistant.phrases import Phrases
 from aforesaid.domain.checks import to_zone
 from aforesaid.domain.hit import Hit
 from aforesaid.domain.memory import MemoryRecord
+from aforesaid.domain.receipt import Receipt
 from aforesaid.domain.report import MemoryStatus
 from aforesaid.errors import (
     AforesaidError,
@@ -19,8 +21,9 @@ from aforesaid.errors import (
     NotFound,
     SourcesChanged,
     SpendingLimit,
+    TooLarge,
 )
-from aforesaid.profiles.recipe import POLICIES
+from aforesaid.store.failover import IN_MEMORY, ON_DISK
 
 if TYPE_CHECKING:
     from aforesaid.facts import ForgetResult, RememberResult
@@ -29,93 +32,103 @@ if TYPE_CHECKING:
 _SHOWN: Final = 20
 _FORGOTTEN: Final = 5
 """Maximum forgotten statements that are listed."""
-_STORAGES: Final = {"sqlite": "SQLite", "json": "JSON file", "files": "account folders", "postgresql": "PostgreSQL"}
-_OPERATOR: Final = "Whoever runs this bot finds the reason in its log."
+_STORAGES: Final = {"sqlite": "SQLite", "postgresql": "PostgreSQL"}
+_FAILURES: Final[Sequence[tuple[type[AforesaidError], str]]] = (
+    (TooLarge, "error.too_long"),
+    (InvalidInput, "error.invalid"),
+    (NotFound, "error.not_found"),
+    (SourcesChanged, "error.changed"),
+    (SpendingLimit, "error.spent"),
+    (NoModel, "error.no_model"),
+    (ModelError, "error.model"),
+)
+NOT_DURABLE: Final = "bot.not_durable"
+_STORED_ELSEWHERE: Final = {ON_DISK: "bot.on_disk", IN_MEMORY: "bot.until_restart"}
+"""What is told while the store fails. All other notices are about summaries."""
 _log: Final = logging.getLogger("aforesaid.assistant")
 
 
-def welcome(*, speaks: bool) -> str:
-    """Return the welcome message: what the bot does, and three things to try."""
-    how = "" if speaks else " No language model is connected, so I answer with what you told me, in your own words."
-    return (
-        f"Hello! I remember what you tell me and find it again, also after months.{how} Three things to try:\n"
-        "1. Tell me something: My sister gets married on 12 June.\n"
-        "2. Ask me about it later: When is the wedding?\n"
-        "3. Have me remind you: Remind me tomorrow at 9 to call mum."
-    )
-
-
-def failure(error: AforesaidError) -> str:
-    """Return the message about an error for a person, safe in public channels; the details go to the log.
-
-    What is wrong with their own words is said as it is. What a provider or a disk reports is the operator's business.
-    """
-    if isinstance(error, InvalidInput | NotFound | SourcesChanged | SpendingLimit | NoModel):
-        return f"{error}."
+def failure(error: AforesaidError, say: Phrases) -> str:
+    """Return the message about an error for a person, safe in public channels; the details go to the log."""
     _log.warning("a failure was reported in a chat: %s", error)
-    if isinstance(error, ModelError):
-        return f"The language model could not answer. {_OPERATOR}"
-    return f"My memory cannot be reached right now. {_OPERATOR}"
+    if isinstance(error, TooLarge) and error.most is not None:
+        return say("error.too_many_bytes", most=error.most)
+    return say(next((key for kind, key in _FAILURES if isinstance(error, kind)), "error.memory"))
 
 
-def storage(backend: str) -> str:
-    return _STORAGES.get(backend.partition(" ")[0], backend)
+def notices(receipt: Receipt) -> frozenset[str]:
+    """Return the keys of what somebody is told about how a message was stored; details go to the log."""
+    for notice in receipt.notices:
+        _log.warning("a notice was given in a chat: %s", notice)
+    found = {_STORED_ELSEWHERE.get(notice, "bot.summary_failed") for notice in receipt.notices}
+    return frozenset(found if receipt.durable else found | {NOT_DURABLE})
 
 
-def rhythm(found: MemoryStatus) -> str:
-    return POLICIES[found.policy].rhythm.format(threshold=found.threshold)
+def example(name: str, say: Phrases) -> str:
+    """Return a command with what is missing after it: "Remember what? Like this: /remember I like tea"."""
+    return say("like_this", question=say(f"ask.{name}"), example=say(f"example.{name}"))
 
 
-def status(found: MemoryStatus) -> str:
+def storage(backend: str, say: Phrases) -> str:
+    kind = backend.partition(" ")[0]
+    return say(f"storage.{kind}") if f"storage.{kind}" in say else _STORAGES.get(kind, backend)
+
+
+def rhythm(found: MemoryStatus, say: Phrases) -> str:
+    return say(f"rhythm.{found.policy}", threshold=found.threshold)
+
+
+def status(found: MemoryStatus, say: Phrases) -> str:
+    threshold = say("status.threshold", count=found.threshold) if found.threshold else None
     return "\n".join(
         [
-            f"Memory: {'enabled' if found.enabled else 'disabled'}",
-            f"Storage: {storage(found.storage)}",
-            f"Threshold: {found.threshold} messages" if found.threshold else f"Threshold: {rhythm(found)}",
-            f"Messages since the last summary: {found.since_last}",
-            f"Messages: {found.messages} in all, {found.archived} archived",
-            f"Active summaries: {found.active_summaries}",
-            f"Highest level: {found.highest_level}",
+            say("status.enabled" if found.enabled else "status.disabled"),
+            say("status.storage", storage=storage(found.storage, say)),
+            threshold or say("status.rhythm", rhythm=rhythm(found, say)),
+            say("status.since", number=found.since_last),
+            say("status.messages", number=found.messages, archived=found.archived),
+            say("status.active", number=found.active_summaries),
+            say("status.level", number=found.highest_level),
         ]
     )
 
 
-def remembered(found: RememberResult) -> str:
-    if found.outcome == "quarantined":
-        return f"That is quarantined until somebody approves it: {found.reason}"
-    return "I will remember that." if found.outcome == "stored" else "I knew that already."
+def remembered(found: RememberResult, say: Phrases) -> str:
+    return say(f"remember.{found.outcome}")
 
 
-def forgotten(found: ForgetResult, what: str) -> str:
+def forgotten(found: ForgetResult, what: str, say: Phrases) -> str:
     """Return the outcome of forgetting: what is gone, not what was asked for."""
     if not found.found:
-        return f"I knew nothing about that: {what}"
+        return say("forget.nothing", what=what)
     gone = list(dict.fromkeys([*found.sentences, *(memory.text for memory in found.memories)]))
-    more = f"; and {len(gone) - _FORGOTTEN} more" if len(gone) > _FORGOTTEN else ""
-    return f"I have forgotten: {'; '.join(gone[:_FORGOTTEN])}{more}"
+    shown = gone[:_FORGOTTEN]
+    if len(gone) > _FORGOTTEN:
+        shown.append(say("forget.more", count=len(gone) - _FORGOTTEN))
+    return say("forget.done", what="; ".join(shown))
 
 
-def forget_everything(who: str = "you") -> str:
+def forget_everything(say: Phrases, name: str | None = None) -> str:
     """Say how everything is erased. A request in a few words does not do it: it may be a slip, or misunderstood."""
-    if who == "you":
-        return "To have everything erased that I know about you, use /forget_me."
-    how = f"Only {who} can have everything erased, with /forget_me."
-    return f"I forget single things: tell me what to forget about {who}. {how}"
+    return say("forget.everything") if name is None else say("forget.everything_other", name=name)
 
 
-def memories(found: Sequence[MemoryRecord]) -> str:
+def memories(found: Sequence[MemoryRecord], say: Phrases) -> str:
     if not found:
-        return "Nothing is remembered yet."
-    lines = [f"[{memory.category.upper()}] {memory.text} ({memory.importance}/10)" for memory in found[:_SHOWN]]
+        return say("known.no_memories")
+    lines = [
+        f"[{say(f'category.{memory.category}').upper()}] {memory.text} ({memory.importance}/10)"
+        for memory in found[:_SHOWN]
+    ]
     more = len(found) - _SHOWN
-    return "\n".join([*lines, *([f"… and {more} more"] if more > 0 else [])])
+    return "\n".join([*lines, *([say("more", count=more)] if more > 0 else [])])
 
 
-def timeline(found: Sequence[MemoryRecord], zone: tzinfo) -> str:
+def timeline(found: Sequence[MemoryRecord], zone: tzinfo, say: Phrases) -> str:
     """Return what happened, one event per line; of many, the last ones."""
     if not found:
-        return "I know of no dated events. Tell me when something happens: We moved to Berlin on 3 May."
-    lines = [f"… {len(found) - _SHOWN} earlier"] if len(found) > _SHOWN else []
+        return say("known.no_events")
+    lines = [say("earlier", count=len(found) - _SHOWN)] if len(found) > _SHOWN else []
     for memory in found[-_SHOWN:]:
         happened = memory.happened
         day = "" if happened is None else f"{to_zone(happened.start, zone):%Y-%m-%d}  "
@@ -123,31 +136,35 @@ def timeline(found: Sequence[MemoryRecord], zone: tzinfo) -> str:
     return "\n".join(lines)
 
 
-def people(found: Sequence[KnownPerson], asked: str) -> str:
+def people(found: Sequence[KnownPerson], asked: str, say: Phrases) -> str:
     """Return people, one per line; what is known about one person, if one was asked for."""
     if not found:
-        return f"I know nobody called {asked}." if asked else "You have not told me about anybody yet."
+        return say("known.nobody", name=asked) if asked else say("known.no_people")
     if not asked:
-        return "\n".join(_named(person) for person in found[:_SHOWN])
+        return "\n".join(_named(person, say) for person in found[:_SHOWN])
     blocks = []
     for person in found[:_SHOWN]:
-        first, last = person.first_mentioned, person.last_mentioned
-        seen = f"First mentioned on {first:%Y-%m-%d}, last on {last:%Y-%m-%d}."
-        blocks.append("\n".join([_named(person), *(memory.text for memory in person.memories[:_SHOWN]), seen]))
+        first, last = f"{person.first_mentioned:%Y-%m-%d}", f"{person.last_mentioned:%Y-%m-%d}"
+        seen = say("known.mentioned", first=first, last=last)
+        blocks.append("\n".join([_named(person, say), *(memory.text for memory in person.memories[:_SHOWN]), seen]))
     return "\n\n".join(blocks)
 
 
-def _named(person: KnownPerson) -> str:
-    return person.name if person.relation in (None, person.name) else f"{person.name}, your {person.relation}"
+def _named(person: KnownPerson, say: Phrases) -> str:
+    key = f"relation.{person.relation}"
+    relation = say(key) if key in say else person.relation
+    if person.relation == person.name:
+        return relation or person.name
+    return person.name if relation is None else say("known.relation", name=person.name, relation=relation)
 
 
-def hits(found: Sequence[Hit], *, explained: bool = False) -> str:
+def hits(found: Sequence[Hit], say: Phrases, *, explained: bool = False) -> str:
     if not found:
-        return "Nothing found."
+        return say("nothing_found")
     lines = []
     for hit in found:
         speaker = "" if hit.message is None else f"{hit.message.name or hit.message.author}: "
-        kind = "" if hit.kind == "message" else f"{hit.kind} {hit.id}: "
+        kind = "" if hit.kind == "message" else f"{say(f'known.{hit.kind}', number=str(hit.id))}: "
         lines.append(f"{hit.at:%Y-%m-%d}  {kind}{speaker}{hit.text}")
         if explained:
             lines.append(f"    {hit.explain()}")

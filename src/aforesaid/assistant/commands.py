@@ -6,14 +6,15 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from datetime import UTC, date, datetime, timedelta, tzinfo
+from datetime import UTC, date, datetime, timedelta
 from difflib import get_close_matches
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeAlias
 from zoneinfo import available_timezones
 
 from aforesaid.assistant import chat_texts
-from aforesaid.domain.checks import Within, counted, to_zone
+from aforesaid.assistant.phrases import Phrases, accepted_words
+from aforesaid.domain.checks import Within, to_zone
 from aforesaid.domain.memory import MemoryRecord
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import is_direct
@@ -21,7 +22,7 @@ from aforesaid.errors import InvalidInput, NotFound
 from aforesaid.models.offline.request_rules import AGAIN_AND_AGAIN, REMINDED_OF
 from aforesaid.models.prompts import SOMEBODY
 from aforesaid.profiles.effective import TIME_ZONE
-from aforesaid.text.times.find import read_requested_time
+from aforesaid.text.times.find import RequestedTime, read_requested_time
 from aforesaid.text.words import fold
 
 if TYPE_CHECKING:
@@ -158,18 +159,14 @@ class Answer:
     """Whether only the person who asked may read it, also in a group."""
 
 
-ERASE: Final = "erase everything"
-KEEP: Final = "keep everything"
-_YES: Final = frozenset({"yes", "y", "yes please", "ja", "ja bitte", "oui", "si", "sí", "sì", "sim", "erase", "delete"})
-_NO: Final = frozenset({"no", "n", "nein", "non", "não", "keep", "cancel"})
-_AROUND: Final = " \t.!\"'“”„«»"
+_AROUND: Final = " \t.!\"'“”„«»。！।،「」"
 """Characters around an answer that do not change it."""
 _PAGE: Final = 1000
 
 Reply: TypeAlias = Literal["erase", "keep", "unclear"]
 
 
-async def copy(user: UserMemory) -> Answer:
+async def copy(user: UserMemory, say: Phrases) -> Answer:
     messages: list[dict[str, Any]] = []
     page = await user.history(_PAGE, versions=True)
     while page:
@@ -186,15 +183,15 @@ async def copy(user: UserMemory) -> Answer:
         "settings": await user.settings(),
     }
     content = json.dumps(whole, ensure_ascii=False, indent=1, default=_plain_answer).encode()
-    told = f"This is all that I have stored about you here: {counted(len(messages), 'message')}, and what I know."
+    told = say("copy.done", count=len(messages))
     return Answer(told, file=File("my-data.json", content), private=True)
 
 
-def question() -> Answer:
+def question(say: Phrases) -> Answer:
+    erase, keep = say("erase.word"), say("erase.keep_word")
     return Answer(
-        "This erases everything that you said here and all that I know about you, for good. There is no way back. "
-        f'Type "{ERASE}" if you are sure; anything else keeps it.',
-        (Button("Erase everything", ERASE), Button("Keep everything", KEEP)),
+        say("erase.question", word=erase),
+        (Button(say("erase.erase_button"), erase), Button(say("erase.keep_button"), keep)),
     )
 
 
@@ -203,27 +200,26 @@ def read_reply(text: str, *, direct: bool) -> Reply | None:
 
     Only the words that the question asks for erase. A "yes" may be a slip, or said to somebody else.
     """
-    said = text.casefold().strip(_AROUND)
-    if said == ERASE:
+    said = fold(text.strip(_AROUND))
+    if said in accepted_words("erase.word"):
         return "erase"
-    if said == KEEP or said in _NO:
+    if said in accepted_words("erase.keep_word") | accepted_words("words.no"):
         return "keep"
-    return "unclear" if direct or said in _YES else None
+    return "unclear" if direct or said in accepted_words("words.yes") else None
 
 
-def not_erased(reply: Literal["keep", "unclear"], *, direct: bool) -> Answer:
+def not_erased(reply: Literal["keep", "unclear"], say: Phrases, *, direct: bool) -> Answer:
     """Say that nothing was erased, and how it would be."""
     if reply == "keep":
-        return Answer("Nothing was erased. Everything is kept.")
-    lost = " What you wrote just now was taken as the answer, and is not stored." if direct else ""
-    return Answer(f'Nothing was erased.{lost} To erase everything, send /forget_me and then type "{ERASE}".')
+        return Answer(say("erase.kept"))
+    return Answer(say("erase.answer_lost" if direct else "erase.not_erased", word=say("erase.word")))
 
 
-async def erase(memory: Memory | None, user: UserMemory) -> Answer:
+async def erase(memory: Memory | None, user: UserMemory, say: Phrases) -> Answer:
     if memory is None:
-        return Answer("That cannot be done here. Ask whoever runs this bot.")
+        return Answer(say("erase.impossible"))
     done = await memory.purge(user.scope.user, space=user.scope.space, actor=user.scope.user)
-    return Answer(f"Everything is erased: {counted(done.messages, 'message')}, and all that I knew about you.")
+    return Answer(say("erase.done", count=done.messages))
 
 
 def _plain_answer(value: object) -> object:
@@ -236,31 +232,28 @@ def _plain_answer(value: object) -> object:
 
 PENDING: Final = "reminder_setup"
 """The setting with the id of a reminder without a time, while the bot waits for the answer to "When?"."""
-_EXAMPLE: Final = "/remind call mum tomorrow at 9"
-_WHEN: Final = 'Name a day and an hour, such as "tomorrow at 9", "on 3 December at 17:00" or "in two hours".'
 _MOST_WORDS: Final = 1
 """Maximum other words in an answer to "When?", such as "please". With more it is another message."""
-_CANCEL: Final = frozenset({"cancel", "delete", "remove", "stop"})
-_MOVE: Final = frozenset({"move", "change", "set"})
 _SHOWN: Final = 50
 _SUGGESTED: Final = 3
 
 
-async def set_reminder(user: UserMemory, text: str, *, source: Message | None = None) -> Answer:
-    zone = await user.time_zone()
-    said = datetime.now(zone)
+async def set_reminder(user: UserMemory, text: str, say: Phrases, *, source: Message | None = None) -> Answer:
+    said = datetime.now(await user.time_zone())
     requested = read_requested_time(text, said)
     what = _without_joint(text if requested is None else requested.rest)
     if not what:
-        return Answer(f"Remind you of what? Like this: {_EXAMPLE}")
+        return Answer(say("reminder.what", example=say("example.remind")))
+    asked = say("reminder.when", what=what)
     if requested is None:
-        return await _ask_when(user, what, source, f"When should I remind you: {what}? {_WHEN}")
+        return await _ask_when(user, what, source, f"{asked} {say('reminder.how')}")
     try:
         memory = await user.note("reminder", what, when=text, source=source)
     except InvalidInput as error:
-        question = f"I cannot remind you then: {error}. When should I remind you: {what}?"
-        return await _ask_when(user, what, source, question)
-    return await _confirmed(user, memory, text, assumed=requested.assumed)
+        if error.field != "when":
+            raise
+        return await _ask_when(user, what, source, f"{_refused(requested, said, say)} {asked}")
+    return await _confirmed(user, memory, text, say, assumed=requested.assumed)
 
 
 async def _ask_when(user: UserMemory, what: str, source: Message | None, question: str) -> Answer:
@@ -270,103 +263,123 @@ async def _ask_when(user: UserMemory, what: str, source: Message | None, questio
     return Answer(question)
 
 
-async def _confirmed(user: UserMemory, memory: MemoryRecord, text: str, *, assumed: bool) -> Answer:
-    zone = await user.time_zone()
-    lines = [f"I will remind you on {await _when(user, memory.remind_at, zone)}: {memory.text}"]
-    at = to_zone(memory.remind_at or datetime.now(UTC), zone)
+def _refused(requested: RequestedTime | None, said: datetime, say: Phrases) -> str:
+    """Say why a time is none that a reminder can have: it is over, or there is none in what was said."""
+    if requested is None:
+        return say("reminder.unreadable")
+    start, _, timed = requested.when
+    at = to_zone(start, said.tzinfo)
+    return say("reminder.past", when=say.moment(at) if timed else say.day(at))
+
+
+async def _confirmed(user: UserMemory, memory: MemoryRecord, text: str, say: Phrases, *, assumed: bool) -> Answer:
+    lines = [await _will_remind(user, memory, say)]
+    at = to_zone(memory.remind_at or datetime.now(UTC), await user.time_zone())
     # An hour that is common in both halves of the day: "at 7", but not "at 10".
     if assumed and memory.remind_at is not None and at.hour % 12 in range(4, 9):
         other = at.replace(hour=(at.hour + 12) % 24)
         if other.timestamp() <= datetime.now(UTC).timestamp():
             other += timedelta(days=1)
-        lines.append(f"Did you mean {other:%H:%M}? Then send /reminders move {memory.id} {other:%Y-%m-%d %H:%M}")
+        command = say("reminder.move_to", number=str(memory.id), to=f"{other:%Y-%m-%d %H:%M}")
+        lines.append(say("reminder.other_half", time=f"{other:%H:%M}", command=command))
     if AGAIN_AND_AGAIN.search(fold(text)):
-        lines.append("I remind you once: I cannot repeat a reminder.")
+        lines.append(say("reminder.once"))
     return Answer("\n".join(lines))
 
 
-async def answer_when(user: UserMemory, text: str) -> Answer | None:
+async def answer_when(user: UserMemory, text: str, say: Phrases) -> Answer | None:
     """Handle the answer to "When should I remind you?"; return None if nothing was asked or it names no time."""
     number = (await user.settings()).get(PENDING)
     if number is None:
         return None
     await user.set(PENDING, None)
-    requested = read_requested_time(text, datetime.now(await user.time_zone()))
+    said = datetime.now(await user.time_zone())
+    requested = read_requested_time(text, said)
     if requested is None or len(requested.rest.split()) > _MOST_WORDS:
         return None
     try:
         memory = await user.edit_memory(int(str(number)), when=text)
-    except InvalidInput as error:
+    except InvalidInput:
         await user.set(PENDING, number)
-        return Answer(f"I cannot remind you then: {error}. {_WHEN}")
+        return Answer(f"{_refused(requested, said, say)} {say('reminder.how')}")
     except NotFound:
         # It was cancelled or deleted since.
         return None
-    return await _confirmed(user, memory, text, assumed=requested.assumed)
+    return await _confirmed(user, memory, text, say, assumed=requested.assumed)
 
 
-async def manage(user: UserMemory, rest: str) -> Answer:
+async def manage(user: UserMemory, rest: str, say: Phrases) -> Answer:
     """List reminders, cancel one (`cancel 12`) or move one (`move 12 tomorrow at 10`)."""
     action, _, more = rest.partition(" ")
     number, _, moved_to = more.strip().lstrip("#").partition(" ")
+    zone = await user.time_zone()
     if not rest:
-        zone = await user.time_zone()
         found = await user.reminders()
         if not found:
-            return Answer(f"There is nothing to remind you of. To set a reminder: {_EXAMPLE}")
+            return Answer(say("reminder.none", example=say("example.remind")))
         lines = []
         for memory in found[:_SHOWN]:
             at = None if memory.remind_at is None else to_zone(memory.remind_at, zone)
-            when = "no time yet" if at is None else f"{at:%a} {at.day} {at:%b %Y, %H:%M}"
+            when = say("reminder.no_time") if at is None else say.moment_in_list(at)
             lines.append(f"{memory.id}. {when}  {memory.text}")
         if len(found) > _SHOWN:
-            lines.append(f"… and {len(found) - _SHOWN} more")
-        first = found[0].id
-        lines.append(f"Times: {zone}. To change one: /reminders cancel {first}, /reminders move {first} tomorrow at 10")
+            lines.append(say("more", count=len(found) - _SHOWN))
+        cancel, move = _examples(found[0].id, say)
+        lines.append(say("reminder.times", zone=zone, cancel=cancel, move=move))
         return Answer("\n".join(lines))
-    if not number.isdecimal() or action.lower() not in _CANCEL | _MOVE:
-        return Answer("Use /reminders, /reminders cancel 12, or /reminders move 12 tomorrow at 10.")
+    cancels = fold(action) in accepted_words("words.cancel")
+    if not number.isdecimal() or not (cancels or fold(action) in accepted_words("words.move")):
+        cancel, move = _examples(12, say)
+        return Answer(say("reminder.use", list="/reminders", cancel=cancel, move=move))
     chosen = {memory.id: memory for memory in await user.reminders()}.get(int(number))
     if chosen is None:
-        return Answer(f"You have no reminder {number}. /reminders lists them.")
-    if action.lower() in _CANCEL:
+        return Answer(say("reminder.unknown", number=number))
+    if cancels:
         await user.deactivate(chosen.id)
-        return Answer(f"Cancelled: {chosen.text}")
+        return Answer(say("reminder.cancelled", what=chosen.text))
     if not moved_to.strip():
-        return Answer(f"Move it to when? Like this: /reminders move {number} tomorrow at 10")
+        return Answer(say("reminder.move_when", example=_examples(chosen.id, say)[1]))
+    said = datetime.now(zone)
     try:
         moved = await user.edit_memory(chosen.id, when=moved_to)
-    except (InvalidInput, NotFound) as error:
-        return Answer(f"It stays as it is: {error}.")
-    zone = await user.time_zone()
-    return Answer(f"I will remind you on {await _when(user, moved.remind_at, zone)}: {moved.text}")
+    except InvalidInput:
+        why = _refused(read_requested_time(moved_to, said), said, say)
+        return Answer(f"{why} {say('reminder.stays')} {say('reminder.how')}")
+    return Answer(await _will_remind(user, moved, say))
 
 
-async def set_time_zone(user: UserMemory, rest: str) -> Answer:
+def _examples(number: int, say: Phrases) -> tuple[str, str]:
+    """Return the commands that cancel and that move a reminder."""
+    return (
+        say("reminder.cancel_example", number=str(number)),
+        say("reminder.move_example", number=str(number)),
+    )
+
+
+async def set_time_zone(user: UserMemory, rest: str, say: Phrases) -> Answer:
     """Show or set the time zone of a person, by its full name or the name of its city."""
+    zone = await user.time_zone()
     if not rest:
-        zone = await user.time_zone()
-        return Answer(
-            f"Your time zone is {zone}: it is {datetime.now(zone):%A, %H:%M} for you. "
-            "To change it: /timezone Europe/Berlin"
-        )
+        now = say.weekday_and_time(datetime.now(zone))
+        return Answer(say("zone.shown", zone=zone, now=now, example=say("example.timezone")))
     named = _zone_named(rest)
     if isinstance(named, list):
-        offered = f" Did you mean {', '.join(named)}?" if named else " Use a name such as Europe/Berlin."
-        return Answer(f"There is no time zone {rest[:60]!r}.{offered}")
+        offered = say("zone.offered", zones=", ".join(named)) if named else say("zone.use")
+        return Answer(f"{say('zone.unknown', name=rest[:60])} {offered}")
     await user.set(TIME_ZONE, named)
     zone = await user.time_zone()
-    lines = [f"Your time zone is {named} now: it is {datetime.now(zone):%A, %H:%M} for you."]
+    lines = [say("zone.set", zone=named, now=say.weekday_and_time(datetime.now(zone)))]
     if any(memory.remind_at for memory in await user.reminders()):
-        lines.append("Reminders that are set already ring at the same moment as before; /reminders shows when that is.")
+        lines.append(say("zone.same_moment"))
     return Answer("\n".join(lines))
 
 
-async def _when(user: UserMemory, at: datetime | None, zone: tzinfo) -> str:
-    """Return day, hour and time zone, and how to set the zone if the person has none."""
-    local = to_zone(at or datetime.now(UTC), zone)
-    hint = "" if TIME_ZONE in await user.settings() else "; /timezone sets yours"
-    return f"{local:%A}, {local.day} {local:%B %Y} at {local:%H:%M} ({zone}{hint})"
+async def _will_remind(user: UserMemory, memory: MemoryRecord, say: Phrases) -> str:
+    """Say when a reminder comes, in which time zone, and how to set the zone if the person has none."""
+    zone = await user.time_zone()
+    at = to_zone(memory.remind_at or datetime.now(UTC), zone)
+    shown = str(zone) if TIME_ZONE in await user.settings() else say("reminder.zone_hint", zone=zone)
+    return say("reminder.set", when=say.moment(at), zone=shown, what=memory.text)
 
 
 def _without_joint(text: str) -> str:
@@ -391,7 +404,6 @@ def _zone_named(name: str) -> str | list[str]:
 
 _STORAGE: Final = "storage"
 _THRESHOLD: Final = "threshold"
-_STORAGES: Final[Mapping[str, str]] = {"sqlite": "SQLite", "json": "JSON file"}
 _FILES: Final[Mapping[str, str]] = {"sqlite": "memory.db", "json": "json:memory.json"}
 _MOST_MESSAGES: Final = 500
 
@@ -407,44 +419,51 @@ class SummarySetup:
         self._memory = memory
         self._step_setting = step_setting
 
-    async def begin(self, user: UserMemory, rest: str) -> Answer:  # noqa: ARG002 - every command has it
+    async def begin(self, user: UserMemory, rest: str, say: Phrases) -> Answer:  # noqa: ARG002 - every command has it
         await user.set(self._step_setting, _STORAGE)
-        buttons = (Button("SQLite (recommended)", "sqlite"), Button("JSON file", "json"))
-        return Answer("Choose storage format:", buttons)
+        buttons = (Button(say("setup.recommended"), "sqlite"), Button(chat_texts.storage("json", say), "json"))
+        return Answer(say("setup.storage"), buttons)
 
-    async def step(self, user: UserMemory, step: str, text: str) -> Answer | None:
+    async def step(self, user: UserMemory, step: str, text: str, say: Phrases) -> Answer | None:
         """Handle the answer to the open question; return None if it does not fit."""
         if step == _STORAGE:
-            chosen = next((word for word, label in _STORAGES.items() if text.lower() in {word, label.lower()}), None)
-            return None if chosen is None else await self._choose(user, chosen)
+            said = fold(text)
+            chosen = (
+                "sqlite" if said == "sqlite" else "json" if said in accepted_words("storage.json") | {"json"} else None
+            )
+            return None if chosen is None else await self._choose(user, chosen, say)
         if not text.lstrip("+-").isdecimal():
             return None
         try:
             await user.set("summary_every_n", int(text))
         except InvalidInput:
-            return Answer(f"{text} is not between 1 and {_MOST_MESSAGES}. Send a number 1-{_MOST_MESSAGES}.")
+            wrong = say("setup.wrong_number", number=text, most=_MOST_MESSAGES)
+            return Answer(f"{wrong} {say('setup.number', most=_MOST_MESSAGES)}")
         await user.set("memory_enabled", True)
         await user.set(self._step_setting, None)
-        storage = chat_texts.storage((await user.status()).storage)
-        return Answer(f"External memory configured!\nStorage: {storage}\nThreshold: {int(text)} messages")
+        storage = chat_texts.storage((await user.status()).storage, say)
+        lines = [say("setup.done"), say("status.storage", storage=storage), say("status.threshold", count=int(text))]
+        return Answer("\n".join(lines))
 
-    async def _choose(self, user: UserMemory, chosen: str) -> Answer:
+    async def _choose(self, user: UserMemory, chosen: str, say: Phrases) -> Answer:
         status = await user.status()
         lines = []
-        if _STORAGES[chosen] == chat_texts.storage(status.storage):
+        storage = chat_texts.storage(status.storage, say)
+        if status.storage.partition(" ")[0] == chosen:
             await user.set("storage_type", chosen)
         else:
-            lines.append(await self._cannot_switch(chosen, status.storage))
+            lines.append(await self._cannot_switch(chosen, status.storage, say))
         if status.policy != "tree":
             await user.set("memory_enabled", True)
             await user.set(self._step_setting, None)
-            lines += [f"Storage: {chat_texts.storage(status.storage)}", f"Summaries: {chat_texts.rhythm(status)}"]
+            summaries = say("setup.summaries", rhythm=chat_texts.rhythm(status, say))
+            lines += [say("status.storage", storage=storage), summaries]
             return Answer("\n".join(lines))
         await user.set(self._step_setting, _THRESHOLD)
-        lines += ["After how many messages should I compress?", f"Send a number 1-{_MOST_MESSAGES}."]
+        lines += [say("setup.threshold"), say("setup.number", most=_MOST_MESSAGES)]
         return Answer("\n".join(lines))
 
-    async def _cannot_switch(self, chosen: str, storage: str) -> str:
+    async def _cannot_switch(self, chosen: str, storage: str, say: Phrases) -> str:
         """Describe the store, and how the operator can migrate it to the chosen kind."""
         here = _FILES["sqlite" if storage.startswith("sqlite") else "json"]
         if self._memory is not None:
@@ -452,8 +471,5 @@ class SummarySetup:
             prefix = "json:" if storage == "json" else "files:" if storage == "files" else ""
             here = here if location is None else f"{prefix}{PurePath(location).name}"
         command = f"aforesaid migrate {here} {_FILES[chosen]}"
-        return (
-            f"Everything is stored in {chat_texts.storage(storage)} here, for everybody who uses this bot. A chat "
-            f"cannot change that, so it stays there. Whoever runs the bot can: stop it, run `{command}`, and start it "
-            f"with `--store {_FILES[chosen]}`. /export sends you your own data as a JSON file.\n"
-        )
+        shown = chat_texts.storage(storage, say)
+        return say("setup.cannot_switch", storage=shown, command=command, option=f"--store {_FILES[chosen]}")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from aforesaid.assistant import chat_texts, commands
 from aforesaid.assistant.commands import Answer, Names, SummarySetup, Turn, meant, with_names
+from aforesaid.assistant.phrases import ENGLISH, ChatLanguages, Phrases
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import is_direct
 from aforesaid.errors import AforesaidError, ModelError
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from aforesaid.models.chat import Chat
 
 
-Command: TypeAlias = "Callable[[UserMemory, str], Awaitable[Answer]]"
+Command: TypeAlias = "Callable[[UserMemory, str, Phrases], Awaitable[Answer]]"
 
 _STEP: Final = "summary_setup"
 """The setting with the open question of a two-step command."""
@@ -36,35 +37,43 @@ class Router:
         """Answer commands. Without `memory`, `/forget_me` is not available."""
         self._memory = memory
         self._setup = SummarySetup(memory, _STEP)
-        self._commands: dict[str, tuple[Command, str]] = {
-            "start": (self._start, "what I do, and three things to try"),
-            "help": (self._help, "this list"),
-            "summary": (self._setup.begin, "set up summaries, in two steps"),
-            "summary_status": (_summary_status, "what is stored and summarised, and when the next summary is due"),
-            "summary_on": (_summary_on, "summarise automatically"),
-            "summary_off": (_summary_off, "stop summarising; nothing is lost"),
-            "summary_now": (_summary_now, "summarise now"),
-            "historycontext": (_history_context, "an analysis of the whole history"),
-            "analyze": (_analyze, "analyse the whole history again, now"),
-            "clear": (_clear, "start over: earlier messages leave the short-term window"),
-            "context": (_context, "what a model would be sent now: /context where do I live?"),
-            "remember": (_remember, "remember a fact: /remember I like tea"),
-            "forget": (_forget, "forget a fact: /forget tea"),
-            "portrait": (_portrait, "what is known about you, in one text"),
-            "memories": (_memories, "what is remembered, most important first"),
-            "timeline": (_timeline, "what happened and what is to come: /timeline what happened in May?"),
-            "people": (_people, "who is around you, and what is known of them: /people Sinéad"),
-            "search": (_search, "find something: /search Berlin flat"),
-            "remind": (_remind, "remind you of something: /remind call mum tomorrow at 9"),
-            "reminders": (commands.manage, "list reminders; cancel or move one: /reminders cancel 12"),
-            "timezone": (commands.set_time_zone, "your time zone: /timezone Europe/Berlin"),
-            "export": (_export, "a copy of all that is stored about you"),
-            "forget_me": (_forget_me, "erase all that is stored about you"),
-            "explain": (_explain, "find something, and say why: /explain Berlin flat"),
+        self.languages = ChatLanguages()
+        self._commands: dict[str, Command] = {
+            "start": self._start,
+            "help": self._help,
+            "summary": self._setup.begin,
+            "summary_status": _summary_status,
+            "summary_on": _summary_on,
+            "summary_off": _summary_off,
+            "summary_now": _summary_now,
+            "historycontext": _history_context,
+            "analyze": _analyze,
+            "clear": _clear,
+            "context": _context,
+            "remember": _remember,
+            "forget": _forget,
+            "portrait": _portrait,
+            "memories": _memories,
+            "timeline": _timeline,
+            "people": _people,
+            "search": _search,
+            "remind": _remind,
+            "reminders": commands.manage,
+            "timezone": commands.set_time_zone,
+            "export": _export,
+            "forget_me": _forget_me,
+            "explain": _explain,
         }
 
-    def commands(self) -> dict[str, str]:
-        return {name: help_text for name, (_, help_text) in self._commands.items()}
+    def commands(self, say: Phrases | None = None) -> dict[str, str]:
+        """Return what each command does, with an example where it takes words."""
+        say = say or Phrases.of(ENGLISH)
+        return {
+            name: say("usage", what=say(f"command.{name}"), example=say(f"example.{name}"))
+            if self.takes_words(name)
+            else say(f"command.{name}")
+            for name in self._commands
+        }
 
     async def answer(self, user: UserMemory, text: str) -> Answer | None:
         """Answer a command or a step of one; return None for other texts."""
@@ -74,12 +83,14 @@ class Router:
         # In groups, platforms write /command@bot.
         name = name.partition("@")[0].lower()
         await self.leave(user)
+        # A command has no language of its own: that of the chat counts, as long as it is known.
+        say = await self.languages.of(user)
         if name not in self._commands:
-            return Answer(f"There is no command /{name}. /help lists what there is.")
+            return Answer(say("command.unknown", name=name))
         try:
-            return await self._commands[name][0](user, rest.strip())
+            return await self._commands[name](user, rest.strip(), say)
         except AforesaidError as error:
-            return _failed(error)
+            return _failed(error, say)
 
     async def step(self, user: UserMemory, text: str, *, stay: bool = False) -> Answer | None:
         """Handle the answer to a two-step command; return None if none is open or the text does not fit.
@@ -87,18 +98,19 @@ class Router:
         What does not fit ends the command, unless it is to `stay` open, as when an old button is pressed again.
         """
         step = (await user.settings()).get(_STEP)
+        say = await self.languages.of(user)
         if step is None:
-            return await commands.answer_when(user, text)
+            return await commands.answer_when(user, text, say)
         if step == _ERASE:
             direct = is_direct(user.scope.thread)
             # A button says exactly what it means; one of another question is no answer to this one.
             reply = commands.read_reply(text, direct=direct and not stay)
             if reply == "erase":
-                return await commands.erase(self._memory, user)
+                return await commands.erase(self._memory, user, say)
             if reply is not None or not stay:
                 await self.leave(user)
-            return None if reply is None else commands.not_erased(reply, direct=direct)
-        answer = await self._setup.step(user, str(step), text.strip())
+            return None if reply is None else commands.not_erased(reply, say, direct=direct)
+        answer = await self._setup.step(user, str(step), text.strip(), say)
         if answer is None and not stay:
             await self.leave(user)
         return answer
@@ -116,63 +128,61 @@ class Router:
 
     def takes_words(self, name: str) -> bool:
         """Return whether a command takes an argument, such as `/remember I like tea`."""
-        return f"/{name} " in self._commands[name][1]
+        return f"example.{name}" in Phrases.of(ENGLISH)
 
     @staticmethod
     def asks_back(text: str) -> bool:
         """Return whether a command asks a question that the next message may answer."""
         return text.strip()[1:].partition(" ")[0].partition("@")[0].lower() in _ASKING
 
-    async def _start(self, user: UserMemory, rest: str) -> Answer:  # noqa: ARG002 - every command has them
-        return Answer(f"{self._welcome()}\n/help lists everything else.")
+    async def _start(self, user: UserMemory, rest: str, say: Phrases) -> Answer:  # noqa: ARG002 - every command has them
+        return Answer(f"{self._welcome(say)}\n{say('start.help')}")
 
-    async def _help(self, user: UserMemory, rest: str) -> Answer:  # noqa: ARG002
-        listed = "\n".join(f"/{name}  {help_text}" for name, help_text in self.commands().items())
-        return Answer(f"{self._welcome()}\n\n{listed}")
+    async def _help(self, user: UserMemory, rest: str, say: Phrases) -> Answer:  # noqa: ARG002
+        listed = "\n".join(f"/{name}  {help_text}" for name, help_text in self.commands(say).items())
+        return Answer(f"{self._welcome(say)}\n\n{listed}")
 
-    def _welcome(self) -> str:
+    def _welcome(self, say: Phrases) -> str:
         models = None if self._memory is None else self._memory.models
-        speaks = models is not None and models.has("chat")
-        return chat_texts.welcome(speaks=speaks)
+        how = "" if models is not None and models.has("chat") else say("start.no_model")
+        examples = {name: say(f"start.{name}") for name in ("tell", "ask", "remind")}
+        return say("start.welcome", how=how, **examples)
 
 
 def is_command(text: str) -> bool:
     return text.lstrip().startswith("/")
 
 
-def _failed(error: AforesaidError) -> Answer:
-    told = chat_texts.failure(error)
-    if isinstance(error, ModelError):
-        return Answer(f"{told} Nothing was changed; try again later.")
-    return Answer(f"That did not work: {told}")
+def _failed(error: AforesaidError, say: Phrases) -> Answer:
+    why = chat_texts.failure(error, say)
+    return Answer(say("error.model_failed" if isinstance(error, ModelError) else "error.failed", why=why))
 
 
-async def _summary_status(user: UserMemory, rest: str) -> Answer:  # noqa: ARG001
-    return Answer(chat_texts.status(await user.status()))
+async def _summary_status(user: UserMemory, rest: str, say: Phrases) -> Answer:  # noqa: ARG001
+    return Answer(chat_texts.status(await user.status(), say))
 
 
-async def _summary_on(user: UserMemory, rest: str) -> Answer:  # noqa: ARG001
+async def _summary_on(user: UserMemory, rest: str, say: Phrases) -> Answer:  # noqa: ARG001
     await user.set("memory_enabled", True)
     status = await user.status()
     if status.policy == "none":
-        return Answer("Learning is on. This profile makes no summaries: I store every message and learn single facts.")
-    return Answer(f"Summaries are on: {chat_texts.rhythm(status)}.")
+        return Answer(say("summary.learning_on"))
+    return Answer(say("summary.on", rhythm=chat_texts.rhythm(status, say)))
 
 
-async def _summary_off(user: UserMemory, rest: str) -> Answer:  # noqa: ARG001
+async def _summary_off(user: UserMemory, rest: str, say: Phrases) -> Answer:  # noqa: ARG001
     await user.set("memory_enabled", False)
-    what = "Learning is off." if (await user.status()).policy == "none" else "Summaries and learning are off."
-    return Answer(f"{what} Everything that is stored stays, and messages are still stored.")
+    return Answer(say("summary.learning_off" if (await user.status()).policy == "none" else "summary.off"))
 
 
-async def _summary_now(user: UserMemory, rest: str) -> Answer:  # noqa: ARG001
+async def _summary_now(user: UserMemory, rest: str, say: Phrases) -> Answer:  # noqa: ARG001
     made = await user.summarize()
     if not made:
-        return Answer("There is nothing new to summarise.")
-    return Answer("\n\n".join(["Summarised:", *(summary.text for summary in made)]))
+        return Answer(say("summary.nothing_new"))
+    return Answer("\n\n".join([say("summary.made"), *(summary.text for summary in made)]))
 
 
-async def _history_context(user: UserMemory, rest: str) -> Answer:  # noqa: ARG001
+async def _history_context(user: UserMemory, rest: str, say: Phrases) -> Answer:  # noqa: ARG001
     found = await user.history_context()
     if found.made_at is None and (await user.status()).policy != "tiers":
         # Only the policy `tiers` makes one automatically.
@@ -180,76 +190,76 @@ async def _history_context(user: UserMemory, rest: str) -> Answer:  # noqa: ARG0
     return Answer(found.text)
 
 
-async def _analyze(user: UserMemory, rest: str) -> Answer:  # noqa: ARG001
+async def _analyze(user: UserMemory, rest: str, say: Phrases) -> Answer:  # noqa: ARG001
     return Answer((await user.analyze()).text)
 
 
-async def _clear(user: UserMemory, rest: str) -> Answer:  # noqa: ARG001
+async def _clear(user: UserMemory, rest: str, say: Phrases) -> Answer:  # noqa: ARG001
     await user.clear_window()
-    return Answer("The short-term window is empty now. Everything that was said is kept, and can still be found.")
+    return Answer(say("summary.cleared"))
 
 
-async def _context(user: UserMemory, rest: str) -> Answer:
+async def _context(user: UserMemory, rest: str, say: Phrases) -> Answer:  # noqa: ARG001
     context = await user.context(rest or "…")
     return Answer(context.explain())
 
 
-async def _remember(user: UserMemory, rest: str) -> Answer:
+async def _remember(user: UserMemory, rest: str, say: Phrases) -> Answer:
     if not rest:
-        return Answer("Remember what? Like this: /remember I like tea")
-    return Answer(chat_texts.remembered(await user.remember(rest)))
+        return Answer(chat_texts.example("remember", say))
+    return Answer(chat_texts.remembered(await user.remember(rest), say))
 
 
-async def _forget(user: UserMemory, rest: str) -> Answer:
+async def _forget(user: UserMemory, rest: str, say: Phrases) -> Answer:
     if not rest:
-        return Answer("Forget what? Like this: /forget tea")
+        return Answer(chat_texts.example("forget", say))
     if means_everything(rest):
-        return Answer(chat_texts.forget_everything())
-    return Answer(chat_texts.forgotten(await user.forget(rest), rest))
+        return Answer(chat_texts.forget_everything(say))
+    return Answer(chat_texts.forgotten(await user.forget(rest), rest, say))
 
 
-async def _portrait(user: UserMemory, rest: str) -> Answer:  # noqa: ARG001
-    return Answer(await user.portrait() or "Nothing is known about you yet.")
+async def _portrait(user: UserMemory, rest: str, say: Phrases) -> Answer:  # noqa: ARG001
+    return Answer(await user.portrait() or say("known.nothing"))
 
 
-async def _memories(user: UserMemory, rest: str) -> Answer:  # noqa: ARG001
-    return Answer(chat_texts.memories(await user.memories()))
+async def _memories(user: UserMemory, rest: str, say: Phrases) -> Answer:  # noqa: ARG001
+    return Answer(chat_texts.memories(await user.memories(), say))
 
 
-async def _timeline(user: UserMemory, rest: str) -> Answer:
+async def _timeline(user: UserMemory, rest: str, say: Phrases) -> Answer:
     found = await user.timeline(query=rest or None)
-    return Answer(chat_texts.timeline(found, await user.time_zone()))
+    return Answer(chat_texts.timeline(found, await user.time_zone(), say))
 
 
-async def _people(user: UserMemory, rest: str) -> Answer:
-    return Answer(chat_texts.people(await user.people(rest or None), rest))
+async def _people(user: UserMemory, rest: str, say: Phrases) -> Answer:
+    return Answer(chat_texts.people(await user.people(rest or None), rest, say))
 
 
-async def _search(user: UserMemory, rest: str) -> Answer:
+async def _search(user: UserMemory, rest: str, say: Phrases) -> Answer:
     if not rest:
-        return Answer("Search for what? Like this: /search Berlin flat")
-    return Answer(chat_texts.hits(await user.search(rest)))
+        return Answer(chat_texts.example("search", say))
+    return Answer(chat_texts.hits(await user.search(rest), say))
 
 
-async def _explain(user: UserMemory, rest: str) -> Answer:
+async def _explain(user: UserMemory, rest: str, say: Phrases) -> Answer:
     if not rest:
-        return Answer("Explain which search? Like this: /explain Berlin flat")
-    return Answer(chat_texts.hits(await user.search(rest, 5), explained=True))
+        return Answer(chat_texts.example("explain", say))
+    return Answer(chat_texts.hits(await user.search(rest, 5), say, explained=True))
 
 
-async def _remind(user: UserMemory, rest: str) -> Answer:
+async def _remind(user: UserMemory, rest: str, say: Phrases) -> Answer:
     if not rest:
-        return Answer("Remind you of what, and when? Like this: /remind call mum tomorrow at 9")
-    return await commands.set_reminder(user, rest)
+        return Answer(chat_texts.example("remind", say))
+    return await commands.set_reminder(user, rest, say)
 
 
-async def _export(user: UserMemory, rest: str) -> Answer:  # noqa: ARG001
-    return await commands.copy(user)
+async def _export(user: UserMemory, rest: str, say: Phrases) -> Answer:  # noqa: ARG001
+    return await commands.copy(user, say)
 
 
-async def _forget_me(user: UserMemory, rest: str) -> Answer:  # noqa: ARG001
+async def _forget_me(user: UserMemory, rest: str, say: Phrases) -> Answer:  # noqa: ARG001
     await user.set(_STEP, _ERASE)
-    return commands.question()
+    return commands.question(say)
 
 
 _log: Final = logging.getLogger("aforesaid.assistant")
@@ -303,47 +313,48 @@ class FreeForm:
             return None
         return Request(action, tuple(about), word, fact)
 
-    async def carry_out(self, turn: Turn, request: Request) -> Answer:
+    async def carry_out(self, turn: Turn, request: Request, say: Phrases) -> Answer:
         if len(request.about) > 1:
-            return Answer(f"I know several people called {request.word}. Mention the one whom you mean.")
+            return Answer(say("remember.several", name=request.word))
         who = request.about[0] if request.about else turn.user.scope.user
         try:
             if request.action == "remind":
-                return await commands.set_reminder(turn.user, request.fact, source=turn.message)
+                return await commands.set_reminder(turn.user, request.fact, say, source=turn.message)
             names = await self._names(turn)
             # The author is the actor of changes.
             scope = turn.user.scope
             thread = None if is_direct(scope.thread) else scope.thread
             person = self._memory.user(who, space=scope.space, thread=thread, actor=scope.user)
             if request.action == "remember":
-                return await self._remember(turn, request, person, names)
+                return await self._remember(turn, request, person, names, say)
             if request.action == "forget":
                 if not request.fact or means_everything(request.fact):
-                    return Answer(chat_texts.forget_everything(_addressed(turn, who, names)))
+                    return Answer(chat_texts.forget_everything(say, _other(turn, who, names)))
                 fact = with_names(request.fact, names)
-                return Answer(chat_texts.forgotten(await person.forget(fact, name=names.of(who)), fact))
+                return Answer(chat_texts.forgotten(await person.forget(fact, name=names.of(who)), fact, say))
             if not request.about:
                 return Answer("\n".join(await self._about_strangers(turn, request.word)))
             text = await person.portrait(name=names.of(who))
         except AforesaidError as error:
-            return _failed(error)
-        return Answer(text or f"I know nothing about {_addressed(turn, who, names)} yet.")
+            return _failed(error, say)
+        other = _other(turn, who, names)
+        return Answer(text or (say("known.nothing_you") if other is None else say("known.nothing_other", name=other)))
 
-    async def _remember(self, turn: Turn, request: Request, person: UserMemory, names: Names) -> Answer:
+    async def _remember(self, turn: Turn, request: Request, person: UserMemory, names: Names, say: Phrases) -> Answer:
         who, speaker = person.scope.user, turn.user.scope.user
         earlier = await self._before(turn)
         fact = with_names(request.fact or turn.quoted or _said_before(earlier, request, turn), names)
         if not fact.strip():
-            return Answer("Remember what? Like this: remember that I like tea")
+            return Answer(say("like_this", question=say("ask.remember"), example=say("example.free_remember")))
         if not request.about and not is_direct(turn.user.scope.thread):
             # The name is unknown here: the fact is about a stranger, not about the author.
             found = await person.remember(fact, about=request.word, name=names.of(who))
-            told = f"I know nobody here called {request.word}. I will remember it about that person, not about you."
-            return Answer(told if found.stored else chat_texts.remembered(found))
+            stranger = say("remember.stranger", name=request.word)
+            return Answer(stranger if found.stored else chat_texts.remembered(found, say))
         found = await person.remember(fact, by=None if who == speaker else speaker, name=names.of(who))
         if found.outcome == "stored" and who != speaker:
-            return Answer(f"I will remember that about {_addressed(turn, who, names)}.")
-        return Answer(chat_texts.remembered(found))
+            return Answer(say("remember.about", name=names.of(who) or who))
+        return Answer(chat_texts.remembered(found, say))
 
     async def _names(self, turn: Turn) -> Names:
         """Return the names of the people in the space of a turn; in a direct chat only the person's own."""
@@ -363,8 +374,9 @@ class FreeForm:
         return await turn.user.history(_EARLIER, before=turn.message, within=turn.within)
 
 
-def _addressed(turn: Turn, user: str, names: Names) -> str:
-    return "you" if user == turn.user.scope.user else names.of(user) or user
+def _other(turn: Turn, user: str, names: Names) -> str | None:
+    """Return the name of a user; None for the one who speaks."""
+    return None if user == turn.user.scope.user else names.of(user) or user
 
 
 async def _ask(

@@ -14,7 +14,7 @@ from weakref import WeakValueDictionary
 
 from cachetools import LRUCache
 
-from aforesaid.assistant import NOT_DURABLE, Answer, Assistant, SentContext, Turn, failure, is_command
+from aforesaid.assistant import NOT_DURABLE, Answer, Assistant, Phrases, SentContext, Turn, failure, is_command, notices
 from aforesaid.background import BackgroundLoop
 from aforesaid.bots.contract import (
     Address,
@@ -59,7 +59,8 @@ _MOST_PEOPLE: Final = 10_000
 
 
 class StorageNotices:
-    def __init__(self, say: Callable[[Address, Answer], None]) -> None:
+    def __init__(self, say: Callable[[Address, str], None]) -> None:
+        """`say` sends the text of a key to an address."""
         self._say = say
         self._sent: LRUCache[tuple[str, str], frozenset[str]] = LRUCache(_MOST_PEOPLE)
         """The notices of each person's last receipt."""
@@ -74,16 +75,16 @@ class StorageNotices:
 
     def stored(self, to: Address, receipt: Receipt) -> None:
         """Send the notices of a receipt that are new, and say when messages are stored durably again."""
-        notices = frozenset((*receipt.notices, *(() if receipt.durable else (NOT_DURABLE,))))
+        found = notices(receipt)
         key = (to.space, to.user)
         before = self._sent.get(key, frozenset())
-        if notices == before:
+        if found == before:
             return
-        self._sent[key] = notices
-        for notice in sorted(notices - before):
-            self._say(to, Answer(f"({notice})"))
-        if NOT_DURABLE in before - notices:
-            self._say(to, Answer("(What you say is stored durably again, and so is what you said in between.)"))
+        self._sent[key] = found
+        for notice in sorted(found - before):
+            self._say(to, notice)
+        if NOT_DURABLE in before - found:
+            self._say(to, "bot.durable_again")
 
     def knows_failure(self, to: Address) -> bool:
         """Return whether somebody was told that a message could not be stored, and not yet that storing works again."""
@@ -97,8 +98,7 @@ class StorageNotices:
         """Tell everybody whose message could not be stored that storing works again."""
         while self._failed:
             to, lost = self._failed.popitem()
-            again = " What I could not store is lost to me: send it again." if lost else ""
-            self._say(to, Answer(f"(I can store messages again.{again})"))
+            self._say(to, "bot.stores_again_lost" if lost else "bot.stores_again")
 
 
 _log: Final = logging.getLogger("aforesaid.bots")
@@ -111,6 +111,10 @@ PATIENCE: Final = 10.0
 """Maximum seconds that a stopping bot waits for replies in progress."""
 _CATCH_UP: Final = 60.0
 """Seconds between two checks for replies that are still pending."""
+_BUTTON: Final = "a button"
+"""What a pending reply has instead of the name of a command, for a pressed button."""
+_STEP: Final = "that"
+"""The same, for the answer to a question of the bot."""
 _ATTACHED: Final = "[attached: "
 _SHORT: Final = 20
 """Maximum characters of an answer to a two-step command."""
@@ -138,19 +142,21 @@ class BotSession:
         self.assistant = assistant or Assistant(memory)
         self.memory = memory
         self._platform = platform
-        self._sender = Sender(platform, self.stats)
+        self._sender = Sender(platform, self.stats, self.phrases)
         self._times = MessageTimes()
-        self._reminding = Reminding(memory, platform, self._sender, self.stats, self._times, clock)
+        self._reminding = Reminding(
+            memory, platform, self._sender, self.stats, self._times, clock, self.assistant.languages
+        )
         self._queue = PerThreadQueue(at_once)
         self._patience = patience
         self._turns: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
-        self._notices = StorageNotices(self._say)
+        self._notices = StorageNotices(lambda to, key: self._say(to, lambda say: Answer(say(key))))
         self._pending = PendingReplies(memory, platform.name)
         self._answering: set[str] = set()
         """Keys of pending replies that are being worked on."""
         self._catching_up: BackgroundLoop | None = None
-        self._asked: set[asyncio.Future[Answer]] = set()
-        """Futures of commands whose caller waits for the answer."""
+        self._asked: dict[asyncio.Future[Answer], Address] = {}
+        """Futures of commands whose caller waits for the answer, and who asked."""
 
     async def __aenter__(self) -> Self:
         self._reminding.start()
@@ -164,9 +170,10 @@ class BotSession:
         if self._catching_up is not None:
             await self._catching_up.stop()
         left = await self._queue.finish(self._patience)
-        for waiting in self._asked:
+        for waiting, asker in list(self._asked.items()):
+            say = await self.phrases(asker)
             if not waiting.done():
-                waiting.set_result(Answer("The bot is stopping. Send the command again when it is back."))
+                waiting.set_result(Answer(say("bot.stopping")))
         if left:
             _log.warning("the bot stopped; %d stored messages will be answered when it runs again", left)
 
@@ -190,6 +197,7 @@ class BotSession:
             return True
         async with self._turn(thread):
             user = self._user(incoming.address)
+            self.assistant.languages.hear(user, "" if is_command(text) else incoming.text, incoming.language)
             try:
                 if await self._route(user, incoming, text):
                     return True
@@ -216,8 +224,7 @@ class BotSession:
             if pending.key in self._answering or not is_reachable(self._platform, pending.address):
                 continue
             if pending.command is not None:
-                told = f"(I was stopped before I had answered {pending.command}. Send it again if you still want it.)"
-                self._say(pending.address, Answer(told), pending.id, pending=pending)
+                self._say(pending.address, partial(_stopped, pending.command), pending.id, pending=pending)
                 continue
             message = await found(self._user(pending.address), pending.id)
             if message is None:
@@ -278,22 +285,27 @@ class BotSession:
         """Handle a pressed button as if its word had been written, and send the answer."""
         pending = None
         if pressed.id is not None:
-            pending = PendingReply(pressed.address, pressed.id, time(), command="a button")
+            pending = PendingReply(pressed.address, pressed.id, time(), command=_BUTTON)
             if self._pending.knows(pending):
                 return
             await self._note_pending(pending)
-        self._say(pressed.address, await self.press(pressed), pending=pending)
+        answer = await self.press(pressed)
+        self._say(pressed.address, lambda _: answer, pending=pending)
 
     async def press(self, pressed: Pressed) -> Answer:
         """Handle a pressed button and return the answer, for platforms that reply to the press itself."""
         async with self._turn(pressed.address.thread_key):
             user = self._user(pressed.address)
             answer = await self.assistant.router.step(user, pressed.word, stay=True)
-        return answer or Answer("That question is not open any more.")
+        return answer or Answer((await self.phrases(pressed.address))("bot.question_over"))
 
-    async def command(self, address: Address, text: str) -> Answer:
-        """Run a command when it is its turn and return the answer, for platforms that reply to the command itself."""
+    async def command(self, address: Address, text: str, language: str | None = None) -> Answer:
+        """Run a command when it is its turn and return the answer, for platforms that reply to the command itself.
+
+        `language` is the tag of the language of the person's app.
+        """
         self.stats.commands += 1
+        self.assistant.languages.hear(self._user(address), "", language)
         done: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
 
         async def job() -> None:
@@ -304,18 +316,22 @@ class BotSession:
                     done.set_exception(error)
                 raise
             if not done.done():
-                done.set_result(answer or Answer("That did not work."))
+                done.set_result(answer or Answer((await self.phrases(address))("bot.no_answer")))
 
-        self._asked.add(done)
+        self._asked[done] = address
         try:
             self._queue.add(address.thread_key, job)
             return await done
         finally:
-            self._asked.discard(done)
+            del self._asked[done]
 
     async def remind(self) -> int:
         """Deliver due reminders now; return how many. A background loop also does this."""
         return await self._reminding.deliver()
+
+    async def phrases(self, to: Address) -> Phrases:
+        """Return the texts in the language of a person in a chat."""
+        return await self.assistant.languages.of(self._user(to))
 
     async def idle(self) -> None:
         await self._queue.idle()
@@ -345,8 +361,8 @@ class BotSession:
             await self._note_pending(pending)
             if router.asks_back(text):
                 # Without queueing: the next message may be the answer that the command asks for.
-                answer = await router.answer(user, text)
-                self._say(incoming.address, answer or Answer(""), incoming.id, pending=pending)
+                asked = await router.answer(user, text) or Answer("")
+                self._say(incoming.address, lambda _: asked, incoming.id, pending=pending)
             else:
 
                 async def run() -> bool:
@@ -359,7 +375,7 @@ class BotSession:
             return True
         if not incoming.wanted and len(text) > _SHORT:
             return False
-        pending = PendingReply(incoming.address, incoming.id, time(), command="that")
+        pending = PendingReply(incoming.address, incoming.id, time(), command=_STEP)
         if self._pending.knows(pending):
             return True
         if not await router.is_open(user):
@@ -369,13 +385,21 @@ class BotSession:
         if answer is None:
             await self._settle(pending)
             return False
-        self._say(incoming.address, answer, incoming.id, pending=pending)
+        self._say(incoming.address, lambda _: answer, incoming.id, pending=pending)
         return True
 
     def _say(
-        self, to: Address, answer: Answer, answers: str | None = None, *, pending: PendingReply | None = None
+        self,
+        to: Address,
+        answer: Callable[[Phrases], Answer],
+        answers: str | None = None,
+        *,
+        pending: PendingReply | None = None,
     ) -> None:
-        self._do(to, lambda: self._sender.send(to, answer, answers), pending)
+        async def send() -> bool:
+            return await self._sender.send(to, answer(await self.phrases(to)), answers)
+
+        self._do(to, send, pending)
 
     async def _note_pending(self, pending: PendingReply) -> None:
         self._answering.add(pending.key)
@@ -429,8 +453,7 @@ class BotSession:
         elif incoming.wanted:
             self.stats.skipped += 1
             if self._queue.waiting(thread) == MOST_WAITING:
-                notice = "(that is a lot at once: I store all of it, and answer what came first)"
-                self._say(incoming.address, Answer(notice))
+                self._say(incoming.address, lambda say: Answer(say("bot.many")))
 
     async def _reply(self, incoming: IncomingMessage, message: Message, pending: PendingReply) -> bool:
         """Answer a stored message: store the reply, then send it. Return False if it could not be sent."""
@@ -460,6 +483,7 @@ class BotSession:
             quoted = replied.text
         turn = Turn(user, message.text, message, incoming.name, incoming.people, incoming.called, quoted)
         sent, first, is_said = SentContext(), None, True
+        say = await self.assistant.languages.of(user, message.text)
         try:
             try:
                 async with self._platform.typing(incoming.address):
@@ -474,10 +498,10 @@ class BotSession:
                 # Other people may read the chat, so the details go to the log only.
                 _log.error("a message of %s could not be answered: %s", incoming.address.user, error)
                 self.stats.unanswered += 1
-                return Answer(f"({failure(error)} What you said is stored.)"), f"{name}:failed"
+                return Answer(say("model.failed", why=failure(error, say))), f"{name}:failed"
             if not answer.text.strip():
                 self.stats.unanswered += 1
-                return Answer("(The language model wrote nothing. What you said is stored.)"), f"{name}:failed"
+                return Answer(say("model.empty")), f"{name}:failed"
             self.stats.answered += 1
             for number, part in enumerate(split(answer.text, _STORED_AT_ONCE) if is_said else (), 1):
                 at = self._times.sent(incoming.address.thread_key, message.at)
@@ -487,7 +511,7 @@ class BotSession:
         except AforesaidError as error:
             _log.error("an answer to %s could not be stored: %s", incoming.address.user, error)
             self.stats.failed(f"an answer could not be stored: {error}")
-            told = f"{answer.text}\n\n(I could not store that I said this. {failure(error)})"
+            told = f"{answer.text}\n\n{say('bot.answer_not_stored', why=failure(error, say))}"
             return Answer(told, answer.buttons, answer.file, answer.private), name
         finally:  # also without an answer: the model was sent it all the same
             self.assistant.keep_receipt(turn, sent, first)
@@ -506,8 +530,14 @@ class BotSession:
         if isinstance(error, StoreError):
             self._notices.store_failed(incoming.address, lost=lost)
         if not known:
-            what = "so I will not remember it" if lost else "and try again until I can"
-            self._say(incoming.address, Answer(f"(I could not store that, {what}. {failure(error)})"), incoming.id)
+            key = "bot.not_stored_lost" if lost else "bot.not_stored_retried"
+            self._say(incoming.address, lambda say: Answer(say(key, why=failure(error, say))), incoming.id)
+
+
+def _stopped(command: str, say: Phrases) -> Answer:
+    """Say that the bot was stopped before it had answered a command, a button or the answer to a question."""
+    keys = {_BUTTON: "bot.stopped_button", _STEP: "bot.stopped_answer"}
+    return Answer(say(keys.get(command, "bot.stopped"), command=command))
 
 
 def _clean(text: str | None) -> str | None:

@@ -66,6 +66,8 @@ class IncomingMessage:
     """The platform's id of that message."""
     attachments: tuple[str, ...] = ()
     """Descriptions of the attachments: `photo`, `plan.pdf (82 kB)`."""
+    language: str | None = None
+    """The language of the person's app, a tag such as `pt-BR`. Fixed texts are in it until their messages tell one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -454,7 +454,8 @@ class Discord:
         """Run a slash command. Only its sender sees the answer."""
         with translated_errors():
             await interaction.response.defer(ephemeral=True, thinking=True)
-            answer = await self._taking.command(self._address(interaction), text)
+            language = str(interaction.locale)
+            answer = await self._taking.command(self._address(interaction), text, language)
             await self._follow_up(interaction, answer)
 
     async def take_press(self, interaction: discord.Interaction) -> None:

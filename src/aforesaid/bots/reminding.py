@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from aforesaid.assistant import Answer
+from aforesaid.assistant.phrases import ChatLanguages
 from aforesaid.background import BackgroundLoop
 from aforesaid.bots.contract import Address, BotStats, MessageTimes, Platform, is_reachable, owns
 from aforesaid.bots.sending import Sender
@@ -48,7 +49,9 @@ class Reminding:
         stats: BotStats,
         times: MessageTimes,
         clock: Callable[[], datetime],
+        languages: ChatLanguages,
     ) -> None:
+        self._languages = languages
         self._memory = memory
         self._platform = platform
         self._sender = sender
@@ -95,7 +98,8 @@ class Reminding:
         before = sum(version.action == "deliver" for version in versions)
         name = f"reminder:{memory.id}" if not before else f"reminder:{memory.id}:{before + 1}"
         if not await self._was_sent(user, name):
-            text = f"⏰ Reminder: {memory.text}"
+            say = await self._languages.of(self._memory.user(memory.user, space=memory.space))
+            text = say("reminder.due", what=memory.text)
             try:
                 async with asyncio.timeout(_SENDING):
                     thread = await self._reach(Address(memory.space, memory.user), text, name)

@@ -17,7 +17,7 @@ from unicodedata import category
 
 from cachetools import LRUCache
 
-from aforesaid.assistant import CALLED, Answer
+from aforesaid.assistant import CALLED, Answer, Phrases
 from aforesaid.bots.contract import Address, BotStats, Platform
 from aforesaid.errors import PlatformError, PlatformUnavailable, StoreError
 from aforesaid.memory import Memory
@@ -121,7 +121,8 @@ _LONGEST_PAUSE: Final = 60.0
 
 
 class Sender:
-    def __init__(self, platform: Platform, stats: BotStats) -> None:
+    def __init__(self, platform: Platform, stats: BotStats, phrases: Callable[[Address], Awaitable[Phrases]]) -> None:
+        self._phrases = phrases
         self._platform = platform
         self._stats = stats
 
@@ -149,11 +150,10 @@ class Sender:
             if isinstance(error, PlatformUnavailable):
                 return False
             if answer.private and to.thread is not None:
-                alone = Answer("That is for you alone. Write to me in private first, then ask again.")
-                return await self.send(to, alone)
+                return await self.send(to, Answer((await self._phrases(to))("bot.private_first")))
             return True
         if place != to:
-            await self.send(to, Answer("That is for you alone: I sent it to you in private."), answers)
+            await self.send(to, Answer((await self._phrases(to))("bot.sent_in_private")), answers)
         return True
 
     async def deliver(

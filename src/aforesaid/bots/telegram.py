@@ -128,6 +128,7 @@ def read_message(message: Message, bot: User, called: tuple[str, ...], moves: Mo
         quoted=None if quoted is None else quoted.text or quoted.caption,
         reply_to=None if quoted is None else id_of(quoted, moves),
         attachments=attachments,
+        language=user.language_code,
     )
 
 

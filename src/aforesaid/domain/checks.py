@@ -142,7 +142,9 @@ def message_text(value: object, limit: int = MESSAGE_BYTES, *, field: str = "tex
     if not text:
         raise InvalidInput("the text is empty", field)
     if len(text) * 4 > limit and (size := len(text.encode())) > limit:
-        raise TooLarge(f"the text has {size:,} bytes; at most {limit:,} are allowed (profile key message_bytes)", field)
+        raise TooLarge(
+            f"the text has {size:,} bytes; at most {limit:,} are allowed (profile key message_bytes)", field, most=limit
+        )
     return text
 
 

@@ -76,6 +76,12 @@ _SCRIPTS: Final = {
 """Characters that show a language by themselves."""
 LANGUAGES: Final = (*LATIN_LANGUAGES, *_SCRIPTS)
 """All languages that are guessed."""
+CODES: Final = {
+    "english": "en", "german": "de", "french": "fr", "spanish": "es", "italian": "it", "portuguese": "pt",
+    "dutch": "nl", "polish": "pl", "russian": "ru", "turkish": "tr", "arabic": "ar", "chinese": "zh",
+    "japanese": "ja", "korean": "ko", "hindi": "hi",
+}  # fmt: skip
+"""The tags of the languages in which a person is answered."""
 _LETTERS_PER_UNSPACED: Final = 3
 """A character of an unspaced language counts as three letters, since it carries about as much text."""
 _STEMMED: Final = {
@@ -87,7 +93,7 @@ _BEYOND_PUNCTUATION: Final = re.compile("[^\x00-\u036f\u1e00-\u1eff\u2000-\u27ff
 """Neither Latin letters nor the quotation marks, dashes, arrows, signs and emoji that are typed with them."""
 _ACCENTS: Final = {
     "german": "äöüß", "spanish": "ñ¿¡áéíóú", "french": "àâçéèêëîïôœù", "italian": "àèéìòù", "portuguese": "ãõáâàçéêíóú",
-    "dutch": "ëï",
+    "dutch": "ëï", "polish": "ąćęłńóśźż", "turkish": "çğıöşü",
 }  # fmt: skip
 _SHIFTS: Final = range(0, 16 * len(LATIN_LANGUAGES), 16)
 """Where the count of each language begins, in bits. No language has more stop words than fit into 16 bits."""
@@ -125,15 +131,49 @@ def _name_pattern(names: tuple[str, ...]) -> re.Pattern[str] | None:
 def _guess(beginning: str, usual: str) -> str:
     if not beginning.isascii() and (by_script := _main_script(beginning)) is not None:
         return by_script
-    counts, known = dict.fromkeys(LATIN_LANGUAGES, 0), _common_words()
+    counts, known = dict.fromkeys(LATIN_LANGUAGES, 0), _common_words(LATIN_LANGUAGES)
     for word in known.keys() & words_of(beginning):
         for language in known[word]:
             counts[language] += 1
     letters = set(beginning.casefold())
-    for language, accents in _ACCENTS.items():
-        counts[language] += not letters.isdisjoint(accents)
+    for language in LATIN_LANGUAGES:
+        counts[language] += not letters.isdisjoint(_ACCENTS.get(language, ""))
     best = max(LATIN_LANGUAGES, key=lambda language: counts[language])
     return usual if counts.get(usual) == counts[best] else best
+
+
+_TOLD: Final = (*LATIN_LANGUAGES, "polish", "turkish")
+_MARGIN: Final = 1.0
+"""How much more evidence another language than the known one needs: two words that only it has."""
+_AMBIGUOUS_CHARACTERS: Final = 8
+"""A text of at most this many Chinese characters may also be Japanese."""
+
+
+def language_told(text: str, known: str | None = None) -> str | None:
+    """Return the language that a person is answered in after saying a text; None if the text does not tell it.
+
+    Names, numbers, emoji and short answers ("ok") tell none. Another language than the `known` one needs more evidence.
+    """
+    beginning = text[:_CACHED_CHARACTERS]
+    by_script = None if beginning.isascii() else _main_script(beginning)
+    if by_script is not None:
+        if by_script == "chinese" and known == "japanese" and len(beginning) <= _AMBIGUOUS_CHARACTERS:
+            return None
+        return by_script if by_script in CODES else None
+    words, evidence = set(words_of(beginning)), dict.fromkeys(_TOLD, 0.0)
+    common = _common_words(_TOLD)
+    for word in common.keys() & words:
+        for language in common[word]:
+            evidence[language] += 1 / len(common[word])
+    letters = set(beginning.casefold())
+    for language in _TOLD:
+        special = letters & set(_ACCENTS.get(language, ""))
+        evidence[language] += sum(1 / sum(letter in each for each in _ACCENTS.values()) for letter in special)
+    best, second = sorted(evidence, key=lambda language: -evidence[language])[:2]
+    if best == known:
+        return best if evidence[best] else None
+    needed = evidence[second] if known is None else max(evidence[second], evidence.get(known, 0.0) + _MARGIN)
+    return best if evidence[best] > needed else None
 
 
 def index_language(words: Iterable[str]) -> str:
@@ -191,9 +231,9 @@ def _index_words() -> dict[str, int]:
 
 
 @cache
-def _common_words() -> dict[str, tuple[str, ...]]:
+def _common_words(languages: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
     found = {}
-    for language in LATIN_LANGUAGES:
+    for language in languages:
         lists = vocabulary(language)
         everyday = (lists.small_talk, lists.joints, lists.first_person, lists.second_person, lists.times, lists.dull)
         found[language] = stop_words(language).union(*everyday)

@@ -16,7 +16,8 @@ from typing import Final
 
 from cachetools import LRUCache
 
-from aforesaid.assistant import CALLED, Button, File, is_command
+from aforesaid.assistant import CALLED, Button, File, Phrases, is_command
+from aforesaid.assistant.phrases import ENGLISH
 from aforesaid.background import end
 from aforesaid.bots.bot_session import BotSession
 from aforesaid.bots.contract import Address, IncomingMessage
@@ -103,7 +104,6 @@ _MAX_SPOKEN: Final = 1_000
 _SHORTEST: Final = 64
 _SPOKEN: Final = "voice:"
 """How the ids of spoken messages begin. The view `conversation_history` recognises them by it."""
-_COMMENT: Final = "I am a bot with a long memory: I store what is written{} in my channel. Write /help to me."
 
 
 class Mumble:
@@ -152,7 +152,8 @@ class Mumble:
             # Set the bot's comment and mute state, and join its channel.
             hears = self._voice is not None
             speaks = hears and self._speech is not None and self._speech.speaks
-            comment = _COMMENT.format(" and said" if hears else "")
+            # It is read by everybody, also before anybody has said anything.
+            comment = Phrases.of(ENGLISH)("mumble.comment_hears" if hears else "mumble.comment")
             await link.change(UserState(link.session, self_mute=not speaks, self_deaf=not hears, comment=comment))
             if self._settings.channel is not None:
                 channel = link.people.find_channel(self._settings.channel)
@@ -215,8 +216,7 @@ class Mumble:
 
     async def send_file(self, to: Address, file: File) -> None:
         """Write that the file cannot be sent: Mumble has no file transfer."""
-        size = f"{len(file.content):,} bytes"
-        await self._write(to, f"(Mumble cannot send files: get {file.name}, {size} elsewhere.)")
+        await self._write(to, (await self._phrases(to))("mumble.no_files", name=file.name))
 
     def typing(self, to: Address) -> AbstractAsyncContextManager[None]:  # noqa: ARG002 - Mumble has none
         return nullcontext()
@@ -300,7 +300,8 @@ class Mumble:
         audience = None if to.thread is not None else self._session(to.user)
         if self._voice is None or (to.thread is None and audience is None):
             return text
-        spoken = speech_text(text)
+        say = await self._phrases(to)
+        spoken = speech_text(text, say)
         if not spoken.pieces:
             return text
         unspoken = await self._voice.speak(spoken.pieces, audience)
@@ -319,9 +320,17 @@ class Mumble:
         for part in _fitting(text, link.message_length):
             await link.write(part, channel=channel, session=session)
 
-    async def _note(self, audience: Audience, text: str) -> None:
+    async def _phrases(self, to: Address) -> Phrases:
+        return Phrases.of(ENGLISH) if self._bot_session is None else await self._bot_session.phrases(to)
+
+    async def _note(self, audience: Audience, key: str) -> None:
         """Write a notice about the bot itself, which is not stored."""
         link = self._connected()
+        listener = link.people.persons.get(link.session if audience is None else audience)
+        to = Address(self.name, self._name if listener is None else self._id(listener))
+        if audience is None:
+            to = Address(self.space, to.user, str(link.me.channel))
+        text = (await self._phrases(to))(key)
         channel = link.me.channel if audience is None else None
         await link.write(marked_up(text), channel=channel, session=audience)
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from aforesaid.assistant import Phrases
 from aforesaid.bots.mumble import messages
 from aforesaid.bots.mumble.link import Link, Person, VoiceReceived
 from aforesaid.bots.mumble.messages import VoicePacket, VoiceTarget, WhisperTo, encode_protobuf
@@ -135,8 +136,6 @@ LONGEST_SPOKEN: Final = 600
 """Maximum characters read aloud: about forty seconds."""
 PIECE: Final = 200
 """Characters per request to the speech service: the first piece is played while the next one is synthesised."""
-_REST: Final = "The rest is written."
-_WRITTEN: Final = "I have written the answer."
 _FENCE: Final = re.compile(r"^ {0,3}(`{3,}|~{3,}).*?(?:^ {0,3}\1[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
 _ADDRESS: Final = re.compile(r"https?://\S+")
 _LINK: Final = re.compile(r"\[([^\]\n]*)\]\([^)\s]*\)")
@@ -151,7 +150,7 @@ class Spoken(NamedTuple):
     whole: bool
 
 
-def speech_text(text: str) -> Spoken:
+def speech_text(text: str, say: Phrases) -> Spoken:
     """Return what to read aloud of an answer. If it is not the whole answer, the answer must also be written."""
     bare = _ADDRESS.sub(" ", _LINK.sub(r"\1", _FENCE.sub("\n", text)))
     whole = not _FENCE.search(text) and not _ADDRESS.search(text)
@@ -159,7 +158,7 @@ def speech_text(text: str) -> Spoken:
     chosen, left = _beginning([sentence for sentence in sentences if sentence])
     whole = whole and not left
     if not whole:
-        chosen.append(_REST if chosen else _WRITTEN)
+        chosen.append(say("mumble.rest_written" if chosen else "mumble.all_written"))
     return Spoken(tuple(_joined(chosen)), whole)
 
 
@@ -342,11 +341,6 @@ _PATIENCE: Final = 3.0
 _NOTHING_SAID: Final = re.compile(r"[\[(][^\])]*[\])][.\s]*|[.…\s]*")
 """What services return for audio without words: `[BLANK_AUDIO]`, `(silence)`."""
 
-_DEAF: Final = "(I cannot understand speech at the moment, so please write to me: {})"
-_HEARS: Final = "(I can understand speech again.)"
-_MUTE: Final = "(I cannot speak at the moment, so I write: {})"
-_SILENCED: Final = "(I am not allowed to speak here, so I write.)"
-
 Audience: TypeAlias = "int | None"
 """The session of a person who whispers with the bot; None for the channel."""
 
@@ -360,6 +354,7 @@ class Voice:
         understood: Callable[[Person, bool, str], Awaitable[None]],
         tell: Callable[[Audience, str], Awaitable[None]],
     ) -> None:
+        """`tell` writes the text of a key to an audience."""
         self._speech = speech
         self._understood = understood
         self._tell = tell
@@ -416,14 +411,15 @@ class Voice:
         if self._link is None or self._speech_output is None or not self._speech.speaks:
             return " ".join(pieces)
         if self._link.me.silenced:
-            await self._tell_once(audience, _SILENCED, "")
+            await self._tell_once(audience, "mumble.silenced")
             return " ".join(pieces)
         made = [asyncio.create_task(self._sound(self._speech_output, pieces[0]))]
         for number in range(len(pieces)):
             try:
                 sound = await made[number]
             except ModelError as error:
-                await self._tell_once(audience, _MUTE, str(error))
+                _log.warning("an answer could not be spoken: %s", error)
+                await self._tell_once(audience, "mumble.mute")
                 return " ".join(pieces[number:])
             if number + 1 < len(pieces):
                 made.append(asyncio.create_task(self._sound(self._speech_output, pieces[number + 1])))
@@ -446,7 +442,7 @@ class Voice:
         audience = self.audience(person, utterance)
         if self._queue.waiting(person.session) >= _MOST_WAITING:
             _log.warning("an utterance of %s was dropped: too many wait for transcription", person.id)
-            self._queue.add(("told", audience), lambda: self._deaf(audience, "more is said than I can listen to"))
+            self._queue.add(("told", audience), lambda: self._deaf(audience, "mumble.too_much"))
             return
         self._queue.add(person.session, lambda: self._understand(person, audience, utterance))
 
@@ -455,23 +451,23 @@ class Voice:
             text = await self._speech.hear(await asyncio.to_thread(as_wav, utterance.samples))
         except ModelError as error:
             _log.warning("an utterance of %s could not be transcribed: %s", person.id, error)
-            await self._deaf(audience, str(error))
+            await self._deaf(audience, "mumble.deaf")
             return
         for deaf_for in list(self._told_deaf):
             self._told_deaf.discard(deaf_for)
-            await self._tell(deaf_for, _HEARS)
+            await self._tell(deaf_for, "mumble.hears")
         if not _NOTHING_SAID.fullmatch(text):
             await self._understood(person, audience is not None, text)
 
-    async def _deaf(self, audience: Audience, why: str) -> None:
+    async def _deaf(self, audience: Audience, notice: str) -> None:
         if audience not in self._told_deaf:
             self._told_deaf.add(audience)
-            await self._tell(audience, _DEAF.format(why))
+            await self._tell(audience, notice)
 
-    async def _tell_once(self, audience: Audience, notice: str, why: str) -> None:
+    async def _tell_once(self, audience: Audience, notice: str) -> None:
         if self._told_mute.get(audience) != notice:
             self._told_mute[audience] = notice
-            await self._tell(audience, notice.format(why))
+            await self._tell(audience, notice)
 
     async def _sound(self, output: SpeechOutput, text: str) -> list[bytes]:
         sound = await self._speech.speak(text)

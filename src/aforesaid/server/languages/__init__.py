@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import string
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -25,24 +25,10 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from aforesaid.errors import InvalidInput
+from aforesaid.text.plurals import PLURALS
 
 Text = str | tuple[str, ...]
 """A text; one with a number has a text for each plural form."""
-
-
-def _few_or_many(number: int) -> int:
-    return 1 if number % 10 in {2, 3, 4} and number % 100 not in {12, 13, 14} else 2
-
-
-PLURALS: Final[Mapping[str, tuple[int, Callable[[int], int]]]] = {
-    "one-other": (2, lambda number: 0 if number == 1 else 1),
-    "french": (2, lambda number: 0 if number in {0, 1} else 1),
-    "single": (1, lambda _: 0),
-    "czech": (3, lambda number: 0 if number == 1 else 1 if number in {2, 3, 4} else 2),
-    "polish": (3, lambda number: 0 if number == 1 else _few_or_many(number)),
-    "russian": (3, lambda number: 0 if number % 10 == 1 and number % 100 != 11 else _few_or_many(number)),  # noqa: PLR2004
-}
-"""Plural rules by name: how many forms there are, and the form for a number."""
 
 
 @dataclass(frozen=True, slots=True)

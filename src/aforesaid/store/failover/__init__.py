@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from aforesaid.store.failover.failover import Failover, open_with_failover
+from aforesaid.store.failover.failover import IN_MEMORY, ON_DISK, Failover, open_with_failover
 
-__all__ = ["Failover", "open_with_failover"]
+__all__ = ["IN_MEMORY", "ON_DISK", "Failover", "open_with_failover"]
