@@ -102,7 +102,7 @@ async def many_spaces(dsn: str, spaces: int, messages: int) -> None:
     async with connect(dsn, embedder="none", profile=PROFILE, settings={"background": False}) as memory:
         for turn in range(ROUNDS + 1):
             for name, people in (("1 space", few), (f"{spaces:,} spaces", many)):
-                rate = await add(memory, people, CALLERS, list(people.talk.texts(messages)))
+                rate = await add(memory, people, CALLERS, list(people.talk.texts(messages)), people.users)
                 if turn:  # people and spaces are new in the first round
                     rates.setdefault(name, []).append(rate)
     one, other = (statistics.median(found) for found in rates.values())

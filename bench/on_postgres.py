@@ -36,6 +36,8 @@ from aforesaid.store.postgres import PostgresStore
 from pg import Server
 
 CALLERS = (1, 64, 256)
+CHATS = 64
+RUNNING = f"durable adds, 1 caller, in {CHATS} chats that run"
 ROUNDS = 3
 
 
@@ -60,14 +62,14 @@ class Measured:
         return middle
 
 
-async def add(memory: Memory, people: Population, callers: int, texts: list[str]) -> float:
-    """Add messages through the public API from several concurrent callers; return messages per second."""
+async def add(memory: Memory, people: Population, callers: int, texts: list[str], users: int) -> float:
+    """Add messages of random users through the public API from concurrent callers; return messages per second."""
     waiting = iter(texts)
     chance = random.Random(callers)
 
     async def call() -> None:
         for text in waiting:
-            await people.user(memory, chance.randrange(people.users)).add("user", text)
+            await people.user(memory, chance.randrange(users)).add("user", text)
 
     started = time.perf_counter()
     await asyncio.gather(*[call() for _ in range(callers)])
@@ -77,14 +79,23 @@ async def add(memory: Memory, people: Population, callers: int, texts: list[str]
 async def adds(memory: Memory, people: Population, measured: Measured, dsn: str, size: int) -> None:
     """Measure durable adds and plain inserts in turns, so that other load affects both equally."""
     rates: dict[str, list[float]] = {}
+    for number in range(CHATS):
+        await people.user(memory, number).add("user", "Hello, it is me.")
     for _ in range(ROUNDS):
         texts = list(people.talk.texts(size))
+        few = texts[: max(size // 20, 50)]
+        rates.setdefault(RUNNING, []).append(await add(memory, people, 1, few, CHATS))
+        rates.setdefault(raw_postgres.ALONE, []).append(await raw_postgres.rate_alone(dsn, few))
         for callers in CALLERS:
-            some = texts[: max(size // 20, 50)] if callers == 1 else texts
-            rates.setdefault(f"durable adds, {callers} callers", []).append(await add(memory, people, callers, some))
+            some = few if callers == 1 else texts
+            rate = await add(memory, people, callers, some, people.users)
+            rates.setdefault(f"durable adds, {callers} callers", []).append(rate)
         for name, rate in raw_postgres.rates(dsn, texts).items():
             rates.setdefault(name, []).append(rate)
     middle = {name: measured.rate(name, rounds) for name, rounds in rates.items()}
+    alone = middle[RUNNING] / middle[raw_postgres.ALONE]
+    measured.figures[f"1 caller, share of {raw_postgres.ALONE}"] = alone
+    row(f"1 caller, share of {raw_postgres.ALONE}", f"{alone:10.0%}       target: at least 40%")
     best = middle["durable adds, 256 callers"]
     for name in raw_postgres.NAMES:
         share = best / middle[name]

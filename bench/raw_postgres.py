@@ -19,6 +19,7 @@ SPACES = 100
 BARE = f"raw psycopg, text and one key, {COMMIT} a commit"
 SAME = f"raw psycopg, the same rows and indexes, {COMMIT} a commit"
 NAMES = (BARE, SAME)
+ALONE = "raw psycopg, the same rows and indexes, one a commit"
 _COLUMNS = "space, seq, owner, thread, shared, session, author, role, text, at, stored_at, words, terms, hash"
 _TABLES = """
 DROP TABLE IF EXISTS raw_text, raw_log;
@@ -38,6 +39,21 @@ def rates(dsn: str, texts: Sequence[str]) -> dict[str, float]:
         found[SAME] = _rate(connection, f"raw_log ({_COLUMNS})", texts, _whole)
         connection.execute("DROP TABLE raw_text, raw_log")
     return found
+
+
+async def rate_alone(dsn: str, texts: Sequence[str]) -> float:
+    """Return the rows per second where each row is inserted and committed alone, as an asynchronous program does it."""
+    async with await psycopg.AsyncConnection.connect(dsn) as connection:
+        await connection.execute(_TABLES)
+        await connection.commit()
+        insert = f"INSERT INTO raw_log ({_COLUMNS}) VALUES ({', '.join(['%s'] * (_COLUMNS.count(',') + 1))})"
+        started = time.perf_counter()
+        for number, text in enumerate(texts):
+            await connection.execute(insert, _whole(number, text))
+            await connection.commit()
+        rate = len(texts) / (time.perf_counter() - started)
+        await connection.execute("DROP TABLE raw_text, raw_log")
+    return rate
 
 
 def _rate(connection: psycopg.Connection, table: str, texts: Sequence[str], row: Callable[[int, str], Row]) -> float:

@@ -23,7 +23,8 @@ from aforesaid.store.messages import Messages
 from aforesaid.store.people import PutSetting, Users
 from aforesaid.store.readable.files import Files
 from aforesaid.store.searches import AddVectors, SearchText, SearchVector
-from aforesaid.store.sqlite import Options, SqliteStore, writer
+from aforesaid.store.sqlite import Options, SqliteStore
+from aforesaid.store.sqlite.writer import Writer
 from aforesaid.store.summaries import AddView
 from making import add, adding, archive, minutes
 
@@ -223,7 +224,7 @@ async def test_a_purge_that_was_killed_before_the_file_was_wiped_is_finished_at_
         raise ArithmeticError("the process ends here")
 
     with monkeypatch.context() as patched:
-        patched.setattr(writer, "wipe", killed)
+        patched.setattr(Writer, "_wipe", killed)
         with pytest.raises(ArithmeticError, match="ends here"):
             await store.purge(ANN, "admin")
     await store.close()

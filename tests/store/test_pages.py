@@ -7,11 +7,13 @@ import struct
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import apsw
 import pytest
 
-from aforesaid.store.sqlite.verify import RawRow, Value, log_is_broken, raw_rows
+from aforesaid.store.sqlite.salvaging import raw_rows
+from aforesaid.store.sqlite.verify import log_is_broken
 
 SIZES = (512, 1024, 4096, 65536)
 EDGES = (0, 1, 127, 128, 2**15, 2**23, 2**31, 2**47, 2**63)
@@ -26,7 +28,7 @@ def lengths(size: int) -> Iterator[int]:
     yield from (0, 1, 57, 58, 64, 65, 127, 128, 16_384)
 
 
-def made(path: Path, size: int, rows: list[tuple[Value, ...]]) -> dict[int, tuple[Value, ...]]:
+def made(path: Path, size: int, rows: list[tuple[Any, ...]]) -> dict[int, tuple[Any, ...]]:
     """Make a database with one table. Return its rows, as SQLite reads them."""
     with closing(apsw.Connection(str(path))) as database:
         database.pragma("page_size", size)
@@ -35,19 +37,19 @@ def made(path: Path, size: int, rows: list[tuple[Value, ...]]) -> dict[int, tupl
         return {number: tuple(values) for number, *values in database.execute("SELECT rowid, * FROM kept")}
 
 
-def table_rows(path: Path) -> dict[int, tuple[Value, ...]]:
+def table_rows(path: Path) -> dict[int, tuple[Any, ...]]:
     """Return what is read past SQLite, without the table's own description."""
-    found: dict[int, tuple[Value, ...]] = {}
-    for row in raw_rows(path):
-        if row.values[0] != "table":
-            assert found.setdefault(row.number, row.values) == row.values
+    found: dict[int, tuple[Any, ...]] = {}
+    for number, values in raw_rows(path):
+        if values[0] != "table":
+            assert found.setdefault(number, values) == values
     return found
 
 
 @pytest.mark.parametrize("size", SIZES)
 def test_rows_of_any_length_are_read_as_sqlite_reads_them(tmp_path: Path, size: int) -> None:
     path = tmp_path / "memory.db"
-    rows: list[tuple[Value, ...]] = [(None, "é" * (length // 2) + "x" * (length % 2), b"") for length in lengths(size)]
+    rows: list[tuple[Any, ...]] = [(None, "é" * (length // 2) + "x" * (length % 2), b"") for length in lengths(size)]
     rows += [(None, "", bytes(range(256)) * (length // 256 + 1)) for length in lengths(size)]
     expected = made(path, size, rows)
     assert table_rows(path) == expected
@@ -84,7 +86,7 @@ def test_entries_of_an_index_are_read_too(tmp_path: Path, size: int) -> None:
             database.pragma("page_size", size)
             database.execute("CREATE TABLE kept (a PRIMARY KEY, b) WITHOUT ROWID")
             database.execute("INSERT INTO kept VALUES (?, ?)", ("x" * length, length))
-        assert RawRow(0, ("x" * length, length)) in list(raw_rows(path))
+        assert (0, ("x" * length, length)) in list(raw_rows(path))
 
 
 def test_a_database_without_its_head_is_read_as_one_with_pages_of_the_usual_size(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sized
+from collections.abc import Callable, Iterator, Sized
 from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 
@@ -18,10 +18,9 @@ from aforesaid.store.erasing import purge
 from aforesaid.store.messages import Messages
 from aforesaid.store.placing import Latest
 from aforesaid.store.sqlite import Options
-from aforesaid.store.sqlite.change_sets import prepare
-from aforesaid.store.sqlite.connection import translated
+from aforesaid.store.sqlite.connection import patience, translated
 from aforesaid.store.sqlite.rows import Names
-from aforesaid.store.sqlite.writer import CHECKPOINT_PAGES, OVERDUE_PAGES, Writer
+from aforesaid.store.sqlite.writer import CHECKPOINT_PAGES, OVERDUE_PAGES, Writer, prepare
 from making import adding
 
 ANN = Scope.of("ann")
@@ -334,3 +333,20 @@ def test_another_failure_of_the_disk_is_not_taken_for_a_full_one(path: Path) -> 
     with pytest.raises(StoreError, match="the disk failed") as raised, translated(path, "reading"):
         raise apsw.exception_for(apsw.SQLITE_IOERR_READ)
     assert not isinstance(raised.value, StoreFull)
+
+
+def test_a_writer_that_finished_an_interrupted_purge_waits_for_other_processes_as_long_as_any(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with closing(Writer(path, Options())) as interrupted:
+        interrupted.alone(lambda it: it.execute("INSERT INTO metadata (name, value) VALUES ('wipe', 'due')"))
+    waits: list[float] = []
+
+    def noted(seconds: float) -> Callable[[int], bool]:
+        waits.append(seconds)
+        return patience(seconds)
+
+    monkeypatch.setattr("aforesaid.store.sqlite.writer.patience", noted)
+    with closing(Writer(path, Options(busy_seconds=7))) as writer:
+        assert writer.alone(lambda it: it.execute("SELECT count(*) FROM metadata WHERE name = 'wipe'").get) == 0
+    assert waits[-1] == 7

@@ -131,7 +131,7 @@ def _told(hit: Hit, statement: str, turn: Turn, say: Phrases) -> str:
         return say("recall.memory", text=hit.text)
     if not statement:
         return ""
-    date = say.date(message.at)
+    date = say.day(message.at)
     if message.author == turn.user.scope.user:
         return say("recall.you", date=date, text=statement)
     if not message.name:
@@ -145,7 +145,7 @@ async def _small_answer(turn: Turn, question: str, say: Phrases) -> str | None:
     if wishes.asks_only("coming_up", question):
         return chat_texts.coming_up(await turn.user.schedule(), await turn.user.reminders(), now, say)
     if wishes.asks_only("today", question):
-        return say("small.today", date=say.date(now), weekday=say.weekday(now))
+        return say("small.today", date=say.day(now), weekday=say.weekday(now))
     if wishes.asks_only("time", question):
         return say("small.time", time=f"{now:%H:%M}", zone=now.tzinfo)
     if wishes.asks_only("can_do", question):

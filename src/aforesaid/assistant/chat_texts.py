@@ -132,7 +132,7 @@ def coming_up(planned: Sequence[MemoryRecord], reminders: Sequence[MemoryRecord]
     for at, each in sorted(dated, key=lambda pair: (pair[0], pair[1].id)):
         local = to_zone(at, now.tzinfo)
         timed = each.remind_at is not None or (each.happened is not None and each.happened.timed)
-        lines[each.id] = f"{say.moment_in_list(local) if timed else say.date(local)}  {each.text}"
+        lines[each.id] = f"{say.moment_in_list(local) if timed else say.day(local)}  {each.text}"
     return "\n".join(list(lines.values())[:_SHOWN]) or say("small.nothing_planned")
 
 

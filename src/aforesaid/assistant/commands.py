@@ -272,7 +272,7 @@ async def forget_period(
         for message in page:
             await user.take_back(message)
         gone += len(page)
-    date = say.date(start)
+    date = say.day(start)
     return Answer(say("forget.period", date=date, count=gone) if gone else say("forget.nothing", what=date))
 
 
@@ -328,7 +328,7 @@ def _refused(requested: RequestedTime | None, said: datetime, say: Phrases) -> s
         return say("reminder.unreadable")
     start, _, timed = requested.when
     at = to_zone(start, said.tzinfo)
-    return say("reminder.past", when=say.moment(at) if timed else say.date(at))
+    return say("reminder.past", when=say.moment(at) if timed else say.day(at))
 
 
 async def _confirmed(

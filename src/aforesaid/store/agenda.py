@@ -28,12 +28,10 @@ ENTRY: Final = (
 
 
 def read_entry(row: Row) -> Entry:
-    """Read a row of ENTRY_ROWS."""
     return Entry(Subject(*row[:5]), *row[5:])
 
 
 def entry_values(entry: Entry) -> Row:
-    """Return the values of ENTRY."""
     counts = (entry.messages, entry.characters, entry.waiting, entry.last_seq)
     return (*entry.subject, *counts, entry.due_at, entry.done_at, entry.done_seq, entry.failures, entry.error)
 
@@ -105,17 +103,12 @@ class PlannedEntry(Question[Entry | None]):
     """What is planned for one subject."""
 
     needs_store = True
+    short = True
     subject: Subject
 
     @property
     def within_space(self) -> str:
-        """The subject's space."""
         return self.subject.space
-
-    @property
-    def short(self) -> bool:
-        """True: the answer takes little time."""
-        return True
 
     def answer(self) -> Answer[Entry | None]:
         text = f"{ENTRY_ROWS} WHERE {BY_NAME} AND policy = $3 AND thread = $4 AND day = $5"
@@ -170,7 +163,6 @@ class Advance(Change):
 
     @property
     def _of_space(self) -> str:
-        """The space whose messages were processed."""
         return self.space or next((touch.subject.space for touch in self.touched), "")
 
     @property
@@ -214,7 +206,6 @@ class FinishEntry(Change):
 
     @property
     def spaces(self) -> Collection[str]:
-        """The subject's space."""
         return (self.subject.space,)
 
     def carry_out(self, within: Transaction) -> Answer[None]:

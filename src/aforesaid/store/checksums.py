@@ -24,8 +24,6 @@ _OWNER: Final = """
 
 
 class Column(NamedTuple):
-    """A column that a checksum covers."""
-
     type: str
     """In PostgreSQL."""
     default: str | None
@@ -200,7 +198,6 @@ class Checksums:
         return f"ON CONFLICT ({', '.join(key)}) DO UPDATE SET {pairs}"
 
     def fill(self, table: str) -> str:
-        """Return an UPDATE of the rows without a checksum."""
         return f"UPDATE {table} SET {CHECKSUM} = {self._of_row(table)} WHERE {CHECKSUM} IS NULL"
 
     def _of_row(self, table: str) -> str:

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from aforesaid.domain.checks import Role
+from aforesaid.extras import np
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     Rows = NDArray[np.intp]
@@ -31,30 +31,24 @@ class Growing:
         self._count = len(first)
 
     def __len__(self) -> int:
-        """Return how many rows there are."""
         return self._count
 
     @property
     def rows(self) -> NDArray[Any]:
-        """All rows."""
         return self._held[: self._count]
 
     @property
     def nbytes(self) -> int:
-        """How much memory is held."""
         return self._held.nbytes
 
     def reserve(self, count: int) -> None:
         """Make room for this many rows in all."""
-        import numpy as np  # noqa: PLC0415 - whoever has an array has loaded it
-
         if count > len(self._held):
             larger = np.empty((count, *self._held.shape[1:]), dtype=self._held.dtype)
             larger[: self._count] = self._held[: self._count]
             self._held = larger
 
     def extend(self, more: NDArray[Any]) -> None:
-        """Add rows."""
         total = self._count + len(more)
         if total > len(self._held):
             self.reserve(max(int(total * _SPARE), 16))
@@ -100,13 +94,10 @@ class Columns:
     """What the store calls them."""
 
     def __len__(self) -> int:
-        """Return how many messages there are."""
         return len(self.seq)
 
     def locate(self, seqs: NDArray[np.int64]) -> tuple[Rows, NDArray[np.bool_]]:
         """Return the rows of those sequence numbers that are here, in their order, and which of them are."""
-        import numpy as np  # noqa: PLC0415
-
         if not len(self.seq):
             return np.empty(0, dtype=np.intp), np.zeros(len(seqs), dtype=np.bool_)
         places = np.minimum(np.searchsorted(self.seq, seqs), len(self.seq) - 1)
@@ -118,8 +109,6 @@ class Roll:
     """Columns that grow as messages are added."""
 
     def __init__(self) -> None:
-        import numpy as np  # noqa: PLC0415 - loaded with the first search
-
         types = {"session": np.int32, "length": np.int32, "speaker": np.int32, "assistant": np.bool_}
         self._columns = {name: Growing(np.empty(0, dtype=types.get(name, np.int64))) for name in _ARRAYS}
         self._speakers: dict[str, int] = {}
@@ -127,7 +116,6 @@ class Roll:
 
     @property
     def size(self) -> int:
-        """How much memory it takes."""
         return sum(column.nbytes for column in self._columns.values())
 
     @property
@@ -137,9 +125,6 @@ class Roll:
         return int(seqs[-1]) if len(seqs) else 0
 
     def extend(self, rows: Sequence[ColumnRow]) -> None:
-        """Add messages, oldest first."""
-        import numpy as np  # noqa: PLC0415
-
         if not rows:
             return
         seq, at, thread, sessions, speakers, roles, length = zip(*rows, strict=True)
@@ -159,8 +144,6 @@ class Roll:
         speakers: Iterable[str],
     ) -> None:
         """Add messages, oldest first, given as columns of the same length."""
-        import numpy as np  # noqa: PLC0415
-
         added: dict[str, NDArray[Any]] = {
             "seq": seq,
             "at": at,
@@ -183,7 +166,6 @@ class Roll:
 
 
 def columns_of(rows: Sequence[ColumnRow]) -> Columns:
-    """Return the columns of these messages."""
     roll = Roll()
     roll.extend(rows)
     return roll.columns()
@@ -196,8 +178,6 @@ def _numbered(values: Iterable[Value], known: dict[Value, int]) -> list[int]:
 
 def sorted_unique(values: NDArray[Any]) -> NDArray[Any]:
     """Return the different values in order. numpy's own function loads the module of masked arrays, in 0.1 s."""
-    import numpy as np  # noqa: PLC0415
-
     ordered = np.sort(values)
     different = np.ones(len(ordered), dtype=np.bool_)
     different[1:] = ordered[1:] != ordered[:-1]
@@ -206,7 +186,5 @@ def sorted_unique(values: NDArray[Any]) -> NDArray[Any]:
 
 def places_of(wanted: NDArray[np.int64], seqs: NDArray[np.int64]) -> Rows:
     """Return the places of those wanted sequence numbers that are among these, which are in order."""
-    import numpy as np  # noqa: PLC0415
-
     places = np.minimum(np.searchsorted(seqs, wanted), len(seqs) - 1)
     return sorted_unique(places[seqs[places] == wanted])

@@ -174,7 +174,6 @@ def _remembering(message: Message) -> AddMemory:
 
 
 async def _seen(store: Store) -> tuple[object, ...]:
-    """Return what a reader sees of Ann."""
     asked = (MessagesAfter(_ANN, 0, 100), Memories(_ANN), NewestFacts(_ANN))
     return tuple([await store.read(question) for question in asked])
 

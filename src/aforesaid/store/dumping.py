@@ -29,11 +29,11 @@ from aforesaid.domain.transfer import (
 from aforesaid.domain.transfer import Row as MovingRow
 from aforesaid.errors import SourcesChanged
 from aforesaid.store import agenda, memories, messages, people, summaries
-from aforesaid.store.memories import MEMORY_OF_ANY_SPACE, MemoryVersions
+from aforesaid.store.memories import MEMORY_OF_ANY_SPACE, MemoryVersions, read_memory
 from aforesaid.store.messages import MESSAGE, SESSION
 from aforesaid.store.operations import Change, Transaction
 from aforesaid.store.sql import OWNED, Answer, Row, loaded, rows
-from aforesaid.store.summaries import SUMMARY_OF_ANY_SPACE
+from aforesaid.store.summaries import SUMMARY_OF_ANY_SPACE, read_summary
 
 PAGE: Final = 1_000
 """Rows of a page."""
@@ -46,10 +46,10 @@ class Section(NamedTuple):
     name: str
     text: str
     read: Callable[[Row], MovingRow]
-    start: Key = ()
-    """The key before the first page. Without one, the text binds nothing, and all rows are one page."""
-    key: tuple[int, ...] = ()
+    key: tuple[int, ...]
     """The places of the key in a row."""
+    start: Key = ("", 0)
+    """The key before the first page. Without one, the text binds nothing, and all rows are one page."""
     complete: Callable[[Any], Answer[MovingRow]] | None = None
     """Adds what other tables have of a row."""
 
@@ -125,64 +125,52 @@ def _with_versions(row: MemoryRow) -> Answer[MovingRow]:
     return row._replace(versions=tuple((yield from wanted.answer())))
 
 
-_NUMBERED: Final[Key] = ("", 0)
-MESSAGES: Final = Section("messages", _by_number(MESSAGE, "log", "seq"), messages.read_message, _NUMBERED, (2, 0))
+_OF_OWNER: Final[Key] = ("", "", "")
+MESSAGES: Final = Section("messages", _by_number(MESSAGE, "log", "seq"), messages.read_message, (2, 0))
 OTHERS: Final = (
     Section(
-        "sessions",
-        _by_number(SESSION, "s"),
-        lambda row: SessionRow(messages.read_session(row), bool(row[8])),
-        _NUMBERED,
-        (1, 9),
+        "sessions", _by_number(SESSION, "s"), lambda row: SessionRow(messages.read_session(row), bool(row[8])), (1, 9)
     ),
     Section(
         "summaries",
         _by_number(SUMMARY_OF_ANY_SPACE, "y"),
-        lambda row: SummaryRow(summaries.read_summary(row)),
-        _NUMBERED,
+        lambda row: SummaryRow(read_summary(row)),
         (1, 0),
-        _with_archive,
+        complete=_with_archive,
     ),
     Section(
         "memories",
         _by_number(MEMORY_OF_ANY_SPACE, "m"),
-        lambda row: MemoryRow(memories.read_memory(row)),
-        _NUMBERED,
+        lambda row: MemoryRow(read_memory(row)),
         (1, 0),
-        _with_versions,
+        complete=_with_versions,
     ),
     Section(
         "facts",
         _by_owner(_FACTS, "version"),
         lambda row: Facts(row[0], row[1], row[2], row[3], moment(row[4]), row[5]),
-        ("", "", 0),
         (0, 6, 3),
+        ("", "", 0),
     ),
-    Section("requests to forget", _by_number(_FORGOTTEN, "x"), lambda row: ForgottenRow(*row[:4]), _NUMBERED, (0, 4)),
+    Section("requests to forget", _by_number(_FORGOTTEN, "x"), lambda row: ForgottenRow(*row[:4]), (0, 4)),
     Section(
         "settings",
         _by_owner(_SETTINGS, "key"),
         lambda row: SettingRow(row[0], row[1], Setting(row[2], json.loads(row[3]), moment(row[4]))),
-        ("", "", ""),
         (0, 5, 2),
+        _OF_OWNER,
     ),
-    Section("users", _USERS, lambda row: UserRow(row[0], row[1], moment(row[2]), *row[3:6]), ("", ""), (0, 6)),
-    Section("days", _DAYS, lambda row: DayRow(*row)),
-    Section("counts of tokens", _SPENDING, lambda row: SpendingRow(date.fromisoformat(row[0]), *row[1:])),
+    Section("users", _USERS, lambda row: UserRow(row[0], row[1], moment(row[2]), *row[3:6]), (0, 6), ("", "")),
+    Section("days", _DAYS, lambda row: DayRow(*row), (), ()),
+    Section("counts of tokens", _SPENDING, lambda row: SpendingRow(date.fromisoformat(row[0]), *row[1:]), (), ()),
     Section(
         "receipts",
         _by_owner(_RECEIPTS, "id"),
         lambda row: read_receipt(row[2], row[0], row[1], moment(row[3]), row[4], loaded(row[5])),
-        ("", "", ""),
         (0, 6, 2),
+        _OF_OWNER,
     ),
-    Section(
-        "audit rows",
-        _by_number(_AUDIT, "x"),
-        lambda row: AuditEntry(row[0], moment(row[1]), *row[2:]),
-        _NUMBERED,
-        (2, 0),
-    ),
+    Section("audit rows", _by_number(_AUDIT, "x"), lambda row: AuditEntry(row[0], moment(row[1]), *row[2:]), (2, 0)),
 )
 
 
@@ -191,7 +179,7 @@ def sections(vector: Callable[[bytes], bytes] | None) -> Iterator[Section]:
     yield from (MESSAGES, *OTHERS)
     if vector is not None:
         yield Section(
-            "vectors", _VECTORS, lambda row: VectorOf(row[0], row[1], row[2], vector(row[3])), ("", 0, ""), (1, 2, 4)
+            "vectors", _VECTORS, lambda row: VectorOf(row[0], row[1], row[2], vector(row[3])), (1, 2, 4), ("", 0, "")
         )
 
 
@@ -223,7 +211,6 @@ class Restore(Change):
 
     @property
     def spaces(self) -> Collection[str]:
-        """The space of the row."""
         match self.row:
             case SessionRow():
                 return (self.row.session.space,)

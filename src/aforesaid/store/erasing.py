@@ -7,7 +7,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
-from typing import Final, NamedTuple
+from operator import attrgetter
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from aforesaid.domain.checks import counted, microseconds, moment, now
 from aforesaid.domain.details import TAKEN_BACK
@@ -23,7 +24,7 @@ from aforesaid.store.memories import ChangeMemory, Memories
 from aforesaid.store.messages import MessagesByNumber, VersionsOf
 from aforesaid.store.operations import Change, Transaction
 from aforesaid.store.people import expect_user, was_purged
-from aforesaid.store.sql import BY_NAME, OWNED, USER, USER_ID, Answer, listed, rows
+from aforesaid.store.sql import BY_NAME, OWNED, USER, USER_ID, Answer, exists, listed, rows
 from aforesaid.store.summaries import SUMMARY, read_summaries, release_sources
 
 
@@ -98,24 +99,12 @@ WITH RECURSIVE earlier (seq) AS (
 """
 
 
-def _messages_to_purge(scope: Scope) -> Answer[list[MessageToPurge]]:
-    """Return the messages of the user, and those that the user said in another's memory (`transfer.purged_by`)."""
-    return [MessageToPurge(*row) for row in (yield from rows(_MESSAGES_TO_PURGE, *scope[:2]))]
+def _messages(text: str, *values: Any) -> Answer[list[MessageToPurge]]:  # noqa: ANN401 - whatever the text binds
+    return [MessageToPurge(*row) for row in (yield from rows(text, *values))]
 
 
-def _memories_to_purge(scope: Scope, seqs: Sequence[int]) -> Answer[list[MemoryToPurge]]:
-    """Return memories of the user, those that the user stated in any version, and those from one of the messages."""
-    return [MemoryToPurge(*row) for row in (yield from rows(_MEMORIES_TO_PURGE, *scope[:2], list(seqs)))]
-
-
-def _memories_from(space: str, seqs: Sequence[int]) -> Answer[list[MemoryToPurge]]:
-    """Return memories with one of the messages as source, whoever has them."""
-    return [MemoryToPurge(*row) for row in (yield from rows(_MEMORIES_FROM, space, list(seqs)))]
-
-
-def _sources_of(space: str, memories: Sequence[int]) -> Answer[list[MessageToPurge]]:
-    """Return the messages that are sources of memories, by the numbers of the memories."""
-    return [MessageToPurge(*row) for row in (yield from rows(_SOURCES_OF, space, list(memories)))]
+def _memories(text: str, *values: Any) -> Answer[list[MemoryToPurge]]:  # noqa: ANN401
+    return [MemoryToPurge(*row) for row in (yield from rows(text, *values))]
 
 
 def taken_back_before(space: str, seqs: Sequence[int]) -> Answer[list[MessageToPurge]]:
@@ -123,18 +112,7 @@ def taken_back_before(space: str, seqs: Sequence[int]) -> Answer[list[MessageToP
 
     They are deleted with the tombstone: without it they would be shown again.
     """
-    return [MessageToPurge(*row) for row in (yield from rows(_TAKEN_BACK_BEFORE, space, list(seqs)))]
-
-
-def _summaries_of_users(space: str, users: Sequence[str], days: Sequence[date]) -> Answer[list[Summary]]:
-    """Return all summaries of users, and all summaries of these days, whoever has them."""
-    texts = [day.isoformat() for day in days]
-    return read_summaries((yield from rows(_SUMMARIES_OF_USERS, space, list(users), texts)))
-
-
-def _related_summaries(space: str, numbers: Sequence[int]) -> Answer[list[Summary]]:
-    """Return summaries that were made from one of these, or are the version before or after one of these."""
-    return read_summaries((yield from rows(_RELATED, space, list(numbers))))
+    return _messages(_TAKEN_BACK_BEFORE, space, list(seqs))
 
 
 # --- What is deleted --------------------------------------------------------------------------------------------------
@@ -279,24 +257,6 @@ def erase_memories(within: Transaction, space: str, numbers: list[int]) -> None:
         _run(within, _ERASE_MEMORIES, space, numbers)
 
 
-def _erase_user(within: Transaction, scope: Scope, others: Sequence[str]) -> None:
-    """Delete what a user without messages, summaries and memories still has, and the name.
-
-    That is facts, settings, tombstones, receipts, token counts, audit and agenda. Sessions that the user opened
-    belong to whoever speaks first in them. What was derived for the user and for `others` is deleted too.
-    """
-    with within.overwriting():
-        within.later(_ERASE_DERIVED, scope.space, [scope.user, *others])
-        for text in _ERASE_USER:
-            within.later(text, *scope[:2])
-        within.dropped(scope.space)
-
-
-def _erase_derived(within: Transaction, space: str, users: Sequence[str]) -> None:
-    with within.overwriting():
-        within.later(_ERASE_DERIVED, space, list(users))
-
-
 def _run(within: Transaction, statements: Iterable[str], space: str, gone: object) -> None:
     for statement in statements:
         within.later(statement, space, gone)
@@ -308,7 +268,7 @@ def _run(within: Transaction, statements: Iterable[str], space: str, gone: objec
 def purge(within: Transaction, scope: Scope, actor: str) -> Answer[Purged]:
     """Delete a user, and everything that was made from the user's words."""
     space, user = scope.space, scope.user
-    messages = yield from _messages_to_purge(scope)
+    messages = yield from _messages(_MESSAGES_TO_PURGE, *scope[:2])
     if not messages and not (yield from was_purged(scope)):
         yield from expect_user(scope)
     messages += yield from taken_back_before(space, [message.seq for message in messages])
@@ -320,7 +280,11 @@ def purge(within: Transaction, scope: Scope, actor: str) -> Answer[Purged]:
     erase_memories(within, space, [memory.id for memory in memories])
     yield from erase_summaries(within, space, [summary.id for summary in summaries])
     yield from erase_messages(within, space, [message.seq for message in messages])
-    _erase_user(within, scope, others)
+    with within.overwriting():
+        within.later(_ERASE_DERIVED, space, [user, *others])
+        for text in _ERASE_USER:
+            within.later(text, space, user)
+        within.dropped(space)
     purged = Purged(len(messages), len(summaries), len(memories), len(of_others))
     within.audit(scope, actor, "purge", purged.counts)
     return purged
@@ -386,7 +350,7 @@ class SetAside(Change):
             return
         hide = f"UPDATE log SET replaced = true WHERE [[space = $1 AND ]]{listed('seq', '$2')}"
         within.later(hide, scope.space, hidden)
-        if (yield from _memories_from(scope.space, hidden)):
+        if (yield from exists(_MEMORIES_FROM, scope.space, hidden)):
             yield from _deactivate(within, scope, set(hidden), EDITED, "edit_message", "aforesaid")
 
 
@@ -401,7 +365,7 @@ def replace_version(within: Transaction, draft: Draft) -> Answer[None]:
     versions = yield from VersionsOf(scope, [draft.replaces]).answer()
     gone = {message.seq for message in versions if message.replaced and message.text != draft.text}
     # Most messages led to no memory; then the user's memories need not be read.
-    if gone and (yield from _memories_from(scope.space, sorted(gone))):
+    if gone and (yield from exists(_MEMORIES_FROM, scope.space, sorted(gone))):
         yield from _deactivate(within, scope, gone, EDITED, "edit_message", "aforesaid")
 
 
@@ -430,26 +394,23 @@ def _without_summaries(
     within: Transaction, space: str, messages: Sequence[MessageToPurge], deleted: Sequence[MessageToPurge]
 ) -> Answer[_Resting]:
     """Delete the summaries that rest on messages, and what was derived, and have them made again."""
-    resting = yield from _resting(space, messages)
-    summaries = resting.summaries
+    summaries, memories = yield from _resting(space, messages)
     owners = sorted({*(summary.user for summary in summaries), *(message.user for message in messages)})
     yield from _plan_again(within, space, owners, deleted, summaries)
     yield from _release(within, summaries)
     yield from erase_summaries(within, space, [summary.id for summary in summaries])
-    _erase_derived(within, space, owners)
-    return resting
+    with within.overwriting():
+        within.later(_ERASE_DERIVED, space, owners)
+    return summaries, memories
 
 
 def _release(within: Transaction, summaries: Iterable[Summary]) -> Answer[None]:
-    """Make what summaries archived active again."""
     for summary in summaries:
         if not summary.rolled_back and not summary.replaced:
             yield from release_sources(within, summary)
 
 
-class _Resting(NamedTuple):
-    summaries: list[Summary]
-    memories: list[MemoryToPurge]
+_Resting: TypeAlias = tuple[list[Summary], list[MemoryToPurge]]
 
 
 def _resting(space: str, messages: Sequence[MessageToPurge], purged: Scope | None = None) -> Answer[_Resting]:
@@ -460,14 +421,18 @@ def _resting(space: str, messages: Sequence[MessageToPurge], purged: Scope | Non
     - archives of other sources of these memories, because summaries state important memories;
     - summaries that were made from one of these, or are the version before or after it.
 
-    Texts that are derived for the owners of all this rest on it too (`_erase_derived`). Facts rest on no message.
+    Texts that are derived for the owners of all this rest on it too (`_ERASE_DERIVED`). Facts rest on no message.
     """
     user, seqs = None if purged is None else purged.user, [message.seq for message in messages]
-    memories = yield from (_memories_from(space, seqs) if purged is None else _memories_to_purge(purged, seqs))
-    by_user, stating = _by_user(messages), _by_user((yield from _sources_of(space, [each.id for each in memories])))
-    days = set(_days_near(messages))
+    if purged is None:
+        memories = yield from _memories(_MEMORIES_FROM, space, seqs)
+    else:
+        memories = yield from _memories(_MEMORIES_TO_PURGE, *purged[:2], seqs)
+    sources = yield from _messages(_SOURCES_OF, space, [memory.id for memory in memories])
+    by_user, stating, days = _by_user(messages), _by_user(sources), set(_days_near(messages))
     users = {*by_user, *stating, *(() if user is None else (user,))}
-    found = yield from _summaries_of_users(space, sorted(users), sorted(days))
+    texts = [day.isoformat() for day in sorted(days)]
+    found = read_summaries((yield from rows(_SUMMARIES_OF_USERS, space, sorted(users), texts)))
     new = {
         summary.id: summary
         for summary in found
@@ -479,9 +444,9 @@ def _resting(space: str, messages: Sequence[MessageToPurge], purged: Scope | Non
     gone: dict[int, Summary] = {}
     while new:
         gone |= new
-        related = yield from _related_summaries(space, sorted(new))
+        related = read_summaries((yield from rows(_RELATED, space, sorted(new))))
         new = {summary.id: summary for summary in related if summary.id not in gone}
-    return _Resting([gone[number] for number in sorted(gone)], memories)
+    return [gone[number] for number in sorted(gone)], memories
 
 
 def _by_user(messages: Iterable[MessageToPurge]) -> dict[str, list[MessageToPurge]]:
@@ -515,15 +480,12 @@ def _covers(summary: Summary, messages: Sequence[MessageToPurge]) -> bool:
         return any(message.chunk in summary.chunks for message in messages)
     if summary.reach == "sources":
         return False
-    first = bisect_left(messages, summary.first, key=_seq)
+    by_seq = attrgetter("seq")
+    first = bisect_left(messages, summary.first, key=by_seq)
     return any(
         began <= message.at <= ended and (summary.reach == "user" or summary.thread == message.thread)
-        for message in messages[first : bisect_right(messages, summary.last, key=_seq)]
+        for message in messages[first : bisect_right(messages, summary.last, key=by_seq)]
     )
-
-
-def _seq(message: MessageToPurge) -> int:
-    return message.seq
 
 
 def _plan_again(

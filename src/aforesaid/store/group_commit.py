@@ -42,7 +42,6 @@ class GroupCommitQueue(Generic[Work]):
 
     @property
     def waiting(self) -> int:
-        """How much waits for the thread."""
         return len(self._pending)
 
     def submit(self, work: Work) -> asyncio.Future[Any]:

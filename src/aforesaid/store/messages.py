@@ -62,7 +62,6 @@ _made: Final = fast_constructor(Message)
 
 
 def read_message(row: Row) -> Message:
-    """Read a row of MESSAGE."""
     (
         seq, given, space, user, thread, session, role, author, name, text, said, stored, active, chunk, digest,
         replaces, replaced, details,
@@ -76,22 +75,13 @@ def read_message(row: Row) -> Message:
 
 
 def read_messages(found: Iterable[Row]) -> list[Message]:
-    """Read rows of MESSAGE."""
     return [read_message(row) for row in found]
 
 
 def read_session(row: Row) -> Session:
-    """Read a row of SESSION."""
-    return Session(
-        id=row[0],
-        space=row[1],
-        thread=row[2],
-        user=row[3],
-        started_at=moment(row[4]),
-        last_activity=moment(row[5]),
-        messages=row[6],
-        timeout=timedelta(microseconds=row[7]),
-    )
+    key, space, thread, user, started_at, last_at, messages, timeout = row[:8]
+    silence = timedelta(microseconds=timeout)
+    return Session(key, space, thread, user, moment(started_at), moment(last_at), messages, silence)
 
 
 def inside(scope: Scope, within: Within) -> Answer[Conditions]:
@@ -119,7 +109,6 @@ def inside(scope: Scope, within: Within) -> Answer[Conditions]:
 
 
 def add_filter(limits: Conditions, where: MessageFilter) -> None:
-    """Add the conditions of a message filter."""
     if where is EVERY_MESSAGE:
         return
     limits.add_if("log.role = {0}", where.role)
@@ -518,14 +507,10 @@ class UserLedger(OfScope[Ledger]):
 
 
 def _position(limits: Conditions, before: int | Position) -> Answer[Position]:
-    """Return the position that a read ends before."""
     if isinstance(before, Position):
         return before
     text = f"SELECT at, seq FROM log WHERE {limits} AND log.seq <= ${len(limits.values) + 1} ORDER BY seq DESC LIMIT 1"
-    return _read_position((yield from first(text, *limits.values, before)), before)
-
-
-def _read_position(found: Row | None, before: int) -> Position:
+    found = yield from first(text, *limits.values, before)
     if found is None:
         return Position(EARLIEST, 0)
     at, seq = found
@@ -584,7 +569,6 @@ class AddMessage(Change):
 
     @property
     def scope(self) -> Scope:
-        """Where the message belongs."""
         return self.draft.scope
 
 

@@ -53,7 +53,6 @@ class OfScope(Question[T]):
 
     @property
     def within_space(self) -> str:
-        """The scope's space."""
         return self.scope.space
 
 
@@ -61,10 +60,7 @@ class OfScope(Question[T]):
 class OfScopeShort(OfScope[T]):
     """A question about a scope whose answer is short."""
 
-    @property
-    def short(self) -> bool:
-        """True: the answer takes little time."""
-        return True
+    short = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +71,6 @@ class OfSpace(Question[T]):
 
     @property
     def within_space(self) -> str:
-        """The space."""
         return self.space
 
 
@@ -99,7 +94,6 @@ class Change:
         return ("" if self.whose is None else self.whose.space,)
 
     def carry_out(self, within: Transaction) -> Answer[Any]:  # noqa: ARG002 - each change has its own
-        """Do it, and return its result."""
         raise TypeError(f"{type(self).__name__} is carried out by each database in its own way")
 
 

@@ -173,8 +173,6 @@ class TotalsOfSpaces(Question[list[SpaceTotals]]):
 
 @dataclass(frozen=True, slots=True)
 class Totals(Question[Stats]):
-    """Totals of the whole store."""
-
     def answer(self) -> Answer[Stats]:
         found = yield from rows(_TOTALS, EVERYBODY)
         return Stats(*found[0])
@@ -221,13 +219,9 @@ class Receipts(OfScopeShort[list[ContextReceipt]]):
 class TokensSpent(Question[int]):
     """The tokens that a user spent on a day; with None, what all spent together."""
 
+    short = True
     day: date
     scope: Scope | None
-
-    @property
-    def short(self) -> bool:
-        """True: the answer takes little time."""
-        return True
 
     def answer(self) -> Answer[int]:
         limits = Conditions("day = $1", self.day.isoformat())
@@ -328,7 +322,6 @@ class PutSetting(Change):
     actor: str = "aforesaid"
 
     def __post_init__(self) -> None:
-        """Raise InvalidInput for a key or value that cannot be stored."""
         checks.identifier(self.key, "the setting's name")
         checks.setting_value(self.value, "the setting's value")
 
@@ -354,7 +347,6 @@ class KeepReceipt(Change):
 
     @property
     def scope(self) -> Scope:
-        """Whose receipt it is."""
         return self.receipt.scope
 
     def carry_out(self, within: Transaction) -> Answer[None]:
@@ -372,7 +364,6 @@ class Spend(Change):
     tokens: int
 
     def __post_init__(self) -> None:
-        """Raise InvalidInput for a negative count."""
         checks.at_least(self.tokens, 0, "the tokens")
 
     def carry_out(self, within: Transaction) -> Answer[None]:
@@ -393,7 +384,6 @@ class AuditAccess(Change):
     subject: str
 
     def __post_init__(self) -> None:
-        """Refuse texts that cannot be stored, or are too long."""
         checks.identifier(self.actor, "the actor")
         checks.identifier(self.action, "the action")
         checks.short_text(self.subject, "the subject")
@@ -415,19 +405,13 @@ class PutMark(Change):
     only_if: str | EllipsisType | None = ...
 
     def __post_init__(self) -> None:
-        """Raise InvalidInput for a name or value that cannot be stored."""
         checks.identifier(self.name, "the mark's name")
         if self.value is not None:
             checks.storable(self.value, "the mark")
 
-    def check(self, current: str | None) -> None:
-        """Raise SourcesChanged if the stored value is not the one that `only_if` names."""
-        if self.only_if is not ... and self.only_if != current:
-            raise SourcesChanged(f"the mark {self.name!r} was changed by somebody else")
-
     def carry_out(self, within: Transaction) -> Answer[None]:
-        if self.only_if is not ...:
-            self.check((yield from Marks().answer()).get(self.name))
+        if self.only_if is not ... and (yield from Marks().answer()).get(self.name) != self.only_if:
+            raise SourcesChanged(f"the mark {self.name!r} was changed by somebody else")
         if self.value is None:
             within.later("DELETE FROM metadata WHERE [[space = '' AND ]]name = $1", self.name)
         else:

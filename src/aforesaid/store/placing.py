@@ -44,7 +44,6 @@ class Prepared(NamedTuple):
 
     @property
     def spaces(self) -> tuple[str, ...]:
-        """The space that it is written to."""
         return (self.draft.scope.space,)
 
 
@@ -52,15 +51,11 @@ class Returning(NamedTuple):
     """A message of a dump: it has a number and a session of its own."""
 
     change: Restore
+    row: Message
     message: Prepared
-    seq: int
-    session: str
-    hidden: bool
-    """Whether it did not count any more where it came from."""
 
     @property
     def spaces(self) -> tuple[str, ...]:
-        """The space that it is written to."""
         return self.message.spaces
 
 
@@ -88,8 +83,7 @@ def prepare_change(change: Change, indexed: Callable[[Sequence[str]], Any]) -> C
     if isinstance(change, AddMessage):
         return prepare(change, indexed)
     if isinstance(change, Restore) and isinstance(message := change.row, Message):
-        ready = prepare(AddMessage(draft_of(message)), indexed)
-        return Returning(change, ready, message.seq, message.session, message.replaced)
+        return Returning(change, message, prepare(AddMessage(draft_of(message)), indexed))
     return change
 
 
@@ -160,17 +154,6 @@ UPDATE person SET revision = revision + 1 WHERE [[space = $1 AND name ~ id]] IN 
 Step = Change | Prepared | Returning
 
 
-def _version_of(draft: Draft) -> Answer[Version | NotFound]:
-    """Find the message that a draft replaces, and the newest version of that one."""
-    by = "seq" if isinstance(draft.replaces, int) else "given_id"
-    found = yield from first(_WITH_ID.format(name=by), *draft.scope[:3], draft.replaces)
-    if found is None:
-        return no_such_version(draft)
-    at, seq, role = found
-    (newest,) = yield from rows(_NEWEST_VERSION, draft.scope.space, seq)
-    return Version(draft._replace(replaces=seq), Position(at, seq), role, Position(*newest))
-
-
 @dataclass(slots=True)
 class Latest:
     """The newest automatic session of a thread."""
@@ -210,7 +193,6 @@ class Placing(ABC):
     """
 
     def __init__(self, within: Transaction, latest: dict[Place, Latest | None]) -> None:
-        """Start with what is known of the newest sessions."""
         self._within = within
         self._latest = latest
         self._grown: dict[tuple[str, int], Growth] = {}
@@ -242,19 +224,16 @@ class Placing(ABC):
         """Bring stored sessions up to date."""
 
     def write_sessions(self) -> None:
-        """Write what was noted about sessions."""
         if self._grown:
             self.write_growth(self._grown)
             self._grown.clear()
 
     def write(self) -> None:
-        """Write all that was collected."""
         self.write_messages()
         self.write_sessions()
         self._entered.clear()
 
     def carry_out(self, step: Step) -> Answer[Result]:
-        """Carry out one step of a change set."""
         match step:
             case Prepared():
                 stored = yield from self.append(step)
@@ -270,7 +249,6 @@ class Placing(ABC):
         return result
 
     def append(self, step: Prepared) -> Answer[Stored | Repeated]:
-        """Store a message, or return the one it repeats."""
         draft = step.draft
         version = None
         if draft.replaces is not None:
@@ -294,8 +272,7 @@ class Placing(ABC):
         return stored
 
     def _restore(self, step: Returning) -> Answer[Restored]:
-        """Store a message of a dump, unless it is here."""
-        draft = step.message.draft
+        row, draft = step.row, step.message.draft
         version = None
         if draft.replaces is not None:
             version = yield from self._version(draft)
@@ -305,17 +282,24 @@ class Placing(ABC):
             return Restored(earlier.seq, False)
         if isinstance(version, Version):
             draft = version.checked()
-        seq = max(self.next_number(draft.scope.space), step.seq)
-        name = automatic_name(seq) if opening_message(step.session) == step.seq else step.session
+        seq = max(self.next_number(draft.scope.space), row.seq)
+        name = automatic_name(seq) if opening_message(row.session) == row.seq else row.session
         session = yield from self._enter(draft, step.message.silence, seq, name)
-        self.collect(Stored(draft, seq, name, step.message.hash), step.message, session, hidden=step.hidden)
+        self.collect(Stored(draft, seq, name, step.message.hash), step.message, session, hidden=row.replaced)
         if isinstance(version, Version):
             self._replace(draft)
         return Restored(seq, True)
 
     def _version(self, draft: Draft) -> Answer[Version | NotFound]:
+        """Find the message that a draft replaces, and the newest version of that one."""
         self.write()
-        return _version_of(draft)
+        by = "seq" if isinstance(draft.replaces, int) else "given_id"
+        found = yield from first(_WITH_ID.format(name=by), *draft.scope[:3], draft.replaces)
+        if found is None:
+            return no_such_version(draft)
+        at, seq, role = found
+        (newest,) = yield from rows(_NEWEST_VERSION, draft.scope.space, seq)
+        return Version(draft._replace(replaces=seq), Position(at, seq), role, Position(*newest))
 
     def _replace(self, draft: Draft) -> None:
         """Mark the version before a new one. What searches keep in memory is read again."""
@@ -325,7 +309,6 @@ class Placing(ABC):
             self._within.later(text, space, value)
 
     def _session(self, draft: Draft, silence: int, seq: int) -> Answer[tuple[int, str]]:
-        """Return the number and the name of the session that the message belongs to."""
         scope = draft.scope
         if scope.session is not None:
             return (yield from self._named(draft, scope.session, silence, seq))
@@ -344,7 +327,6 @@ class Placing(ABC):
         return (yield from self._between(draft, silence, seq))
 
     def newest_session(self, scope: Scope) -> Answer[Latest | None]:
-        """Return the newest automatic session of a thread."""
         here = scope.space, scope.thread
         if here in self._latest:
             return self._latest[here]

@@ -14,12 +14,12 @@ from aforesaid.domain.checks import moment
 from aforesaid.domain.hit import Hit
 from aforesaid.domain.memory import NoteKey, NoteMatch
 from aforesaid.domain.message import Message, message_id
+from aforesaid.extras import np
 from aforesaid.store.columns import Columns, Growing
 from aforesaid.store.vector_matrix import Few, unpacked
 from aforesaid.text.languages import QueryWord, index_language, query_words, stop_words
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from aforesaid.store.columns import Rows
@@ -64,8 +64,6 @@ class TextMatches:
 
     def scores(self) -> Numbers:
         """Return what each message of the scope scores; zero where no word is found."""
-        import numpy as np  # noqa: PLC0415 - loaded with the first search
-
         scores = np.zeros(len(self.columns))
         for _, rarity, rows, counts in self.postings:
             scale = 1 - _LENGTH_WEIGHT + _LENGTH_WEIGHT * self.columns.length[rows] / self.average_length
@@ -74,8 +72,6 @@ class TextMatches:
 
     def best(self, scores: Numbers, limit: int) -> Rows:
         """Return the `limit` best rows that have a score, best first, newer first among equals."""
-        import numpy as np  # noqa: PLC0415
-
         found = np.flatnonzero(scores)
         if len(found) > limit:
             # All that are at least as good as the last one that fits, so that ties are broken by age alone.
@@ -85,9 +81,6 @@ class TextMatches:
         return found[order[:limit]]
 
     def holding(self) -> Rows:
-        """Return the rows that have every word of the query, in order."""
-        import numpy as np  # noqa: PLC0415
-
         if not all(len(posting.rows) for posting in self.postings) or not self.postings:
             return np.empty(0, dtype=np.intp)
         found = np.zeros(len(self.columns), dtype=np.intp)
@@ -96,7 +89,6 @@ class TextMatches:
         return np.flatnonzero(found == len(self.postings))
 
     def words(self, row: int) -> tuple[str, ...]:
-        """Return the words of the query that a message has."""
         return tuple(posting.word for posting in self.postings if has(posting.rows, row))
 
 
@@ -127,7 +119,6 @@ def best_hits(matches: TextMatches, limit: int) -> list[tuple[int, float, tuple[
 
 
 def hit(message: Message, score: float, terms: Sequence[str]) -> Hit:
-    """Make a hit of a match."""
     return Hit(
         kind="message",
         id=message.id,
@@ -141,15 +132,12 @@ def hit(message: Message, score: float, terms: Sequence[str]) -> Hit:
 
 
 def has(rows: Rows, row: int) -> bool:
-    """Tell whether a row is among rows that are in order."""
     place = int(rows.searchsorted(row))
     return place < len(rows) and int(rows[place]) == row
 
 
 def have(rows: Rows, wanted: Rows) -> list[bool]:
     """Tell the same of many rows at once."""
-    import numpy as np  # noqa: PLC0415
-
     if not len(rows):
         return [False] * len(wanted)
     found: list[bool] = (rows[np.minimum(rows.searchsorted(wanted), len(rows) - 1)] == wanted).tolist()
@@ -169,7 +157,6 @@ def hashed(terms: Sequence[str]) -> bytes:
 
 
 def number_of(term: str) -> int:
-    """Return the number that stands for a term."""
     return int.from_bytes(_hash(term), "little", signed=True)
 
 
@@ -189,8 +176,6 @@ class Inverted:
     """Which rows have which terms. Rows are added at the end; what is new is sorted in when it has become much."""
 
     def __init__(self) -> None:
-        import numpy as np  # noqa: PLC0415 - loaded with the first search
-
         self._terms = np.empty(0, dtype=np.int64)
         self._rows = np.empty(0, dtype=np.int32)
         self._new_terms = Growing(np.empty(0, dtype=np.int64))
@@ -199,13 +184,9 @@ class Inverted:
 
     @property
     def size(self) -> int:
-        """How much memory it takes."""
         return self._terms.nbytes + self._rows.nbytes + self._new_terms.nbytes + self._new_rows.nbytes
 
     def extend(self, terms: Sequence[bytes]) -> None:
-        """Add rows by their terms."""
-        import numpy as np  # noqa: PLC0415
-
         lengths = [len(each) // _BYTES for each in terms]
         numbers = np.arange(self._count, self._count + len(terms), dtype=np.int32)
         self._new_terms.extend(np.frombuffer(b"".join(terms), dtype="<i8"))
@@ -216,8 +197,6 @@ class Inverted:
 
     def having(self, terms: Sequence[str]) -> tuple[Rows, NDArray[np.int64]]:
         """Return the rows that have any of the terms, in order, and how often."""
-        import numpy as np  # noqa: PLC0415
-
         new = self._new_terms.rows
         found = []
         for number in map(number_of, terms):
@@ -227,8 +206,6 @@ class Inverted:
         return rows.astype(np.intp), counts
 
     def _sort_in(self) -> None:
-        import numpy as np  # noqa: PLC0415
-
         terms = np.concatenate([self._terms, self._new_terms.rows])
         order = np.argsort(terms, kind="stable")
         self._rows = np.concatenate([self._rows, self._new_rows.rows])[order]

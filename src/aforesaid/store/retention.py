@@ -30,12 +30,7 @@ entries of the audit log. `spending`: token counts per day. `receipts`: receipts
 DISCARDABLE: Final[tuple[Discardable, ...]] = get_args(Discardable)
 
 
-OldTable: TypeAlias = Literal["archives", "summaries", "memories", "facts", "memory_versions"]
-
-
 class OldRow(NamedTuple):
-    """A row that is old enough."""
-
     space: str
     user: str
     number: int
@@ -68,44 +63,48 @@ _VERSIONS: Final = """
 FROM memory_version y[[ ~  JOIN memory m ON m.id = y.memory JOIN person o ON o.id = m.owner]] WHERE y.revision <= (
     SELECT max(w.revision) FROM memory_version w WHERE [[w.space = y.space AND ]]w.memory = y.memory AND w.at < $1)
 """
-_OLD: Final[dict[Discardable, tuple[str, ...]]] = {
-    "messages": (_ARCHIVES,),
-    "summaries": (_SUMMARIES,),
-    "memories": (_MEMORIES,),
-    "versions": (_FACTS, _VERSIONS),
-    "derived": ("FROM derived y WHERE y.at < $1",),
-    "audit": ("FROM audit y WHERE y.at < $1",),
-    "spending": ("FROM spending y WHERE y.day < $1",),
-    "receipts": ("FROM receipt y WHERE y.at < $1",),
+
+
+class _Old(NamedTuple):
+    """What is old enough of a table, at the moment $1."""
+
+    table: str
+    source: str
+    columns: str
+    """What `OldRow` has of a row; of rows that are deleted without an audit entry, their key."""
+    order: str
+    audited: bool = True
+
+    @property
+    def of_space(self) -> str:
+        """What is in the space $2. Subqueries name it too, so that Citus asks one shard."""
+        return f"{self.source.replace('= y.space', '= $2')}[[ AND y.space = $2]] ORDER BY {self.order} LIMIT $3"
+
+
+def _plain(table: str, key: str, at: str = "at") -> tuple[_Old]:
+    return (_Old(table, f"FROM {table} y WHERE y.{at} < $1", key, key, audited=False),)
+
+
+_WHOSE: Final = "[[y.space, y.owner ~ o.space, o.name]]"
+_OF_MEMORY: Final = "(SELECT m.owner FROM memory m WHERE m.space = $2 AND m.id = y.memory)"
+_OLD: Final[Mapping[Discardable, tuple[_Old, ...]]] = {
+    "messages": (_Old("archive", _ARCHIVES, f"{_WHOSE}, {_FIRST_CHUNK}", "y.ended_at, y.id"),),
+    "summaries": (_Old("summary", _SUMMARIES, f"{_WHOSE}, y.id", "y.id"),),
+    "memories": (_Old("memory", _MEMORIES, f"{_WHOSE}, y.id", "y.id"),),
+    "versions": (
+        _Old("facts", _FACTS, f"{_WHOSE}, y.version", "y.owner, y.version"),
+        _Old(
+            "memory_version",
+            _VERSIONS,
+            f"[[y.space, {_OF_MEMORY} ~ o.space, o.name]], y.memory, y.revision",
+            "y.memory, y.revision",
+        ),
+    ),
+    "derived": _plain("derived", "[[space, ]]owner, kind"),
+    "audit": _plain("audit", "[[space, ]]id"),
+    "spending": _plain("spending", "space, day, [[owner ~ user]]", "day"),
+    "receipts": _plain("receipt", "[[space, ]]owner, id"),
 }
-_KEYS: Final[dict[Discardable, str]] = {
-    "derived": "[[space, ]]owner, kind",
-    "audit": "[[space, ]]id",
-    "spending": "space, day, [[owner ~ user]]",
-    "receipts": "[[space, ]]owner, id",
-}
-"""The keys of tables whose rows are deleted without an audit entry."""
-_TABLES: Final[dict[Discardable, str]] = {"receipts": "receipt"}
-"""The tables that are not named as what is in them."""
-
-
-def _of_space(old: str) -> str:
-    """Return the condition for the space $2 alone. Subqueries name it too, so that Citus asks one shard."""
-    return f"{old.replace('= y.space', '= $2')}[[ AND y.space = $2]]"
-
-
-_WHOSE: Final = "SELECT [[y.space, y.owner ~ o.space, o.name]]"
-_OLD_ROWS: Final[dict[OldTable, str]] = {
-    "archives": f"{_WHOSE}, {_FIRST_CHUNK}, 0 {_of_space(_ARCHIVES)} ORDER BY y.ended_at, y.id",
-    "summaries": f"{_WHOSE}, y.id, 0 {_of_space(_SUMMARIES)} ORDER BY y.id",
-    "memories": f"{_WHOSE}, y.id, 0 {_of_space(_MEMORIES)} ORDER BY y.id",
-    "facts": f"{_WHOSE}, y.version, 0 {_of_space(_FACTS)} ORDER BY y.owner, y.version",
-    "memory_versions": f"""
-        SELECT [[y.space, (SELECT m.owner FROM memory m WHERE m.space = $2 AND m.id = y.memory) ~ o.space, o.name]],
-               y.memory, y.revision {_of_space(_VERSIONS)} ORDER BY y.memory, y.revision
-    """,
-}
-"""What `OldRow` is made of, of the space $2."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,22 +118,13 @@ class DiscardableCount(Question[int]):
     def answer(self) -> Answer[int]:
         counted = "coalesce(sum(y.messages), 0)[[::bigint]]" if self.what == "messages" else "count(*)"
         at = _moment_of(self.what, self.before)
-        found = yield tuple(Statement(f"SELECT {counted} {old}", (at,)) for old in _OLD[self.what])
+        found = yield tuple(Statement(f"SELECT {counted} {old.source}", (at,)) for old in _OLD[self.what])
         return sum(int(number) for ((number,),) in found)
 
 
 def _moment_of(what: Discardable, before: int) -> int | str:
     """Return a moment as the table of a kind of rows has it."""
     return moment(before).date().isoformat() if what == "spending" else before
-
-
-_OLD_TABLES: Final[Mapping[Discardable, Sequence[OldTable]]] = {
-    "messages": ("archives",),
-    "summaries": ("summaries",),
-    "memories": ("memories",),
-    "versions": ("facts", "memory_versions"),
-}
-"""The tables that a kind of rows is in. The other kinds are deleted without an audit entry."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +143,6 @@ class Discard(Change):
     """The only space that is looked at, for databases that write to one space at a time."""
 
     def __post_init__(self) -> None:
-        """Raise InvalidInput for kinds that cannot be deleted by age."""
         if self.what not in DISCARDABLE:
             raise InvalidInput(f"{self.what!r} cannot be removed by age; use one of {', '.join(DISCARDABLE)}")
         checks.at_least(self.limit, 1, "the limit")
@@ -161,44 +150,39 @@ class Discard(Change):
     def space_to_start_in(self) -> Answer[str | None]:
         """Return a space in which something is old enough, for a database that writes to one space at a time."""
         for old in _OLD[self.what]:
-            found = yield from first(f"SELECT y.space {old} LIMIT 1", _moment_of(self.what, self.before))
+            found = yield from first(f"SELECT y.space {old.source} LIMIT 1", _moment_of(self.what, self.before))
             if found is not None:
                 return str(found[0])
         return None
 
     @property
     def spaces(self) -> Collection[str]:
-        """The space, if it is known."""
         return (self.space or "",)
 
     def carry_out(self, within: Transaction) -> Answer[Discarded]:
-        if self.what not in _OLD_TABLES:
-            return Discarded((yield from self._erase_plain_rows(within)))
         gone: Counter[tuple[str, str]] = Counter()
-        for table in _OLD_TABLES[self.what]:
-            found = yield from rows(f"{_OLD_ROWS[table]} LIMIT $3", self.before, self.space, self.limit)
-            old = [OldRow(*row) for row in found]
-            if table == "archives":
-                old = yield from _messages_of(old, self.limit)
+        deleted, values = 0, (_moment_of(self.what, self.before), self.space, self.limit)
+        for kind in _OLD[self.what]:
+            if not kind.audited:
+                old = f"SELECT {kind.columns} {kind.of_space}"
+                text = f"DELETE FROM {kind.table} WHERE [[space = $2 AND ]]({kind.columns}) IN ({old}) RETURNING 1"
+                with within.overwriting():
+                    deleted = len((yield from rows(text, *values)))
+                continue
+            found = [OldRow(*row) for row in (yield from rows(f"SELECT {kind.columns} {kind.of_space}", *values))]
+            if kind.table == "archive":
+                found = yield from _messages_of(found, self.limit)
             by_space: dict[str, list[OldRow]] = defaultdict(list)
-            for row in old:
+            for row in found:
                 by_space[row.space].append(row)
             for where, some in by_space.items():
-                yield from _erase(within, table, where, some)
-            gone.update((row.space, row.user) for row in old)
+                yield from _erase(within, kind.table, where, some)
+            gone.update((row.space, row.user) for row in found)
         until = moment(self.before).date().isoformat()
         for (where, user), count in gone.items():
             subject = f"{count} {self.what}, older than {until}"
             within.audit(Scope.of(user, where), self.actor, "retention.purge", subject)
-        return Discarded(gone.total())
-
-    def _erase_plain_rows(self, within: Transaction) -> Answer[int]:
-        """Delete rows that nothing refers to, up to the limit, and return how many."""
-        keys, table = _KEYS[self.what], _TABLES.get(self.what, self.what)
-        old = f"SELECT {keys} {_of_space(_OLD[self.what][0])} ORDER BY {keys} LIMIT $3"
-        text = f"DELETE FROM {table} WHERE [[space = $2 AND ]]({keys}) IN ({old}) RETURNING 1"
-        with within.overwriting():
-            return len((yield from rows(text, _moment_of(self.what, self.before), self.space, self.limit)))
+        return Discarded(deleted + gone.total())
 
 
 def _messages_of(archives: Sequence[OldRow], limit: int) -> Answer[list[OldRow]]:
@@ -215,13 +199,13 @@ def _messages_of(archives: Sequence[OldRow], limit: int) -> Answer[list[OldRow]]
     return found
 
 
-def _erase(within: Transaction, table: OldTable, space: str, old: Sequence[OldRow]) -> Answer[None]:
+def _erase(within: Transaction, table: str, space: str, old: Sequence[OldRow]) -> Answer[None]:
     numbers = [row.number for row in old]
-    if table == "archives":
+    if table == "archive":
         yield from erase_messages(within, space, numbers)
-    elif table == "summaries":
+    elif table == "summary":
         yield from erase_summaries(within, space, numbers)
-    elif table == "memories":
+    elif table == "memory":
         erase_memories(within, space, numbers)
     else:
         with within.overwriting():

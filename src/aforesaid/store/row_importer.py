@@ -94,8 +94,6 @@ class NumberRuns:
 
 
 class Renumbering:
-    """The number maps of one dump."""
-
     def __init__(self) -> None:
         self._runs: defaultdict[tuple[Kind, str], NumberRuns] = defaultdict(NumberRuns)
         self.successors: list[SuccessorRow] = []
@@ -134,19 +132,15 @@ class Renumbering:
         if row.replaces is not None:
             # A new version whose predecessor was skipped becomes a regular message.
             row = replace(row, replaces=self.runs("message", row.space).get(row.replaces))
-        if row.details is not None and '"reply_to":"#' in row.details:
-            row = self._with_reply(row, row.details)
+        details = row.details or ""
+        if '"reply_to":"#' in details and (answered := sequence_number(row.reply_to or "")) is not None:
+            number = self.runs("message", row.space).get(answered)
+            reply_to = None if number is None else message_id(number, None)
+            row = replace(row, details=with_reply_to(details, reply_to))
         if opening_message(row.session) == row.seq:
             return row
         expected = self.runs("message", row.space).expected(row.seq) or row.seq
         return replace(row, session=self._session(row.space, row.session, expected - row.seq))
-
-    def _with_reply(self, row: Message, details: str) -> Message:
-        answered = sequence_number(row.reply_to or "")
-        if answered is None:
-            return row
-        number = self.runs("message", row.space).get(answered)
-        return replace(row, details=with_reply_to(details, None if number is None else message_id(number, None)))
 
     def _session(self, space: str, name: str, offset: int = 0) -> str:
         """Return the session's name; an automatic name gets the new number of its first message."""
@@ -263,15 +257,12 @@ class RowImporter:
     async def take(self, rows: Iterable[Row], where: str = "") -> None:
         for row in rows:
             if self._batch and (len(self._batch) >= BATCH or type(row) is not type(self._batch[0])):
-                await self._flush()
+                await self.finish()
             self._batch.append(row)
             self._wheres[id(row)] = where
 
     async def finish(self) -> None:
         """Store the remaining rows, and which memories supersede which."""
-        await self._flush()
-
-    async def _flush(self) -> None:
         batch, self._batch = self._batch, []
         is_memories = bool(batch) and isinstance(batch[0], MemoryRow)
         while batch:

@@ -142,7 +142,6 @@ class AddVectors(Change):
 
     @property
     def spaces(self) -> Collection[str]:
-        """The spaces of the rows."""
         return {row.space for row in self.rows}
 
     def carry_out(self, within: Transaction) -> Answer[None]:
@@ -159,7 +158,6 @@ class AddNoteVectors(Change):
 
     @property
     def spaces(self) -> Collection[str]:
-        """The spaces of the rows."""
         return {row.space for row in self.rows}
 
     def carry_out(self, within: Transaction) -> Answer[None]:

@@ -30,7 +30,6 @@ Answer: TypeAlias = Generator[tuple[Statement, ...], list[list[Row]], T]
 
 
 def rows(text: str, *values: Any) -> Answer[list[Row]]:  # noqa: ANN401 - whatever the text binds
-    """Return the rows of a statement."""
     (found,) = yield (Statement(text, values),)
     return found
 
@@ -54,7 +53,6 @@ def number(text: str, *values: Any) -> Answer[int]:  # noqa: ANN401
 
 
 def exists(text: str, *values: Any) -> Answer[bool]:  # noqa: ANN401
-    """Return whether a statement has a row."""
     return bool((yield from rows(text, *values)))
 
 
@@ -71,7 +69,6 @@ class Conditions:
         self.texts.append(condition.format(*map(self.bind, values)))
 
     def add_if(self, condition: str, value: Any) -> None:  # noqa: ANN401
-        """Add a condition unless the value is None."""
         if value is not None:
             self.add(condition, value)
 
@@ -90,13 +87,11 @@ _VALUE: Final = re.compile(r"\$(\d+)")
 
 @lru_cache(maxsize=4_000)
 def for_postgres(text: str) -> str:
-    """Return the text for PostgreSQL."""
     return _PART.sub(lambda part: part[1], text)
 
 
 @lru_cache(maxsize=4_000)
 def for_sqlite(text: str) -> str:
-    """Return the text for SQLite."""
     return _VALUE.sub(r"?\1", _PART.sub(lambda part: part[2] or "", text))
 
 

@@ -40,8 +40,8 @@ SUMMARY_OF_ANY_SPACE: Final = """
 SELECT y.id, [[y.space, y.owner, y.thread ~ o.space, o.name, t.name]], y.kind, y.level, y.text, y.chunks,
        [[ARRAY(SELECT x.source FROM summary_source x WHERE x.space = y.space AND x.summary = y.id ORDER BY x.source)
        ~ (SELECT json_group_array(source ORDER BY source) FROM summary_source WHERE summary = y.id)]],
-       y.first_seq, y.last_seq, y.messages, y.model, y.prompt, y.created_at, y.active, y.rolled_back,
-       y.began_at, y.ended_at, y.reach, y.fresh_seq, y.day, y.version, y.replaces, y.replaced, y.edited_by, y.details,
+       y.first_seq, y.last_seq, y.messages, y.model, y.prompt, y.created_at, y.active, y.rolled_back, y.began_at,
+       y.ended_at, y.reach, y.fresh_seq, y.day, y.version, y.replaces, y.replaced, y.edited_by, y.details,
        y.quality, y.shown
   FROM summary y[[ ~  JOIN person o ON o.id = y.owner JOIN thread t ON t.id = y.thread]]
 """
@@ -50,43 +50,24 @@ SUMMARY: Final = SUMMARY_OF_ANY_SPACE.replace("x.space = y.space", "x.space = $1
 
 
 def read_summary(row: Row) -> Summary:
-    """Read a row of SUMMARY."""
-    quality = None if row[27] is None else loaded(row[27])
+    """Read a row of SUMMARY, whose columns have the order of the fields."""
+    (
+        key, space, user, thread, kind, level, text, chunks, sources, first, last, covered, model, prompt, created_at,
+        active, rolled_back, began_at, ended_at, reach, fresh, day, version, replaces, replaced, edited_by, details,
+        quality, shown,
+    ) = row  # fmt: skip
+    measured = None if quality is None else loaded(quality)
     return Summary(
-        id=row[0],
-        space=row[1],
-        user=row[2],
-        thread=row[3],
-        kind=row[4],
-        level=row[5],
-        text=row[6],
-        chunks=tuple(loaded(row[7])),
-        sources=tuple(loaded(row[8])),
-        first=row[9],
-        last=row[10],
-        messages=row[11] if row[28] is None else row[28],
-        rows=None if row[28] is None else row[11],
-        model=row[12],
-        prompt=row[13],
-        created_at=moment(row[14]),
-        active=bool(row[15]),
-        rolled_back=bool(row[16]),
-        began_at=moment(row[17]),
-        ended_at=moment(row[18]),
-        reach=row[19],
-        fresh=row[20],
-        day=date.fromisoformat(row[21]) if row[21] else None,
-        version=row[22],
-        replaces=row[23],
-        replaced=bool(row[24]),
-        edited_by=row[25],
-        details=None if row[26] is None else loaded(row[26]),
-        quality=None if quality is None else Quality(**{**quality, "invented": tuple(quality["invented"])}),
-    )
+        key, space, user, thread, kind, level, text, tuple(loaded(chunks)), tuple(loaded(sources)), first, last,
+        covered if shown is None else shown, model, prompt, moment(created_at), bool(active), bool(rolled_back),
+        moment(began_at), moment(ended_at), reach, fresh, date.fromisoformat(day) if day else None, version, replaces,
+        bool(replaced), edited_by, None if details is None else loaded(details),
+        None if measured is None else Quality(**{**measured, "invented": tuple(measured["invented"])}),
+        None if shown is None else covered,
+    )  # fmt: skip
 
 
 def read_summaries(found: Sequence[Row]) -> list[Summary]:
-    """Read rows of SUMMARY."""
     return [read_summary(row) for row in found]
 
 
@@ -271,9 +252,11 @@ class Coverage(NamedTuple):
     """How many of the rows are the newest version of a message that was not taken back."""
 
 
-def last_chunk(scope: Scope) -> Answer[int]:
-    """Return the number of the user's newest archive; 0 where there is none."""
-    return number("SELECT last_chunk FROM person WHERE space = $1 AND name = $2", *scope[:2])
+def _next_chunk(within: Transaction, scope: Scope, *least: int) -> Answer[int]:
+    last = yield from number("SELECT last_chunk FROM person WHERE space = $1 AND name = $2", *scope[:2])
+    chunk = max((last + 1, *least))
+    within.update("person", "space = $1 AND name = $2", scope[:2], last_chunk=chunk)
+    return chunk
 
 
 def covered_messages(
@@ -286,11 +269,6 @@ def covered_messages(
     thread = scope.thread if here else None
     (found,) = yield from rows(_COVERED, *scope[:2], first, last, since, until, thread)
     return Coverage(*found) if found[0] else None
-
-
-def _is_changed_since(scope: Scope, first: int, last: int, since: int) -> Answer[bool]:
-    """Return whether one of the user's messages from one number to another was edited or taken back after a moment."""
-    return exists(_CHANGED, *scope[:2], first, last, since)
 
 
 def summaries_by_number(scope: Scope, numbers: Sequence[int]) -> Answer[list[Summary]]:
@@ -375,10 +353,6 @@ def _set_state(within: Transaction, it: Summary) -> None:
     within.update("summary", "[[space = $1 AND ]]id = $2", (it.space, it.id), **state)
 
 
-def _set_last_chunk(within: Transaction, scope: Scope, chunk: int) -> None:
-    within.update("person", "space = $1 AND name = $2", scope[:2], last_chunk=chunk)
-
-
 def _archive(within: Transaction, scope: Scope, chunk: int, messages: Sequence[Message]) -> None:
     """Archive messages of the user under a chunk number."""
     within.later(_ARCHIVE, scope.space, chunk, [message.seq for message in messages])
@@ -402,7 +376,6 @@ class Archive(Change):
 
     @property
     def scope(self) -> Scope:
-        """Whose summary it is."""
         return self.draft.scope
 
     def carry_out(self, within: Transaction) -> Answer[Summary]:
@@ -442,7 +415,8 @@ class RollBack(Change):
             raise SourcesChanged(f"summary {summary.id} has a newer version; roll that one back first")
         for above in (yield from made_from(scope.space, [summary.id])):
             raise SourcesChanged(f"summary {above.id} stands on summary {summary.id}; roll that one back first")
-        if _archives_messages(summary) and not (yield from of_archive(scope, summary.chunks[0])):
+        of_messages = summary.reach == "chunks" and summary.level == 1 and summary.replaces is None
+        if of_messages and not (yield from of_archive(scope, summary.chunks[0])):
             raise SourcesChanged(f"the messages below summary {summary.id} have been removed, as old as they were")
         done = yield from undo(within, summary)
         subject = f"summary {summary.id}, level {summary.level}, chunks {list(summary.chunks)}"
@@ -463,7 +437,6 @@ class AddView(Change):
 
     @property
     def scope(self) -> Scope:
-        """Whose summary it is."""
         return self.draft.scope
 
     def carry_out(self, within: Transaction) -> Answer[Summary]:
@@ -505,7 +478,6 @@ class Revise(Change):
     actor: str = "aforesaid"
 
     def __post_init__(self) -> None:
-        """Raise InvalidInput for an empty text."""
         summary_text(self.text)
         check_origin(self.model, self.prompt)
 
@@ -574,7 +546,8 @@ def restore_summary(within: Transaction, row: SummaryRow) -> Answer[Restored]:
     stands = free and not new.rolled_back and all(each.rolled_back for each in similar)
     active = stands and new.active
     if active and new.reach != "chunks":
-        active = not (yield from _current(scope, new))
+        beside = yield from Summaries(scope, kind=new.kind, day=new.day, here=new.reach == "thread").answer()
+        active = all(each.reach == "chunks" for each in beside)
     if stands and row.messages and new.replaces is None:
         _archive(within, scope, chunks[0], (yield from MessagesByNumber(scope, row.messages).answer()))
     placed = replace(new, chunks=chunks, active=active, rolled_back=not stands, replaced=new.replaced and stands)
@@ -604,8 +577,7 @@ def _place(within: Transaction, scope: Scope, row: SummaryRow) -> Answer[tuple[t
         above = yield from made_from(new.space, new.sources)
         folded = any(each.reach == "chunks" for each in above)
         return _chunks_of(sources), not folded and not any(each.rolled_back for each in sources)
-    chunk = max(((yield from last_chunk(scope)) + 1, *new.chunks))
-    _set_last_chunk(within, scope, chunk)
+    chunk = yield from _next_chunk(within, scope, *new.chunks)
     messages = yield from MessagesByNumber(scope, row.messages).answer()
     # An archive whose messages were removed by their age stands by itself.
     free = len(messages) == len(row.messages) and len(row.messages) in (0, new.covered)
@@ -630,7 +602,7 @@ def _covers_the_same(scope: Scope, view: Summary) -> Answer[bool]:
 def _is_outdated(scope: Scope, summary: Summary) -> Answer[bool]:
     """Return whether a message that a summary of a dump covers was edited or taken back after it was made."""
     made = microseconds(summary.created_at, "the time")
-    return (yield from _is_changed_since(scope, summary.first, summary.last, made))
+    return exists(_CHANGED, *scope[:2], summary.first, summary.last, made)
 
 
 def _archive_messages(within: Transaction, draft: SummaryDraft) -> Answer[tuple[tuple[int, ...], Coverage]]:
@@ -641,8 +613,7 @@ def _archive_messages(within: Transaction, draft: SummaryDraft) -> Answer[tuple[
     if not all(message.active and message.chunk is None for message in messages):
         raise SourcesChanged("a message to be archived is archived already")
     expect_newest(message for message in messages if message.seq in shown)
-    chunk = (yield from last_chunk(scope)) + 1
-    _set_last_chunk(within, scope, chunk)
+    chunk = yield from _next_chunk(within, scope)
     _archive(within, scope, chunk, messages)
     times = [microseconds(message.at, "the time") for message in messages]
     newest = sum(not message.replaced for message in messages)
@@ -667,23 +638,20 @@ def _expected_previous(draft: ViewDraft) -> Answer[Summary | None]:
     scope = draft.scope
     current = yield from Summaries(scope, kind=draft.kind, day=draft.day, here=draft.reach == "thread").answer()
     if [summary.id for summary in current] != ([] if draft.previous is None else [draft.previous]):
-        raise SourcesChanged(_not_the_newest(draft, current))
+        of_day = "" if draft.day is None else f" of {draft.day}"
+        if not current:
+            raise SourcesChanged(
+                f"summary {draft.previous} is no active {draft.kind} summary{of_day}; leave out `previous`"
+            )
+        found = ", ".join(str(summary.id) for summary in current)
+        other = ", or the `day` that it is about" if draft.kind in ("day", "week") and draft.day is None else ""
+        raise SourcesChanged(
+            f"another {draft.kind} summary{of_day} was stored first: read summary {found} again, and give its id as "
+            f"`previous`{other}"
+        )
     if draft.summaries and len((yield from summaries_by_number(scope, draft.summaries))) != len(draft.summaries):
         raise NotFound("a summary that it was made of is not one of this user's")
     return current[0] if current else None
-
-
-def _not_the_newest(draft: ViewDraft, current: Sequence[Summary]) -> str:
-    """Say why a view cannot be stored, and what to give instead."""
-    of_day = "" if draft.day is None else f" of {draft.day}"
-    if not current:
-        return f"summary {draft.previous} is no active {draft.kind} summary{of_day}; leave out `previous`"
-    found = ", ".join(str(summary.id) for summary in current)
-    other = ", or the `day` that it is about" if draft.kind in ("day", "week") and draft.day is None else ""
-    return (
-        f"another {draft.kind} summary{of_day} was stored first: read summary {found} again, and give its id as "
-        f"`previous`{other}"
-    )
 
 
 def _covered(draft: ViewDraft) -> Answer[Coverage]:
@@ -714,14 +682,7 @@ def _continued(summary: Summary, previous: Summary) -> Summary:
     )
 
 
-def _current(scope: Scope, summary: Summary) -> Answer[list[Summary]]:
-    """Return the active views that a view of a dump would stand beside."""
-    found = yield from Summaries(scope, kind=summary.kind, day=summary.day, here=summary.reach == "thread").answer()
-    return [each for each in found if each.reach != "chunks"]
-
-
 def _drafted(draft: SummaryDraft | ViewDraft, covered: Coverage) -> Summary:
-    """Return the summary of a draft, of level 1 and without sources."""
     scope = draft.scope
     return Summary(
         id=0,
@@ -751,11 +712,6 @@ def _drafted(draft: SummaryDraft | ViewDraft, covered: Coverage) -> Summary:
 
 def _rows(rows: int, messages: int) -> int | None:
     return None if rows == messages else rows
-
-
-def _archives_messages(summary: Summary) -> bool:
-    """Return whether rolling a summary back would make messages active again."""
-    return summary.reach == "chunks" and summary.level == 1 and summary.replaces is None
 
 
 def _chunks_of(summaries: list[Summary]) -> tuple[int, ...]:

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar
 
 from aforesaid.domain.hit import BYTES, Similar
+from aforesaid.extras import np
 from aforesaid.store.columns import Growing, places_of
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     Bits = NDArray[np.uint64]
@@ -29,8 +29,6 @@ _MOST_STEPS: Final = 127
 
 def packed(vectors: Floats) -> list[bytes]:
     """Return each row as it is stored: the largest of its numbers in half precision, and all as 127ths of that."""
-    import numpy as np  # noqa: PLC0415 - loaded with the first vector
-
     largest = np.abs(vectors).max(axis=1, keepdims=True).astype(np.float16)
     steps = vectors * (_MOST_STEPS / np.maximum(largest, np.finfo(np.float16).tiny).astype(np.float32))
     made = np.empty((len(vectors), _HEADER + vectors.shape[1]), dtype=np.uint8)
@@ -42,8 +40,6 @@ def packed(vectors: Floats) -> list[bytes]:
 
 def unpacked(values: Sequence[bytes]) -> Floats:
     """Return stored vectors, a row for each: those that `packed` made, and those of earlier versions."""
-    import numpy as np  # noqa: PLC0415
-
     if not values:
         return np.empty((0, 0), dtype=np.float32)
     earlier = [value for value in values if not value.startswith(BYTES)]
@@ -66,7 +62,6 @@ def dimensions_of(value: bytes) -> int:
 
 
 def repacked(value: bytes) -> bytes:
-    """Return a stored vector in the present form."""
     return value if value.startswith(BYTES) else packed(unpacked([value]))[0]
 
 
@@ -85,19 +80,15 @@ class Signs:
         """One for every 64 numbers of a vector."""
 
     def __len__(self) -> int:
-        """Return how many vectors there are."""
         return len(self._columns[0]) if self._columns else 0
 
     @property
     def nbytes(self) -> int:
-        """How much memory they take."""
         return sum(column.nbytes for column in self._columns)
 
     @property
     def rows(self) -> Bits:
         """All of them, a row for each vector, as `extend` takes them."""
-        import numpy as np  # noqa: PLC0415
-
         return np.stack([column.rows for column in self._columns], axis=1)
 
     def extend(self, rows: Bits) -> None:
@@ -115,8 +106,6 @@ class Signs:
         They are enough for the `limit` most similar ones to be among them, nearly always. `inside` are the places to
         choose from, in order; without it all.
         """
-        import numpy as np  # noqa: PLC0415
-
         if inside is None:
             inside = np.arange(len(self))
         size = max(SHORTLIST, 4 * limit, min(len(inside) // _ONE_IN, _MOST))
@@ -133,8 +122,6 @@ class Signs:
 
 def signs_of(values: NDArray[np.floating]) -> Bits:
     """Return which numbers of each vector are positive, as bits."""
-    import numpy as np  # noqa: PLC0415
-
     # Half-precision numbers have the order of the integers with the same bits, which numpy compares 25 times as fast.
     positive = values.view(np.int16) > 0 if values.dtype == np.float16 else values > 0
     return in_words(np.packbits(positive, axis=1))
@@ -142,8 +129,6 @@ def signs_of(values: NDArray[np.floating]) -> Bits:
 
 def in_words(packed: NDArray[np.uint8]) -> Bits:
     """Return rows of packed bits as rows of numbers with 64 bits."""
-    import numpy as np  # noqa: PLC0415
-
     padded: Bits = np.ascontiguousarray(np.pad(packed, ((0, 0), (0, -packed.shape[1] % 8)))).view(np.uint64)
     return padded
 
@@ -163,8 +148,6 @@ class Few:
 
     def similar(self, vector: Floats) -> Similar | None:
         """Return all of them, best first, and how similar they are on the whole."""
-        import numpy as np  # noqa: PLC0415
-
         if not len(self.seqs):
             return None
         scores: Floats = self.values @ vector
@@ -191,19 +174,14 @@ class Matrix:
         """Some of the vectors, from the first to the last, as long as no others come in."""
 
     def __len__(self) -> int:
-        """Return how many vectors there are."""
         return 0 if self._seqs is None else len(self._seqs)
 
     @property
     def size(self) -> int:
-        """How much memory they take."""
         held = (self._seqs, self._values, self._signs, self._exact, self._sample)
         return sum(array.nbytes for array in held if array is not None)
 
     def extend(self, rows: Sequence[tuple[int, bytes]]) -> None:
-        """Add vectors by sequence number."""
-        import numpy as np  # noqa: PLC0415 - loaded with the first vector
-
         if not rows:
             return
         seqs = np.array([seq for seq, _ in rows], dtype=np.int64)
@@ -231,8 +209,6 @@ class Matrix:
 
     def few(self, only: Numbers | None = None, read: Reader | None = None) -> Few | None:
         """Return all vectors, or those of these sequence numbers, which are in order; None where they are too many."""
-        import numpy as np  # noqa: PLC0415
-
         if self._seqs is None:
             return Few(np.empty(0, dtype=np.int64), np.empty((0, 0), dtype=np.float32))
         seqs = self._seqs.rows
@@ -257,8 +233,6 @@ class Matrix:
 
         The first `limit` are the most similar ones. `only` limits all of it to these sequence numbers, in order.
         """
-        import numpy as np  # noqa: PLC0415
-
         few = self.few(only, read)
         if few is not None:
             return few.similar(vector)
@@ -280,9 +254,6 @@ class Matrix:
         return Similar(seqs[chosen], given, float(whole.mean()), float(whole.std()))
 
     def _vectors(self, places: NDArray[np.intp], read: Reader | None) -> Floats:
-        """Return the vectors at these places."""
-        import numpy as np  # noqa: PLC0415
-
         if self._values is not None:
             return self._values.rows[places].astype(np.float32)
         if self._seqs is None or read is None:
@@ -305,8 +276,6 @@ class Matrix:
 
     def _merge(self, known: Numbers, seqs: Numbers, values: NDArray[np.floating]) -> None:
         """Put late vectors where they belong; of two for one message, the first stays."""
-        import numpy as np  # noqa: PLC0415
-
         every, first = np.unique(np.concatenate([known, seqs]), return_index=True)
         signs, self._seqs, self._signs = self._signs, Growing(every), Signs()
         if self._values is None:
@@ -370,13 +339,11 @@ class SizedCache(Generic[Key, Entry]):
                 self._count(oldest, 0)
 
     def drop(self, key: Key) -> None:
-        """Drop one entry, if it is there."""
         with self._lock:
             if self._entries.pop(key, None) is not None:
                 self._count(key, 0)
 
     def clear(self) -> None:
-        """Drop all entries."""
         with self._lock:
             self._entries.clear()
             self._sizes.clear()

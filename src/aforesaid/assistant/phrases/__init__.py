@@ -58,7 +58,7 @@ class Phrases:
             text = text[self._form(int(str(values["count"])))]
         return text.format(**{name: self._written(value) for name, value in values.items()})
 
-    def date(self, at: date) -> str:
+    def day(self, at: date) -> str:
         """Write a day, as in "5 March 2026"."""
         return self._dated("date", at)
 

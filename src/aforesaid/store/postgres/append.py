@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
 from typing import Final
 
 from aforesaid.domain.message import Draft, Message, repeats
-from aforesaid.domain.receipt import Stored
+from aforesaid.domain.receipt import Result, Stored
 from aforesaid.domain.scope import is_direct
 from aforesaid.store.checksums import POSTGRES as CHECKSUMS
 from aforesaid.store.messages import MESSAGE, read_message
 from aforesaid.store.placing import Growth, Latest, Place, Placing, Prepared
-from aforesaid.store.postgres.queries import Row, insert_rows, over_rows, statements
-from aforesaid.store.postgres.write_transaction import WriteTransaction
+from aforesaid.store.postgres.queries import (
+    Queries,
+    Row,
+    RowStatement,
+    insert_rows,
+    over_rows,
+    statements,
+)
+from aforesaid.store.postgres.write_transaction import Numbers, WriteTransaction
 from aforesaid.store.sql import Answer, done, for_postgres
 
 _BY_GIVEN_ID: Final = over_rows(
@@ -149,6 +159,8 @@ class Appender(Placing):
         numbers.session += 1
         names = (scope.space, numbers.session, scope.thread, name, automatic, scope.user)
         self._sessions.append((*names, draft.at, draft.at, seq, seq, 1, silence))
+        if is_direct(scope.thread):
+            self._threads.add((scope.space, scope.thread))
         return numbers.session
 
     def collect(self, stored: Stored, step: Prepared, session: int, *, hidden: bool = False) -> None:
@@ -168,40 +180,47 @@ class Appender(Placing):
 
     def write(self) -> None:
         super().write()
-        later = self._transaction.queries.later_rows
         if self._owners:
             owners = {
                 place: (True, created, messages, turns, turns, *others)
                 for place, (created, messages, turns, *others) in self._owners.items()
             }
-            later(_OWNERS, self._table(owners))
-            self._owners.clear()
-        if self._authors:
-            later(_AUTHORS, self._table({place: (at,) for place, at in self._authors.items()}))
-            self._authors.clear()
+            self.later(_OWNERS, self._table(owners))
+        if authors := {place: (at,) for place, at in self._authors.items() if place not in self._owners}:
+            self.later(_AUTHORS, self._table(authors))
+        self._owners.clear()
+        self._authors.clear()
         if self._threads:
-            later(_THREADS, self._table(dict.fromkeys(self._threads, ())))
+            self.later(_THREADS, self._table(dict.fromkeys(self._threads, ())))
             self._threads.clear()
         if self._shared:
-            later(_COUNT_THREADS, self._table({place: tuple(counts) for place, counts in self._shared.items()}))
+            self.later(_COUNT_THREADS, self._table({place: tuple(counts) for place, counts in self._shared.items()}))
             self._shared.clear()
+
+    def later(self, statement: RowStatement, rows: Sequence[Row]) -> None:
+        self._transaction.queries.later_rows(statement, rows)
 
     def write_messages(self) -> None:
         if self._messages:
-            self._transaction.queries.later_rows(_NEW_MESSAGES, self._messages)
+            self.later(_NEW_MESSAGES, self._messages)
             self._messages = []
 
     def write_sessions(self) -> None:
         if self._sessions:
-            self._transaction.queries.later_rows(_NEW_SESSIONS, self._sessions)
+            self.later(_NEW_SESSIONS, self._sessions)
             self._sessions = []
         super().write_sessions()
 
     def write_growth(self, grown: Mapping[tuple[str, int], Growth]) -> None:
-        rows = [(*key, each.started, each.last, each.last_seq, each.messages) for key, each in grown.items()]
-        self._transaction.queries.later_rows(_GROW, rows)
+        self.later(
+            _GROW, [(*key, each.started, each.last, each.last_seq, each.messages) for key, each in grown.items()]
+        )
 
-    def _table(self, counted: dict[Place, tuple[int, ...]]) -> list[Row]:
+    def newest_sessions(self) -> dict[Place, Latest]:
+        """Return the newest sessions of threads, as far as they are known in the end."""
+        return {place: latest for place, latest in self._latest.items() if latest is not None}
+
+    def _table(self, counted: Mapping[Place, tuple[int, ...]]) -> list[Row]:
         numbers = self._transaction.numbers
         return [(*place, *counts, numbers[place[0]].first_revision) for place, counts in sorted(counted.items())]
 
@@ -218,8 +237,119 @@ class Appender(Placing):
         if shared:
             in_thread = self._shared.setdefault((scope.space, scope.thread), [0, 0])
             in_thread[:] = [in_thread[0] + 1, in_thread[1] + words]
-        else:
-            self._threads.add((scope.space, scope.thread))
+
+
+_HOLD: Final = """
+SELECT FROM (
+    SELECT set_config('aforesaid.space', $1, true) AS space, set_config('aforesaid.reach', 'one', true),
+           -- The plan of what follows is made once, and looks every row up by its key, however few there were then.
+           set_config('plan_cache_mode', 'force_generic_plan', true), set_config('enable_seqscan', 'off', true),
+           set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true)
+) wall CROSS JOIN LATERAL (SELECT FROM space WHERE space.space = wall.space FOR UPDATE) held
+"""
+"""Names the space, then locks it: what the next statement sees is all that has been stored in it."""
+_CONTINUES: Final = """
+UPDATE space SET last_seq = space.last_seq + 1
+ WHERE space.space = $1::text
+   AND EXISTS (
+       SELECT FROM (
+           SELECT array_agg(id) AS id, array_agg(started_at) AS started_at, array_agg(last_at) AS last_at FROM (
+               SELECT id, started_at, last_at FROM session
+                WHERE space = $1::text AND thread = $2::text AND automatic ORDER BY started_at DESC, id DESC LIMIT 2
+           ) two
+       ) newest
+        WHERE id[1] = $3::bigint AND started_at[1] <= $4::bigint AND last_at[1] >= $5::bigint
+          AND last_at[2] IS NOT DISTINCT FROM $6::bigint)
+   AND NOT EXISTS (SELECT FROM log WHERE space = $1::text AND thread = $2::text AND at = $7::bigint)
+   AND NOT EXISTS (SELECT FROM log WHERE space = $1::text AND thread = $2::text AND given_id = $8::text)
+RETURNING space.last_seq - 1 AS last_seq, space.purges << 32 AS first_revision
+"""
+"""Takes a number, if a session is still the newest of its thread, and no message has the time or the id of the new one.
+
+The session may have grown since it was known: a message that surely belonged to it then still does.
+"""
+_NUMBER_OF: Final = """
+SELECT min(seq) FROM log WHERE space = $1 AND thread = $2 AND at = $3 AND stored_at = $4 AND hash = $5
+"""
+_VALUE: Final = re.compile(r"\$(\d+)")
+
+
+class Continuation:
+    """A message that belongs to the newest session of its thread, as far as that is known.
+
+    It is placed before anything is locked, as if the space were empty. One statement then stores it after the last
+    message of the space, or nothing if something is otherwise than was known.
+    """
+
+    def __init__(self, step: Prepared, known: dict[Place, Latest]) -> None:
+        self._step = step
+        self._known = known
+        self._stored: Stored | None = None
+        """The message, as if the space had been empty."""
+
+    @property
+    def possible(self) -> bool:
+        """Whether it surely belongs to a session that is known."""
+        latest = self._known.get(_place(self._step.draft))
+        return latest is not None and latest.surely_has(self._step.draft.at, self._step.silence)
+
+    async def store(self, queries: Queries) -> list[tuple[Result, ...]] | None:
+        """Store it in one round trip, and return the result; None when nothing was stored."""
+        draft = self._step.draft
+        place = _place(draft)
+        latest = self._known[place]
+        appender = _Ahead(WriteTransaction(queries, [draft.scope.space]), place, latest)
+        self._stored = appender.place(self._step)
+        held = (*place, latest.key, latest.started, latest.last, latest.earlier_last, draft.at, draft.id)
+        text = _joined(tuple(statement.after for statement, _ in appender.parts))
+        values = (value for _, row in appender.parts for value in row)
+        _, found = await queries.together((_HOLD, place[:1]), (text, (*held, *values)))
+        if not found:
+            return None
+        self._known.update(appender.newest_sessions())
+        return [(self._stored._replace(seq=found[0][0]),)]
+
+    async def found(self, queries: Queries) -> list[tuple[Result, ...]] | None:
+        """Return the result if it is stored, where the answer was lost."""
+        draft = self._step.draft
+        seq = await queries.value(_NUMBER_OF, *_place(draft), draft.at, draft.stored_at, draft.hash)
+        return None if seq is None or self._stored is None else [(self._stored._replace(seq=seq),)]
+
+
+class _Ahead(Appender):
+    """Collects what is to be written of one message, and writes nothing."""
+
+    def __init__(self, transaction: WriteTransaction, place: Place, latest: Latest) -> None:
+        super().__init__(transaction, ())
+        transaction.numbers[place[0]] = Numbers()
+        self._latest[place] = replace(latest)
+        self.parts: list[tuple[RowStatement, Row]] = []
+
+    def place(self, step: Prepared) -> Stored:
+        """Place a message that surely belongs to the newest session."""
+        try:
+            asked = next(self.append(step))
+        except StopIteration as end:
+            self.write()
+            stored: Stored = end.value
+            return stored
+        raise AssertionError(f"a message that continues a session asks for nothing, but it asked: {asked}")
+
+    def later(self, statement: RowStatement, rows: Sequence[Row]) -> None:
+        (row,) = rows
+        self.parts.append((statement, row))
+
+
+@lru_cache(maxsize=100)
+def _joined(parts: tuple[str, ...]) -> str:
+    """Return one statement of these parts, each of which binds its own values after those of the ones before it."""
+    bound = 8
+    named: list[str] = []
+    for part in parts:
+        text = _VALUE.sub(lambda value, before=bound: f"${int(value[1]) + before}", part)  # type: ignore[misc]
+        named.append(f"part{len(named)} AS ({text})")
+        bound += max(int(value) for value in _VALUE.findall(part))
+    return f"WITH held AS ({_CONTINUES}), {', '.join(named)} SELECT last_seq + 1 FROM held"
 
 
 def _place(draft: Draft) -> Place:

@@ -7,7 +7,8 @@ import logging
 import re
 import struct
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections import Counter, OrderedDict
+from collections.abc import AsyncIterator, Callable, Generator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from itertools import chain
@@ -17,10 +18,10 @@ import psycopg
 from pgvector.psycopg.halfvec import register_halfvec_info
 from pgvector.psycopg.vector import register_vector_info
 from psycopg import DataError, conninfo, errors
-from psycopg.adapt import Dumper, PyFormat
-from psycopg.pq import Format
+from psycopg.adapt import PyFormat, Transformer
+from psycopg.generators import fetch_many, send
+from psycopg.pq import ExecStatus, Format
 from psycopg.types import TypeInfo
-from psycopg.types.array import ListBinaryDumper
 
 from aforesaid.errors import (
     AforesaidError,
@@ -35,12 +36,12 @@ from aforesaid.errors import (
     TooLarge,
 )
 from aforesaid.store.contract import Rule, of, rule_for
-from aforesaid.store.postgres.queries import Statement, cut_after
+from aforesaid.store.postgres.queries import Row, Statement, cut_after
 
 if TYPE_CHECKING:
-    from psycopg.abc import AdaptContext, Buffer, DumperKey
-
-    Connection = psycopg.AsyncConnection[tuple[Any, ...]]
+    from psycopg import abc
+    from psycopg.abc import Buffer
+    from psycopg.pq.abc import PGconn, PGresult
 
 
 _HEAD: Final = struct.Struct("!IIIII")
@@ -84,49 +85,119 @@ _KINDS: Final[dict[type, _Kind]] = {
 }
 
 
-class _ArrayDumper(Dumper):
-    """Writes lists of one kind of elements, some of which may be missing."""
-
-    format = Format.BINARY
-
-    def __init__(self, cls: type, context: AdaptContext | None, kind: _Kind) -> None:
-        super().__init__(cls, context)
-        self.oid = kind.array
-        self._kind = kind
-
-    def dump(self, obj: Sequence[Any]) -> Buffer:
-        """Return the list as PostgreSQL reads it."""
-        element, _, written = self._kind
-        missing = None in obj
-        head = _HEAD.pack(1, int(missing), element, len(obj), 1)
-        if missing:
-            return head + b"".join([_NULL if value is None else written((value,)) for value in obj])
-        return head + written(obj)
+def _array(values: Sequence[Any]) -> tuple[bytes, int] | None:
+    """Return a list as PostgreSQL reads it and the type of arrays, if its first element is of a kind that we know."""
+    kind = _KINDS.get(type(next((value for value in values if value is not None), None)))
+    if kind is None:
+        return None
+    missing = None in values
+    head = _HEAD.pack(1, int(missing), kind.element, len(values), 1)
+    if missing:
+        return head + b"".join([_NULL if value is None else kind.written((value,)) for value in values]), kind.array
+    return head + kind.written(values), kind.array
 
 
-class ListDumper(ListBinaryDumper):
-    """Chooses how a list is written: by us where its first element is of a kind that we know."""
-
-    def get_key(self, obj: list[Any], format: PyFormat) -> DumperKey:  # noqa: A002 - as psycopg calls it
-        """Name what is to be written, so that the dumper is found again."""
-        kind = _kind(obj)
-        return super().get_key(obj, format) if kind is None else (list, kind)
-
-    def upgrade(self, obj: list[Any], format: PyFormat) -> Any:  # noqa: A002, ANN401 - a dumper of another class
-        """Return what writes such a list."""
-        kind = _kind(obj)
-        return super().upgrade(obj, format) if kind is None else _ArrayDumper(list, None, _KINDS[kind])
+_PREPARED: Final = 100
+"""Maximum prepared statements of a connection."""
 
 
-def _kind(values: list[Any]) -> type | None:
-    first = next((value for value in values if value is not None), None)
-    return type(first) if type(first) in _KINDS else None
+class Connection(psycopg.AsyncConnection[Row]):
+    """A connection that sends several statements at once, and waits once for all of their answers.
+
+    A pipeline of psycopg waits after each statement that it sends: those waits took most of the time of an add.
+    """
+
+    def __init__(self, *arguments: Any, **others: Any) -> None:  # noqa: ANN401 - as psycopg's
+        super().__init__(*arguments, **others)
+        self._uses: Counter[tuple[str, tuple[int, ...]]] = Counter()
+        """How often each statement was sent with parameters of these types, before it was prepared."""
+        self._names: OrderedDict[tuple[str, tuple[int, ...]], bytes] = OrderedDict()
+        """What the statements are called that are prepared, the one that was used last at the end."""
+        self._named = 0
+        self._transformer: abc.Transformer | None = None
+
+    async def together(self, statements: Sequence[Statement]) -> list[list[Row]]:
+        """Run statements in one round trip, and return the rows of each.
+
+        Outside of a transaction, they are one: PostgreSQL commits after the last one, or takes all of them back.
+        """
+        # It knows the types that are registered when it is made.
+        transformer = self._transformer = self._transformer or Transformer(self)
+        bound = [(query, *_bound(transformer, values)) for query, values in statements]
+        self.pgconn.enter_pipeline_mode()
+        answers = [self._send(*each) for each in bound]
+        self.pgconn.pipeline_sync()
+        try:
+            results = await self.wait(_results(self.pgconn, sum(answers)))
+        except BaseException:
+            await self.close()  # nobody knows what is still to come on it
+            raise
+        self.pgconn.exit_pipeline_mode()
+        for result in results:
+            if result.status == ExecStatus.FATAL_ERROR:
+                raise errors.error_from_result(result, self.info.encoding)
+        rows, place = [], -1
+        for count in answers:
+            place += count
+            transformer.set_pgresult(results[place])
+            rows.append(transformer.load_rows(0, results[place].ntuples, tuple))
+        return rows
+
+    def _send(
+        self, query: str, values: Sequence[Buffer | None], types: tuple[int, ...], formats: Sequence[Format]
+    ) -> int:
+        """Send a statement, prepared once it has been sent often. Return how many answers there will be."""
+        answers = 1
+        name = self._names.get((query, types))
+        if name is None:
+            self._uses[query, types] += 1
+            if self.prepare_threshold is None or self._uses[query, types] <= self.prepare_threshold:
+                self.pgconn.send_query_params(query.encode(), values, types, formats, Format.BINARY)
+                if len(self._uses) > 10 * _PREPARED:
+                    self._uses.clear()
+                return answers
+            del self._uses[query, types]
+            self._named += 1
+            name = self._names[query, types] = f"aforesaid_{self._named}".encode()
+            self.pgconn.send_prepare(name, query.encode(), types)
+            answers += 1
+            if len(self._names) > _PREPARED:
+                _, oldest = self._names.popitem(last=False)
+                self.pgconn.send_query_params(b"DEALLOCATE " + oldest, None)
+                answers += 1
+        self._names.move_to_end((query, types))
+        self.pgconn.send_query_prepared(name, values, formats, Format.BINARY)
+        return answers
+
+
+def _bound(
+    transformer: abc.Transformer, values: Sequence[Any]
+) -> tuple[Sequence[Buffer | None], tuple[int, ...], Sequence[Format]]:
+    """Return values as they are sent, their types and their formats. Lists are written here, which is much faster."""
+    arrays = {place: array for place, value in enumerate(values) if type(value) is list and (array := _array(value))}
+    others = [None if place in arrays else value for place, value in enumerate(values)] if arrays else values
+    sent = [*transformer.dump_sequence(others, [PyFormat.AUTO] * len(values))]
+    types, formats = [*(transformer.types or ())], [*(transformer.formats or ())]
+    for place, (written, kind) in arrays.items():
+        sent[place], types[place], formats[place] = written, kind, Format.BINARY
+    return sent, tuple(types), formats
+
+
+def _results(pgconn: PGconn, answers: int) -> Generator[Any, Any, list[PGresult]]:
+    """Wait for so many answers, and for the end of the pipeline."""
+    yield from send(pgconn)
+    results = []
+    for _ in range(answers + 1):
+        results += yield from fetch_many(pgconn)
+    return results
 
 
 _CONNECT_SECONDS: Final = 5
 _SETTINGS: Final = (
     "SELECT set_config('statement_timeout', $1, $3), set_config('lock_timeout', $2, $3), "
     "set_config('idle_in_transaction_session_timeout', $1, $3), set_config('TimeZone', 'UTC', $3), "
+    # A transaction that is one round trip has no BEGIN that could name its isolation.
+    "set_config('default_transaction_isolation', 'read committed', $3), "
     # A plan for anybody is a bad plan for somebody: one user has ten messages, another a million.
     "set_config('plan_cache_mode', 'force_custom_plan', $3)"
 )
@@ -204,7 +275,7 @@ class Pool:
                     self._generation += 1
                 raise
             finally:
-                # After a failed pipeline psycopg counts on prepared statements that the server never saw.
+                # After a failed round trip we count on prepared statements that the server never saw.
                 usable = usable and held.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
                 if not usable or self._closed or generation != self._generation:
                     await self._drop(held)
@@ -227,7 +298,7 @@ class Pool:
             if generation == self._generation and not held.closed:
                 return held
             await self._drop(held)
-        held = await psycopg.AsyncConnection.connect(
+        held = await Connection.connect(
             self._dsn,
             autocommit=True,
             cursor_factory=psycopg.AsyncRawCursor,
@@ -235,7 +306,6 @@ class Pool:
             application_name=application_name(self._dsn),
         )
         self.open += 1
-        held.adapters.register_dumper(list, ListDumper)
         try:
             with cut_after(held, _CONNECT_SECONDS):
                 await self._set_up(held, vectors=vectors)

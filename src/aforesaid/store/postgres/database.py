@@ -8,7 +8,7 @@ import time
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 import psycopg
 
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
+Stored = TypeVar("Stored", covariant=True)  # noqa: PLC0105 - the usual name would say less
 
 _FIRST_PAUSE: Final = 0.02
 _LONGEST_PAUSE: Final = 0.5
@@ -49,6 +50,16 @@ ON CONFLICT (space, writer) DO UPDATE SET batch = excluded.batch, at = excluded.
 """
 _DROP_MARKS: Final = "DELETE FROM writer WHERE starts_with(writer, $1) OR at < now() - interval '7 days'"
 """Drops the marks of a process that ends, and those of processes that died without dropping theirs."""
+
+
+class AtOnce(Protocol[Stored]):
+    """A change that can be made in one round trip, unless something is otherwise than was known."""
+
+    async def store(self, queries: Queries) -> Stored | None:
+        """Make it, and return its result; None when nothing was changed."""
+
+    async def found(self, queries: Queries) -> Stored | None:
+        """Return its result if it was made; None if it was not."""
 
 
 class Database:
@@ -92,29 +103,55 @@ class Database:
             finally:
                 await queries.finish(keep=False)
 
-    async def write(self, spaces: Sequence[str], who: str, work: Callable[[WriteTransaction], Awaitable[T]]) -> T:
+    async def write(
+        self,
+        spaces: Sequence[str],
+        who: str,
+        work: Callable[[WriteTransaction], Awaitable[T]],
+        at_once: AtOnce[T] | None = None,
+    ) -> T:
         """Run a change that holds the rows of its spaces, exactly once, even if the connection breaks.
 
         A transaction whose commit was not answered may have happened or not. Whoever asks again waits for the same
         rows, so it is over by then, and its mark says what became of it. Two that write to the same space at the same
         time have different names (`who`), because each leaves one mark.
+
+        `at_once` is the same change as one round trip, which is tried first. It leaves no mark, but what it stores is
+        found, and stops it if it arrives when it has been made in the other way.
         """
         ordered = sorted(set(spaces))
         writer = f"{self._name}/{who}"
         self._batches += 1
         batch = self._batches
+        quick, unheard = at_once, False
         made: list[T] = []
 
+        async def committed(queries: Queries) -> T | None:
+            if made and await queries.value(_COMMITTED, ordered[0], writer) == batch:
+                return made[-1]
+            return await at_once.found(queries) if at_once is not None and unheard else None
+
         async def attempt(_: float) -> T:
+            nonlocal quick, unheard
             async with self.pool.connection() as connection:
+                if quick is not None and not (self.pool.distributed or self.pool.pooled):
+                    tried, quick, unheard = quick, None, True
+                    try:
+                        done = await tried.store(Queries(connection, [], self._answer_seconds))
+                    except psycopg.Error as error:
+                        unheard = is_gone(error)
+                        raise
+                    unheard = False
+                    if done is not None:
+                        return done
                 queries = self._queries(connection, WRITING, ordered[0] if len(ordered) == 1 else None)
                 transaction = WriteTransaction(queries, ordered)
                 try:
-                    if made:
+                    if made or unheard:
                         await transaction.begin()
-                        if await queries.value(_COMMITTED, ordered[0], writer) == batch:
+                        if (before := await committed(queries)) is not None:
                             await queries.finish(keep=False)
-                            return made[-1]
+                            return before
                     made.clear()
                     result = await work(transaction)
                     transaction.settle()

@@ -21,8 +21,6 @@ from aforesaid.store.people import Settings
 from aforesaid.store.sql import Answer, for_postgres
 
 if TYPE_CHECKING:
-    import psycopg
-
     from aforesaid.store.postgres.connection import Connection
 
 __all__ = ["HalfVector", "Vector", "sql"]
@@ -99,10 +97,16 @@ class RowStatement(NamedTuple):
     """For rows of any spaces: $1 is the array of their spaces, and each further column is an array too."""
     one: str
     """For rows of one space, which is $1."""
+    after: str
+    """For one row, as a part of a statement whose part `held` is the space's last number and the revision of whoever is
+    new in it, or nothing: numbers of messages and revisions count on from there."""
     table: str = ""
     """For an insert: where the rows go. `one` then has {values} in it, one list for each row."""
     types: Mapping[str, str] = MappingProxyType({})
     """For an insert: the columns and their types."""
+
+
+_COUNTED_ON: Final = {"seq": "held.last_seq", "last_seq": "held.last_seq", "revision": "held.first_revision"}
 
 
 def _types(columns: str) -> dict[str, str]:
@@ -111,17 +115,29 @@ def _types(columns: str) -> dict[str, str]:
     return {pair[0]: pair[1] for pair in pairs}
 
 
+def _sources(types: Mapping[str, str]) -> tuple[str, str]:
+    """Return the table `new` of rows that are bound as arrays, and of one row that counts on from `held`."""
+    types = {"space": "text", **types}
+    arrays = ", ".join(f"${place}::{kind}[]" for place, kind in enumerate(types.values(), 1))
+    values = {name: f"${place}::{kind}" for place, (name, kind) in enumerate(types.items(), 1)}
+    counted = ", ".join(
+        f"{_COUNTED_ON[name]} + {value} AS {name}" if name in _COUNTED_ON else f"{value} AS {name}"
+        for name, value in values.items()
+    )
+    return f"unnest({arrays}) AS new ({', '.join(types)})", f"(SELECT {counted} FROM held) AS new"
+
+
 def over_rows(template: str, columns: str) -> RowStatement:
     """Return a statement that reads its rows from {rows}: a table `new` with columns, given as "name type, …".
 
     {space} names the space of a row. Further values are bound as {0}, {1} and {2}.
     """
     types = _types(columns)
-    names = ", ".join(types)
     arrays = ", ".join(f"${place}::{kind}[]" for place, kind in enumerate(types.values(), 2))
     others = [f"${place}" for place in range(len(types) + 2, len(types) + 2 + _OTHERS)]
-    several = template.format(*others, rows=f"unnest($1::text[], {arrays}) AS new (space, {names})", space="new.space")
-    return RowStatement(several, template.format(*others, rows=f"unnest({arrays}) AS new ({names})", space="$1"))
+    several, after = (template.format(*others, rows=rows, space="new.space") for rows in _sources(types))
+    one = template.format(*others, rows=f"unnest({arrays}) AS new ({', '.join(types)})", space="$1")
+    return RowStatement(several, one, after)
 
 
 def insert_rows(table: str, columns: str, then: str = "") -> RowStatement:
@@ -131,15 +147,15 @@ def insert_rows(table: str, columns: str, then: str = "") -> RowStatement:
     """
     types = _types(columns)
     names = ("space", *types)
-    arrays = ", ".join(f"${place}::{kind}[]" for place, kind in enumerate(types.values(), 2))
-    source = f"FROM unnest($1::text[], {arrays}) AS new ({', '.join(names)})"
     if table not in CHECKSUMS.columns:
         into = f"INSERT INTO {table} ({', '.join(names)})"
-        return RowStatement(f"{into} SELECT * {source} {then}", f"{into} VALUES {{values}} {then}", table, types)
-    several = CHECKSUMS.insert_selected(table, {name: f"new.{name}" for name in names}, f"{source} {then}")
+        several, after = (f"{into} SELECT * FROM {rows} {then}" for rows in _sources(types))
+        return RowStatement(several, f"{into} VALUES {{values}} {then}", after, table, types)
+    values = {name: f"new.{name}" for name in names}
+    several, after = (CHECKSUMS.insert_selected(table, values, f"FROM {rows} {then}") for rows in _sources(types))
     # Citus plans an INSERT with values in half the time of one that selects.
     one = f"INSERT INTO {table} ({', '.join(names)}, {CHECKSUM}) VALUES {{values}} {then}"
-    return RowStatement(several, one, table, types)
+    return RowStatement(several, one, after, table, types)
 
 
 def statements(statement: RowStatement, rows: Sequence[Row], *others: Any, distributed: bool) -> list[Statement]:  # noqa: ANN401
@@ -204,20 +220,10 @@ class Queries:
 
     async def together(self, *statements: Statement) -> list[list[Row]]:
         """Ask several things in one round trip."""
-        with cut_after(self._connection, self._answer_seconds):
-            return await self._together(statements)
-
-    async def _together(self, statements: Sequence[Statement]) -> list[list[Row]]:
-        if len(statements) == 1 and not self._waiting:
-            query, values = statements[0]
-            return [await _rows(await self._connection.execute(query, values or None, binary=True))]
         waiting, self._waiting = self._waiting, []
-        async with self._connection.pipeline():
-            cursors = [
-                await self._connection.execute(query, values or None, binary=True)
-                for query, values in (*waiting, *statements)
-            ]
-        return [await _rows(cursor) for cursor in cursors[len(waiting) :]]
+        with cut_after(self._connection, self._answer_seconds):
+            answers = await self._connection.together([*waiting, *statements])
+        return answers[len(waiting) :]
 
     async def rows(self, query: str, *values: Any) -> list[Row]:  # noqa: ANN401
         """Return all rows. What their columns hold is said by the query, not by a type."""
@@ -268,10 +274,6 @@ async def answered(queries: Queries, answer: Answer[T]) -> T:
         return result
 
 
-async def _rows(cursor: psycopg.AsyncCursor[Row]) -> list[Row]:
-    return [] if cursor.description is None else await cursor.fetchall()
-
-
 _SETTINGS: Final = over_rows(
     """
     SELECT setting.space, setting.owner, setting.key, setting.value::text, setting.updated_at
@@ -283,11 +285,8 @@ _MOST: Final = 1_000
 """Maximum people and spaces of one statement."""
 
 
-class _Key(NamedTuple):
-    space: str
-    user: str
-
-
+_Key = tuple[str, str]
+"""A space, and a user in it."""
 Reading = Callable[[Callable[[Queries], Awaitable[Any]]], Awaitable[Any]]
 """Carries something out in a transaction that sees all spaces."""
 
@@ -302,7 +301,7 @@ class GatheredSettings:
 
     async def read(self, question: Settings) -> list[Setting]:
         """Return the settings of a user, or of a space."""
-        key = _Key(*question.scope[:2])
+        key = question.scope[:2]
         answer = self._waiting.get(key)
         if answer is None:
             answer = self._waiting[key] = asyncio.get_running_loop().create_future()
@@ -341,5 +340,5 @@ def _refuse(answer: asyncio.Future[list[Setting]], error: BaseException) -> None
 async def _settings(queries: Queries, keys: list[_Key]) -> dict[_Key, list[Setting]]:
     found: dict[_Key, list[Setting]] = {}
     for space, user, key, value, at in await queries.rows_of(_SETTINGS, keys):
-        found.setdefault(_Key(space, user), []).append(Setting(key, json.loads(value), moment(at)))
+        found.setdefault((space, user), []).append(Setting(key, json.loads(value), moment(at)))
     return found

@@ -221,11 +221,14 @@ async def _held(
     return chosen
 
 
-_SEEN: Final = insert_rows(
-    "embedder",
-    "name text, up_to bigint",
-    "ON CONFLICT (space, name) DO UPDATE SET up_to = greatest(embedder.up_to, excluded.up_to)",
-)
+_SEEN: Final = {
+    mark: insert_rows(
+        "embedder",
+        f"name text, {mark} bigint",
+        f"ON CONFLICT (space, name) DO UPDATE SET {mark} = greatest(embedder.{mark}, excluded.{mark})",
+    )
+    for mark in ("up_to", "summaries_up_to", "memories_up_to")
+}
 _ADD: Final = over_rows(
     """
     INSERT INTO embedding (space, seq, embedder, owner, content, value, tokens)
@@ -269,7 +272,7 @@ def add(queries: Queries, embedder: str, found: Sequence[VectorRow]) -> None:
         marks[row.space] = max(marks.get(row.space, 0), row.seq)
     if new:
         queries.later_rows(_ADD, new, embedder)
-    queries.later_rows(_SEEN, [(space, embedder, up_to) for space, up_to in marks.items()])
+    queries.later_rows(_SEEN["up_to"], [(space, embedder, up_to) for space, up_to in marks.items()])
 
 
 async def unembedded(queries: Queries, question: UnembeddedMessages) -> list[Unembedded]:
@@ -560,10 +563,6 @@ INSERT INTO note_embedding (space, owner, note, embedder, value)
 SELECT space, owner, $3, $4, $5 FROM {table} WHERE space = $1 AND id = $2
 ON CONFLICT DO NOTHING
 """
-_SEEN_NOTES: Final = """
-INSERT INTO embedder (space, name, {mark}) VALUES ($1, $2, $3)
-ON CONFLICT (space, name) DO UPDATE SET {mark} = greatest(embedder.{mark}, excluded.{mark})
-"""
 _DROP_VECTORS: Final = "DELETE FROM note_embedding WHERE space = $1 AND owner = $2 AND note = $3"
 _GO_BACK: Final = "UPDATE embedder SET memories_up_to = least(memories_up_to, $2 - 1) WHERE space = $1"
 _NOTES_PAGE: Final = 50
@@ -597,7 +596,7 @@ def add_vectors(queries: Queries, embedder: str, found: Sequence[NoteVector]) ->
         queries.later(_ADD_VECTOR.format(table=key.kind), space, key.id, note_number(key), embedder, vector)
         marks[space, key.kind] = max(marks.get((space, key.kind), 0), key.id)
     for (space, kind), up_to in marks.items():
-        queries.later(_SEEN_NOTES.format(mark=_MARKS[kind]), space, embedder, up_to)
+        queries.later_rows(_SEEN[_MARKS[kind]], [(space, embedder, up_to)])
 
 
 async def search(queries: Queries, question: SearchNotes) -> list[NoteMatch]:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
-from functools import partial
+from collections.abc import AsyncIterator, Mapping
 from typing import Final
 
 from aforesaid.domain.message import message_hash
@@ -97,11 +96,9 @@ _OWN: Final[Mapping[str, tuple[checksums.Queries, str]]] = {
 async def checks(queries: Queries, messages: int, progress: Progress | None) -> list[Check]:
     """Run all checks."""
     queries.later("SET LOCAL statement_timeout = 0")
-    names = dict.fromkeys((*_OWN, *checksums.CHECKS))
-    found = [await _run(name, partial(_findings, queries, name)) for name in names]
-    found.append(await _run("hashes", lambda: _messages(queries, messages, progress)))
-    found.append(await _run("index", lambda: _notes(queries)))
-    return found
+    findings = {name: _findings(queries, name) for name in (*_OWN, *checksums.CHECKS)}
+    findings |= {"hashes": _messages(queries, messages, progress), "index": _notes(queries)}
+    return [await _run(name, found) for name, found in findings.items()]
 
 
 async def _messages(queries: Queries, total: int, progress: Progress | None) -> AsyncIterator[str]:
@@ -143,7 +140,6 @@ async def _findings(queries: Queries, check: str) -> AsyncIterator[str]:
                 yield template.format(what=what, name=name)
 
 
-async def _run(name: str, findings: Callable[[], AsyncIterator[str]]) -> Check:
+async def _run(name: str, findings: AsyncIterator[str]) -> Check:
     started = time.monotonic()
-    found = [finding async for finding in findings()]
-    return told(name, found, started)
+    return told(name, [finding async for finding in findings], started)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from datetime import date
 from typing import Any, Final
 
@@ -22,16 +22,13 @@ from aforesaid.store.ranking import content_hash, hashed, note_number_of
 from aforesaid.store.sql import Answer, exists, first, for_postgres
 from aforesaid.text.languages import terms
 
-_HOLD: Final = """
-SELECT space, last_seq, last_session, last_summary, last_memory, last_tombstone, last_audit, purges
-  FROM space WHERE space = ANY($1::text[]) ORDER BY space FOR UPDATE
+_LAST_NUMBERS: Final = """
+SELECT space, last_seq, last_session, last_summary, last_memory, last_tombstone, last_audit, purges FROM space
 """
+_HOLD: Final = f"{_LAST_NUMBERS} WHERE space = ANY($1::text[]) ORDER BY space FOR UPDATE"
 _NEW_SPACES: Final = "INSERT INTO space (space) SELECT unnest($1::text[]) ON CONFLICT DO NOTHING"
 # Rows of several shards cannot be locked by one statement.
-_HOLD_ONE: Final = """
-SELECT space, last_seq, last_session, last_summary, last_memory, last_tombstone, last_audit, purges
-  FROM space WHERE space = $1 FOR UPDATE
-"""
+_HOLD_ONE: Final = f"{_LAST_NUMBERS} WHERE space = $1 FOR UPDATE"
 _NEW_SPACE: Final = "INSERT INTO space (space) VALUES ($1) ON CONFLICT DO NOTHING"
 _COUNT: Final = over_rows(
     """
@@ -83,7 +80,7 @@ ON CONFLICT DO NOTHING RETURNING 1
 
 @dataclass(slots=True)
 class Numbers:
-    """The last numbers that were given in a space."""
+    """The last numbers that were given in a space, in the order of the columns."""
 
     seq: int = 0
     session: int = 0
@@ -130,15 +127,10 @@ class WriteTransaction:
         """Write down the numbers that were given, and the audit rows."""
         if self._audit:
             self.queries.later_rows(_AUDIT, self._audit)
-        counted = [(space, *last) for space, last in self._last().items() if last != self._before[space]]
+        given = {space: astuple(last) for space, last in self.numbers.items()}
+        counted = [(space, *last) for space, last in given.items() if last != self._before[space]]
         if counted:
             self.queries.later_rows(_COUNT, counted)
-
-    def _last(self) -> dict[str, Row]:
-        return {
-            space: (last.seq, last.session, last.summary, last.memory, last.tombstone, last.audit, last.purges)
-            for space, last in self.numbers.items()
-        }
 
     def later(self, text: str, *values: Any) -> None:  # noqa: ANN401
         self.queries.later(for_postgres(text), *values)

@@ -17,8 +17,8 @@ from aforesaid.errors import AforesaidError, StoreClosed, StoreError, StoreUnava
 from aforesaid.store.contract import Progress, reporting
 from aforesaid.store.group_commit import GROUP, settle
 from aforesaid.store.operations import Change
-from aforesaid.store.placing import Prepared, Returning, Step, prepare_change
-from aforesaid.store.postgres.append import Appender
+from aforesaid.store.placing import Latest, Place, Prepared, Returning, Step, prepare_change
+from aforesaid.store.postgres.append import Appender, Continuation
 from aforesaid.store.postgres.database import Database
 from aforesaid.store.postgres.queries import answered
 from aforesaid.store.postgres.write_transaction import WriteTransaction
@@ -40,30 +40,34 @@ def spaces_of(steps: Sequence[Step]) -> set[str]:
     return {space for step in steps for space in step.spaces}
 
 
-async def append_all(transaction: WriteTransaction, change_sets: Sequence[Sequence[Step]]) -> list[tuple[Result, ...]]:
-    """Carry out several change sets of messages alone, together."""
-    sets = [[step for step in steps if isinstance(step, Prepared)] for steps in change_sets]
-    appender = Appender(transaction, [step for steps in sets for step in steps])
-    await appender.begin()
-    queries = transaction.queries
-    results = [tuple([await answered(queries, appender.append(step)) for step in steps]) for steps in sets]
-    appender.write()
-    return [*results]
-
-
 async def carry_out(
-    transaction: WriteTransaction, steps: Sequence[Step], progress: Progress | None = None
-) -> tuple[Result, ...]:
-    """Carry out one change set."""
-    messages = [step.message if isinstance(step, Returning) else step for step in steps]
+    transaction: WriteTransaction,
+    change_sets: Sequence[Sequence[Step]],
+    known: dict[Place, Latest],
+    progress: Progress | None = None,
+) -> list[tuple[Result, ...]]:
+    """Carry out change sets together, and note in `known` which sessions are the newest."""
+    messages = [step.message if isinstance(step, Returning) else step for steps in change_sets for step in steps]
     appender = Appender(transaction, [step for step in messages if isinstance(step, Prepared)])
     await appender.begin()
-    queries = transaction.queries
-    results = [await answered(queries, appender.carry_out(step)) for step in reporting(steps, "stored", progress)]
+    results = [
+        tuple(
+            [
+                await answered(transaction.queries, appender.carry_out(step))
+                for step in reporting(steps, "stored", progress)
+            ]
+        )
+        for steps in change_sets
+    ]
     appender.write()
-    return tuple(results)
+    if len(known) > _KNOWN:
+        known.clear()
+    known.update(appender.newest_sessions())
+    return results
 
 
+_KNOWN: Final = 10_000
+"""Threads whose newest sessions a process knows, before it begins anew."""
 ENOUGH: Final = 128
 """Change sets that do not wait for the group before them to be stored."""
 
@@ -87,6 +91,8 @@ class Writer:
         self._waiting: list[_Job] = []
         self._held: set[str] = set()
         """The spaces in which a transaction works."""
+        self._known: dict[Place, Latest] = {}
+        """The newest sessions of threads. Others may have changed them since."""
         self._running: dict[asyncio.Task[None], bool] = {}
         """The transactions, and whether each is one that others could have shared."""
         self._starting = False
@@ -158,8 +164,9 @@ class Writer:
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         del self._running[task]
-        # Whoever was answered hands in the next message before this happens, and it joins those that waited.
-        self._start_soon()
+        if self._waiting:
+            # Whoever was answered hands in the next message before this happens, and it joins those that waited.
+            self._start_soon()
 
     async def _run(self, group: list[_Job], spaces: set[str]) -> None:
         try:
@@ -184,16 +191,18 @@ class Writer:
 
     async def _store(self, group: list[_Job]) -> list[Receipt]:
         spaces = sorted({space for job in group for space in job.spaces})
-        if len(group) == 1:
-            steps, progress = group[0].steps, group[0].progress
-            if not spaces:
-                return [Receipt(True, (None,) * len(steps))]
-            stored_alone = await self._database.write(
-                spaces, "writer", lambda transaction: carry_out(transaction, steps, progress)
-            )
-            return [Receipt(True, stored_alone)]
-        change_sets = [job.steps for job in group]
-        stored = await self._database.write(spaces, "writer", lambda transaction: append_all(transaction, change_sets))
+        if not spaces:
+            return [Receipt(True, (None,) * len(job.steps)) for job in group]
+        change_sets, at_once = [job.steps for job in group], None
+        if group[0].shares and sum(map(len, change_sets)) == 1 and isinstance(step := change_sets[0][0], Prepared):
+            continuation = Continuation(step, self._known)
+            at_once = continuation if continuation.possible else None
+        stored = await self._database.write(
+            spaces,
+            "writer",
+            lambda within: carry_out(within, change_sets, self._known, group[0].progress),
+            at_once,
+        )
         return [Receipt(True, results) for results in stored]
 
     def _failed(self, group: list[_Job], error: Exception) -> Sequence[Exception]:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import closing
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any, Final, Self, TypeVar, cast
 from uuid import uuid4
@@ -16,7 +14,7 @@ import apsw
 from aforesaid.background import to_the_end
 from aforesaid.domain.checks import moment
 from aforesaid.domain.receipt import Receipt
-from aforesaid.domain.report import Check, Component, Verification
+from aforesaid.domain.report import Component, Verification
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.transfer import Purged
 from aforesaid.domain.transfer import Row as MovingRow
@@ -38,20 +36,16 @@ from aforesaid.store.searches import (
     UnembeddedMessages,
     UnembeddedNotes,
 )
-from aforesaid.store.sql import Row
 from aforesaid.store.sqlite import backup, search, verify
 from aforesaid.store.sqlite.caches import Caches
-from aforesaid.store.sqlite.change_sets import prepare
 from aforesaid.store.sqlite.connection import MEMORY, Options, connect, connect_reader, translated
 from aforesaid.store.sqlite.engine import Engine, acquire, change_token, release
 from aforesaid.store.sqlite.rows import answered
+from aforesaid.store.sqlite.writer import prepare
 
 __all__ = ["MemoryStore", "Options", "SqliteStore"]
 
 T = TypeVar("T")
-
-_CHECKS_BY_QUERIES: Final = ("counts", "archives", "memories")
-
 
 _OWN: Final[Mapping[type, Callable[[apsw.Connection, Any], Any]]] = {
     UnembeddedMessages: search.unembedded,
@@ -74,7 +68,6 @@ class SqliteStore:
     """The store contract over one SQLite file. See `aforesaid.store.contract` for what it promises."""
 
     def __init__(self, engine: Engine) -> None:
-        """Use `SqliteStore.open`."""
         self._shared = engine
         self._closed = False
         self._releasing: asyncio.Future[None] | None = None
@@ -91,7 +84,6 @@ class SqliteStore:
 
     @property
     def path(self) -> Path:
-        """Where the file is."""
         return self._shared.path
 
     @property
@@ -101,7 +93,6 @@ class SqliteStore:
         return self._shared
 
     async def apply(self, changes: Sequence[Change], progress: Progress | None = None) -> Receipt:
-        """Store all changes, or none and raise."""
         many = len(changes) >= MANY
         return await self._engine.write(
             await asyncio.to_thread(prepare, changes, progress) if many else prepare(changes, progress)
@@ -122,7 +113,6 @@ class SqliteStore:
         return await engine.read(lambda connection: answered(connection, question.answer()), short=question.short)
 
     async def health(self) -> Component:
-        """Say how the store is doing."""
         writer = self._shared.writer
         unindexed = None
         if writer.indexing_error is not None:
@@ -153,17 +143,14 @@ class SqliteStore:
             lambda connection: contract.run("index", lambda: verify.check_index(connection))
         )
         with translated(self.path, "verifying"):
-            connection = await self._snapshot()
-            rest = await asyncio.to_thread(self._verify_by_reading, connection, stats.messages, progress)
+            rest = await asyncio.to_thread(verify.check, await self._snapshot(), stats.messages, progress)
         return Verification((*rest, index))
 
     async def backup(self, target: Path, progress: Progress | None = None) -> None:
-        """Copy the store as it is now to a new file."""
         with translated(self.path, "copying"):
             await asyncio.to_thread(backup.copy, await self._snapshot(), target, progress)
 
     async def dump(self, *, vectors: bool = False) -> AsyncIterator[Sequence[MovingRow]]:
-        """Give out everything as it is at one moment, page by page."""
         with translated(self.path, "reading"):
             reader = await self._snapshot()
         try:
@@ -202,23 +189,6 @@ class SqliteStore:
     def _release(self) -> None:
         release(self._shared)
 
-    def _verify_by_reading(self, connection: apsw.Connection, messages: int, progress: Progress | None) -> list[Check]:
-        def page(query: str, bindings: tuple[int, int]) -> list[Row]:
-            return connection.execute(query, bindings).fetchall()
-
-        def hashes() -> Iterator[str]:
-            return verify.hash_pages(page, messages, progress)
-
-        by_queries = [partial(verify.check_by_queries, connection, name) for name in _CHECKS_BY_QUERIES]
-        with translated(self.path, "verifying"), closing(connection):
-            return [
-                contract.run("database", lambda: verify.check_database(connection)),
-                contract.run("references", lambda: verify.check_references(connection)),
-                contract.run("hashes", hashes),
-                contract.run("checksums", lambda: verify.check_checksums(connection)),
-                *map(contract.run, _CHECKS_BY_QUERIES, by_queries),
-            ]
-
 
 class MemoryStore(SqliteStore):
     """A store in the memory of the process: for tests, for trying things out, and as the last resort of failover.
@@ -236,13 +206,11 @@ class MemoryStore(SqliteStore):
             )
 
     async def read(self, question: Question[T]) -> T:
-        """Answer a question."""
         if isinstance(question, ChangeToken):
             return cast("T", "")  # no other process can change this store
         return await super().read(question)
 
     async def health(self) -> Component:
-        """Say how the store is doing."""
         found = await super().health()
         note = "nothing kept here survives the process"
         return replace(found, facts=(("backend", "memory"), ("note", note)))

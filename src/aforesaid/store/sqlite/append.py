@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, field
 from functools import cache
 from itertools import chain, islice, repeat
 from operator import attrgetter, lt
@@ -55,12 +54,10 @@ class Place(NamedTuple):
 
     @property
     def limit(self) -> str:
-        """The condition on the log."""
         return "log.shared = 1 AND log.thread = ?" if self.shared else "log.owner = ?"
 
     @property
     def table(self) -> str:
-        """Where its counts are."""
         return "thread" if self.shared else "person"
 
     @property
@@ -99,7 +96,6 @@ def answer_without_waiting(work: Callable[[apsw.Connection], T], connection: aps
 
 
 def is_incomplete(connection: apsw.Connection) -> bool:
-    """Return whether any messages are not in the keyword index yet."""
     return bool(connection.execute("SELECT EXISTS (SELECT 1 FROM unindexed)").get)
 
 
@@ -199,18 +195,7 @@ _Count: TypeAlias = tuple[int, int, int, int, int]
 """Messages, user turns, words, last sequence number and last time of an owner."""
 
 
-@dataclass(slots=True)
-class _Counts:
-    """What was appended since the stored counts were last brought up to date."""
-
-    people: dict[int, _Count] = field(default_factory=dict)
-    threads: dict[int, tuple[int, int]] = field(default_factory=dict)
-    """Messages and words, for each shared thread."""
-
-
 class Appender(Placing):
-    """Appends messages within one write transaction."""
-
     def __init__(self, transaction: WriteTransaction) -> None:
         super().__init__(transaction, transaction.names.sessions)
         self._transaction = transaction
@@ -218,7 +203,9 @@ class Appender(Placing):
         self._index: list[tuple[int, str]] = []
         self._waiting: set[tuple[int, int | str | None]] = set()
         """The times and the ids, with their threads, of messages that are not written yet."""
-        self._counts = _Counts()
+        self._people: dict[int, _Count] = {}
+        self._threads: dict[int, tuple[int, int]] = {}
+        """Messages and words that stored counts lack, the latter for each shared thread."""
         self.next_seq = self._read_next_seq()
         """The number of the next message."""
 
@@ -227,7 +214,8 @@ class Appender(Placing):
         self._messages.clear()
         self._index.clear()
         self._waiting.clear()
-        self._counts = _Counts()
+        self._people.clear()
+        self._threads.clear()
         self._grown.clear()
         self._entered.clear()
         self.next_seq = self._read_next_seq()
@@ -263,11 +251,12 @@ class Appender(Placing):
 
     def write(self) -> None:
         super().write()
-        if self._counts.people:
+        if self._people:
             many = self._transaction.connection.executemany
-            many(_COUNT_PERSON, [(owner, *count) for owner, count in self._counts.people.items()])
-            many(_COUNT_THREAD, [(thread, *count) for thread, count in self._counts.threads.items()])
-            self._counts = _Counts()
+            many(_COUNT_PERSON, [(owner, *count) for owner, count in self._people.items()])
+            many(_COUNT_THREAD, [(thread, *count) for thread, count in self._threads.items()])
+            self._people.clear()
+            self._threads.clear()
 
     def write_messages(self) -> None:
         if self._messages:
@@ -306,7 +295,7 @@ class Appender(Placing):
 
     def count(self, owner: int, shared_thread: int | None, added: _Count) -> None:
         """Count messages that were collected or written."""
-        people, threads = self._counts.people, self._counts.threads
+        people, threads = self._people, self._threads
         messages, turns, words, last_seq, last_at = added
         if owner in people:
             earlier = people[owner]
@@ -337,15 +326,12 @@ _UNINDEXED: Final = "INSERT INTO unindexed (first_seq, last_seq, owner, thread) 
 
 
 class Batch(NamedTuple):
-    """Many messages of one owner and thread, none of which replaces another."""
-
     drafts: Sequence[Draft]
     silence: int
     hashes: Sequence[bytes]
 
 
 def is_batch(changes: AddMessages) -> bool:
-    """Return whether messages are stored as a batch: there are many, and none replaces another."""
     return len(changes) >= MANY and not any(map(_REPLACES, changes.drafts))
 
 
@@ -361,8 +347,6 @@ def prepare_batch(changes: AddMessages, progress: Progress | None) -> Batch:
 
 
 class BatchAppender:
-    """Appends one batch within a write transaction."""
-
     def __init__(self, transaction: WriteTransaction, appender: Appender, batch: Batch) -> None:
         """Use what appends single messages for those that have to be looked at one by one."""
         self._transaction = transaction
@@ -403,8 +387,11 @@ class BatchAppender:
         appender.write_messages()
         _, roles, texts, authors, names, times, times_given, stored_at, ids, _, details = zip(*drafts, strict=True)
         owner, thread = transaction.names.place(scope, stored_at[0])
-        if any(times_given) and not self._are_later(times, thread):
-            return None
+        if any(times_given):
+            # They are surely new if each is later than the one before it, and than all messages of the thread.
+            last = transaction.connection.execute("SELECT max(at) FROM log WHERE thread = ?", (thread,)).get
+            if not all(map(lt, [EARLIEST - 1 if last is None else last, *times], times)):
+                return None
         session = rows.answered(transaction.connection, appender.newest_session(scope))
         surely = (session.surely_has(at, self._batch.silence) for at in (min(times), max(times))) if session else ()
         if session is None or not all(surely):
@@ -431,11 +418,6 @@ class BatchAppender:
         appender.count(owner, shared_thread, (len(drafts), roles.count("user"), 0, last_seq, max(times)))
         appender.next_seq = last_seq + 1
         return named_tuples(Stored, zip(drafts, columns["seq"], repeat(session.name), hashes, strict=False))
-
-    def _are_later(self, times: Sequence[int], thread: int) -> bool:
-        """Return whether each time is later than the one before it, and than all messages of the thread."""
-        last = self._transaction.connection.execute("SELECT max(at) FROM log WHERE thread = ?", (thread,)).get
-        return all(map(lt, [EARLIEST - 1 if last is None else last, *times], times))
 
     def _insert(self, common: tuple[int, int, bool, int], columns: Mapping[str, Sequence[object]]) -> bool:
         """Insert rows; return False, and insert none, if one has the id of another message."""

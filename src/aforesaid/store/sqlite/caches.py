@@ -21,6 +21,7 @@ from aforesaid.domain.caches import TwoGenerationCache
 from aforesaid.domain.checks import Within
 from aforesaid.domain.hit import EVERY_MESSAGE, MessageFilter, Similar
 from aforesaid.domain.scope import Scope, is_direct
+from aforesaid.extras import np
 from aforesaid.store import messages
 from aforesaid.store.columns import Columns, Roll
 from aforesaid.store.searches import SearchVector
@@ -31,7 +32,6 @@ from aforesaid.store.sqlite.rows import find_person, find_thread
 from aforesaid.store.vector_matrix import Few, Matrix, SizedCache, unpacked
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 
@@ -99,14 +99,11 @@ class _Kept:
 
 
 class Caches:
-    """Columns and vectors, by place."""
-
     def __init__(self) -> None:
         self._kept: SizedCache[tuple[Place, str | None], _Kept] = SizedCache()
         self._scopes: TwoGenerationCache[tuple[str, ...], Place] = TwoGenerationCache(_SCOPES)
 
     def lately(self, scope: Scope, within: Within) -> bool:
-        """Tell whether a scope was searched lately, and is still kept."""
         place = self._scopes.get(_key(scope, within))
         return place is not None and (place, None) in self._kept
 
@@ -137,7 +134,6 @@ class Caches:
         return Found(place, columns, inside, documents, words, revision)
 
     def similar(self, connection: apsw.Connection, question: SearchVector) -> Similar | None:
-        """Return the messages of the scope most similar to a vector."""
         found = self.find(connection, question.scope, question.within, question.where)
         if found is None:
             return None
@@ -148,7 +144,6 @@ class Caches:
             return matrix.similar(question.vector, question.limit, question.also, _only(found), read)
 
     def few(self, connection: apsw.Connection, found: Found, embedder: str) -> Few | None:
-        """Return all vectors of a scope, where they are few."""
         with self._vectors(connection, found, embedder) as matrix:
             return None if matrix is None else matrix.few(_only(found), partial(_read_vectors, connection, embedder))
 
@@ -164,32 +159,25 @@ class Caches:
             if kept.revision != found.revision:
                 # Messages were erased, replaced or regrouped. All are rare, so everything is read again.
                 kept.matrix, kept.seen, kept.revision = Matrix(found.documents, _HELD), 0, found.revision
-            self._bring_up_to_date(connection, kept, found.place, number)
+            # New vectors in the order in which they were embedded: late ones of old messages come too.
+            query = _OF_OWNER
+            if found.place.shared:
+                newest = connection.execute("SELECT coalesce(max(n), 0) FROM vector").get
+                query = _OF_THREAD if newest - kept.seen > _MANY else _NEW_OF_THREAD
+            fresh = connection.execute(query, (number, kept.seen, found.place.number))
+            while block := list(islice(fresh, _BLOCK)):
+                kept.matrix.extend([(seq, value) for _, seq, value in block])
+                kept.seen = max(kept.seen, *(n for n, _, _ in block))
             self._kept.resized((found.place, embedder))
             yield kept.matrix
 
-    @staticmethod
-    def _bring_up_to_date(connection: apsw.Connection, kept: _Kept, place: Place, embedder: int) -> None:
-        # New vectors in the order in which they were embedded: late ones of old messages come too.
-        query = _OF_OWNER
-        if place.shared:
-            newest = connection.execute("SELECT coalesce(max(n), 0) FROM vector").get
-            query = _OF_THREAD if newest - kept.seen > _MANY else _NEW_OF_THREAD
-        fresh = connection.execute(query, (embedder, kept.seen, place.number))
-        while block := list(islice(fresh, _BLOCK)):
-            kept.matrix.extend([(seq, value) for _, seq, value in block])
-            kept.seen = max(kept.seen, *(n for n, _, _ in block))
-
     def clear(self) -> None:
-        """Drop all of it."""
         self._kept.clear()
         self._scopes.clear()
 
 
 def _extend_roll(connection: apsw.Connection, roll: Roll, place: Place) -> int:
     """Add a block of messages that the roll does not have yet, and return how many they are."""
-    import numpy as np  # noqa: PLC0415 - loaded with the first search
-
     query = _COLUMNS.replace("{limit}", place.limit)
     count, *numbers, speakers = rows.one(connection.execute(query, (place.number, roll.last, _BLOCK)))
     if count:
@@ -204,8 +192,6 @@ def _extend_roll(connection: apsw.Connection, roll: Roll, place: Place) -> int:
 
 def _read_vectors(connection: apsw.Connection, embedder: str, seqs: NDArray[np.int64]) -> NDArray[np.float32]:
     """Return vectors by sequence number. One that this transaction does not see is all zeros: similar to nothing."""
-    import numpy as np  # noqa: PLC0415
-
     found: dict[int, bytes] = dict(rows.every(connection.execute(_BY_NUMBER, (embedder, json.dumps(seqs.tolist())))))
     vectors = unpacked(list(found.values()))
     made = np.zeros((len(seqs), vectors.shape[1]), dtype=np.float32)
@@ -226,11 +212,8 @@ def _only(found: Found) -> NDArray[np.int64] | None:
 def place_of(connection: apsw.Connection, scope: Scope, within: Within) -> Place | None:
     """Return the place whose posting lists hold the whole scope."""
     shared = within != "user" and not is_direct(scope.thread)
-    number = (
-        find_thread(connection, scope.space, scope.thread)
-        if shared
-        else find_person(connection, scope.space, scope.user)
-    )
+    find, name = (find_thread, scope.thread) if shared else (find_person, scope.user)
+    number = find(connection, scope.space, name)
     return None if number is None else Place(shared, number)
 
 
@@ -250,9 +233,6 @@ def _selected(connection: apsw.Connection, columns: Columns, scope: Scope, withi
 def _fulfilling(
     connection: apsw.Connection, columns: Columns, scope: Scope, within: Within, where: MessageFilter
 ) -> NDArray[np.bool_]:
-    """Return which messages fulfil the conditions of a filter."""
-    import numpy as np  # noqa: PLC0415
-
     limits = rows.answered(connection, messages.inside(scope, within))
     messages.add_filter(limits, where)
     # One text with all numbers in it: handing over rows one by one would take ten times as long.

@@ -61,7 +61,10 @@ def configured_key() -> Secret | None:
     return key
 
 
-def opened(path: Path, *, flags: int | None = None, vfs: str | None = None) -> apsw.Connection:
+_FOR_WRITING: Final = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
+
+
+def opened(path: Path, *, flags: int = _FOR_WRITING, vfs: str | None = None) -> apsw.Connection:
     """Open a file with the configured key, if there is one. Nothing is read yet."""
     key = configured_key() if vfs != MEMORY else None
     if key is not None and not hasattr(apsw, "mc_version"):
@@ -70,10 +73,11 @@ def opened(path: Path, *, flags: int | None = None, vfs: str | None = None) -> a
             f"{path} was not touched. Install the one that can, in the place of apsw: "
             "pip uninstall apsw, then pip install 'apsw-sqlite3mc'"
         )
-    if flags is None:
-        flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
     if flags & apsw.SQLITE_OPEN_CREATE and vfs is None:
-        _make_private(path)
+        # An empty file that its owner alone can read: what SQLite puts beside it has the same permissions. Where no
+        # file can be made, SQLite is about to say so, and why; one that is there keeps its permissions.
+        with suppress(OSError):
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     connection = apsw.Connection(str(path), flags=flags, vfs=vfs)
     if key is not None:
         try:
@@ -82,13 +86,6 @@ def opened(path: Path, *, flags: int | None = None, vfs: str | None = None) -> a
             connection.close()
             raise
     return connection
-
-
-def _make_private(path: Path) -> None:
-    """Make an empty file that its owner alone can read. What SQLite puts beside it has the same permissions."""
-    # Where no file can be made, SQLite is about to say so, and why; one that is there keeps its permissions.
-    with suppress(OSError):
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
 
 def is_plain(path: Path) -> bool:
@@ -117,7 +114,6 @@ APPLICATION_ID: Final = 0x52436C74
 
 
 def migrations() -> tuple[Migration, ...]:
-    """Return all steps in order."""
     return steps_of("aforesaid.store.sqlite")
 
 
@@ -159,7 +155,15 @@ def migrate(connection: apsw.Connection, path: Path) -> None:
 
 def schema_version(connection: apsw.Connection, path: Path) -> int:
     """Return the schema of a file of ours, 0 for an empty one. Raises for all others, and for newer ones."""
-    version, mark, tables = _read_header(connection)
+    alone = not connection.in_transaction
+    if alone:
+        connection.execute("BEGIN")  # all of one moment: another process may be creating the file
+    try:
+        tables = connection.execute("SELECT count(*) FROM sqlite_schema").get
+        version, mark = int(connection.pragma("user_version")), int(connection.pragma("application_id"))
+    finally:
+        if alone and connection.in_transaction:
+            connection.execute("ROLLBACK")
     newest = migrations()[-1].number
     if mark == APPLICATION_ID:
         if version > newest:
@@ -173,40 +177,13 @@ def schema_version(connection: apsw.Connection, path: Path) -> int:
     raise StoreRefused(f"{path} is a SQLite database, but not one of Aforesaid's; choose another file")
 
 
-def _read_header(connection: apsw.Connection) -> tuple[int, int, int]:
-    """Return version, mark and number of tables, all of one moment: another process may be creating them."""
-    alone = not connection.in_transaction
-    if alone:
-        connection.execute("BEGIN")
-    try:
-        tables = connection.execute("SELECT count(*) FROM sqlite_schema").get
-        return int(connection.pragma("user_version")), int(connection.pragma("application_id")), int(tables)
-    finally:
-        if alone and connection.in_transaction:
-            connection.execute("ROLLBACK")
-
-
 OLDEST_SQLITE: Final = (3, 51, 3)
 """Older versions can corrupt a database in WAL mode when a checkpoint and a restart of the log meet."""
 
 NETWORK_FILE_SYSTEMS: Final = frozenset(
-    {
-        "nfs",
-        "nfs4",
-        "cifs",
-        "smb",
-        "smb3",
-        "smbfs",
-        "9p",
-        "afs",
-        "ncpfs",
-        "ceph",
-        "glusterfs",
-        "lustre",
-        "gpfs",
-        "davfs",
-    }
-    | {"fuse.sshfs", "fuse.glusterfs", "fuse.s3fs", "fuse.rclone", "fuse.davfs2", "fuse.ceph", "virtiofs", "vboxsf"}
+    {"nfs", "nfs4", "cifs", "smb", "smb3", "smbfs", "9p", "afs", "ncpfs", "davfs", "ceph", "glusterfs", "lustre"}
+    | {"gpfs", "virtiofs", "vboxsf"}
+    | {"fuse.sshfs", "fuse.glusterfs", "fuse.s3fs", "fuse.rclone", "fuse.davfs2", "fuse.ceph"}
 )
 """File systems whose clients do not share memory, which WAL mode needs."""
 
@@ -233,7 +210,6 @@ class Options:
 
 
 def refuse_unsafe_places(path: Path) -> None:
-    """Raise if WAL mode would not be safe for a database at `path`."""
     version = tuple(int(part) for part in apsw.sqlite_lib_version().split("."))
     if version < OLDEST_SQLITE:
         wanted = ".".join(map(str, OLDEST_SQLITE))
@@ -294,7 +270,7 @@ def make_folder(folder: Path) -> None:
 
 def connect(path: Path, options: Options, *, create: bool) -> apsw.Connection:
     """Open one connection for writing, in WAL mode, with every commit synced."""
-    flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if create else 0)
+    flags = _FOR_WRITING if create else apsw.SQLITE_OPEN_READWRITE
     connection = opened(path, flags=flags, vfs=options.vfs)
     try:
         connection.set_busy_handler(patience(options.busy_seconds))
@@ -348,12 +324,10 @@ def prefixed_terms(owner: int, shared_thread: int | None, words: str) -> str:
 
 
 def owner_prefix(owner: int) -> str:
-    """Return the prefix of an owner's index terms."""
     return f"u{owner}."
 
 
 def thread_prefix(thread: int) -> str:
-    """Return the prefix of a shared thread's index terms."""
     return f"t{thread}."
 
 
@@ -366,12 +340,8 @@ def translated(path: Path, doing: str) -> Iterator[None]:
         raise StoreDamaged(
             f"{path} holds text that is not valid Unicode; run: aforesaid verify --store {path}"
         ) from error
-    except apsw.Error as error:
+    except (apsw.Error, OSError) as error:
         raise _translation(error, path, doing) from error
-    except OSError as error:
-        rule = rule_for(error, FILE_RULES)
-        advice = f"; {rule.advice}" if rule.advice else ""
-        raise rule.becomes(f"{doing} {path} failed: {error.strerror or error}{advice}") from error
     except RuntimeError as error:
         # What pathlib says of homes that do not exist and of links that lead to themselves.
         raise StoreRefused(f"{path} cannot be found: {error}") from error
@@ -412,14 +382,14 @@ RULES: Final = (
 """What errors of SQLite mean."""
 
 
-def _translation(error: apsw.Error, path: Path, doing: str) -> AforesaidError:
+def _translation(error: apsw.Error | OSError, path: Path, doing: str) -> AforesaidError:
     if isinstance(error, apsw.NotADBError):
         return StoreRefused(unreadable(path))
     if isinstance(error, apsw.CantOpenError) and path.is_dir():
         return StoreRefused(f"{path} is a folder; name a file, or use files:{path}")
-    rule = rule_for(error, RULES)
-    advice = f"; {rule.advice}" if rule.advice else ""
-    return rule.becomes(f"{doing} {path} failed: {str(error) or type(error).__name__}{advice}")
+    rule = rule_for(error, FILE_RULES if isinstance(error, OSError) else RULES)
+    said = error.strerror if isinstance(error, OSError) and error.strerror else str(error) or type(error).__name__
+    return rule.becomes(f"{doing} {path} failed: {said}{rule.advice and f'; {rule.advice}'}")
 
 
 def _settle_in_wal(connection: apsw.Connection, path: Path, options: Options) -> None:

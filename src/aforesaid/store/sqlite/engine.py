@@ -29,7 +29,6 @@ from aforesaid.store.group_commit import GroupCommitQueue, Job, deliver
 from aforesaid.store.sql import Answer
 from aforesaid.store.sqlite.append import IndexIncomplete, Place, answer_without_waiting
 from aforesaid.store.sqlite.caches import Caches
-from aforesaid.store.sqlite.change_sets import ChangeSet
 from aforesaid.store.sqlite.connection import (
     Identity,
     Options,
@@ -41,8 +40,8 @@ from aforesaid.store.sqlite.connection import (
     translated,
 )
 from aforesaid.store.sqlite.transaction import WriteTransaction
-from aforesaid.store.sqlite.verify import refuse_damaged_log
-from aforesaid.store.sqlite.writer import Writer, close_quietly
+from aforesaid.store.sqlite.verify import refuse_damaged_log, state_of
+from aforesaid.store.sqlite.writer import ChangeSet, Writer, close_quietly
 
 _DRAIN_SECONDS: Final = 0.25
 """Seconds that a checkpoint waits for readers before it starts without them."""
@@ -88,15 +87,11 @@ class Gate:
 
 
 class _Reading(NamedTuple):
-    """A piece of reading."""
-
     work: Callable[[apsw.Connection], Any]
     short: bool
 
 
 class _Waiting(GroupCommitQueue[_Reading]):
-    """Reads that wait for a thread."""
-
     def _begin_turn(self, loop: asyncio.AbstractEventLoop) -> None:
         # One turn more: whoever reads several things side by side has tasks for them, which begin in the next turn.
         loop.call_soon(super()._begin_turn, loop)
@@ -112,8 +107,6 @@ class _Waiting(GroupCommitQueue[_Reading]):
 
 
 class Readers:
-    """A few threads that read one file."""
-
     def __init__(self, path: Path, options: Options) -> None:
         self.gate = Gate()
         self._path = path
@@ -131,7 +124,6 @@ class Readers:
         return future
 
     def hand_over(self) -> None:
-        """Give the threads what this loop's tasks have asked for so far."""
         self._groups.hand_over(asyncio.get_running_loop())
 
     def stop(self) -> None:
@@ -162,7 +154,13 @@ class Readers:
             ready: list[Any] = []
             since = time.monotonic()
             for place, job in enumerate(jobs):
-                ready.append(self._outcome(connection, job))
+                try:
+                    with translated(self._path, "reading"):
+                        if not connection.in_transaction:
+                            connection.execute("BEGIN")  # for the first of them, or after a failure of the disk
+                        ready.append(None if job.future.cancelled() else job.work.work(connection))
+                except Exception as error:
+                    ready.append(error)
                 if time.monotonic() - since > _PATIENCE_SECONDS and len(jobs) > 1:
                     deliver(jobs[place + 1 - len(ready) : place + 1], ready)
                     ready, since = [], time.monotonic()
@@ -170,17 +168,6 @@ class Readers:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
         deliver(jobs[len(jobs) - len(ready) :], ready)
-
-    def _outcome(self, connection: apsw.Connection, job: Job[_Reading]) -> Any:  # noqa: ANN401 - whatever is read
-        if job.future.cancelled():
-            return None
-        try:
-            with translated(self._path, "reading"):
-                if not connection.in_transaction:
-                    connection.execute("BEGIN")  # for the first of them, or after a failure of the disk
-                return job.work.work(connection)
-        except Exception as error:
-            return error
 
 
 T = TypeVar("T")
@@ -197,7 +184,6 @@ class Engine:
     """The one writer of a file in this process, and its readers."""
 
     def __init__(self, path: Path, options: Options) -> None:
-        """Open the file, creating or migrating it as needed."""
         self.path = path
         self.options = options
         self.users = 1
@@ -213,13 +199,7 @@ class Engine:
         self._thread.start()
 
     @property
-    def holds_its_file(self) -> bool:
-        """Whether the path still leads to the file that was opened."""
-        return identity(self.path) == self.identity
-
-    @property
     def waiting(self) -> int:
-        """How many change sets wait for the writer."""
         return self._groups.waiting
 
     def write(self, change_set: ChangeSet) -> asyncio.Future[Receipt]:
@@ -249,15 +229,14 @@ class Engine:
         transaction of its own.
         """
         self._check_open()
-        rebuilt = False
-        while True:
-            try:
-                return await self._read(work, short=short)
-            except StoreDamaged as error:
-                if rebuilt or not index_is_damaged(error):
-                    raise
-                await self.alone(partial(self._rebuild_index, error))
-                rebuilt = True
+        try:
+            return await self._read(work, short=short)
+        except StoreDamaged as error:
+            if not index_is_damaged(error):
+                raise
+            damage = error
+        await self.alone(lambda _: self.writer.rebuild_index(damage))
+        return await self._read(work, short=short)
 
     async def _read(self, work: Callable[[apsw.Connection], T], *, short: bool) -> T:
         """Read, after messages that are looked through have been indexed; without them where that is not possible."""
@@ -289,9 +268,6 @@ class Engine:
         """Index all messages of a place that are not indexed yet. Between two steps, others can write."""
         while await self.alone(lambda _: self.writer.index_step(place)):
             pass
-
-    def _rebuild_index(self, error: StoreDamaged, _: apsw.Connection) -> None:
-        self.writer.rebuild_index(error)
 
     def hand_over(self) -> None:
         """Give the threads what this loop's tasks have handed in so far, without waiting for the loop's next turn."""
@@ -328,15 +304,16 @@ class Engine:
 
     def _next_jobs(self) -> list[Job[_Work]]:
         """Wait for work, and index batches until it comes. Returns nothing only when the engine is closed."""
-        while self.writer.index_is_incomplete and (self._index_is_due() or not self._groups.wait(_PAUSE_SECONDS)):
+        groups = self._groups
+        while self.writer.index_is_incomplete:
+            # On a server that always has something to write, there may be no pause.
+            overdue = time.monotonic() - self._indexed_at > _MOST_SECONDS_WITHOUT_INDEXING
+            if not (overdue and not groups.closing) and groups.wait(_PAUSE_SECONDS):
+                break
             self.writer.index_next()
             self._indexed_at = time.monotonic()
             self._checkpoint()
-        return self._groups.take()
-
-    def _index_is_due(self) -> bool:
-        """Return whether batches have waited too long for a pause, on a server that always has something to write."""
-        return not self._groups.closing and time.monotonic() - self._indexed_at > _MOST_SECONDS_WITHOUT_INDEXING
+        return groups.take()
 
     def _checkpoint(self) -> None:
         try:
@@ -376,18 +353,10 @@ _TICK_NANOSECONDS: Final = 50_000_000
 
 def change_token(path: Path) -> str:
     """Return a text that is another one once anybody has committed to a database: the state of its write-ahead log."""
-    seen = [_state(Path(f"{path}{suffix}")) for suffix in ("-wal", "")]
+    seen = [state_of(Path(f"{path}{suffix}")) for suffix in ("-wal", "")]
     now = time.time_ns()
-    fresh = any(now - modified < _TICK_NANOSECONDS for modified, _ in seen)
+    fresh = any(now - modified < _TICK_NANOSECONDS for _, modified in seen)
     return f"{seen}{now if fresh else ''}"
-
-
-def _state(path: Path) -> tuple[int, int]:
-    try:
-        found = path.stat()
-    except FileNotFoundError:
-        return 0, 0
-    return found.st_mtime_ns, found.st_size
 
 
 Key: TypeAlias = tuple[Path, str | None]
@@ -423,7 +392,7 @@ def acquire(path: Path, options: Options) -> Engine:
     with slot.lock:
         engine = slot.engine
         # An engine whose file was removed or replaced is left to those who still hold it.
-        if engine is None or not engine.holds_its_file:
+        if engine is None or identity(path) != engine.identity:
             if not options.in_memory:
                 with translated(path, "opening"):
                     refuse_damaged_log(path)

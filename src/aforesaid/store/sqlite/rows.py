@@ -15,6 +15,8 @@ from aforesaid.store.placing import Latest, Place
 from aforesaid.store.sql import Answer, Row, for_sqlite
 
 T = TypeVar("T")
+Key = TypeVar("Key")
+Value = TypeVar("Value")
 
 
 def every(cursor: apsw.Cursor) -> list[Row]:
@@ -31,7 +33,6 @@ def one(cursor: apsw.Cursor) -> Row:
 
 
 def answered(connection: apsw.Connection, answer: Answer[T]) -> T:
-    """Return the answer to a question."""
     execute = connection.execute
     try:
         statements = next(answer)
@@ -56,16 +57,15 @@ _NEW_THREAD = CHECKSUMS.insert("thread", ("space", "name"))
 
 
 class Names:
-    """Numbers of people and threads, for the one connection that writes.
+    """Numbers of people and threads, for the one connection that writes. New ones are stored.
 
     All of it must be forgotten whenever another connection may have written, or a transaction was taken back.
     """
 
     def __init__(self, connection: apsw.Connection, limit: int = 100_000) -> None:
-        """Remember at most `limit` numbers."""
         self._connection = connection
         self._people: dict[tuple[str, str], int] = {}
-        self._owners: set[int] = set()
+        self._owners: dict[int, None] = {}
         self._threads: dict[tuple[str, str], int] = {}
         self.sessions: dict[Place, Latest | None] = {}
         """The newest automatic session of each thread."""
@@ -73,7 +73,6 @@ class Names:
         self._limit = limit
 
     def forget(self) -> None:
-        """Drop everything that was remembered."""
         self._people.clear()
         self._owners.clear()
         self._threads.clear()
@@ -89,24 +88,18 @@ class Names:
         """Return the numbers of the owner and of the thread that a message is about to go to."""
         found = self._places.get(scope)
         if found is None:
-            if len(self._places) >= self._limit:
-                self._places.clear()
-            found = self._places[scope] = (
-                self.owner(scope.space, scope.user, now),
-                self.thread(scope.space, scope.thread),
-            )
+            found = self.owner(scope.space, scope.user, now), self.thread(scope.space, scope.thread)
+            self._remember(self._places, scope, found)
         return found
 
     def author(self, space: str, name: str, now: int) -> int:
-        """Return the number of a person, who is written down if they are new."""
         number = self._people.get((space, name))
         if number is None:
-            number = self._connection.execute(_PERSON, (space, name)).get
+            number = find_person(self._connection, space, name)
             if number is None:
                 self._connection.execute(_NEW_PERSON, (space, name, now))
                 number = self._connection.last_insert_rowid()
-            self._make_room(self._people)
-            self._people[space, name] = number
+            self._remember(self._people, (space, name), number)
         return number
 
     def owner(self, space: str, name: str, now: int) -> int:
@@ -114,35 +107,30 @@ class Names:
         number = self.author(space, name, now)
         if number not in self._owners:
             self._connection.execute(_OWNS, (number,))
-            if len(self._owners) >= self._limit:
-                self._owners.clear()
-            self._owners.add(number)
+            self._remember(self._owners, number, None)
         return number
 
     def thread(self, space: str, name: str) -> int:
-        """Return the number of a thread, which is written down if it is new."""
         number = self._threads.get((space, name))
         if number is None:
             number = find_thread(self._connection, space, name)
             if number is None:
                 self._connection.execute(_NEW_THREAD, (space, name))
                 number = self._connection.last_insert_rowid()
-            self._make_room(self._threads)
-            self._threads[space, name] = number
+            self._remember(self._threads, (space, name), number)
         return number
 
-    def _make_room(self, cache: dict[tuple[str, str], int]) -> None:
+    def _remember(self, cache: dict[Key, Value], key: Key, value: Value) -> None:
         if len(cache) >= self._limit:
             cache.clear()
+        cache[key] = value
 
 
 def find_person(connection: apsw.Connection, space: str, name: str) -> int | None:
-    """Return the number of a person, or None."""
     number: int | None = connection.execute(_PERSON, (space, name)).get
     return number
 
 
 def find_thread(connection: apsw.Connection, space: str, name: str) -> int | None:
-    """Return the number of a thread, or None."""
     number: int | None = connection.execute(_THREAD, (space, name)).get
     return number

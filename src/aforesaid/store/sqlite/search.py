@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Final
 import apsw
 
 from aforesaid.domain.checks import now
-from aforesaid.domain.hit import Hit, Unembedded, VectorRow
-from aforesaid.domain.memory import MemoryRecord, NoteKey, NoteKind, NoteMatch, NoteVector, UnembeddedNote
+from aforesaid.domain.hit import Hit, Unembedded
+from aforesaid.domain.memory import MemoryRecord, NoteKey, NoteKind, NoteMatch, UnembeddedNote
 from aforesaid.domain.scope import Scope
+from aforesaid.extras import np
 from aforesaid.store.columns import Columns, columns_of
 from aforesaid.store.memories import RelevantMemories
 from aforesaid.store.messages import MessagesByNumber, inside
@@ -25,7 +26,6 @@ from aforesaid.store.ranking import (
     content_hash,
     covering,
     hit,
-    note_number_of,
     posting,
     rank_notes,
     similarities,
@@ -42,16 +42,14 @@ from aforesaid.store.searches import (
     UnembeddedMessages,
     UnembeddedNotes,
 )
-from aforesaid.store.sql import USER, Conditions, Row, for_sqlite
+from aforesaid.store.sql import USER, Conditions, for_sqlite
 from aforesaid.store.sqlite import rows
 from aforesaid.store.sqlite.caches import Caches
 from aforesaid.store.sqlite.connection import owner_prefix
 from aforesaid.store.sqlite.rows import answered, find_person
-from aforesaid.store.vector_matrix import dimensions_of
 from aforesaid.text.languages import query_words
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from aforesaid.store.columns import Rows
@@ -65,18 +63,11 @@ _POSTING: Final = "SELECT group_concat(doc) FROM log_posting WHERE term = ?"
 
 
 def search(connection: apsw.Connection, caches: Caches, question: SearchText) -> list[Hit]:
-    """Return the best matches of any of the words."""
-    best = best_hits(
-        match(
-            connection,
-            caches,
-            MatchText(question.scope, question.words, question.within, None, question.where),
-        ),
-        question.limit,
-    )
-    wanted = MessagesByNumber(question.scope, [seq for seq, _, _ in best], question.within)
-    messages = {message.seq: message for message in answered(connection, wanted.answer())}
-    return [hit(messages[seq], score, found) for seq, score, found in best]
+    wanted = MatchText(question.scope, question.words, question.within, None, question.where)
+    best = best_hits(match(connection, caches, wanted), question.limit)
+    found = MessagesByNumber(question.scope, [seq for seq, _, _ in best], question.within)
+    messages = {message.seq: message for message in answered(connection, found.answer())}
+    return [hit(messages[seq], score, words) for seq, score, words in best]
 
 
 def match(connection: apsw.Connection, caches: Caches, question: MatchText) -> TextMatches:
@@ -99,8 +90,6 @@ def match(connection: apsw.Connection, caches: Caches, question: MatchText) -> T
 
 
 def _posting(connection: apsw.Connection, columns: Columns, terms: Sequence[str]) -> tuple[Rows, NDArray[np.int64]]:
-    import numpy as np  # noqa: PLC0415 - loaded with the first search
-
     listed = [connection.execute(_POSTING, (term,)).get for term in terms]
     found = [np.fromstring(numbers, dtype=np.int64, sep=",") for numbers in listed if numbers]
     if not found:
@@ -116,14 +105,6 @@ def _posting(connection: apsw.Connection, columns: Columns, terms: Sequence[str]
     return rows, np.diff(first, append=len(seqs))[known]
 
 
-NEW_EMBEDDER: Final = "INSERT INTO embedder (name, dimensions) VALUES (?, ?) ON CONFLICT DO NOTHING"
-_SEEN: Final = "UPDATE embedder SET up_to = max(up_to, ?) WHERE name = ?"
-# A message keeps the vector that it has, unless this is a shorter form of it.
-ADD: Final = """
-INSERT OR REPLACE INTO vector (embedder, owner, seq, content, value)
-SELECT e.id, log.owner, log.seq, ?3, ?4 FROM log JOIN embedder e ON e.name = ?1 WHERE log.seq = ?2 AND NOT EXISTS (
-    SELECT 1 FROM vector v WHERE v.seq = ?2 AND v.embedder = e.id AND length(v.value) <= length(?4))
-"""
 _DUE: Final = """
 SELECT seq, text FROM log WHERE seq > coalesce((SELECT up_to FROM embedder WHERE name = ?), 0) ORDER BY seq LIMIT ?
 """
@@ -136,16 +117,7 @@ v.embedder = (SELECT id FROM embedder WHERE name = {0}) AND v.seq IN (SELECT val
 """
 
 
-def add(connection: apsw.Connection, embedder: str, found: Sequence[VectorRow], up_to: int) -> None:
-    """Store vectors, and how far the embedder has come."""
-    dimensions = max((dimensions_of(row.value) for row in found), default=0)
-    connection.execute(NEW_EMBEDDER, (embedder, dimensions))
-    connection.executemany(ADD, [(embedder, row.seq, content_hash(row.text), row.value) for row in found if row.value])
-    connection.execute(_SEEN, (up_to, embedder))
-
-
 def unembedded(connection: apsw.Connection, question: UnembeddedMessages) -> list[Unembedded]:
-    """Return the oldest messages that an embedder has not seen, with the vectors of equal texts."""
     return [
         Unembedded(seq, text, connection.execute(_KNOWN, (question.embedder, content_hash(text), text)).get)
         for seq, text in rows.every(connection.execute(_DUE, (question.embedder, question.limit)))
@@ -153,7 +125,6 @@ def unembedded(connection: apsw.Connection, question: UnembeddedMessages) -> lis
 
 
 def of_tokens(connection: apsw.Connection, question: TokenVectors) -> dict[int, bytes]:
-    """Return the token vectors of those of the messages that the scope holds and that have some."""
     if question.within == "user":
         return _of_user(connection, question.scope, question.encoder, question.seqs)
     limits = rows.answered(connection, inside(question.scope, question.within))
@@ -163,7 +134,6 @@ def of_tokens(connection: apsw.Connection, question: TokenVectors) -> dict[int, 
 
 
 def of_messages(connection: apsw.Connection, question: MessageVectors) -> dict[int, bytes]:
-    """Return the vectors of those of the messages that are the user's and have one."""
     return _of_user(connection, question.scope, question.embedder, question.seqs)
 
 
@@ -174,8 +144,6 @@ def _of_user(connection: apsw.Connection, scope: Scope, embedder: str, seqs: Seq
     return dict(rows.every(connection.execute(query, limits.values)))
 
 
-_INDEX: Final = "INSERT INTO note_index (rowid, terms) VALUES (?2, index_terms(?1, 0, 0, ?3))"
-_UNINDEX: Final = "INSERT INTO note_index (note_index, rowid, terms) VALUES ('delete', ?2, index_terms(?1, 0, 0, ?3))"
 _NOTES: Final = """
 SELECT (SELECT count(*) FROM summary WHERE owner = ?1) + (SELECT count(*) FROM memory WHERE owner = ?1)
 """
@@ -190,9 +158,11 @@ SELECT note, value FROM note_vector WHERE embedder = (SELECT id FROM embedder WH
 _ACTIVE_VECTORS: Final = f"{_VECTORS} AND note IN ({_ACTIVE})"
 _IN_A_ROW: Final = 4
 """A vector is read this many times as fast in a row with all others as alone."""
-_SUMMARY: Final = """
-SELECT text, created_at, id, reach, chunks, owner, first_seq, last_seq, fresh_seq, thread, began_at, ended_at
-  FROM summary WHERE id = ? AND owner = ? AND active = 1
+_COVERING: Final = (
+    "id", "reach", "chunks", "owner", "first_seq", "last_seq", "fresh_seq", "thread", "began_at", "ended_at",
+)  # fmt: skip
+_SUMMARY: Final = f"""
+SELECT text, created_at, {", ".join(_COVERING)} FROM summary WHERE id = ? AND owner = ? AND active = 1
 """
 # A summary of summaries may stand for everything that was ever said: the log is read until there are enough.
 _BELOW: Final = f"""
@@ -224,30 +194,9 @@ SELECT id, text FROM {table} WHERE id > :mark AND NOT EXISTS (
 ) ORDER BY id LIMIT :limit
 """
 _MARKS: Final = "SELECT summaries_up_to, memories_up_to FROM embedder WHERE name = ?"
-_ADD_VECTOR: Final = """
-INSERT INTO note_vector (embedder, owner, note, value)
-SELECT (SELECT id FROM embedder WHERE name = ?1), owner, ?3, ?4 FROM {table} WHERE id = ?2
-ON CONFLICT DO NOTHING
-"""
-_SEEN_NOTES: Final = "UPDATE embedder SET {mark} = max({mark}, ?) WHERE name = ?"
-
-
-def index(connection: apsw.Connection, owner: int, key: NoteKey, text: str) -> None:
-    """Make a note that was just stored findable."""
-    connection.execute(_INDEX, (owner, note_number_of(key), text))
-
-
-def index_again(connection: apsw.Connection, owner: int, key: NoteKey, before: str, text: str) -> None:
-    """Make a note whose text was changed findable by its new words, and let it be embedded again."""
-    connection.execute(_UNINDEX, (owner, note_number_of(key), before))
-    connection.execute(_INDEX, (owner, note_number_of(key), text))
-    connection.execute("DELETE FROM note_vector WHERE owner = ? AND note = ?", (owner, note_number_of(key)))
-    mark = "summaries_up_to" if key.kind == "summary" else "memories_up_to"
-    connection.execute(f"UPDATE embedder SET {mark} = min({mark}, ? - 1)", (key.id,))
 
 
 def unembedded_notes(connection: apsw.Connection, question: UnembeddedNotes) -> list[UnembeddedNote]:
-    """Return the oldest notes that an embedder has not seen."""
     summaries, memories = connection.execute(_MARKS, (question.embedder,)).fetchone() or (0, 0)
     kinds: tuple[tuple[NoteKind, int], ...] = (("summary", summaries), ("memory", memories))
     found: list[UnembeddedNote] = []
@@ -256,16 +205,6 @@ def unembedded_notes(connection: apsw.Connection, question: UnembeddedNotes) -> 
         bindings = {"embedder": question.embedder, "mark": mark, "odd": odd, "limit": question.limit - len(found)}
         found += [UnembeddedNote(NoteKey(kind, note), text) for note, text in connection.execute(query, bindings)]
     return found
-
-
-def add_vectors(connection: apsw.Connection, embedder: str, found: Sequence[NoteVector]) -> None:
-    """Store the vectors of notes, and how far the embedder has come."""
-    execute = connection.execute
-    for key, value, _ in found:
-        execute(NEW_EMBEDDER, (embedder, dimensions_of(value)))
-        execute(_ADD_VECTOR.format(table=key.kind), (embedder, key.id, note_number_of(key), value))
-        mark = "summaries_up_to" if key.kind == "summary" else "memories_up_to"
-        execute(_SEEN_NOTES.format(mark=mark), (key.id, embedder))
 
 
 def search_notes(connection: apsw.Connection, question: SearchNotes) -> list[NoteMatch]:
@@ -322,18 +261,12 @@ def search_memories(connection: apsw.Connection, question: SearchMemories) -> li
 
 
 def _read(connection: apsw.Connection, owner: int, ranked: RankedNote) -> NoteMatch | None:
-    key = ranked.key
-    if key.kind == "summary":
-        row = connection.execute(_SUMMARY, (key.id, owner)).fetchone()
-    else:
-        row = connection.execute(_MEMORY, (key.id, owner, now())).fetchone()
+    key, execute = ranked.key, connection.execute
+    if key.kind == "memory":
+        row = execute(_MEMORY, (key.id, owner, now())).fetchone()
+        return None if row is None else ranked.match(row[0], row[1], execute(_SAID, (key.id,)))
+    row = execute(_SUMMARY, (key.id, owner)).fetchone()
     if row is None:
         return None
-    sources = _below(connection, row) if key.kind == "summary" else connection.execute(_SAID, (key.id,))
-    return ranked.match(row[0], row[1], sources)
-
-
-def _below(connection: apsw.Connection, row: Row) -> apsw.Cursor:
-    names = ("id", "reach", "chunks", "owner", "first_seq", "last_seq", "fresh_seq", "thread", "began_at", "ended_at")
-    summary = dict(zip(names, row[2:], strict=True))
-    return connection.execute(_BELOW.format(belongs=_BELONGS[summary["reach"]]), summary)
+    summary = dict(zip(_COVERING, row[2:], strict=True))
+    return ranked.match(row[0], row[1], execute(_BELOW.format(belongs=_BELONGS[summary["reach"]]), summary))

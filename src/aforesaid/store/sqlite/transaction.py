@@ -18,9 +18,8 @@ from aforesaid.domain.scope import Entry, Scope, Subject
 from aforesaid.domain.transfer import VectorOf
 from aforesaid.store.agenda import ENTRY, ENTRY_ROWS, entry_values, read_entry
 from aforesaid.store.checksums import SQLITE as CHECKSUMS
-from aforesaid.store.ranking import content_hash
+from aforesaid.store.ranking import content_hash, note_number_of
 from aforesaid.store.sql import Answer, done, for_sqlite
-from aforesaid.store.sqlite import search
 from aforesaid.store.sqlite.rows import Names, bound
 from aforesaid.store.vector_matrix import dimensions_of
 
@@ -62,11 +61,29 @@ INSERT INTO note_index (note_index, rowid, terms)
 DELETE FROM note_vector WHERE (embedder, owner, note) IN (
     SELECT e.id, owner, 2 * x.id + :odd FROM embedder e, {table} x WHERE x.id IN (SELECT value FROM json_each(:gone)));
 """
+_NEW_EMBEDDER: Final = "INSERT INTO embedder (name, dimensions) VALUES (?, ?) ON CONFLICT DO NOTHING"
+_SEEN: Final = "UPDATE embedder SET {mark} = max({mark}, ?) WHERE name = ?"
+# A message keeps the vector that it has, unless this is a shorter form of it.
+_ADD_VECTOR: Final = """
+INSERT OR REPLACE INTO vector (embedder, owner, seq, content, value)
+SELECT e.id, log.owner, log.seq, ?3, ?4 FROM log JOIN embedder e ON e.name = ?1 WHERE log.seq = ?2 AND NOT EXISTS (
+    SELECT 1 FROM vector v WHERE v.seq = ?2 AND v.embedder = e.id AND length(v.value) <= length(?4))
+"""
+_ADD_NOTE_VECTOR: Final = """
+INSERT INTO note_vector (embedder, owner, note, value)
+SELECT (SELECT id FROM embedder WHERE name = ?1), owner, ?3, ?4 FROM {table} WHERE id = ?2
+ON CONFLICT DO NOTHING
+"""
+_INDEX_NOTE: Final = "INSERT INTO note_index (rowid, terms) VALUES (?2, index_terms(?1, 0, 0, ?3))"
+_UNINDEX_NOTE: Final = """
+INSERT INTO note_index (note_index, rowid, terms) VALUES ('delete', ?2, index_terms(?1, 0, 0, ?3))
+"""
+_MARKS: Final = {"summary": "summaries_up_to", "memory": "memories_up_to"}
+"""The columns that say up to which note of a kind an embedder has come."""
 
 
 @contextmanager
 def overwriting(connection: apsw.Connection) -> Iterator[None]:
-    """Have what is deleted overwritten in the file."""
     before = connection.pragma("secure_delete")
     connection.pragma("secure_delete", 1)
     try:
@@ -82,8 +99,6 @@ def _set_indexes(connection: apsw.Connection, thorough: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class WriteTransaction:
-    """The inside of one write transaction."""
-
     connection: apsw.Connection
     names: Names
 
@@ -106,7 +121,6 @@ class WriteTransaction:
         return {}
 
     def owner(self, space: str, user: str) -> int:
-        """Return the number of a user."""
         return self.names.owner(space, user, now())
 
     def whose(self, space: str, user: str) -> dict[str, int]:
@@ -132,11 +146,14 @@ class WriteTransaction:
         self.connection.execute(_AUDIT, (when, scope.space, scope.user, actor, action, subject))
 
     def index_note(self, scope: Scope, key: NoteKey, text: str, before: str | None = None) -> None:
-        owner = self.owner(scope.space, scope.user)
-        if before is None:
-            search.index(self.connection, owner, key, text)
-        else:
-            search.index_again(self.connection, owner, key, before, text)
+        owner, note, execute = self.owner(scope.space, scope.user), note_number_of(key), self.connection.execute
+        if before is not None:
+            execute(_UNINDEX_NOTE, (owner, note, before))
+            # It is embedded again: the mark goes back to it, and those after it have their vectors.
+            execute("DELETE FROM note_vector WHERE owner = ? AND note = ?", (owner, note))
+            mark = _MARKS[key.kind]
+            execute(f"UPDATE embedder SET {mark} = min({mark}, ? - 1)", (key.id,))
+        execute(_INDEX_NOTE, (owner, note, text))
 
     def put_entries(self, entries: Sequence[Entry]) -> None:
         self.connection.executemany(_ENTRY, [entry_values(entry) for entry in entries])
@@ -149,15 +166,23 @@ class WriteTransaction:
         self.connection.execute(_TOKENS, (day.isoformat(), *payer, tokens))
 
     def add_vectors(self, embedder: str, rows: Sequence[VectorRow], up_to: int) -> None:
-        search.add(self.connection, embedder, rows, up_to)
+        execute, new = self.connection.execute, [row for row in rows if row.value]
+        execute(_NEW_EMBEDDER, (embedder, max((dimensions_of(row.value) for row in new), default=0)))
+        values = [(embedder, row.seq, content_hash(row.text), row.value) for row in new]
+        self.connection.executemany(_ADD_VECTOR, values)
+        execute(_SEEN.format(mark="up_to"), (up_to, embedder))
 
     def add_note_vectors(self, embedder: str, rows: Sequence[NoteVector]) -> None:
-        search.add_vectors(self.connection, embedder, rows)
+        execute = self.connection.execute
+        for key, value, _ in rows:
+            execute(_NEW_EMBEDDER, (embedder, dimensions_of(value)))
+            execute(_ADD_NOTE_VECTOR.format(table=key.kind), (embedder, key.id, note_number_of(key), value))
+            execute(_SEEN.format(mark=_MARKS[key.kind]), (key.id, embedder))
 
     def put_vector(self, row: VectorOf) -> Answer[bool]:
         text = self.connection.execute("SELECT text FROM log WHERE seq = ?", (row.seq,)).get
-        self.connection.execute(search.NEW_EMBEDDER, (row.embedder, dimensions_of(row.value)))
-        self.connection.execute(search.ADD, (row.embedder, row.seq, content_hash(text or ""), row.value))
+        self.connection.execute(_NEW_EMBEDDER, (row.embedder, dimensions_of(row.value)))
+        self.connection.execute(_ADD_VECTOR, (row.embedder, row.seq, content_hash(text or ""), row.value))
         return done(bool(self.connection.changes()))
 
     @contextmanager

@@ -1,4 +1,4 @@
-"""The one connection that writes. A single thread uses it."""
+"""The one connection that writes: change sets, many in one transaction. A single thread uses it."""
 
 from __future__ import annotations
 
@@ -8,18 +8,32 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from time import monotonic, sleep
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeAlias, TypeVar
 
 import apsw
 
+from aforesaid.background import gc_paused
 from aforesaid.domain.checks import now
-from aforesaid.domain.receipt import Receipt
+from aforesaid.domain.receipt import Receipt, Result
 from aforesaid.domain.transfer import Purged
 from aforesaid.errors import AforesaidError, InvalidInput, NotFound, SourcesChanged, StoreBusy, StoreError, StoreFailed
 from aforesaid.store.checksums import SQLITE as CHECKSUMS
+from aforesaid.store.contract import Progress, reporting
+from aforesaid.store.messages import AddMessages
+from aforesaid.store.operations import Change
+from aforesaid.store.placing import Prepared, Step, prepare_change
 from aforesaid.store.sql import Answer
-from aforesaid.store.sqlite.append import Place, index_all, index_step, is_incomplete
-from aforesaid.store.sqlite.change_sets import ChangeSet, ChangeSetRunner
+from aforesaid.store.sqlite.append import (
+    Appender,
+    Batch,
+    BatchAppender,
+    Place,
+    index_all,
+    index_step,
+    is_batch,
+    is_incomplete,
+    prepare_batch,
+)
 from aforesaid.store.sqlite.connection import (
     Identity,
     Options,
@@ -30,8 +44,14 @@ from aforesaid.store.sqlite.connection import (
     patience,
     translated,
 )
-from aforesaid.store.sqlite.rows import Names
+from aforesaid.store.sqlite.rows import Names, answered
 from aforesaid.store.sqlite.transaction import WriteTransaction, overwriting
+
+_log: Final = logging.getLogger("aforesaid.store")
+
+T = TypeVar("T")
+Quiet: TypeAlias = Callable[[], AbstractContextManager[None]]
+"""Keeps the readers of this process away for a moment."""
 
 _WIPE: Final = "wipe"
 """The mark that is set with an erasure and removed once the file has been wiped."""
@@ -40,96 +60,6 @@ _TURN_SECONDS: Final = 0.2
 _PAUSE_SECONDS: Final = 0.3
 """Seconds between two such turns."""
 _TO_WIPE: Final = CHECKSUMS.insert("metadata", ("name", "value"), "ON CONFLICT DO NOTHING")
-
-
-def erase(connection: apsw.Connection, rule: Callable[[WriteTransaction], Answer[Purged]]) -> Purged:
-    """Delete a user or messages from every table, in one transaction."""
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        with overwriting(connection):
-            runner = ChangeSetRunner(connection, Names(connection))
-            done = runner.run(rule(runner.transaction))
-            connection.execute(_TO_WIPE, (_WIPE, "due"))
-            connection.execute("COMMIT")
-    finally:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-    return done
-
-
-def wipe_is_due(connection: apsw.Connection) -> bool:
-    """Tell whether users were erased whose bytes may still lie between the rows, because `wipe` was interrupted."""
-    return connection.execute("SELECT 1 FROM metadata WHERE name = ?", (_WIPE,)).get is not None
-
-
-def wipe(
-    connection: apsw.Connection,
-    path: Path,
-    seconds: float,
-    quiet: Callable[[], AbstractContextManager[None]],
-    *,
-    in_memory: bool,
-) -> None:
-    """Write the file anew without what lies between its rows, and empty the write-ahead log.
-
-    Raises StoreBusy when another process reads the file as it was before; it is wiped at the next opening then.
-    """
-    for table in ("log_index", "note_index"):
-        # Words of texts that were changed at some time are still in the lists, marked as gone.
-        connection.execute(f"INSERT INTO {table} ({table}) VALUES ('optimize')")
-    # The copy that is made on the way is as large as the file; only where it would lie open, it is kept in memory.
-    connection.pragma("temp_store", "MEMORY" if in_memory else "FILE")
-    try:
-        connection.execute("VACUUM")
-    finally:
-        connection.pragma("temp_store", "MEMORY")
-    until = monotonic() + seconds
-    connection.set_busy_handler(patience(_TURN_SECONDS))
-    try:
-        while not _emptied(connection, path, quiet):
-            if monotonic() >= until:
-                raise StoreBusy(
-                    f"the rows are erased, but another process still reads {path} as it was before; "
-                    "stop that process and erase again, or open the file again, to clear the rest"
-                )
-            sleep(_PAUSE_SECONDS)
-    finally:
-        connection.set_busy_handler(patience(seconds))
-
-
-def _emptied(connection: apsw.Connection, path: Path, quiet: Callable[[], AbstractContextManager[None]]) -> bool:
-    """Try to empty the write-ahead log; return whether nobody read what is in it.
-
-    While SQLite waits for readers here, no process can write. So it waits for a moment only, and is asked again.
-    """
-    try:
-        with quiet():
-            connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
-            _sync_log(path)
-            connection.execute("DELETE FROM metadata WHERE name = ?", (_WIPE,))
-            connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
-    except apsw.BusyError:
-        return False
-    return True
-
-
-def _sync_log(path: Path) -> None:
-    """Make the empty log durable. SQLite syncs the file itself, and not the log: a power cut could bring it back.
-
-    No locks are on the log, so opening and closing it here drops none.
-    """
-    with suppress(FileNotFoundError):
-        handle = os.open(path.with_name(path.name + "-wal"), os.O_RDWR)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
-
-
-_log: Final = logging.getLogger("aforesaid.store")
-
-T = TypeVar("T")
-
 CHECKPOINT_PAGES: Final = 2_000
 """From this size on, the write-ahead log is copied back whenever nobody is waiting (8 MB)."""
 OVERDUE_PAGES: Final = 4_000
@@ -147,11 +77,73 @@ _LAST_PATIENCE_MS: Final = 2_000
 _FAILS_THE_GROUP: Final = (apsw.FullError, apsw.IOError, apsw.CorruptError, apsw.NoMemError, apsw.ReadOnlyError)
 
 
+class ChangeSet(NamedTuple):
+    """A prepared change set."""
+
+    steps: Sequence[Step] | Batch
+    progress: Progress | None = None
+
+    @property
+    def is_batch(self) -> bool:
+        """Whether it is many messages of one owner and thread."""
+        return isinstance(self.steps, Batch)
+
+
+def prepare(changes: Sequence[Change], progress: Progress | None = None) -> ChangeSet:
+    """Compute what a change set needs that needs no file, before the write lock is held."""
+    if isinstance(changes, AddMessages) and is_batch(changes):
+        with gc_paused():
+            return ChangeSet(prepare_batch(changes, progress), progress)
+    steps = [prepare_change(change, " ".join) for change in reporting(changes, "prepared", progress)]
+    return ChangeSet(steps, progress)
+
+
+class ChangeSetRunner:
+    """Carries out change sets in one write transaction. Each can be taken back alone."""
+
+    def __init__(self, connection: apsw.Connection, names: Names) -> None:
+        """Start on a connection that holds the write lock."""
+        self._transaction = WriteTransaction(connection, names)
+        self.appender = Appender(self._transaction)
+        """What it has collected is to be written before the commit."""
+        self.left_unindexed = False
+        """Whether there was a batch, whose messages are indexed after the commit."""
+
+    def carry_out(self, change_set: ChangeSet) -> tuple[Result, ...]:
+        """Carry out one change set. When it raises, the transaction is as it was before."""
+        steps, progress = change_set
+        connection, appender = self._transaction.connection, self.appender
+        first = steps[0] if len(steps) == 1 and progress is None else None
+        if isinstance(first, Prepared) and not first.can_be_refused:
+            # There will be nothing to take back.
+            return (answered(connection, appender.append(first)),)
+        appender.write()
+        connection.execute("SAVEPOINT change_set")
+        results: tuple[Result, ...]
+        try:
+            if isinstance(steps, Batch):
+                self.left_unindexed = True
+                with gc_paused():
+                    results = tuple(BatchAppender(self._transaction, appender, steps).append(progress))
+            else:
+                some = reporting(steps, "stored", progress)
+                results = tuple([answered(connection, appender.carry_out(step)) for step in some])
+            appender.write()
+        except BaseException:
+            self._transaction.names.forget()
+            # Some failures (a full disk) make SQLite give up the whole transaction by itself.
+            if connection.in_transaction:
+                connection.execute("ROLLBACK TO change_set; RELEASE change_set")
+                appender.take_back()
+            raise
+        connection.execute("RELEASE change_set")
+        return results
+
+
 class Writer:
     """Stores change sets, many in one transaction, and keeps the write-ahead log small."""
 
     def __init__(self, path: Path, options: Options) -> None:
-        """Open the file, creating or migrating it as needed."""
         self.wal_pages = 0
         self.last_commit: int | None = None
         self.last_error: str | None = None
@@ -191,10 +183,13 @@ class Writer:
                 if change_sets[0].is_batch:
                     connection.pragma("foreign_keys", 0)
                 connection.execute("BEGIN IMMEDIATE")
-                self._notice_other_writers()
+                version = int(connection.pragma("data_version"))
+                if version != self._data_version:  # another connection has written
+                    self._names.forget()
+                    self._data_version = version
                 runner = ChangeSetRunner(connection, self._names)
                 outcomes = [self._carry_out(runner, change_set) for change_set in change_sets]
-                runner.finish()
+                runner.appender.write()
                 if runner.left_unindexed and self.waiting_searches:
                     index_all(connection)
                 committing = True
@@ -240,38 +235,84 @@ class Writer:
         with translated(self._path, "working on"):
             return work(self._connection)
 
-    def erase(
-        self,
-        rule: Callable[[WriteTransaction], Answer[Purged]],
-        quiet: Callable[[], AbstractContextManager[None]],
-    ) -> Purged:
-        """Erase by a rule, from the tables and then from every page."""
+    def erase(self, rule: Callable[[WriteTransaction], Answer[Purged]], quiet: Quiet) -> Purged:
+        """Erase by a rule: from the tables in one transaction, and then from every page."""
+        connection = self._connection
         with translated(self._path, "erasing from"):
             self._names.forget()
-            done = erase(self._connection, rule)
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                with overwriting(connection):
+                    done = answered(connection, rule(WriteTransaction(connection, Names(connection))))
+                    connection.execute(_TO_WIPE, (_WIPE, "due"))
+                    connection.execute("COMMIT")
+            finally:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
             self.last_commit = now()
             self._wipe(self._options.busy_seconds, quiet)
             return done
 
-    def _wipe(self, seconds: float, quiet: Callable[[], AbstractContextManager[None]]) -> None:
+    def _wipe(self, seconds: float, quiet: Quiet) -> None:
+        """Write the file anew without what lies between its rows, and empty the write-ahead log.
+
+        Raises StoreBusy when another process reads the file as it was before; it is wiped at the next opening then.
+        """
+        connection = self._connection
+        for table in ("log_index", "note_index"):
+            # Words of texts that were changed at some time are still in the lists, marked as gone.
+            connection.execute(f"INSERT INTO {table} ({table}) VALUES ('optimize')")
+        # The copy that is made on the way is as large as the file; only where it would lie open, it is kept in memory.
         in_memory = self._options.in_memory or configured_key() is not None
-        wipe(self._connection, self._path, seconds, quiet, in_memory=in_memory)
+        connection.pragma("temp_store", "MEMORY" if in_memory else "FILE")
+        try:
+            connection.execute("VACUUM")
+        finally:
+            connection.pragma("temp_store", "MEMORY")
+        until = monotonic() + seconds
+        # While SQLite waits for readers here, no process can write. So it waits for a moment only, and is asked again.
+        connection.set_busy_handler(patience(_TURN_SECONDS))
+        try:
+            while not self._empty_log(quiet):
+                if monotonic() >= until:
+                    raise StoreBusy(
+                        f"the rows are erased, but another process still reads {self._path} as it was before; "
+                        "stop that process and erase again, or open the file again, to clear the rest"
+                    )
+                sleep(_PAUSE_SECONDS)
+        finally:
+            connection.set_busy_handler(patience(self._options.busy_seconds))
         self.wal_pages = 0
 
+    def _empty_log(self, quiet: Quiet) -> bool:
+        """Try to empty the write-ahead log; return whether nobody read what is in it."""
+        connection = self._connection
+        try:
+            with quiet():
+                connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+                # SQLite syncs the file itself, and not the log: a power cut could bring it back. No locks are on the
+                # log, so opening and closing it here drops none.
+                with suppress(FileNotFoundError):
+                    handle = os.open(self._wal_path, os.O_RDWR)
+                    try:
+                        os.fsync(handle)
+                    finally:
+                        os.close(handle)
+                connection.execute("DELETE FROM metadata WHERE name = ?", (_WIPE,))
+                connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+        except apsw.BusyError:
+            return False
+        return True
+
     def _finish_purge(self) -> None:
-        """Wipe the file if an earlier purge was interrupted before it could."""
-        if not wipe_is_due(self._connection):
+        if self._connection.execute("SELECT 1 FROM metadata WHERE name = ?", (_WIPE,)).get is None:
             return
         _log.warning("a purge of %s was interrupted; the rest of what it erased is wiped now", self._path)
         try:
             self._wipe(_OPENING_SECONDS, nullcontext)
         except (StoreBusy, apsw.BusyError):
-            self.note(
-                StoreBusy(
-                    f"{self._path} still holds traces of an erased user, because other processes use it; "
-                    "stop them and open it again"
-                )
-            )
+            why = "still holds traces of an erased user, because other processes use it; stop them and open it again"
+            self.note(StoreBusy(f"{self._path} {why}"))
 
     def rebuild_index(self, error: StoreError) -> None:
         """Make the keyword index again from the messages, summaries and memories."""
@@ -281,7 +322,7 @@ class Writer:
                 self._connection.execute(f"INSERT INTO {table} ({table}) VALUES ('rebuild')")
         self.rebuilt_at = now()
 
-    def checkpoint_when_due(self, *, waiting: bool, quiet: Callable[[], AbstractContextManager[None]]) -> None:
+    def checkpoint_when_due(self, *, waiting: bool, quiet: Quiet) -> None:
         """Copy the write-ahead log back in a gap, or when it has grown too large.
 
         `quiet` keeps the readers of this process away for a moment. Without it, readers that overlap without end would
@@ -315,7 +356,6 @@ class Writer:
                 connection.set_busy_handler(patience(self._options.busy_seconds))
 
     def close(self) -> None:
-        """Let go of the file."""
         close_quietly(self._connection, self._path)
 
     def _check_files(self) -> None:
@@ -396,12 +436,6 @@ class Writer:
         self._connection, self._names = fresh
         self._data_version = 0
         self._files = None
-
-    def _notice_other_writers(self) -> None:
-        version = int(self._connection.pragma("data_version"))
-        if version != self._data_version:
-            self._names.forget()
-            self._data_version = version
 
     def _saw_wal(self, _connection: apsw.Connection, _database: str, pages: int) -> int:
         self.wal_pages = pages
