@@ -33,7 +33,7 @@ tasks).
 """
 INTENTS: Final[tuple[Intent, ...]] = get_args(Intent)
 
-_WEIGHTS: Final = "cb1441ec8c6e5fea4f75037e485912f701bbe7417a96feae365a2d740e62cd14"
+_WEIGHTS: Final = "666213d690930521f69197840b32713199b1ee3c7787d418d5b607bb769a2eeb"
 """The SHA-256 of the weights."""
 _BITS: Final = 14
 _LONGEST_RUN: Final = 5
@@ -63,7 +63,7 @@ class Intents(NamedTuple):
 
 class IntentModel:
     def __init__(self, values: dict[str, Floats]) -> None:
-        self._spelling = values["spelling"] * values["spelling_scale"]
+        self._spelling = values["spelling"]
         self._small = values["small"], values["small_offset"], values["small_out"], values["small_out_offset"]
         self._values = values
 
@@ -121,7 +121,10 @@ class IntentModel:
 @cache
 def load_intents() -> IntentModel:
     """Load the model. Raises ModelError if its weights are not the expected ones."""
-    return IntentModel(arrays(read_weights("intent.npz", _WEIGHTS)))
+    values = arrays(read_weights("intent.npz", _WEIGHTS))
+    for name in [name for name in values if f"{name}.scale" in values]:
+        values[name] = values[name] * values.pop(f"{name}.scale")
+    return IntentModel(values)
 
 
 def _runs(text: str) -> Numbers:
