@@ -215,6 +215,8 @@ class Extractor:
 
     async def _telling(self, before: Sequence[Message]) -> list[Message]:
         """Return earlier messages without those of people that only ask: nothing that is said goes on from these."""
+        if self._encoder is None:
+            return list(before)
         last = [each for each in before[-_LOOKED_BACK:] if each.role == "user" and each.text.strip()]
         wanted = await read_intents(self._encoder, [each.text for each in last]) if last else []
         asking = {each.seq for each, wants in zip(last, wanted, strict=True) if wants.of("ask") >= _SURELY_NOT}
@@ -223,8 +225,10 @@ class Extractor:
     async def _stated(self, candidates: Sequence[Candidate]) -> list[Candidate]:
         """Return the candidates whose words say something: no questions, greetings, moods or tasks.
 
-        Spoken questions have no question mark, so what the words want decides.
+        Spoken questions have no question mark, so what the words want decides. Without an encoder rules have decided.
         """
+        if self._encoder is None:
+            return list(candidates)
         quotes = list(dict.fromkeys(each.quote for each in candidates if each.quote.strip()))
         wanted = dict(zip(quotes, await read_intents(self._encoder, quotes), strict=True)) if quotes else {}
         return [each for each in candidates if each.quote not in wanted or _says(each, wanted[each.quote])]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias, get_args
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Self, TypeAlias, get_args
 
 from aforesaid.extras import np
 from aforesaid.models.weights import arrays, read_weights
@@ -51,6 +51,11 @@ class Intents(NamedTuple):
     """The probability of each intent, in the order of `INTENTS`."""
 
     probabilities: tuple[float, ...]
+
+    @classmethod
+    def surely(cls, intent: Intent) -> Self:
+        """Return the intents of a text of which one is known."""
+        return cls(tuple(float(each == intent) for each in INTENTS))
 
     @property
     def best(self) -> Intent:

@@ -19,6 +19,7 @@ from aforesaid.models.embed.contract import Beginning, Embedder, Forgetting, Int
 from aforesaid.models.embed.remote import RemoteEmbedder
 from aforesaid.models.embed.token_vectors import TokenVectors
 from aforesaid.models.intent import Intents, load_intents
+from aforesaid.models.offline.request_rules import intents_by_rules
 from aforesaid.store import Store
 from aforesaid.store.searches import MessageVectors as MessageVectorsQuestion
 from aforesaid.store.vector_matrix import packed, unpacked
@@ -116,7 +117,9 @@ class CachingEmbedder:
         return await self._with_tokens.tokens(texts)
 
     async def intents(self, texts: Sequence[str]) -> list[Intents]:
-        return await read_intents(self.inner, texts)
+        if not isinstance(self.inner, IntentEmbedder):
+            raise ModelError(f"{self.name} does not read what messages want")
+        return await self.inner.intents(texts)
 
     async def close(self) -> None:
         await self.inner.close()
@@ -194,14 +197,16 @@ MOST_CHARACTERS: Final = 800
 
 
 async def read_intents(embedder: Embedder | None, texts: Sequence[str]) -> list[Intents]:
-    """Return what each text wants; by its spelling alone, where there is no built-in encoder or it fails."""
+    """Return what each text wants; by rules and its spelling, where there is no built-in encoder or it fails."""
     read = [text[:MOST_CHARACTERS] for text in texts]
     if isinstance(embedder, IntentEmbedder) and all(map(str.strip, read)):
         try:
             return await embedder.intents(read)
         except ModelError as error:
             _log.warning("what messages want is read from their spelling: %s", error)
-    return load_intents().by_spelling(read)
+    return [
+        intents_by_rules(text, spelled) for text, spelled in zip(read, load_intents().by_spelling(read), strict=True)
+    ]
 
 
 class MessageVectors:

@@ -10,6 +10,7 @@ from typing import Final, Literal, NamedTuple
 
 from aforesaid.domain.caches import holds_texts
 from aforesaid.domain.checks import Role
+from aforesaid.models.intent import Intent, Intents
 from aforesaid.text.sentences import is_question, split_sentences
 from aforesaid.text.times.find import read_requested_time
 from aforesaid.text.words import alternatives, fold, fold_aligned, word_set
@@ -343,3 +344,36 @@ def asks(text: str) -> bool:
     if _NO_QUESTION.match(folded):
         return False
     return any(pattern.match(folded) for pattern in (_QUESTION_WORDS, _ASKED_TO_TELL, _INVERTED))
+
+
+_GREETING: Final = re.compile(
+    r"(?:hi|hello|hey|good (?:morning|evening|day|afternoon)|hallo|guten (?:morgen|tag|abend)|hola|buenos dias|salut|"
+    r"bonjour|ciao|ola|oi|hoi|привет|здравствуи\w*|你好|こんにちは|مرحبا|"
+    + fold("안녕(?:하세요)?")
+    + r")(?!\w)[^\w]*(?:\w+[^\w]*)?"
+)
+_THANKS: Final = re.compile(
+    r"(?:(?:many |vielen |herzlichen |besten |muchas |mille |muito |большое )?"
+    r"(?:thanks|thank you|thx|danke|dank|gracias|merci|grazie|obrigad[oa]|dank je|bedankt|спасибо)\b|谢谢|شكرا|"
+    + fold("ありがとう(?:ございます)?|감사합니다|고마워요?")
+    + ")"
+)
+_SPELLED: Final = frozenset[Intent]({"greet", "thank", "feel", "chat", "reminders"})
+"""Intents that rules do not find, and that the spelling alone shows where it is sure."""
+_SURE: Final = 0.9
+
+
+def intents_by_rules(text: str, spelled: Intents) -> Intents:
+    """Return what a text wants without an encoder: by rules where they apply, else by its spelling if that is sure."""
+    action = recognise_request(text).action
+    if action in {"remind", "forget"}:
+        return Intents.surely("remind" if action == "remind" else "forget")
+    if action == "recall" or asks(text):
+        return Intents.surely("ask")
+    folded = fold(text).strip()
+    if _GREETING.fullmatch(folded):
+        return Intents.surely("greet")
+    if _THANKS.match(folded):
+        return Intents.surely("thank")
+    is_sure = spelled.best in _SPELLED and max(spelled.probabilities) >= _SURE
+    return Intents.surely(spelled.best if is_sure else "tell")
