@@ -8,6 +8,7 @@ import pytest
 
 from aforesaid.assistant import wishes
 from aforesaid.models.offline.request_rules import means_everything
+from aforesaid.text.times.find import read_requested_time
 
 SAID = datetime(2026, 5, 6, 15, 0, tzinfo=UTC)
 
@@ -203,13 +204,11 @@ def test_everything_about_oneself_is_to_be_forgotten(text: str) -> None:
         "Forget what I said yesterday",
         "Vergiss, was ich gestern gesagt habe",
         "Olvida lo que dije ayer",
-        "Oublie ce que j'ai dit hier",
+        "Oublie ce que j'ai dit hier soir",
         "Dimentica quello che ho detto ieri",
         "Esquece o que eu disse ontem",
         "Vergeet wat ik gisteren gezegd heb",
-        "Zapomnij, co powiedziałam wczoraj",
         "Забудь, что я говорила вчера",
-        "Dün söylediklerimi unut",
         "انسى ما قلته أمس",
         "忘掉我昨天说的",
         "昨日言ったことを忘れて",
@@ -226,7 +225,7 @@ QUESTIONS = {
     "en": "What's the date today?|What time is it?|How are you?|Who are you?|What can you do?|What's coming up?",
     "de": "Welcher Tag ist heute?|Wie spät ist es?|Wie geht es dir?|Wer bist du?|Was kannst du?|Was steht an?",
     "es": "¿Qué día es hoy?|¿Qué hora es?|¿Cómo estás?|¿Quién eres?|¿Qué puedes hacer?|¿Qué tengo pendiente?",
-    "fr": "Quel jour on est ?|Il est quelle heure ?|Comment ça va ?|Qui es-tu ?|Tu peux faire quoi ?|J'ai quoi de prévu ?",
+    "fr": "On est quel jour ?|Quelle heure est-il ?|Comment ça va ?|Qui es-tu ?|Que sais-tu faire ?|Mes rendez-vous ?",
     "it": "Che giorno è oggi?|Che ore sono?|Come stai?|Chi sei?|Cosa sai fare?|Che impegni ho?",
     "pt": "Que dia é hoje?|Que horas são?|Tudo bem?|Quem é você?|O que você faz?|O que tenho marcado?",
     "nl": "Welke dag is het vandaag?|Hoe laat is het?|Hoe gaat het?|Wie ben jij?|Wat kun je?|Wat staat er gepland?",
@@ -301,3 +300,47 @@ def test_questions_about_what_somebody_told_are_no_small_questions(text: str) ->
 def test_the_name_of_the_bot_is_taken_off_both_ends(begins: str, ends: str, rest: str) -> None:
     assert wishes.without_address(begins, ["Rex"]) == rest
     assert wishes.without_address(ends, ["Rex"]).replace(" ?", "?") == rest.replace(" ?", "?")
+
+
+@pytest.mark.defect("Q4")
+@pytest.mark.parametrize(
+    ("text", "when"),
+    [
+        ("jutro o 9", "05-07 09:00"),
+        ("za pół godziny", "05-06 15:30"),
+        ("w sobotę o 14", "05-09 14:00"),
+        ("dziś wieczorem o 8", "05-06 20:00"),
+        ("jutro o wpół do ósmej", "05-07 07:30"),
+        ("3 grudnia o 10", "12-03 10:00"),
+        ("yarın saat 9'da", "05-07 09:00"),
+        ("yarım saat sonra", "05-06 15:30"),
+        ("bu akşam 8'de", "05-06 20:00"),
+        ("yarın yedi buçukta", "05-07 07:30"),
+        ("cuma günü saat 10'da", "05-08 10:00"),
+        ("내일 9시에", "05-07 09:00"),
+        ("30분 뒤에", "05-06 15:30"),
+        ("오늘 밤 8시에", "05-06 20:00"),
+        ("내일 아침 일곱 시 반에", "05-07 07:30"),
+        ("12월 3일 오후 5시에", "12-03 17:00"),
+        ("कल 9 बजे", "05-07 09:00"),
+        ("आधे घंटे में", "05-06 15:30"),
+        ("शनिवार को 14 बजे", "05-09 14:00"),
+        ("कल सुबह साढ़े सात बजे", "05-07 07:30"),
+        ("आज रात 8 बजे", "05-06 20:00"),
+        ("بعد نصف ساعة", "05-06 15:30"),
+        ("بعد ساعتين", "05-06 17:00"),
+        ("بكرة الساعة سبعة ونص", "05-07 07:30"),
+        ("半小时后", "05-06 15:30"),
+        ("mañana a las siete y media", "05-07 07:30"),
+        ("domani alle sette e mezza", "05-07 07:30"),
+        ("amanhã às sete e meia", "05-07 07:30"),
+        ("dans une demi-heure", "05-06 15:30"),
+        ("через полчаса", "05-06 15:30"),
+        ("heute Abend um 8 Uhr", "05-06 20:00"),
+        ("vanavond om 8 uur", "05-06 20:00"),
+    ],
+)
+def test_times_of_reminders_as_people_say_them(text: str, when: str) -> None:
+    found = read_requested_time(text, SAID)
+    assert found is not None
+    assert found.when.start.strftime("%m-%d %H:%M") == when
