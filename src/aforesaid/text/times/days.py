@@ -154,7 +154,7 @@ def western(language: str) -> Rules:
             lambda match, today, towards: day_of_month(today, int(match[3]), int(match[4]), int(match[1]), towards),
         ),
         (_word(rf"{day}{months}{year}"), _dated),
-        (_word(rf"{months}\.? (?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?![\d:]){year}"), _dated),
+        (_word(rf"{months}\.? (?P<day>\d{{1,2}})(?:st|nd|rd|th|일(?:에|까지)?)?(?![\d:]){year}"), _dated),
         *((_word(phrase), _counted(days)) for phrase, days in words.days.items()),
         *((_word(_amount(form, words)), _amounts(words, -1)) for form in words.ago),
         *((_word(_amount(form, words)), _amounts(words, 1)) for form in words.ahead),

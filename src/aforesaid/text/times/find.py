@@ -156,20 +156,34 @@ def _related(language: str) -> tuple[_Verbs, ...]:
 
 
 _WORDS: Final = {word: number for numbers in NUMBERS.values() for word, number in numbers.items()} | {
-    **dict.fromkeys(("half an", "half a", "einer halben", "media", "une demi", "mezz'", "полчаса"), 0.5),
+    **dict.fromkeys(("half an", "half a", "einer halben", "media", "une demi", "mezz'", "meia", "een half"), 0.5),
+    **dict.fromkeys(("poł", "полчаса", "yarim", "yarım", "نصف", "نص", "आधे", "半"), 0.5),
     **dict.fromkeys(("a", "an", ""), 1),
+    "ساعتين": 2,
 }
 """Numbers in all languages: a few words do not show their language."""
-_MINUTES: Final = r"minutes?|mins?|minuten?|minutos?|minuti|минут[уы]?"
-_HOURS: Final = r"hours?|hrs?|stunden?|horas?|heures?|or[ae]|uur|час(?:а|ов)?"
+_MINUTES: Final = r"minutes?|mins?|minuten?|minutos?|minuti|минут[уы]?|minut[ey]?|دقيقة|دقائق|دقايق"
+_HOURS: Final = r"hours?|hrs?|stunden?|horas?|heures?|or[ae]|uur|час(?:а|ов)?|godzin[ey]?|ساعة|ساعات"
 _WRITTEN: Final = "|".join(sorted(map(re.escape, filter(None, _WORDS)), key=len, reverse=True))
 _NUMBER: Final = rf"(?P<number>\d{{1,3}}|{_WRITTEN})"
 _UNITS: Final = rf"(?:(?P<minutes>{_MINUTES})|(?P<hours>{_HOURS}))"
-_SPACED: Final = re.compile(rf"(?<!\w)(?:in|en|dans|tra|fra|em|daqui a|over|через) {_NUMBER} {_UNITS}(?!\w)")
-_ONE: Final = re.compile(r"(?<!\w)через (?P<number>)(?:(?P<minutes>минуту)|(?P<hours>час))(?!\w)")
-_UNSPACED: Final = re.compile(
-    rf"(?P<number>\d{{1,3}}|{CHINESE_NUMBER})(?:个)?(?:(?P<minutes>分钟|分)|(?P<hours>小时|時間))(?:后|後|以后)"
+_SPACED: Final = re.compile(
+    rf"(?<!\w)(?:in|en|dans|tra|fra|em|daqui a|over|через|za|بعد) {_NUMBER}(?:[ -]|(?<=')){_UNITS}(?!\w)"
 )
+_ONE: Final = re.compile(
+    r"(?<!\w)(?:через|za|بعد) (?P<number>)(?:(?P<minutes>минуту|minute|دقيقة)|час|godzine|ساعة)(?!\w)"
+)
+_JOINED: Final = re.compile(r"(?<!\w)(?:через|بعد) (?P<number>полчаса|ساعتين)(?P<minutes>(?!))?(?!\w)")
+"""The number is part of the hour."""
+_AFTERWARDS: Final = re.compile(
+    rf"(?<!\w){_NUMBER} ?(?:(?P<minutes>dakika|dk|मिनट|분)|saat|घंट[ेा]|시간) ?(?:sonra|बाद|में|뒤|후|있다가)"
+)
+"""The number comes before what says that the moment is ahead."""
+_UNSPACED: Final = re.compile(
+    rf"(?P<number>\d{{1,3}}|半|{CHINESE_NUMBER})(?:个)?(?:(?P<minutes>分钟|分)|(?P<hours>小时|時間))(?:后|後|以后)"
+)
+
+_FROM_NOW: Final = (_SPACED, _ONE, _JOINED, _AFTERWARDS, _UNSPACED)
 
 
 class Distance(NamedTuple):
@@ -182,7 +196,7 @@ class Distance(NamedTuple):
 
 def moment_from_now(folded: str, said: datetime) -> Distance | None:
     """Return the moment that a folded text names by minutes or hours from `said`; None if there is none."""
-    match = _SPACED.search(folded) or _ONE.search(folded) or _UNSPACED.search(folded)
+    match = next(filter(None, (each.search(folded) for each in _FROM_NOW)), None)
     if match is None:
         return None
     written = match["number"] or ""
@@ -201,6 +215,8 @@ _LAST_HOUR: Final = 23
 _LAST_MINUTE: Final = 59
 _HALF_AN_HOUR: Final = 30
 _UNREAD: Final = "\0"
+_LINK: Final = 4
+"""Characters between a part of a day and its hour: " um "."""
 _HALVES: Final = frozenset({"am", "a.m", "pm", "p.m"})
 
 _BETWEEN: Final = re.compile(r",? ?(?:the|den|dem|der|el|le|il|dia|de|op)?,? ?\(?")
@@ -280,6 +296,8 @@ def read_times(
         return []
     clocks = _clocks(rest, language, bare=towards == "future")
     parts = parts_of_day(folded, language) if requested else []
+    # "Heute Abend um 8 Uhr": the hour is complete, but the part of the day beside it tells which half is meant.
+    clocks = [clock._replace(open=clock.open or any(_beside(part, clock) for part in parts)) for clock in clocks]
     if not named:
         return _without_a_day(said, clocks, parts, requested=requested)
     found = []
@@ -370,6 +388,10 @@ def _clock(groups: dict[str, str | None]) -> time | None:
     elif half in {"am", "a.m"} and hour == _NOON:
         hour = 0
     return time(hour, minute) if hour <= _LAST_HOUR and minute <= _LAST_MINUTE else None
+
+
+def _beside(part: NamedPart, clock: _Clock) -> bool:
+    return max(part.start, clock.start) - min(part.end, clock.end) <= _LINK
 
 
 def _without_a_day(said: datetime, clocks: list[_Clock], parts: list[NamedPart], *, requested: bool) -> list[Named]:

@@ -37,6 +37,11 @@ _NO_HOURS: Final = "percent|minutes?|hours?|days?|weeks?|months?|years?|people|t
 _PLACES: Final = {"{EITHER}": _EITHER, "{H}": _H, "{NO_HOURS}": _NO_HOURS, "{NUMBER}": CHINESE_NUMBER}
 """What stands for these names in the files of languages."""
 
+_HALF: Final = frozenset(
+    {"half", "media", "mezza", "mezzo", "meia", "demie", "bucuk", "نصف", "نص", "साढे", "साढ़े", "半", "반"}
+)
+"""Words for the half of an hour after an hour, folded."""
+
 
 class OpenHour(NamedTuple):
     """An hour without "am" or "pm", and its position."""
@@ -80,9 +85,9 @@ def clock_of(hour: OpenHour, language: str, number: int) -> time | None:
     if groups.get("word"):
         number = HOURS[language][groups["word"] or ""]
     written = groups.get("m")
-    minute = 30 if written == "半" else int(written or 0)
+    minute = 30 if written in _HALF else int(written or 0)
     if groups.get("past"):
-        minute = 30 if groups["past"] == "half" else 15
+        minute = 30 if groups["past"] in _HALF else 15
     elif groups.get("to"):
         number, minute = number - 1, 45
     elif groups.get("before"):

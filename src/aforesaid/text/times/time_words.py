@@ -6,7 +6,7 @@ import re
 from functools import cache
 from typing import Any, Final, NamedTuple
 
-from aforesaid.text.words import by_language
+from aforesaid.text.words import SIGNS, by_language
 
 _COUNTED: Final = (*range(1, 13), 15, 20, 30)
 _FORMS: Final = {
@@ -122,6 +122,8 @@ _ENDING: Final = re.compile(r"\[(\w+)\](\??)")
 _OPEN_ENDING: Final = re.compile(r"\(\?:[^)]*\)\?|\[а-я\]\*")
 """Parts of a pattern that may match nothing. The word is listed without them."""
 
+_IS_WORD: Final = re.compile(rf"[\w{SIGNS}]+")
+
 
 @cache
 def month_words(language: str) -> frozenset[str]:
@@ -166,5 +168,5 @@ def _words(*patterns: str) -> frozenset[str]:
             endings = [] if ending is None else [*ending[1]]
             if ending is None or ending[2]:
                 endings.append("")
-            found.update(stem + letters for letters in endings if stem.isalpha())
+            found.update(stem + letters for letters in endings if _IS_WORD.fullmatch(stem))
     return frozenset(found)
