@@ -216,7 +216,7 @@ def test_everything_about_oneself_is_to_be_forgotten(text: str) -> None:
     ],
 )
 def test_a_period_to_forget(text: str) -> None:
-    found = wishes.period_in(wishes.read_forgetting(text), SAID)
+    found = wishes.period_in(wishes.read_forgetting(text), SAID, text)
     assert found is not None
     assert [each.date().isoformat() for each in found] == ["2026-05-05", "2026-05-06"]
 

@@ -358,7 +358,7 @@ class FreeForm:
             if request.action == "forget":
                 if not request.fact or means_everything(request.fact):
                     return Answer(chat_texts.forget_everything(say, _other(turn, who, names)))
-                if period := wishes.period_in(request.fact, datetime.now(await turn.user.time_zone())):
+                if period := wishes.period_in(request.fact, datetime.now(await turn.user.time_zone()), turn.text):
                     return await commands.forget_period(person, *period, say, but=turn.message)
                 fact = with_names(request.fact, names)
                 found = await person.forget(fact, name=names.of(who))

@@ -24,8 +24,10 @@ _MOST_PARTS: Final = 6
 """Sentences up to which each is looked at. A message with more tells a story, and is taken as a whole."""
 _SURE: Final = 0.5
 """Probability from which the bot acts on what it understood."""
-_SHORT: Final = 4
+_SHORT: Final = 2
 """Words that a question may have beside the phrase that it is recognised by."""
+_READ: Final = 600
+"""Characters in which phrases are looked for."""
 _STEM: Final = 4
 """Letters in which two words have to agree to be the same one with another ending."""
 
@@ -89,8 +91,8 @@ def _pattern(key: str) -> re.Pattern[str]:
     """Return a pattern for the phrases of a key. Those in scripts without spaces need no ends of words."""
     bounded = [
         (r"(?<!\w)" if phrase[0].isascii() or _is_spaced(phrase[0]) else "")
-        + re.escape(phrase).replace(r"\{name\}", r"(?P<who>@?<?[^\s,:，：]+?>?)").replace(r"\ ", r"\s+")
-        + (r"(?!\w)" if phrase[-1].isascii() or _is_spaced(phrase[-1]) else "")
+        + re.escape(phrase).replace(r"\{name\}", r"(?P<who>@?<?[^\s,:，：]{1,40}?>?)").replace(r"\ ", r"\s+")
+        + (r"(?!\w)" if phrase[-1] != "'" and (phrase[-1].isascii() or _is_spaced(phrase[-1])) else "")
         for phrase in said(key)
     ]
     names = iter(range(len(bounded)))
@@ -105,19 +107,19 @@ def _is_spaced(letter: str) -> bool:
 
 def mentions(key: str, text: str) -> bool:
     """Return whether a text has a phrase of a key."""
-    return _pattern(key).search(fold(text)) is not None
+    return _pattern(key).search(fold(text[:_READ]).replace("’", "'")) is not None
 
 
 def asks_only(key: str, text: str) -> bool:
     """Return whether a short question has a phrase of a key."""
-    folded = fold(text)
+    folded = fold(text[:_READ]).replace("’", "'")
     found = _pattern(key).search(folded)
     return found is not None and len(words_of(folded[: found.start()] + " " + folded[found.end() :])) <= _SHORT
 
 
 def without(key: str, text: str) -> tuple[str, str | None]:
     """Return a text without the first phrase of a key, and the name in the place of {name}, as it is written."""
-    found = _pattern(key).search(fold_aligned(text))
+    found = _pattern(key).search(fold_aligned(text[:_READ]))
     if found is None:
         return text, None
     who = next((text[slice(*found.span(name))] for name, value in found.groupdict().items() if value), None)
@@ -138,7 +140,7 @@ def read_reminder(text: str) -> Wanted:
     text, _ = without("please", text)
     rest, _ = without("remind_us", text)
     if rest != text:
-        return Wanted(rest, "")
+        return Wanted(without("remind", rest)[0], "")
     rest, _ = without("remind", text)
     if rest != text:
         return Wanted(rest, None)
@@ -156,9 +158,10 @@ def read_forgetting(text: str) -> str:
     return " ".join(rest.split()).strip(" ,:;，、.!?。？！")
 
 
-def period_in(text: str, said_at: datetime) -> tuple[datetime, datetime] | None:
+def period_in(text: str, said_at: datetime, request: str) -> tuple[datetime, datetime] | None:
     """Return the time that is all that a text says: "yesterday", "this morning"; None if it says more."""
-    times = find_times(text, said_at, "past")
+    # A word or two do not show their language, the whole request does.
+    times = find_times(text, said_at, "past", guess_language(request))
     if not times:
         return None
     found = read_requested_time(text, said_at)
