@@ -226,7 +226,7 @@ class Memory(AllMemories, MemoryOperations, MemoryTransfer):
         return self._services.intents
 
     @property
-    def learn(self) -> Callable[[Scope], Awaitable[None]]:
+    def learn(self) -> Callable[[Scope], Awaitable[bool]]:
         """Extract memories from the pending messages of a user now, as a bot does that says what it noted."""
         return self._services.learning.learn_from
 

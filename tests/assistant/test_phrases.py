@@ -43,7 +43,7 @@ SHARED = """
 bot sqlite json mumble chat byte bytes tea sinéad berlin is in over me uncle cousin level status no non an on a i s n j
 y o e t set was hallo all so am will man model profile limit minute minutes message messages information analyse ex
 partner active per app account archive format start contact service program to as text person rest moment week had
-change note open parents
+change note open parents questions do
 later december we not die das des april name long important question simple total normal central plan
 """
 SAME = set(SHARED.split())

@@ -11,7 +11,8 @@ from zoneinfo import ZoneInfo
 import pytest
 
 import aforesaid
-from aforesaid.assistant import Answer, Assistant, Router, brain
+from aforesaid.assistant import Answer, Assistant, Router
+from aforesaid.models.offline.request_rules import only_polite
 from aforesaid.testing import ScriptedModel
 
 
@@ -527,12 +528,12 @@ async def test_no_greeting_is_quoted_as_an_answer(tmp_path: Path) -> None:
     "said", ["Hi Rex!", "Thank you so much!", "Muchas gracias", "谢谢你", "ありがとうございます", "안녕하세요"]
 )
 def test_greetings_and_thanks_say_nothing(said: str) -> None:
-    assert brain._only_polite(said)
+    assert only_polite(said)
 
 
 @pytest.mark.parametrize("said", ["Hi, I am Max", "Danke, ich wohne in Köln.", "Highway 5 is closed."])
 def test_a_greeting_that_says_more_is_no_mere_greeting(said: str) -> None:
-    assert not brain._only_polite(said)
+    assert not only_polite(said)
 
 
 @pytest.mark.defect("B12")

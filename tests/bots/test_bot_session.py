@@ -188,7 +188,7 @@ async def test_a_disk_that_is_full_is_told_and_so_is_that_it_works_again(memory:
         await session.hear(incoming("three"))
         await session.idle()
     assert sum("I can store messages again" in text for text in room.texts) == 1
-    assert "Noted." in room.texts[-1]
+    assert "Got it." in room.texts[-1]
 
 
 async def test_an_adapter_learns_whether_a_message_is_to_be_delivered_again(
@@ -209,7 +209,7 @@ async def test_an_adapter_learns_whether_a_message_is_to_be_delivered_again(
     to_ann = [text for to, text in room.sent if to.user == "ann"]
     assert sum("I could not store that, and try again until I can" in text for text in to_ann) == 1
     assert sum(text == "(I can store messages again.)" for text in to_ann) == 1
-    assert "Noted." in to_ann[-1]
+    assert "Got it." in to_ann[-1]
     assert "so I will not remember it" in next(text for to, text in room.sent if to.user == "bob")
     assert [text for role, text in await texts(memory) if role == "user"] == ["one"]
 
@@ -369,7 +369,7 @@ async def test_the_set_up_with_buttons_abandoned_repeated_and_answered_wrongly(t
         assert [button.word for button in room.buttons[-1]] == ["sqlite", "json"]
         assert "Send a number 1-500." in await press("sqlite")
         assert "not open any more" in await press("sqlite")
-        assert "Noted" in await say("never mind, what a day")
+        assert "Got it" in await say("never mind, what a day")
         assert "not open any more" in await press("json")
         await say("/summary")
         await press("json")

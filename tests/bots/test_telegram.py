@@ -235,7 +235,7 @@ async def test_a_message_that_cannot_be_stored_is_confirmed_when_it_can(
         assert session.stats.stored == 0
         memory.store.apply = apply  # type: ignore[method-assign]
         await telegram.confirmed()
-        await telegram.wait_for(lambda: sum("Noted." in sent.text for sent in telegram.sent) > 0)
+        await telegram.wait_for(lambda: sum("Got it." in sent.text for sent in telegram.sent) > 0)
         said = [m.text for m in await memory.user("1001", space="telegram").history() if m.role == "user"]
     assert said == ["one", "two"]
     assert sum("I could not store that" in sent.text for sent in telegram.sent) == 1

@@ -19,6 +19,7 @@ from aforesaid.domain.hit import Hit
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import is_direct
 from aforesaid.errors import ModelError
+from aforesaid.models.offline import Spoken, extract
 from aforesaid.models.offline.memories.keys import asks_own_name
 from aforesaid.models.offline.request_rules import recognise_request
 from aforesaid.text.sentences import length_in_words, split_sentences
@@ -267,18 +268,24 @@ class Assistant:
             if part.intent == "ask" or wishes.asks_only("coming_up", part.text)
         ]
         if told := [part.text for part in parts if part.intent in _TELLING]:
-            lines.insert(0, await self._noted(turn, " ".join(told), say))
+            lines.insert(0, await self._noted(turn, " ".join(told), say) or say("small.ok"))
         if not lines:
             lines = [_polite_answer(max(parts, key=lambda part: max(part.wants.probabilities)), say)]
+            # "Hi, I am Max" greets, and tells a name.
+            if length_in_words(turn.words) > _INTERJECTION:
+                lines.append(await self._noted(turn, turn.words, say))
         return "\n".join(dict.fromkeys(line for line in lines if line))
 
     async def _noted(self, turn: Turn, told: str, say: Phrases) -> str:
-        """Learn from a stored message, and say that something was noted of it only where it was."""
+        """Learn from a stored message, and say that something was noted of it; empty if nothing was."""
         if turn.message is None:
-            return say("small.ok")
-        await self._memory.learn(turn.user.scope)
-        learned = any(turn.message.seq in each.sources for each in await turn.user.memories())
-        return say("noted_that", what=told) if learned else say("small.ok")
+            return ""
+        if await self._memory.learn(turn.user.scope):
+            learned = any(turn.message.seq in each.sources for each in await turn.user.memories())
+        else:
+            # Nothing is extracted in this profile. What states something is found again as it was said.
+            learned = bool(extract([Spoken(turn.name or turn.user.scope.user, told, turn.message.at)]))
+        return say("noted_that", what=told) if learned else ""
 
     def keep_receipt(self, turn: Turn, sent: SentContext, reply: Message | None) -> None:
         """Store in the background what a model was sent to answer a turn, and the stored reply; nothing without one."""

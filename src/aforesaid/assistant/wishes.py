@@ -11,6 +11,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from aforesaid.models.intent import Intent, Intents
+from aforesaid.models.offline.request_rules import asks
 from aforesaid.text.languages import guess_language, stop_words
 from aforesaid.text.sentences import split_sentences
 from aforesaid.text.times.find import find_times, read_requested_time
@@ -24,8 +25,11 @@ _MOST_PARTS: Final = 6
 """Sentences up to which each is looked at. A message with more tells a story, and is taken as a whole."""
 _SURE: Final = 0.5
 """Probability from which the bot acts on what it understood."""
-_SHORT: Final = 2
+_SHORT: Final = 3
 """Words that a question may have beside the phrase that it is recognised by."""
+_CLEAR: Final = 0.9
+"""Probability from which the model is believed that a question is a greeting or a joke."""
+_ACTIONS: Final = frozenset[Intent]({"remind", "reminders", "forget", "request"})
 _READ: Final = 600
 """Characters in which phrases are looked for."""
 _STEM: Final = 4
@@ -51,7 +55,15 @@ async def parts_of(memory: Memory, text: str) -> list[Part]:
     sentences = [each for each in split_sentences(text) if each.strip()]
     if not 1 < len(sentences) <= _MOST_PARTS:
         sentences = [text]
-    return [Part(*each) for each in zip(sentences, await memory.intents(sentences), strict=True)]
+    found = zip(sentences, await memory.intents(sentences), strict=True)
+    return [Part(text, Intents.surely("ask") if _is_asked(text, wants) else wants) for text, wants in found]
+
+
+def _is_asked(text: str, wants: Intents) -> bool:
+    """Return whether rules see a question where the model sees none, as in "Wo wohne ich?"."""
+    if wants.best in _ACTIONS or not asks(text):
+        return False
+    return not (wants.best in {"greet", "chat"} and (wants.of(wants.best) >= _CLEAR or mentions("how_are_you", text)))
 
 
 def without_address(text: str, called: Collection[str]) -> str:

@@ -15,7 +15,7 @@ from aforesaid.domain.message import Message, in_time_order
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import ModelError, ModelGarbled, NoModel
 from aforesaid.facts.admission import SalienceJudge, meanings
-from aforesaid.facts.candidate import DATED, Candidate, among_people, by_rules
+from aforesaid.facts.candidate import DATED, RULES, Candidate, among_people, by_rules
 from aforesaid.facts.model_extraction import (
     LONGEST_REPLY,
     SHOWN,
@@ -331,6 +331,8 @@ def _says(candidate: Candidate, wants: Intents) -> bool:
         return wants.of("request", "forget", "correct", "reminders") >= _PLAUSIBLE
     if candidate.category == "reminder":
         return wants.of("remind", "request", "reminders") >= _PLAUSIBLE
+    if candidate.extractor == RULES:
+        return wants.of("ask") < _SURELY_NOT
     return wants.of("ask", "request", "remind", "reminders", "forget", "greet", "thank", "feel", "chat") < _SURELY_NOT
 
 

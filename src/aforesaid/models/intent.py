@@ -1,8 +1,7 @@
 """Says what a message wants: it tells, asks, greets, wants to be reminded and so on, each with a probability.
 
 A small network reads the features that the built-in encoder computes for the tokens of a text anyway, the vector of the
-sentence, and its spelling (hashed runs of one to five characters). Where there is no built-in encoder, the spelling
-alone decides. The weights come with the package; tools/intents trains them on messages in 15 languages.
+sentence, and its spelling (hashed runs of one to five characters). The weights come with the package; tools/intents trains them on messages in 15 languages.
 """
 
 from __future__ import annotations
@@ -69,13 +68,7 @@ class Intents(NamedTuple):
 class IntentModel:
     def __init__(self, values: dict[str, Floats]) -> None:
         self._spelling = values["spelling"]
-        self._small = values["small"], values["small_offset"], values["small_out"], values["small_out_offset"]
         self._values = values
-
-    def by_spelling(self, texts: Sequence[str]) -> list[Intents]:
-        """Judge texts by their spelling alone."""
-        first, offset, last, last_offset = self._small
-        return _intents(np.maximum(self._spellings(texts) @ first + offset, 0) @ last + last_offset)
 
     def read(self, texts: Sequence[str], features: Floats, lengths: Numbers, vectors: Floats) -> list[Intents]:
         """Judge texts by the features of their tokens, one text after the other, and the vectors of the sentences."""

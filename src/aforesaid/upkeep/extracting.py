@@ -99,13 +99,14 @@ class Extracting(UpkeepTask):
             self._error = str(error)
             return Done(0, str(error))
 
-    async def learn_from(self, scope: Scope) -> None:
-        """Extract from the pending messages of one user now, without waiting for the background."""
+    async def learn_from(self, scope: Scope) -> bool:
+        """Extract from the pending messages of one user now. Return whether memories are extracted at all."""
         async with self._one_at_a_time:
             pending = await self._store.read(UnextractedUsers(_USERS)) if self._enabled else []
             for user in pending:
                 if user.scope[:2] == scope[:2]:
                     await self._look_through(user, None, complete=False)
+        return self._enabled
 
     async def _work(self, progress: Progress | None, *, complete: bool) -> Done:
         done = 0

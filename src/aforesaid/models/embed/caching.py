@@ -18,7 +18,7 @@ from aforesaid.extras import np
 from aforesaid.models.embed.contract import Beginning, Embedder, Forgetting, IntentEmbedder, TokenEmbedder, Vectors
 from aforesaid.models.embed.remote import RemoteEmbedder
 from aforesaid.models.embed.token_vectors import TokenVectors
-from aforesaid.models.intent import Intents, load_intents
+from aforesaid.models.intent import Intents
 from aforesaid.models.offline.request_rules import intents_by_rules
 from aforesaid.store import Store
 from aforesaid.store.searches import MessageVectors as MessageVectorsQuestion
@@ -197,13 +197,13 @@ MOST_CHARACTERS: Final = 800
 
 
 async def read_intents(embedder: Embedder | None, texts: Sequence[str]) -> list[Intents]:
-    """Return what each text wants; by rules and its spelling, where there is no built-in encoder or it fails."""
+    """Return what each text wants; by rules, where there is no built-in encoder or it fails."""
     read = [text[:MOST_CHARACTERS] for text in texts]
     if isinstance(embedder, IntentEmbedder) and all(map(str.strip, read)):
         try:
             return await embedder.intents(read)
         except ModelError as error:
-            _log.warning("what messages want is read from their spelling: %s", error)
+            _log.warning("what messages want is read by rules: %s", error)
     return [
         intents_by_rules(text, spelled) for text, spelled in zip(read, load_intents().by_spelling(read), strict=True)
     ]

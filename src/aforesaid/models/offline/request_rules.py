@@ -11,9 +11,10 @@ from typing import Final, Literal, NamedTuple
 from aforesaid.domain.caches import holds_texts
 from aforesaid.domain.checks import Role
 from aforesaid.models.intent import Intent, Intents
+from aforesaid.text.languages import guess_language, stop_words, vocabulary
 from aforesaid.text.sentences import is_question, split_sentences
 from aforesaid.text.times.find import read_requested_time
-from aforesaid.text.words import alternatives, fold, fold_aligned, word_set
+from aforesaid.text.words import alternatives, fold, fold_aligned, word_set, words_of
 
 _STATES: Final = (
     r"[\w.-]+(?:'s)? (?:is|are|was|has|have|likes?|loves?|hates?|lives?|works?|prefers?|can|does|wants|plays|speaks)\b"
@@ -348,9 +349,7 @@ def asks(text: str) -> bool:
 
 _GREETING: Final = re.compile(
     r"(?:hi|hello|hey|good (?:morning|evening|day|afternoon)|hallo|guten (?:morgen|tag|abend)|hola|buenos dias|salut|"
-    r"bonjour|ciao|ola|oi|hoi|привет|здравствуи\w*|你好|こんにちは|مرحبا|"
-    + fold("안녕(?:하세요)?")
-    + r")(?!\w)[^\w]*(?:\w+[^\w]*)?"
+    r"bonjour|ciao|ola|oi|hoi|привет|здравствуи\w*|你好|こんにちは|مرحبا|" + fold("안녕(?:하세요)?") + r")\b"
 )
 _THANKS: Final = re.compile(
     r"(?:(?:many |vielen |herzlichen |besten |muchas |mille |muito |большое )?"
@@ -358,22 +357,34 @@ _THANKS: Final = re.compile(
     + fold("ありがとう(?:ございます)?|감사합니다|고마워요?")
     + ")"
 )
-_SPELLED: Final = frozenset[Intent]({"greet", "thank", "feel", "chat", "reminders"})
-"""Intents that rules do not find, and that the spelling alone shows where it is sure."""
-_SURE: Final = 0.9
+_NAMES_ADDRESSED: Final = 1
+"""Number of unknown words that may follow a greeting: the name of somebody."""
 
 
-def intents_by_rules(text: str, spelled: Intents) -> Intents:
-    """Return what a text wants without an encoder: by rules where they apply, else by its spelling if that is sure."""
+def only_polite(sentence: str) -> Intent | None:
+    """Return whether a sentence greets or thanks somebody, and says nothing else."""
+    folded = fold(sentence).strip()
+    greets, thanks = _GREETING.match(folded), _THANKS.match(folded)
+    found = greets or thanks
+    if found is None:
+        return None
+    language = guess_language(sentence)
+    lists = vocabulary(language)
+    light = stop_words(language) | lists.small_talk | lists.second_person | lists.dull
+    rest = words_of(folded[found.end() :])
+    unknown = [word for word in rest if word not in light]
+    if unknown and not len(rest) == len(unknown) <= _NAMES_ADDRESSED:
+        return None
+    return "greet" if greets else "thank"
+
+
+def intents_by_rules(text: str) -> Intents:
+    """Return what a text wants, where there is no encoder."""
     action = recognise_request(text).action
     if action in {"remind", "forget"}:
         return Intents.surely("remind" if action == "remind" else "forget")
     if action == "recall" or asks(text):
         return Intents.surely("ask")
-    folded = fold(text).strip()
-    if _GREETING.fullmatch(folded):
-        return Intents.surely("greet")
-    if _THANKS.match(folded):
-        return Intents.surely("thank")
-    is_sure = spelled.best in _SPELLED and max(spelled.probabilities) >= _SURE
-    return Intents.surely(spelled.best if is_sure else "tell")
+    if not any(map(str.isalnum, text)):
+        return Intents.surely("chat")
+    return Intents.surely(only_polite(text) or "tell")
