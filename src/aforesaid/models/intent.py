@@ -1,7 +1,8 @@
 """Says what a message wants: it tells, asks, greets, wants to be reminded and so on, each with a probability.
 
 A small network reads the features that the built-in encoder computes for the tokens of a text anyway, the vector of the
-sentence, and its spelling (hashed runs of one to five characters). The weights come with the package; tools/intents trains them on messages in 15 languages.
+sentence, and its spelling (hashed runs of one to five characters). The weights come with the package; tools/intents
+trains them on messages in 15 languages.
 """
 
 from __future__ import annotations

@@ -204,9 +204,7 @@ async def read_intents(embedder: Embedder | None, texts: Sequence[str]) -> list[
             return await embedder.intents(read)
         except ModelError as error:
             _log.warning("what messages want is read by rules: %s", error)
-    return [
-        intents_by_rules(text, spelled) for text, spelled in zip(read, load_intents().by_spelling(read), strict=True)
-    ]
+    return list(map(intents_by_rules, read))
 
 
 class MessageVectors:
