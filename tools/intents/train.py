@@ -1,4 +1,3 @@
-# ruff: noqa
 # mypy: ignore-errors
 """Train the weights of `models/intent.npz` on a machine with a GPU.
 

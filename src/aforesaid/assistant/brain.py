@@ -16,6 +16,7 @@ from aforesaid.assistant.commands import Answer, Names, Turn, with_names
 from aforesaid.assistant.phrases import ChatLanguages, Phrases
 from aforesaid.assistant.router import FreeForm, Router
 from aforesaid.domain.hit import Hit
+from aforesaid.domain.memory import FORGOTTEN
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import is_direct
 from aforesaid.errors import ModelError
@@ -63,7 +64,8 @@ async def _remembered(memory: Memory, turn: Turn, question: str, say: Phrases) -
     known = await turn.user.memories(active=None)
     reminders = {str(each.id) for each in known if each.category == "reminder"}
     current = {seq for each in known if each.active for seq in each.sources}
-    over = {seq for each in known if each.state == "superseded" for seq in each.sources} - current
+    ended = [each for each in known if each.state == "superseded" or each.reason == FORGOTTEN]
+    over = {seq for each in ended for seq in each.sources} - current
     hits = []
     for hit in found:
         message = hit.message

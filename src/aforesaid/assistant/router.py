@@ -309,8 +309,10 @@ class FreeForm:
                 action, word, fact = await _ask(chat, turn, await self._before(turn), names)
             except ModelError as error:
                 _log.warning("a message is routed by rules, because the model failed: %s", error)
-        if action in {"none", "forget"} and (wanted := next((each for each in parts if each.is_sure("forget")), None)):
-            fact, action, word = wishes.read_forgetting(fact or wanted.text), "forget", word or ME
+        if action == "none" and (wanted := next((each for each in parts if each.is_sure("forget")), None)):
+            action, word, fact = "forget", ME, wanted.text
+        if action == "forget":
+            fact = wishes.read_forgetting(fact)
         if action == "none":
             return None
         about = meant(word, turn, names)
@@ -361,11 +363,11 @@ class FreeForm:
                 if period := wishes.period_in(request.fact, datetime.now(await turn.user.time_zone()), turn.text):
                     return await commands.forget_period(person, *period, say, but=turn.message)
                 fact = with_names(request.fact, names)
-                found = await person.forget(fact, name=names.of(who))
-                told = (
-                    [] if who != scope.user else await commands.forget_said(person, fact, turn.message, names.of(who))
-                )
-                return Answer(chat_texts.forgotten(found, fact, say, told))
+                found, gone = await person.forget(fact, name=names.of(who)), list[str]()
+                if not found and who == scope.user:
+                    # It was never extracted: what the person said themself is all there is.
+                    gone = await commands.forget_said(person, fact, turn.message, names.of(who))
+                return Answer(chat_texts.forgotten(found, fact, say, gone))
             if not request.about:
                 return Answer("\n".join(await self._about_strangers(turn, request.word)))
             text = await person.portrait(name=names.of(who))

@@ -44,6 +44,8 @@ _TOKENS: Final = 48
 _HEADS: Final = 4
 _FAR: Final = 8
 """Distance from which tokens are all equally far away."""
+_CLEAR: Final = 0.5
+"""Probability from which a message is something else than a question or a statement."""
 _VECTOR_SCALE: Final = 8.0
 
 
@@ -59,7 +61,11 @@ class Intents(NamedTuple):
 
     @property
     def best(self) -> Intent:
-        return INTENTS[self.probabilities.index(max(self.probabilities))]
+        """The most likely intent. What is not clear is a question or a statement, as most of what people say is."""
+        likeliest = INTENTS[self.probabilities.index(max(self.probabilities))]
+        if self.of(likeliest) >= _CLEAR:
+            return likeliest
+        return "ask" if self.of("ask") > self.of("tell") else "tell"
 
     def of(self, *intents: Intent) -> float:
         """Return the probability of one of these."""
