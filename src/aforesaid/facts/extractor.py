@@ -141,7 +141,7 @@ class Extractor:
         own = await self._without_model(scope, newest, before, people, owner, zone, known)
         given = BatchInput(scope, known, people, owner, zone, [*context, *newest], before)
         found = await self._find(given, newest, own) if newest else FoundCandidates([], {})
-        candidates = await self._stated(found.candidates)
+        candidates: Sequence[Candidate] = await self._stated(found.candidates)
         tally.dropped.update(found.dropped)
         tally.dropped.update({"no statement": len(found.candidates) - len(candidates)})
         near = {**found.near, **await self._near(scope, [each for each in candidates if each.text not in found.near])}

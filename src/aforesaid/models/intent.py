@@ -117,7 +117,8 @@ class IntentModel:
         scores = query @ key.transpose(0, 2, 1) / size**0.5 + self._values["near"][apart].transpose(2, 0, 1)
         shares = np.exp(scores - scores.max(axis=-1, keepdims=True))
         shares /= shares.sum(axis=-1, keepdims=True)
-        return (shares @ value).transpose(1, 0, 2).reshape(length, width)
+        attended: Floats = (shares @ value).transpose(1, 0, 2).reshape(length, width)
+        return attended
 
     def _spellings(self, texts: Sequence[str]) -> Floats:
         return np.stack([self._spelling[_runs(text)].mean(axis=0) for text in texts])
@@ -146,7 +147,8 @@ def _runs(text: str) -> Numbers:
 
 def _normed(values: Floats, gain: Floats, offset: Floats) -> Floats:
     values = values - values.mean(axis=-1, keepdims=True)
-    return values / np.sqrt((values**2).mean(axis=-1, keepdims=True) + 1e-5) * gain + offset
+    made: Floats = values / np.sqrt((values**2).mean(axis=-1, keepdims=True) + 1e-5) * gain + offset
+    return made
 
 
 def _intents(logits: Floats) -> list[Intents]:

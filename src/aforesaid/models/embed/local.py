@@ -208,7 +208,8 @@ class LocalEmbedder:
 
 
 def _by_text(texts: Sequence[str], made: Encoded) -> dict[str, _Read]:
-    return dict(zip(texts, map(_Read, made.tokens or [None] * len(texts), made.intents), strict=True))
+    tokens: Sequence[TokenVectors | None] = made.tokens or [None] * len(texts)
+    return dict(zip(texts, map(_Read, tokens, made.intents), strict=True))
 
 
 def load_encoder() -> USE:
