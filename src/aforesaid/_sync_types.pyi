@@ -1,7 +1,7 @@
 # Made from memory.py by `make stubs`; a test fails when it is out of date.
 
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from datetime import date, datetime, tzinfo
 from typing import Any, Self
 
@@ -45,6 +45,7 @@ from aforesaid.facts import ForgetResult, Preferences, RememberResult
 from aforesaid.facts.people import KnownPerson
 from aforesaid.front.handle import ReceiptKeeper
 from aforesaid.models.chat import Chat
+from aforesaid.models.intent import Intents
 from aforesaid.portability.exporting import Exported
 from aforesaid.portability.importing import Loaded
 from aforesaid.profiles import Profile
@@ -108,6 +109,14 @@ class SyncMemory:
     @property
     def models(self) -> Chat | None:
         """The configured models, or None."""
+
+    @property
+    def intents(self) -> Callable[[Sequence[str]], Awaitable[list[Intents]]]:
+        """Read what texts want, such as to tell, to ask or to be reminded."""
+
+    @property
+    def learn(self) -> Callable[[Scope], Awaitable[bool]]:
+        """Extract memories from the pending messages of a user now, as a bot does that says what it noted."""
 
     @property
     def recall_queue(self) -> RecallQueue:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
+from aforesaid.assistant import Phrases
 from aforesaid.bots.mumble import messages
 from aforesaid.bots.mumble.link import Person, VoiceReceived
 from aforesaid.bots.mumble.speech import _MOST_WAITING, Audience, Voice
@@ -46,7 +47,7 @@ class Listening:
         self.understood.append((person.name, whispered, text))
 
     async def _tell(self, audience: Audience, text: str) -> None:
-        self.told.append((audience, text))
+        self.told.append((audience, Phrases.of("en")(text)))
 
     def speak(self, person: Person, *, target: int = messages.TALK, times: int = 1) -> None:
         """Let somebody speak, with a pause after each utterance."""

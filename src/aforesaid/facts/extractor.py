@@ -63,7 +63,7 @@ _LOOKED_BACK: Final = 3
 """Messages before a batch of which it is read whether they ask."""
 _PLAUSIBLE: Final = 0.2
 """Least probability that words ask for something, where a rule says that they do."""
-_SURELY_NOT: Final = 0.7
+_SURELY_NOT: Final = 0.9
 """Probability from which words say nothing that is worth remembering."""
 _COMPARED: Final = 4_000
 """Maximum characters of a message that are compared with known memories."""
@@ -333,7 +333,8 @@ def _says(candidate: Candidate, wants: Intents) -> bool:
         return wants.of("remind", "request", "reminders") >= _PLAUSIBLE
     if candidate.extractor == RULES:
         return wants.of("ask") < _SURELY_NOT
-    return wants.of("ask", "request", "remind", "reminders", "forget", "greet", "thank", "feel", "chat") < _SURELY_NOT
+    # A statement is never dropped for a doubt: what is no statement must be plainly something else.
+    return candidate.outdates is not None or wants.best in {"tell", "correct"} or wants.of(wants.best) < _SURELY_NOT
 
 
 def relevant(known: Sequence[MemoryRecord], batch: Sequence[Message], near: Collection[int] = ()) -> list[MemoryRecord]:
