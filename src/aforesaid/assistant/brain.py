@@ -168,7 +168,7 @@ def _polite_answer(part: wishes.Part, say: Phrases) -> str:
         return say("welcome")
     if part.intent == "feel":
         return say("small.feel")
-    # A laugh, an emoji or a cheer needs no words; somebody who set a task is told that it cannot be done.
+    # Answer a laugh, an emoji or a cheer with an emoji. Say of a task that the bot cannot do it.
     is_task = length_in_words(part.text) > _INTERJECTION and not part.text.rstrip().endswith(("!", "！"))
     return say("small.cannot") if is_task else "🙂"
 

@@ -310,8 +310,9 @@ class FreeForm:
             except ModelError as error:
                 _log.warning("a message is routed by rules, because the model failed: %s", error)
         if action == "none" and (wanted := next((each for each in parts if each.is_sure("forget")), None)):
-            action, word, fact = "forget", ME, wanted.text
-        if action == "forget":
+            # Words that name nothing ("forget it") are no request to erase everything.
+            action, word, fact = "forget", ME, wishes.read_forgetting(wanted.text) or wanted.text
+        elif action == "forget":
             fact = wishes.read_forgetting(fact)
         if action == "none":
             return None
@@ -332,9 +333,11 @@ class FreeForm:
         wanted = wishes.read_reminder(text)
         direct = is_direct(turn.user.scope.thread)
         if wanted.whose and not direct:
-            return Request(
-                "remind", tuple(meant(wanted.whose, turn, await self._names(turn))), wanted.whose, wanted.what
-            )
+            # A word that is nobody's name belongs to what is asked for.
+            whom = tuple(meant(wanted.whose, turn, await self._names(turn)))
+            if whom:
+                return Request("remind", whom, wanted.whose, wanted.what)
+            return Request("remind", (turn.user.scope.user,), ME, text)
         word = "" if wanted.whose == "" and not direct else ME
         return Request("remind", (turn.user.scope.user,), word, wanted.what)
 
@@ -378,8 +381,6 @@ class FreeForm:
 
     async def _remind(self, turn: Turn, request: Request, say: Phrases) -> Answer:
         scope = turn.user.scope
-        if not request.about:
-            return Answer(say("known.nobody", name=request.word))
         # Who is reminded with others, or by somebody else, hears it in the chat in which it was asked for.
         shared = not request.word or request.about[0] != scope.user
         tags = (f"{IN_THREAD}{scope.thread}",) if shared else ()
