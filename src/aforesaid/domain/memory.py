@@ -11,12 +11,21 @@ from typing import Final, Literal, NamedTuple, TypeAlias, cast, get_args
 from aforesaid.domain import checks
 from aforesaid.domain.checks import Category, CategoryOrKind, Kind, MemoryState, Trust
 from aforesaid.domain.scope import Scope
-from aforesaid.errors import InvalidInput, quoted
+from aforesaid.errors import InvalidInput, TooLarge, quoted
 
 CATEGORIES: Final[tuple[Category, ...]] = get_args(Category)
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 STATES: Final[tuple[MemoryState, ...]] = get_args(MemoryState)
 TRUSTS: Final[tuple[Trust, ...]] = get_args(Trust)
+Matter: TypeAlias = Literal[
+    "name", "age", "birthday", "home", "from", "job", "employer", "study", "speaks", "partner", "child", "parent",
+    "sibling", "relative", "friend", "colleague", "boss", "neighbour", "pet", "allergy", "diet", "condition",
+    "medicine", "like", "dislike", "hobby", "phone", "email", "address", "own", "event", "goal",
+]  # fmt: skip
+"""A matter of a person of which a memory can tell the value."""
+MATTERS: Final[tuple[Matter, ...]] = get_args(Matter)
+VALUE_CHARACTERS: Final = 400
+"""The most characters that the value of a matter can have."""
 LEAST_IMPORTANCE: Final = 1
 USUAL_IMPORTANCE: Final = 5
 MOST_IMPORTANCE: Final = 10
@@ -118,9 +127,13 @@ class MemoryDraft:
     """The language of its text, such as `german`; None if nobody looked."""
     confidence: float | None = None
     """How sure its extractor is that it is worth remembering, from 0 to 1; None if that is unknown."""
+    matter: str | None = None
+    """Which matter of a person it is, such as `home` or `allergy`; None for a note."""
+    value: str | None = None
+    """The value of the matter, in the person's own words: `hazelnuts`."""
 
     def __post_init__(self) -> None:
-        """Refuse an unknown category, an empty text, an importance outside 1 to 10, a priority outside 1 to 5."""
+        """Refuse an unknown category or matter, an empty text, and weights outside their range."""
         check_memory(self)
         checks.at_least(self.times, 1, "the times")
 
@@ -167,6 +180,8 @@ class MemoryRecord:
     said_at: datetime = None  # type: ignore[assignment] # set below
     language: str | None = None
     confidence: float | None = None
+    matter: str | None = None
+    value: str | None = None
 
     def __post_init__(self) -> None:
         """Derive what memories lack that were stored before they had a kind and a time at which they were said."""
@@ -307,6 +322,21 @@ def check_kind(kind: object, about: object, language: object, confidence: object
         raise InvalidInput(f"the confidence must be a number from 0 to 1, not {quoted(confidence)}", "confidence")
 
 
+def check_matter(matter: object, value: object) -> None:
+    """Raise InvalidInput for an unknown matter, or a value that is empty, too long or without a matter."""
+    if matter is not None and matter not in MATTERS:
+        raise InvalidInput(f"unknown matter {quoted(matter)}; use one of {', '.join(MATTERS)}", "matter")
+    if value is None:
+        return
+    text = checks.storable(value, "the value", "value")
+    if matter is None:
+        raise InvalidInput("a value needs a matter", "value")
+    if not text:
+        raise InvalidInput("the value is empty", "value")
+    if len(text) > VALUE_CHARACTERS:
+        raise TooLarge(f"the value has {len(text):,} characters; at most {VALUE_CHARACTERS} are allowed", "value")
+
+
 def check_weights(importance: object, priority: object) -> None:
     """Raise InvalidInput for an importance or priority outside its range."""
     if (number := checks.at_least(importance, LEAST_IMPORTANCE, "the importance", "importance")) > MOST_IMPORTANCE:
@@ -325,6 +355,7 @@ def check_memory(memory: MemoryDraft | MemoryRecord, *more: object) -> None:
         if value not in known:
             raise InvalidInput(f"unknown {what} {quoted(value)}; use one of {', '.join(known)}", what)
     check_kind(memory.kind or "fact", memory.about, memory.language, memory.confidence)
+    check_matter(memory.matter, memory.value)
     checks.message_text(memory.text)
     check_weights(memory.importance, memory.priority)
     if not isinstance(memory.tags, tuple):
