@@ -81,7 +81,9 @@ async def know(store: Store, seqs: list[int], mine: list[Message]) -> None:
     """Store memories, facts and similar data."""
     old = MemoryDraft(ANN, "fact", "lives in Bonn", sources=(mine[0].seq,), tags=("home",), remind_at=minutes(5))
     known = (await store.apply([AddMemory(old)])).memory
-    new = MemoryDraft(ANN, "fact", "lives in Berlin", sources=(mine[0].seq,), subject="home")
+    new = MemoryDraft(
+        ANN, "fact", "lives in Berlin", sources=(mine[0].seq,), subject="home", matter="home", value="Berlin"
+    )
     after = (await store.apply([AddMemory(new, supersedes=(Superseded(known.id, 1),))])).memory
     await store.apply([ChangeMemory(replace(after, text="lives in Berlin Mitte"), "edit", "ann")])
     await store.apply([CountMemory(ANN, after.id, 2, minutes(3), (mine[2].seq,))])

@@ -69,7 +69,7 @@ _TABLES: Final = {
         event_start bigint, event_end bigint, event_timed boolean, remind_at bigint, delivered_at bigint,
         expires_at bigint, valid_from bigint, valid_to bigint, superseded_by bigint, extractor text, trust text,
         reason text, times bigint, seen_at bigint, kind text, about text, said_at bigint, language text,
-        confidence integer
+        confidence integer, matter text, value text
         """,
         "[[space || '/' || ]]id",
     ),

@@ -64,6 +64,7 @@ COLUMNS: Final = (
     "category", "text", "importance", "tags", "active", "state", "priority", "speaker", "subject", "event_start",
     "event_end", "event_timed", "remind_at", "delivered_at", "expires_at", "valid_from", "valid_to", "superseded_by",
     "extractor", "trust", "reason", "times", "seen_at", "kind", "about", "said_at", "language", "confidence",
+    "matter", "value",
 )  # fmt: skip
 """The columns of a memory that a change may set, and that are kept of what was before it."""
 
@@ -88,6 +89,7 @@ def read_memory(row: Row) -> MemoryRecord:
         number, space, user, sources, created, revision, category, text, importance, tags, active, state, priority,
         speaker, subject, event_start, event_end, event_timed, remind_at, delivered_at, expires_at, valid_from,
         valid_to, superseded_by, extractor, trust, reason, times, seen_at, kind, about, said_at, language, confidence,
+        matter, value,
     ) = row  # fmt: skip
     known_tags = () if tags == "[]" else tuple(loaded(tags))
     event = None
@@ -102,7 +104,7 @@ def read_memory(row: Row) -> MemoryRecord:
         _optional(delivered_at), _optional(expires_at), valid, _optional(valid_to), superseded_by, extractor, trust,
         reason, times, valid if seen_at == valid_from else moment(seen_at), revision, kind, about,
         valid if said_at is None or said_at == valid_from else moment(said_at), language,
-        None if confidence is None else round(confidence / _HUNDRED, 2),
+        None if confidence is None else round(confidence / _HUNDRED, 2), matter, value,
     )  # fmt: skip
 
 
@@ -114,7 +116,8 @@ def _values(within: Transaction, it: MemoryRecord) -> dict[str, Any]:
         *_event(it.event), _optional_number(it.remind_at), _optional_number(it.delivered_at),
         _optional_number(it.expires_at), number_of(it.valid_from), _optional_number(it.valid_to), it.superseded_by,
         it.extractor, it.trust, it.reason, it.times, number_of(it.seen_at), it.kind, it.about, number_of(it.said_at),
-        it.language, None if it.confidence is None else round(it.confidence * _HUNDRED),
+        it.language, None if it.confidence is None else round(it.confidence * _HUNDRED), it.matter,
+        it.value,
     )  # fmt: skip
     return dict(zip(COLUMNS, values, strict=True))
 
@@ -933,6 +936,8 @@ def _drafted(draft: MemoryDraft, sources: tuple[int, ...], created: datetime) ->
         said_at=draft.said_at or since,
         language=draft.language,
         confidence=draft.confidence,
+        matter=draft.matter,
+        value=draft.value,
     )
 
 

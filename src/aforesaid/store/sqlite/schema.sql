@@ -1,4 +1,4 @@
--- schema 23
+-- schema 24
 -- The sum of the steps in migrations/ up to this number, for files that are created. tools/sqlite_schema.py writes it.
 CREATE TABLE person (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -104,7 +104,7 @@ CREATE TABLE memory (
     tags TEXT NOT NULL,                        -- a JSON array
     created_at INTEGER NOT NULL,
     active INTEGER NOT NULL DEFAULT 1
-, state TEXT NOT NULL DEFAULT 'active', priority INTEGER NOT NULL DEFAULT 3, speaker INTEGER REFERENCES person (id), subject TEXT, event_start INTEGER, event_end INTEGER, event_timed INTEGER NOT NULL DEFAULT 0, remind_at INTEGER, delivered_at INTEGER, expires_at INTEGER, valid_from INTEGER NOT NULL DEFAULT 0, valid_to INTEGER, superseded_by INTEGER REFERENCES memory (id), extractor TEXT NOT NULL DEFAULT 'hand', trust TEXT NOT NULL DEFAULT 'stated', reason TEXT NOT NULL DEFAULT '', times INTEGER NOT NULL DEFAULT 1, seen_at INTEGER NOT NULL DEFAULT 0, revision INTEGER NOT NULL DEFAULT 1, checksum INTEGER, kind TEXT NOT NULL DEFAULT 'fact', about TEXT, said_at INTEGER, language TEXT, confidence INTEGER);
+, state TEXT NOT NULL DEFAULT 'active', priority INTEGER NOT NULL DEFAULT 3, speaker INTEGER REFERENCES person (id), subject TEXT, event_start INTEGER, event_end INTEGER, event_timed INTEGER NOT NULL DEFAULT 0, remind_at INTEGER, delivered_at INTEGER, expires_at INTEGER, valid_from INTEGER NOT NULL DEFAULT 0, valid_to INTEGER, superseded_by INTEGER REFERENCES memory (id), extractor TEXT NOT NULL DEFAULT 'hand', trust TEXT NOT NULL DEFAULT 'stated', reason TEXT NOT NULL DEFAULT '', times INTEGER NOT NULL DEFAULT 1, seen_at INTEGER NOT NULL DEFAULT 0, revision INTEGER NOT NULL DEFAULT 1, checksum INTEGER, kind TEXT NOT NULL DEFAULT 'fact', about TEXT, said_at INTEGER, language TEXT, confidence INTEGER, matter TEXT, value TEXT);
 CREATE INDEX memory_by_owner ON memory (owner, active, importance, id);
 CREATE TABLE memory_source (
     memory INTEGER NOT NULL REFERENCES memory (id),
