@@ -24,6 +24,7 @@ from aforesaid.domain.memory import (
     MemoryVersion,
     about_in,
     check_kind,
+    check_matter,
     check_weights,
     kind_of,
 )
@@ -245,6 +246,7 @@ def _one_memory(found: Fields) -> MemoryRecord:
         said_at=found.moment("said_at" if found.has("said_at") else "valid_from"),
     )
     check_kind(memory.kind, memory.about, memory.language, memory.confidence)
+    check_matter(memory.matter, memory.value)
     return memory
 
 
