@@ -5,6 +5,9 @@ from __future__ import annotations
 import httpx2
 import pytest
 
+from aforesaid.domain.memory import MemoryDraft
+from aforesaid.domain.scope import Scope
+from aforesaid.store.memories import AddMemory
 from server.serving import Running
 
 pytestmark = pytest.mark.anyio
@@ -31,9 +34,18 @@ async def test_memories_have_a_kind_and_can_be_listed_by_it(server: Running) -> 
             ("relationship", "fact", "Sinéad")
         ]
         assert (found[0]["language"], found[0]["confidence"]) == ("english", 1.0)
+        assert (found[0]["matter"], found[0]["value"]) == (None, None)
         corrected = await client.put(f"/api/memories/{found[0]['id']}", json={"category": "event", "about": "Carol"})
         assert (corrected.json()["kind"], corrected.json()["about"]) == ("event", "Carol")
         assert (await client.get("/api/memories", params={"kind": "rumour"})).status_code == 422
+
+
+async def test_a_memory_is_shown_with_its_matter_and_value(server: Running) -> None:
+    draft = MemoryDraft(Scope.of("ann"), "fact", "Ann cannot eat hazelnuts", matter="allergy", value="hazelnuts")
+    await server.memory.store.apply([AddMemory(draft)])
+    async with server.client(server.key()) as client:
+        (found,) = (await client.get("/api/memories", params={"user": "ann"})).json()["memories"]
+        assert (found["matter"], found["value"]) == ("allergy", "hazelnuts")
 
 
 async def test_the_timeline_is_read_in_order_and_in_part(server: Running) -> None:

@@ -401,6 +401,10 @@ export interface Memory {
   language: string | null;
   /** How sure its extractor is that it is worth remembering, 0 to 1. */
   confidence: number | null;
+  /** Which matter of a person it is, such as a home or an allergy. */
+  matter: "name" | "age" | "birthday" | "home" | "from" | "job" | "employer" | "study" | "speaks" | "partner" | "child" | "parent" | "sibling" | "relative" | "friend" | "colleague" | "boss" | "neighbour" | "pet" | "allergy" | "diet" | "condition" | "medicine" | "like" | "dislike" | "hobby" | "phone" | "email" | "address" | "own" | "event" | "goal" | null;
+  /** The value of the matter, in the person's own words. */
+  value: string | null;
   superseded_by: number | null;
   /** The messages that it was learned from, by sequence number. */
   sources: number[];

@@ -12,7 +12,7 @@ from aforesaid.context import Context
 from aforesaid.domain.checks import Category, HitKind, Kind, MemoryState, Role, SessionState, Trust
 from aforesaid.domain.details import PartType
 from aforesaid.domain.hit import Hit
-from aforesaid.domain.memory import MemoryRecord
+from aforesaid.domain.memory import Matter, MemoryRecord
 from aforesaid.domain.receipt import BatchReceipt
 from aforesaid.domain.scope import Session
 from aforesaid.memory import Memory
@@ -76,6 +76,10 @@ class MemoryShape(Shape):
     valid_to: datetime | None = Field(description="Until when it was true.")
     language: str | None = Field(description="The language of its text.", examples=["german"])
     confidence: float | None = Field(description="How sure its extractor is that it is worth remembering, 0 to 1.")
+    matter: Matter | None = Field(
+        description="Which matter of a person it is, such as a home or an allergy.", examples=["allergy"]
+    )
+    value: str | None = Field(description="The value of the matter, in the person's own words.", examples=["hazelnuts"])
     superseded_by: int | None
     sources: list[int] = Field(description="The messages that it was learned from, by sequence number.")
     extractor: str
