@@ -107,8 +107,8 @@ BREAKS = (
     Break(
         "B10",
         "facts/portrait.py",
-        "return next((text for text in self if text), None)",
-        "return next((text for text in reversed(self) if text), None)",
+        "return merged or under_headings(sources.lines, sources.language) or sources.first",
+        "return merged or sources.history or under_headings(sources.lines, sources.language) or sources.first",
         "without a model, the days before come before the facts",
     ),
     Break(

@@ -45,7 +45,7 @@ from aforesaid.facts import ForgetResult, Preferences, RememberResult
 from aforesaid.facts.people import KnownPerson
 from aforesaid.front.handle import ReceiptKeeper
 from aforesaid.models.chat import Chat
-from aforesaid.models.intent import Intents
+from aforesaid.models.reader import Intents
 from aforesaid.portability.exporting import Exported
 from aforesaid.portability.importing import Loaded
 from aforesaid.profiles import Profile

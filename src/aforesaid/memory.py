@@ -35,7 +35,7 @@ from aforesaid.telemetry.tracing import open_tracing
 
 if TYPE_CHECKING:
     from aforesaid.models.chat import Chat
-    from aforesaid.models.intent import Intents
+    from aforesaid.models.reader import Intents
 
 _log: Final = logging.getLogger("aforesaid")
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from aforesaid.context import Builder, Context, ContextRequest
 from aforesaid.domain.message import draft
 from aforesaid.domain.scope import Scope
+from aforesaid.facts.describing import Line
 from aforesaid.models.embed import DeterministicEmbedder
 from aforesaid.models.tokens import counter_for
 from aforesaid.profiles import BUILT_IN, load_profile
@@ -34,9 +35,9 @@ class Facts:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    async def portrait(self, scope: Scope, *_: object) -> str | None:
+    async def portrait(self, scope: Scope, *_: object) -> list[Line]:
         facts = await self._store.read(NewestFacts(scope))
-        return None if facts is None else facts.text
+        return [] if facts is None else [Line("other", line) for line in facts.text.splitlines() if line.strip()]
 
     async def habits(self, scope: Scope) -> str:
         return f"{scope.user} likes short replies."

@@ -11,6 +11,7 @@ import pytest
 from aforesaid import Memory, connect
 from aforesaid.domain.memory import MemoryDraft
 from aforesaid.domain.scope import Scope
+from aforesaid.facts.describing import Line
 from aforesaid.store import memories as stored
 from aforesaid.store import open_store
 from aforesaid.store.memories import AddMemory
@@ -89,25 +90,25 @@ async def test_a_context_builds_no_more_memories_for_who_has_many(
 async def test_facts_that_were_remembered_one_by_one_are_compared_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from aforesaid.facts import portrait  # noqa: PLC0415
+    from aforesaid.facts import describing, portrait  # noqa: PLC0415
 
-    joined: list[str] = []
-    join = portrait.with_memories
+    described: list[str] = []
+    describe = describing.describe
 
-    def counting(text: str, *others: Any) -> str:  # noqa: ANN401
-        joined.append(text)
-        return join(text, *others)
+    def counting(text: str, *others: Any) -> list[Line]:  # noqa: ANN401
+        described.append(text)
+        return describe(text, *others)
 
-    monkeypatch.setattr(portrait, "with_memories", counting)
+    monkeypatch.setattr(portrait, "describe", counting)
     async with connect(tmp_path / "memory.db", profile={"extract": False}, embedder="none") as memory:
         ann = memory.user("ann")
         await ann.remember("likes tea")
         first = await ann.context("Hello?", at=NOON)
         assert (await ann.context("Hello?", at=NOON)).text == first.text
-        assert len(joined) == 1
+        assert len(described) == 1
         await ann.remember("plays chess")
         assert "chess" in (await ann.context("Hello?", at=NOON)).text
-        assert len(joined) == 2
+        assert len(described) == 2
         memory_of_tea = next(each for each in await ann.memories() if "tea" in each.text)
         await ann.edit_memory(memory_of_tea.id, text="ann likes green tea")
         assert "green tea" in (await ann.context("Hello?", at=NOON)).text

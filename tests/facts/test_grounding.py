@@ -33,7 +33,7 @@ ONE = SharedEmbedder()
 @pytest.mark.parametrize(
     ("said", "memory"),
     [
-        ("My dad passed away two days ago.", "Ann's father died on 2023-01-25."),
+        ("My dad passed away two days ago.", "Ann's father died on 2026-03-03."),
         ("We are expecting a baby in June!", "Ann is pregnant."),
         ("I don't eat meat or fish, never did.", "Ann is vegetarian."),
         ("They fired me yesterday.", "Ann lost her job."),
@@ -146,7 +146,7 @@ async def outcome(said: str, written: str, *, local: bool = True, name: str = "A
         user = memory.user("ann")
         await say(user, said, reply="I see.", name=name)
         await memory.upkeep()
-        found = await user.memories(active=None)
+        found = [each for each in await user.memories(active=None) if each.matter is None]
         return found[0].state if found else "dropped"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from aforesaid.domain.checks import MemoryState
 from aforesaid.facts.salience_extraction import parts_of
 from aforesaid.models.embed import LocalEmbedder
 from facts.plain_held_out import FLEETING, PLAIN
@@ -28,15 +29,15 @@ async def encoder() -> LocalEmbedder:
 @pytest.mark.parametrize(
     ("said", "remembered"),
     [
-        ("I am allergic to wool, please no wool products.", "Ann is allergic to wool."),
-        ("Hi, I live in Vienna. Where is my parcel?", "Ann lives in Vienna."),
-        ("Hi, I live at 9 Elm Road, Hull. Where is my parcel?", "Ann lives at 9 Elm Road, Hull."),
-        ("I use a wheelchair, so please no stairs.", "Ann uses a wheelchair."),
-        ("I have diabetes. What should I eat for breakfast?", "Ann has diabetes."),
-        ("I'm vegetarian, what can I cook tonight?", "Ann is vegetarian."),
-        ("My son is called Tim. Can you suggest a present?", "Ann's son is called Tim."),
-        ("Ich bin allergisch gegen Nüsse, bitte nichts mit Nüssen.", 'Ann: "Ich bin allergisch gegen Nüsse."'),
-        ("Soy alérgico a los frutos secos, ¿qué postre me recomiendas?", 'Ann: "Soy alérgico a los frutos secos."'),
+        ("I am allergic to wool, please no wool products.", "Ann: Allergic to wool"),
+        ("Hi, I live in Vienna. Where is my parcel?", "Ann: Lives in Vienna"),
+        ("Hi, I live at 9 Elm Road, Hull. Where is my parcel?", "Ann: Address: 9 Elm Road, Hull"),
+        ("I use a wheelchair, so please no stairs.", "Ann: Health: wheelchair"),
+        ("I have diabetes. What should I eat for breakfast?", "Ann: Health: diabetes"),
+        ("I'm vegetarian, what can I cook tonight?", "Ann: Diet: vegetarian"),
+        ("My son is called Tim. Can you suggest a present?", "Ann: Child: son Tim"),
+        ("Ich bin allergisch gegen Nüsse, bitte nichts mit Nüssen.", "Ann: Allergie: Nüsse"),
+        ("Soy alérgico a los frutos secos, ¿qué postre me recomiendas?", "Ann: Alergia: frutos secos"),
     ],
 )
 async def test_what_is_told_beside_a_request_is_remembered(encoder: LocalEmbedder, said: str, remembered: str) -> None:
@@ -73,21 +74,22 @@ async def test_what_people_ask_one_another_is_judged_as_a_whole(encoder: LocalEm
 
 
 @pytest.mark.parametrize(
-    ("before", "after"),
+    ("before", "after", "state"),
     [
-        ("My phone number is 040 1234.", "My new phone number is 089 9876."),
-        ("I live at 9 Elm Road, Hull.", "My new address is 5 Oak Lane, Leeds."),
-        ("My address is 9 Elm Road, Hull.", "We moved to Leeds."),
+        ("My phone number is 040 1234.", "My new phone number is 089 9876.", "superseded"),
+        ("I live at 9 Elm Road, Hull.", "My new address is 5 Oak Lane, Leeds.", "superseded"),
+        ("My address is 9 Elm Road, Hull.", "We moved to Leeds.", "expired"),
     ],
 )
 async def test_a_newer_statement_about_the_same_matter_supersedes_the_old_one(
-    encoder: LocalEmbedder, before: str, after: str
+    encoder: LocalEmbedder, before: str, after: str, state: MemoryState
 ) -> None:
+    """An address is over where only another town is known."""
     async with connect(embedder=encoder) as memory:
         user = memory.user("ann")
         await say(user, before, after)
         await memory.upkeep()
-        assert (len(await texts(user)), len(await texts(user, state="superseded"))) == (1, 1)
+        assert (len(await texts(user)), len(await texts(user, state=state))) == (1, 1)
 
 
 async def test_a_shorter_statement_about_a_home_does_not_hide_the_address(encoder: LocalEmbedder) -> None:
@@ -95,15 +97,15 @@ async def test_a_shorter_statement_about_a_home_does_not_hide_the_address(encode
         user = memory.user("ann")
         await say(user, "My address is 5 Oak Lane, Leeds.", "I live in Leeds.")
         await memory.upkeep()
-        assert "ann's address is 5 Oak Lane, Leeds." in await texts(user)
+        assert "ann: Address: 5 Oak Lane, Leeds" in await texts(user)
 
 
-async def test_a_sentence_that_rules_read_in_pieces_is_not_quoted_again(encoder: LocalEmbedder) -> None:
+async def test_a_sentence_that_is_read_in_pieces_is_not_quoted_again(encoder: LocalEmbedder) -> None:
     async with connect(embedder=encoder) as memory:
         user = memory.user("ann")
         await say(user, "Hello, my name is Ann Keller and I live at 9 Elm Road, Hull.", "I moved to Leeds.", name="Ann")
         await memory.upkeep()
-        assert set(await texts(user)) == {"Ann moved to Leeds.", "Ann's name is Ann Keller."}
+        assert set(await texts(user)) == {"Ann: Lives in Leeds", "Ann: Name: Ann Keller"}
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from aforesaid.facts import salience_extraction
 from aforesaid.facts.candidate import Candidate, event_in
 from aforesaid.facts.model_extraction import between_others
 from aforesaid.facts.people import Person
+from aforesaid.facts.timing import told_time
 from aforesaid.models import salience
 from aforesaid.models.embed import DeterministicEmbedder, LocalEmbedder, Vectors, built_in_encoder
 from facts.plain_held_out import FLEETING, PLAIN
@@ -83,7 +84,7 @@ async def test_short_plain_statements_are_remembered_in_any_language_and_fleetin
 @pytest.mark.parametrize(
     ("before", "said", "remembered"),
     [
-        ("Was machst du so beruflich?", "Ich bin Lehrerin.", 'Ann: "Ich bin Lehrerin."'),
+        ("Was machst du so beruflich?", "Ich bin Lehrerin.", "Ann: Beruf: Lehrerin"),
         (
             "You said that your sister Sinead plays the violin in Cork.",
             "And my dentist is Dr Okafor.",
@@ -131,12 +132,12 @@ async def test_what_is_remembered_does_not_depend_on_what_was_embedded_before() 
 async def test_an_answer_is_remembered_in_its_own_words_and_its_question_is_a_source(encoder: LocalEmbedder) -> None:
     async with connect(embedder=encoder) as memory:
         user = memory.user("ann", thread="chat", session="one")
-        await user.add("assistant", "Which medicines do you take at the moment?")
-        await user.add("user", "It is Eliquis since March, 5 mg twice a day, no more warfarin.", name="Ann")
+        await user.add("assistant", "Where do you keep the spare keys?")
+        await user.add("user", "They are with the old lady on the first floor since the burglary.", name="Ann")
         await memory.upkeep()
         known = await user.memories()
     assert len(known) == 1
-    assert known[0].text.startswith('Ann: "It is Eliquis since March, 5 mg twice a day, no more warfarin."')
+    assert known[0].text == 'Ann: "They are with the old lady on the first floor since the burglary."'
     assert len(known[0].sources) == 2
 
 
@@ -154,7 +155,7 @@ async def test_another_embedder_is_joined_by_the_built_in_encoder() -> None:
         user = memory.user("ann")
         await say(user, WORTH[-1], CHATTER[0])
         await memory.upkeep()
-        assert await texts(user) == [f'ann: "{WORTH[-1]}"']
+        assert await texts(user) == ["ann: В собственности: дом"]
 
 
 def test_there_is_no_encoder_where_none_is_wanted() -> None:
@@ -170,40 +171,39 @@ def test_other_weights_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 CHANGES = [
+    ("Mein Name ist Jonas und ich wohne in Köln.", "Ich wohne jetzt in Bremen.", "Wohnort: Köln", "Wohnort: Bremen"),
     (
-        "Mein Vater nimmt Marcumar und muss alle zwei Wochen zur Kontrolle.",
-        "Mein Vater nimmt kein Marcumar mehr, der Arzt hat ihn auf Eliquis umgestellt.",
+        "Je travaille comme infirmière.",
+        "Je travaille maintenant comme institutrice.",
+        "Travail : infirmière",
+        "Travail : institutrice",
     ),
-    (
-        "Je travaille comme infirmière à l'hôpital de Lyon, de nuit.",
-        "J'ai quitté l'hôpital de Lyon, je travaille maintenant dans une clinique à Grenoble.",
-    ),
-    (
-        "We live on the third floor in Tula, in a flat with two rooms.",
-        "We sold the flat in Tula and moved into a house near Kaluga.",
-    ),
+    ("We live in Tula.", "We sold the flat and live near Kaluga now.", "Lives in Tula", "Lives in Kaluga"),
 ]
 BESIDE = ("My sister Clara plays the cello and teaches at a music school.", "I am allergic to hazelnuts.")
 
 
 @pytest.mark.defect("F4")
-@pytest.mark.parametrize(("before", "after"), CHANGES)
-async def test_a_change_supersedes_what_was_said_before(encoder: LocalEmbedder, before: str, after: str) -> None:
+@pytest.mark.parametrize(("before", "after", "was", "holds"), CHANGES)
+async def test_a_change_supersedes_what_was_said_before(
+    encoder: LocalEmbedder, before: str, after: str, was: str, holds: str
+) -> None:
     async with connect(embedder=encoder) as memory:
         user = memory.user("ann")
         await say(user, before, *BESIDE)
+        await memory.upkeep()
+        known = len(await user.memories())
         await say(user, after, at=THURSDAY + timedelta(days=60))
         await memory.upkeep()
-        assert await texts(user, state="superseded") == [f'ann: "{before}"']
-        known = await user.memories()
-        assert len(known) == 3
+        assert await texts(user, state="superseded") == [f"ann: {was}"]
+        assert len(await user.memories()) == known
         old = (await user.memories(state="superseded"))[0]
-        new = next(each for each in known if after in each.text)
+        new = next(each for each in await user.memories() if each.text == f"ann: {holds}")
         assert (old.superseded_by, old.valid_to) == (new.id, new.valid_from)
         # As of a date before the change, the older one holds.
-        assert f'ann: "{before}"' in await texts(user, at=THURSDAY + timedelta(days=1))
+        assert f"ann: {was}" in await texts(user, at=THURSDAY + timedelta(days=1))
         await user.undo(new.id)
-        assert f'ann: "{before}"' in await texts(user)
+        assert f"ann: {was}" in await texts(user)
 
 
 async def test_a_memory_has_one_successor_also_if_several_statements_make_it_outdated(encoder: LocalEmbedder) -> None:
@@ -224,9 +224,9 @@ async def test_a_memory_has_one_successor_also_if_several_statements_make_it_out
 @pytest.mark.parametrize(
     ("said", "date"),
     [
-        ("My brother Levin is moving to Aachen with the children on 14 May.", " (2026-05-14)."),
-        ("From now on Levin works in the hall, 4 to 11:30, for the same money.", ""),
-        ("The crane lifts the boats out on Saturday 14 November at 9, I need eight people.", None),
+        ("Levin defends his thesis about tides on 14 May.", " (2026-05-14)."),
+        ("From now on the choir in our village rehearses from 4 to 11:30 for the big concert.", ""),
+        ("The big crane of the marina lifts our boats out of the water on Saturday 14 November at 9.", None),
     ],
 )
 async def test_a_date_is_added_only_where_one_time_is_named(
@@ -236,7 +236,7 @@ async def test_a_date_is_added_only_where_one_time_is_named(
         user = memory.user("ann")
         await say(user, said)
         await memory.upkeep()
-        known = await texts(user, active=None)
+        known = [each.text for each in await user.memories(active=None) if each.matter is None]
     assert known
     if date is None:
         assert "(2026-03" not in known[0]
@@ -276,20 +276,20 @@ async def test_extracting_encodes_no_text_when_the_vectors_of_messages_are_store
 async def test_what_is_said_again_in_nearly_the_same_words_is_counted(encoder: LocalEmbedder) -> None:
     async with connect(embedder=encoder) as memory:
         user = memory.user("ann")
-        await say(user, "My brother Levin lives in Aachen with our parents since the divorce.")
+        await say(user, "My brother Levin lives in Aachen since the divorce.")
         await memory.upkeep()
-        again = "My brother Levin has lived in Aachen with our parents since the divorce."
+        again = "My brother Levin has lived in Aachen since the divorce."
         await say(user, again, at=THURSDAY + timedelta(days=9))
         await memory.upkeep()
         known = await user.memories(active=None)
-    assert [each.times for each in known] == [2]
+    assert [each.times for each in known] == [2, 2]
 
 
 async def test_the_same_answer_to_another_question_names_both_questions_as_sources(encoder: LocalEmbedder) -> None:
-    answer = "It is Eliquis since March, 5 mg twice a day."
+    answer = "They are with the old lady on the first floor since the burglary."
     async with connect(embedder=encoder) as memory:
         user = memory.user("ann", thread="chat", session="one")
-        for asked in ("Which tablets does your father take?", "And what did the vet prescribe for the old dog?"):
+        for asked in ("Where do you keep the spare keys?", "And where are the papers of the house?"):
             await user.add("assistant", asked)
             await user.add("user", answer, name="Ann")
             await memory.upkeep()
@@ -308,18 +308,18 @@ def test_of_a_diary_only_what_stands_out_is_remembered() -> None:
 @pytest.mark.parametrize("said", ["Bei uns kommt im Januar das zweite Kind.", "The jetty was built twice in 30 years."])
 def test_a_month_or_year_without_its_number_that_is_far_away_is_not_certain(said: str) -> None:
     june = datetime(2025, 7, 2, 12, tzinfo=UTC)
-    assert salience_extraction._time_in(said, june) is None
-    near = salience_extraction._time_in("Our second child is due in August.", june)
+    assert told_time(said, june) is None
+    near = told_time("Our second child is due in August.", june)
     assert near is not None
     assert near.start.month == 8
 
 
 def test_a_month_without_its_number_is_certain_until_120_days_after_its_beginning() -> None:
     said, last = "We moved to Lisbon in January.", datetime(2026, 1, 1, tzinfo=UTC) + timedelta(days=120)
-    found = salience_extraction._time_in(said, last)
+    found = told_time(said, last)
     assert found is not None
     assert (found.start.year, found.start.month) == (2026, 1)
-    assert salience_extraction._time_in(said, last + timedelta(minutes=1)) is None
+    assert told_time(said, last + timedelta(minutes=1)) is None
 
 
 @pytest.mark.parametrize(
@@ -333,7 +333,7 @@ def test_a_month_without_its_number_is_certain_until_120_days_after_its_beginnin
 )
 def test_what_is_still_to_come_gets_the_next_month_of_that_name(said: str, year: int) -> None:
     november = datetime(2026, 11, 17, 12, tzinfo=UTC)
-    found = salience_extraction._time_in(said, november)
+    found = told_time(said, november)
     assert found is not None
     assert (found.start.year, found.start.month) == (year, 9)
     event = event_in(said, november, "fact")
@@ -506,7 +506,10 @@ async def test_a_laboratory_value_is_no_appointment(encoder: LocalEmbedder) -> N
     ("said", "day"),
     [
         ("hab mich für den halbmarathon am 19. oktober angemeldet", datetime(2026, 10, 19, tzinfo=UTC)),
-        ("Desde el lunes trabajo en la flota de autobuses de Sevilla", datetime(2026, 4, 13, tzinfo=UTC)),
+        (
+            "Desde el lunes el coro del pueblo ensaya en la iglesia vieja para el concierto.",
+            datetime(2026, 4, 13, tzinfo=UTC),
+        ),
     ],
 )
 async def test_the_day_of_a_memory_follows_from_its_words(encoder: LocalEmbedder, said: str, day: datetime) -> None:
@@ -535,7 +538,7 @@ async def test_what_began_does_not_expire_as_an_appointment(words: str) -> None:
 async def test_what_he_is_going_to_do_is_not_an_appointment_of_the_speaker(encoder: LocalEmbedder) -> None:
     async with connect(embedder=encoder) as memory:
         user = memory.user("ann")
-        await say(user, "My brother Tom called today.", "he starts a new job at Siemens in March", at=APRIL)
+        await say(user, "My brother Tom called today.", "He starts his new job at Siemens in March.", at=APRIL)
         await memory.upkeep()
         (known,) = [each for each in await user.memories(active=None) if "Siemens" in each.text]
     assert (known.about, known.category) == ("Tom", "fact")

@@ -49,7 +49,7 @@ async def test_its_vectors_are_those_of_the_one_in_this_process(apart: Subproces
     assert np.array_equal(await apart.embed(TEXTS[:3]), await here.embed(TEXTS[:3]))
     assert np.array_equal(await apart.embed(many), await here.embed(many))
     assert (await apart.embed([])).shape == (0, 512)
-    assert np.array_equal(await apart.begin(TEXTS[0]), (await here.embed(TEXTS[:1])))
+    assert np.array_equal(await apart.begin(TEXTS[0]), await here.begin(TEXTS[0]))
     assert (await apart.embed(TEXTS[3:])).shape == (1, 512), "whatever a text holds, it comes across"
     await here.close()
 
@@ -138,7 +138,7 @@ def test_what_goes_wrong_there_is_told_here(monkeypatch: pytest.MonkeyPatch) -> 
         raise ModelError("the weights are gone")
 
     monkeypatch.setattr(local, "load_encoder", broken)
-    asked, answers = b'["hello"]', io.BytesIO()
+    asked, answers = b'[["hello"], false]', io.BytesIO()
     remote.serve(io.BytesIO(LENGTH.pack(len(asked)) + asked), answers, ranker=True)
     rows, length = SHAPE.unpack(answers.getvalue()[: SHAPE.size])
     assert (rows, answers.getvalue()[SHAPE.size :]) == (FAILED, b"the weights are gone")
@@ -152,7 +152,7 @@ def test_the_process_forgets_words_when_it_is_told_to(monkeypatch: pytest.Monkey
         forgotten.append(this)
 
     monkeypatch.setattr(Encoder, "forget_all", forget)
-    frames = [LENGTH.pack(len(data)) + data for data in (b"null", b'["hello"]', b"null")]
+    frames = [LENGTH.pack(len(data)) + data for data in (b"[null, false]", b'[["hello"], false]', b"[null, false]")]
     answers = io.BytesIO()
     remote.serve(io.BytesIO(b"".join(frames)), answers, ranker=False)
     assert len(forgotten) == 1, "before the first text there is nothing to forget"
@@ -167,9 +167,9 @@ async def test_a_question_begins_before_anything_else_is_done(
     embedder = inside()
     original = embedder._encode
 
-    def encode(texts: list[str]) -> Any:  # noqa: ANN401 - an array
+    def encode(texts: list[str], *, read: bool = False) -> Any:  # noqa: ANN401 - an array
         begun.set()
-        return original(texts)
+        return original(texts, read=read)
 
     monkeypatch.setattr(embedder, "_encode", encode)
     caching = CachingEmbedder(embedder, metrics)

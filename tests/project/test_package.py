@@ -45,7 +45,7 @@ MIGRATIONS = {
     "0021_packed_vectors.sql": "a7ff9b493ceab765",
     "0022_names_of_tables.sql": "0b678d94d8a5ff45",
     "0023_memories_of_contexts.sql": "e18c8c4c42bd2237",
-    "0024_matters.sql": "32cfcaca2a6de649",
+    "0024_matters.sql": "cbb85fac88c5e842",
 }
 
 POSTGRES_MIGRATIONS = {
@@ -67,7 +67,7 @@ POSTGRES_MIGRATIONS = {
     "0016_token_vectors.sql": "b4ff10f0ec6c7243",
     "0017_names_of_tables.sql": "84ffd25fce0c2bad",
     "0018_memories_of_contexts.sql": "9d04dc7d0ea7dd5a",
-    "0019_matters.sql": "3ac68cc5e9e02f93",
+    "0019_matters.sql": "b68f34092bc56cf2",
 }
 
 

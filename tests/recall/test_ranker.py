@@ -66,7 +66,7 @@ async def test_upkeep_makes_token_vectors_and_search_uses_them(memory: aforesaid
     await say(memory, SAID)
     await memory.upkeep()
     assert len(await stored(memory, len(SAID))) == len(SAID)
-    hits = await memory.user("ann").search("Where does she work?", min_score=0)
+    hits = await memory.user("ann").search("Where does she work?", kinds=("message",), min_score=0)
     assert hits[0].text == SAID[2]
     assert dict(hits[0].parts)["ranker"] > 0
     assert "word by word" in hits[0].explain()
@@ -127,19 +127,22 @@ async def test_messages_embedded_without_the_ranker_catch_up(tmp_path: Path) -> 
 
 
 async def test_a_message_is_encoded_once_for_both_kinds_of_vectors(
-    memory: aforesaid.Memory, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     encoded: list[str] = []
     original = USE._encode
 
-    def counting(texts: list[str]) -> object:
+    def counting(texts: list[str], *, read: bool = False) -> object:
         encoded.extend(texts)
-        return original(texts)
+        return original(texts, read=read)
 
     monkeypatch.setattr(USE, "_encode", counting)
     new = [f"{text} Really." for text in SAID]
-    await say(memory, new)
-    await memory.upkeep()
+    profile, settings = {"extract": False}, {"background": False}
+    async with aforesaid.connect(tmp_path / "memory.db", profile=profile, embedder=USE, settings=settings) as memory:
+        await say(memory, new)
+        await memory.upkeep()
+        assert len(await stored(memory, len(new))) == len(new)
     assert sorted(encoded) == sorted(new)
 
 

@@ -174,7 +174,7 @@ def test_at_least_80_percent_of_the_unchanged_history_stays_a_common_prefix() ->
         shares = []
         for number in range(12):
             subject = SUBJECTS[number % len(SUBJECTS)]
-            text = f"My name is Ann{number} and I live in street {number}. What about my {subject}?"
+            text = f"I like the music of Orchestra{number}. What about my {subject}?"
             messages.append({"role": "user", "content": text})
             messages.append({"role": "assistant", "content": ask(client, SYSTEM, *messages)})
             eventually(lambda: not talk.server.served._finishing)

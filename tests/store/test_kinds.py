@@ -34,7 +34,7 @@ SQLITE_STEP, POSTGRES_STEP = 15, 11
 LATER_STEPS = {"sqlite": 24, "postgres": 19}
 """Later steps that compute the checksums of memories anew, from columns of their own."""
 LATER_FIELDS = ("matter", "value")
-LATER_INDEXES = ("memory_of_request", "memory_to_deliver", "memory_by_event")
+LATER_INDEXES = ("memory_of_request", "memory_to_deliver", "memory_by_event", "memory_of_matter")
 """Indexes of later steps over what these steps added."""
 FIELDS = ("kind", "about", "said_at", "language", "confidence")
 OLD = (

@@ -56,6 +56,7 @@ def checksum_before(folder: str, name: str) -> str:
 
 def step_back_in_sqlite(path: Path) -> None:
     with closing(connection.connect(path, Options(), create=False)) as database:
+        database.execute("DROP INDEX memory_of_matter")
         for name in FIELDS:
             database.execute(f"ALTER TABLE memory DROP COLUMN {name}")
         database.execute("UPDATE memory_version SET was = json_remove(was, '$.matter', '$.value')")

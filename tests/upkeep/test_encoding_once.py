@@ -1,4 +1,7 @@
-"""No text is encoded twice: not for its vectors, its memories or its summaries, and not by two parts at once."""
+"""No text is encoded twice: not for its vectors, its memories or its summaries, and not by two parts at once.
+
+Only what was asked before it was stored is encoded once more: to be read, which takes longer than an answer may wait.
+"""
 
 from __future__ import annotations
 
@@ -39,9 +42,9 @@ class Counting(LocalEmbedder):
         self.encoded: Counter[str] = Counter()
         encode = self._encode
 
-        def counting(texts: list[str]) -> object:
+        def counting(texts: list[str], *, read: bool = False) -> object:
             self.encoded.update(texts)
-            return encode(texts)
+            return encode(texts, read=read)
 
         self._encode = counting  # type: ignore[assignment,method-assign]
 
@@ -60,6 +63,7 @@ async def memory(tmp_path: Path) -> AsyncIterator[aforesaid.Memory]:
         tmp_path / "memory.db", profile=profile, embedder=ENCODER, settings=settings
     ) as opened:
         ENCODER.encoded.clear()
+        ENCODER.forget_all()
         for number, text in enumerate(SAID):
             at = NOON + timedelta(minutes=2 * number)
             await opened.user("ann").add("user", text, at=at)
@@ -87,17 +91,19 @@ async def test_parts_of_upkeep_that_run_at_the_same_time_encode_nothing_twice(me
     assert twice() == []
 
 
-async def test_what_was_asked_before_it_was_stored_is_not_encoded_again(memory: aforesaid.Memory) -> None:
+async def test_what_was_asked_before_it_was_stored_is_embedded_once_and_read_once(memory: aforesaid.Memory) -> None:
     asked = "Where does my sister work these days?"
     await memory.user("ann").search(asked)
+    assert ENCODER.encoded[asked] == 1
     await memory.user("ann").add("user", asked, at=NOON + timedelta(hours=1))
     await memory.upkeep()
-    assert ENCODER.encoded[asked] == 1
+    await memory.upkeep()
+    assert ENCODER.encoded[asked] == 2
 
 
 async def test_vectors_of_an_earlier_version_are_stored_anew_without_encoding(tmp_path: Path) -> None:
-    path = tmp_path / "earlier.db"
-    async with aforesaid.connect(path, embedder=ENCODER, settings={"background": False}) as memory:
+    path, profile, settings = tmp_path / "earlier.db", {"extract": False}, {"background": False}
+    async with aforesaid.connect(path, profile=profile, embedder=ENCODER, settings=settings) as memory:
         for text in SAID:
             await memory.user("ann").add("user", text)
         await memory.upkeep()
@@ -109,11 +115,13 @@ async def test_vectors_of_an_earlier_version_are_stored_anew_without_encoding(tm
         for name, earlier_name in (("cursor", "walk"), ("metadata", "mark"), ("tombstone", "forgotten")):
             database.execute(f"ALTER TABLE {name} RENAME TO {earlier_name}")
         database.execute("DROP INDEX tombstone_by_owner; CREATE INDEX forgotten_by_owner ON forgotten (owner, id)")
-        for index in ("memory_of_request", "memory_to_deliver", "memory_by_event"):
+        for index in ("memory_of_request", "memory_of_matter", "memory_to_deliver", "memory_by_event"):
             database.execute(f"DROP INDEX {index}")
+        for column in ("matter", "value"):
+            database.execute(f"ALTER TABLE memory DROP COLUMN {column}")
         database.pragma("user_version", BEFORE)
     ENCODER.encoded.clear()
-    async with aforesaid.connect(path, embedder=ENCODER, settings={"background": False}) as memory:
+    async with aforesaid.connect(path, profile=profile, embedder=ENCODER, settings=settings) as memory:
         found = await memory.user("ann").search("Where does my sister work?")
         assert [hit.text for hit in found] == [hit.text for hit in before]
         await memory.upkeep()

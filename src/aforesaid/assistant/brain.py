@@ -16,7 +16,7 @@ from aforesaid.assistant.commands import Answer, Names, Turn, with_names
 from aforesaid.assistant.phrases import ChatLanguages, Phrases
 from aforesaid.assistant.router import FreeForm, Router
 from aforesaid.domain.hit import Hit
-from aforesaid.domain.memory import FORGOTTEN
+from aforesaid.domain.memory import ENDED, FORGOTTEN, MemoryRecord
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import is_direct
 from aforesaid.errors import ModelError
@@ -63,8 +63,9 @@ async def _remembered(memory: Memory, turn: Turn, question: str, say: Phrases) -
     remembered = {source for hit in found if hit.kind == "memory" for source in hit.sources}
     known = await turn.user.memories(active=None)
     reminders = {str(each.id) for each in known if each.category == "reminder"}
+    texts = {str(each.id): _without_name(each) for each in known}
     current = {seq for each in known if each.active for seq in each.sources}
-    ended = [each for each in known if each.state == "superseded" or each.reason == FORGOTTEN]
+    ended = [each for each in known if each.state == "superseded" or each.reason in {FORGOTTEN, ENDED}]
     over = {seq for each in ended for seq in each.sources} - current
     hits = []
     for hit in found:
@@ -76,8 +77,9 @@ async def _remembered(memory: Memory, turn: Turn, question: str, say: Phrases) -
             continue
         if hit.kind == "memory" or (message is not None and message.role == "user"):
             hits.append(hit)
-    statements = await _statements(memory, hits[:_READ])
-    answers = {hit: line for hit in hits[:_READ] if (line := _told(hit, statements.get(hit, ""), turn, say))}
+    statements = await _statements(memory, hits[:_READ], [(each.sources, each.value) for each in ended if each.value])
+    tells = {hit: statements.get(hit, texts.get(hit.id, hit.text)) for hit in hits[:_READ]}
+    answers = {hit: line for hit, text in tells.items() if (line := _told(hit, text, turn, say))}
     close = [hit for hit in answers if _answers(hit)]
     best = max(map(_strength, close), default=0.0)
     fitting = [hit for hit in close if _strength(hit) >= _CLOSE_TO_BEST * best]
@@ -85,7 +87,7 @@ async def _remembered(memory: Memory, turn: Turn, question: str, say: Phrases) -
     if asks_own_name(question):
         # "Wie heiße ich?" shares no word with "Ann heißt Jonas", and "Hi, I am Max" is less of an answer than the name.
         told = [
-            say("recall.memory", text=each.text) for each in known if each.active and each.subject == "name"
+            say("recall.memory", text=_without_name(each)) for each in known if each.active and each.subject == "name"
         ] or told
     return "\n".join(told[:_ANSWERS]) or say("recall.nothing")
 
@@ -116,9 +118,22 @@ def _strength(hit: Hit) -> float:
     return (hit.similarity or 0.0) + _WORTH_OF_A_WORD * len(hit.terms)
 
 
-async def _statements(memory: Memory, hits: Sequence[Hit]) -> dict[Hit, str]:
-    """Return what messages among the hits tell: their sentences without questions, requests and pleasantries."""
-    sentences = {hit: split_sentences(hit.message.text) for hit in hits if hit.message is not None}
+async def _statements(
+    memory: Memory, hits: Sequence[Hit], ended: Sequence[tuple[tuple[int, ...], str]]
+) -> dict[Hit, str]:
+    """Return what messages among the hits tell: their sentences without questions, requests and pleasantries.
+
+    A sentence that tells a value which is over is left out. `ended` has these, with the messages that told them.
+    """
+    sentences = {
+        hit: [
+            sentence
+            for sentence in split_sentences(hit.message.text)
+            if not any(hit.message.seq in sources and fold(value) in fold(sentence) for sources, value in ended)
+        ]
+        for hit in hits
+        if hit.message is not None
+    }
     every = list(dict.fromkeys(each for said in sentences.values() for each in said if each.strip()))
     wants = dict(zip(every, await memory.intents(every), strict=True)) if every else {}
     return {
@@ -131,7 +146,7 @@ def _told(hit: Hit, statement: str, turn: Turn, say: Phrases) -> str:
     """Return a hit as an answer; empty for messages that tell nothing."""
     message = hit.message
     if message is None:
-        return say("recall.memory", text=hit.text)
+        return say("recall.memory", text=statement)
     if not statement:
         return ""
     date = say.day(message.at)
@@ -140,6 +155,11 @@ def _told(hit: Hit, statement: str, turn: Turn, say: Phrases) -> str:
     if not message.name:
         return say("recall.somebody", date=date, text=statement)
     return say("recall.other", name=message.name, date=date, text=statement)
+
+
+def _without_name(memory: MemoryRecord) -> str:
+    """Return a memory as it is told to the person who said it: "Lives in Porto" for "Ann: Lives in Porto"."""
+    return memory.text.partition(": ")[2] or memory.text if memory.value is not None else memory.text
 
 
 async def _small_answer(turn: Turn, question: str, say: Phrases) -> str | None:

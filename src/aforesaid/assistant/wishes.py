@@ -10,8 +10,8 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from aforesaid.models.intent import Intent, Intents
 from aforesaid.models.offline.request_rules import asks
+from aforesaid.models.reader import Intent, Intents
 from aforesaid.text.languages import guess_language, stop_words
 from aforesaid.text.sentences import split_sentences
 from aforesaid.text.times.find import find_times, read_requested_time

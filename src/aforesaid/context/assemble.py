@@ -30,7 +30,7 @@ _FIRST: Final[frozenset[SectionName]] = frozenset({*_REQUIRED, "date"})
 """Sections that are filled before all others and never dropped."""
 _CONTIGUOUS: Final[tuple[SectionName, ...]] = ("recent",)
 """Sections without gaps, which would mislead: they end at the first item that does not fit."""
-_CUT: Final[tuple[SectionName, ...]] = ("snippets", "portrait")
+_CUT: Final[tuple[SectionName, ...]] = ("snippets",)
 """Sections whose first item is cut rather than left out."""
 _LEAST_EXCHANGE: Final = 2
 _MOST_EXCHANGE: Final = 4

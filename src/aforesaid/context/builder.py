@@ -176,15 +176,17 @@ class Builder:
             reading.cancel()
             reads.close()
         found, events = await self._memories(scope, request, recipe, hits, at)
-        known = [*important, *(memory for memory, _ in found), *requests]
+        described = {memory for line in portrait for memory in line.memories}
         if "portrait" not in recipe.order:
             there = {memory.id for memory, _ in found}
             found += [(memory, None) for memory in important if memory.id not in there]
         offered |= {
             "instructions": offers.instructions(requests),
-            "portrait": offers.portrait(portrait, {memory.text: memory.id for memory in known}, request.budget),
+            "portrait": offers.portrait(portrait, request.query, hits, request.budget),
             "habits": offers.whole("habits", "habits", quote(habits)),
-            "memories": offers.memories(found[: recipe.memories], events),
+            "memories": offers.memories(
+                [each for each in found if each[0].id not in described][: recipe.memories], events
+            ),
             "snippets": offers.snippets(hits, 1.0 if recipe.around or recipe.whole_sessions else _FOLLOWING_VALUE),
         }
         messages: list[ChatMessage] = []

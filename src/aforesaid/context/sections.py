@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, tzinfo
 from functools import cached_property
 from operator import itemgetter
-from typing import Any, Final, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from aforesaid.background import begin
 from aforesaid.context.assemble import FURTHER_LINE, TODAY
@@ -29,6 +29,10 @@ from aforesaid.store.memories import ImportantMemories, StandingRequests
 from aforesaid.store.messages import Messages, MessagesByNumber
 from aforesaid.store.people import DisplayNames
 from aforesaid.store.summaries import Summaries
+from aforesaid.text.languages import query_terms
+
+if TYPE_CHECKING:
+    from aforesaid.facts.describing import Line
 
 _IMPORTANT: Final = 10
 _PER_TURN: Final = 4
@@ -44,6 +48,8 @@ more slowly, with its score: hits of similar scores differ less than their ranks
 
 The token offset is the line with the day that a hit may need.
 """
+_TOUCHING: Final = 3
+"""Best hits whose messages tell what a question touches."""
 _SCORE_POWER: Final = 0.75
 _LEAST_SCORE: Final = 0.001
 """Scores count as at least this much, so that every hit has a value."""
@@ -113,15 +119,23 @@ class Offers:
             for memory in sorted(requests, key=lambda memory: -memory.id)
         ]
 
-    def portrait(self, text: str | None, memories: Mapping[str, int], budget: int) -> list[Item]:
-        """Offer the portrait line by line: where not all of it fits, the first lines do. Others are not looked at.
+    def portrait(self, lines: Sequence[Line], question: str, hits: Sequence[Hit], budget: int) -> list[Item]:
+        """Offer the portrait line by line: first what the question touches, then what always matters.
 
-        `memories` has the ids of memories by their texts. A line that repeats a memory is the same item.
+        Lines are shown in their order, and never in part. Those beyond a budget are not looked at.
         """
+        asked, best = query_terms(question), {hit.message.seq for hit in hits[:_TOUCHING] if hit.message is not None}
+
+        def by_value(numbered: tuple[int, Line]) -> tuple[bool, int]:
+            line = numbered[1]
+            touched = not asked.isdisjoint(line.terms) or not best.isdisjoint(line.sources)
+            return not touched, -line.weight
+
         offered: list[Item] = []
-        for number, line in enumerate([line for line in (text or "").splitlines() if line.strip()], 1):
-            key = f"memory {memories[line]}" if line in memories else f"portrait, line {number}"
-            item = self._item("portrait", key, quote(line), place=number)
+        for number, line in sorted(enumerate(lines, 1), key=by_value):
+            one = next(iter(line.memories)) if len(line.memories) == 1 else None
+            key = f"portrait, line {number}" if one is None else f"memory {one}"
+            item = self._item("portrait", key, quote(line.text), place=number)
             offered.append(item)
             budget -= item.tokens
             if budget < 0:
@@ -342,8 +356,8 @@ class People(Protocol):
 
     async def portrait(
         self, scope: Scope, memories: Awaitable[list[MemoryRecord]], summaries: Awaitable[list[Summary]]
-    ) -> str | None:
-        """Return the portrait of a user, in lines, the most important first.
+    ) -> Sequence[Line]:
+        """Return the portrait of a user, in lines.
 
         The memories that describe the user and the active summaries are passed in: the context reads them anyway.
         """
@@ -429,7 +443,7 @@ class ContextReads:
         return self._start(self._last())
 
     @cached_property
-    def portrait(self) -> asyncio.Future[str | None]:
+    def portrait(self) -> asyncio.Future[Sequence[Line]]:
         return self._start(self._portrait())
 
     @cached_property
@@ -472,9 +486,9 @@ class ContextReads:
             newest = await self._sources.store.read(Messages(self._scope, within=whole, limit=1))
         return newest[-1] if newest else None
 
-    async def _portrait(self) -> str | None:
+    async def _portrait(self) -> Sequence[Line]:
         if "portrait" not in self.recipe.order:
-            return None
+            return ()
         return await self._sources.people.portrait(self._scope, self.important, self.summaries)
 
     async def _important(self) -> list[MemoryRecord]:

@@ -187,6 +187,7 @@ class Unembedded(NamedTuple):
     known: bytes | None
     space: str = ""
     """Its space, in stores that number each space separately."""
+    role: str = "user"
 
 
 BYTES: Final = b"\xff\xff"

@@ -25,7 +25,7 @@ from aforesaid.facts.salience_extraction import PlainPart, parts_of
 from aforesaid.facts.statement import name_stems, statement, stems_in, support
 from aforesaid.models.calibration import SameMeaning, nearness
 from aforesaid.models.embed import Embedder
-from aforesaid.models.embed.caching import MessageVectors
+from aforesaid.models.embed.caching import MessageVectors, reads
 from aforesaid.models.offline import forget_fact, without_requests
 from aforesaid.models.prompts import strip_invisible
 from aforesaid.models.salience import RECENT, Judgement, load_salience
@@ -436,6 +436,9 @@ class SalienceJudge:
             for part in parts_of(statement_in(message))
         ]
         texts = [part for _, part in parts]
+        if texts and reads(self.vectors.embedder):
+            # What becomes a memory is read next: in the pass that embeds it.
+            await self.vectors.embedder.read(texts)
         judged = await asyncio.to_thread(load_salience().judge, texts, await self.vectors.of_texts(texts))
         found: dict[int, list[PlainPart]] = {}
         for (seq, part), judgement in zip(parts, judged, strict=True):

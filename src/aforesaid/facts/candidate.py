@@ -8,10 +8,11 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from aforesaid.domain.checks import Category, Kind, to_zone
-from aforesaid.domain.memory import Event
+from aforesaid.domain.memory import Event, Matter
 from aforesaid.domain.message import Message
 from aforesaid.facts.people import Person, by_id, subject_of
 from aforesaid.models.offline import ExtractedMemory, Spoken, extract, may_ask, may_ask_for_good, recognise_request
+from aforesaid.models.reader import Holds
 from aforesaid.text.sentences import own_text
 from aforesaid.text.times.find import When, find_times, read_requested_time
 
@@ -49,6 +50,16 @@ class Candidate(NamedTuple):
     """How sure the extractor is that it is worth remembering, from 0 to 1; None if it does not say."""
     completes: str = ""
     """The text of the memory that it replaces: what that says need not be said again."""
+    matter: Matter | None = None
+    """Which matter of a person it tells the value of; None for a note."""
+    value: str | None = None
+    """The value. None: whatever the value of the matter was, it is over."""
+    holds: Holds = "own"
+    """Whether the value holds, or is over."""
+    corrects: bool = False
+    """Whether its message says that something known is wrong."""
+    language: str | None = None
+    """The language in which it was told; None: what its words look like."""
 
     @property
     def has_original_words(self) -> bool:

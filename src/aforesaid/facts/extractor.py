@@ -31,10 +31,11 @@ from aforesaid.facts.reconcile import ReconcileInput, comparable, reconcile, rep
 from aforesaid.facts.salience_extraction import by_salience
 from aforesaid.facts.statement import statement
 from aforesaid.facts.timeline import zone_of
+from aforesaid.facts.values import by_values, composed
 from aforesaid.models.calibration import SameMeaning
-from aforesaid.models.embed import Embedder, read_intents
-from aforesaid.models.intent import Intents
+from aforesaid.models.embed import Embedder, read_messages
 from aforesaid.models.offline import without_contradicted
+from aforesaid.models.reader import Intents, Reading
 from aforesaid.models.salience import Judgement
 from aforesaid.profiles import Profile
 from aforesaid.store import Store
@@ -42,6 +43,7 @@ from aforesaid.store.memories import MarkExtracted, Memories, NewestFacts, PutFa
 from aforesaid.store.messages import Messages, MessagesAfter
 from aforesaid.store.operations import Change
 from aforesaid.store.searches import SearchNotes
+from aforesaid.text.sentences import length_in_words
 
 if TYPE_CHECKING:
     from aforesaid.models.chat import Chat
@@ -63,6 +65,11 @@ _LOOKED_BACK: Final = 3
 """Messages before a batch of which it is read whether they ask."""
 _PLAUSIBLE: Final = 0.2
 """Least probability that words ask for something, where a rule says that they do."""
+_QUIET: Final = 0.5
+"""Probability below which a message is not quoted: it tells nothing about its author."""
+_TELLS: Final = 0.9
+"""Probability from which a message is quoted that tells a value which could not be told from the rest."""
+_SHORT_WISH: Final = 4
 _SURELY_NOT: Final = 0.9
 """Probability from which words say nothing that is worth remembering."""
 _COMPARED: Final = 4_000
@@ -199,27 +206,43 @@ class Extractor:
         with_assistant = not among_people([*before, *others, *batch], owner)
         if self._judge is not None:
             try:
+                readings = await self._read(batch)
                 judgements = await self._judge.judge(batch, before)
-                judgements = await self._with_changes(self._judge, scope, batch, judgements, known)
                 own = [message for message in batch if with_assistant and message.author == owner.id]
+                told = by_values(batch, readings, people, owner, zone, known)
+                known_to_tell = {each.last for each in told}
+                judgements = {
+                    seq: _with_reading(judgement, readings.get(seq), is_told=seq in known_to_tell)
+                    for seq, judgement in judgements.items()
+                }
+                judgements = await self._with_changes(self._judge, scope, batch, judgements, known)
                 parts = await self._judge.plain_parts(own, judgements)
             except ModelError as error:
                 _log.warning("messages of %s are extracted by rules: %s", scope.user, error)
             else:
                 found = await asyncio.to_thread(
-                    by_salience, batch, before, judgements, people, owner, zone, others, parts
+                    by_salience, batch, before, judgements, people, owner, zone, others, parts, told
                 )
                 return FoundWithoutModel(found, judgements)
         found = await asyncio.to_thread(by_rules, batch, people, owner, zone, with_assistant=with_assistant)
         return FoundWithoutModel(found, {})
+
+    async def _read(self, batch: Sequence[Message]) -> dict[int, Reading]:
+        """Return what messages of people want and tell, by sequence number."""
+        said = {message.seq: composed(message) for message in batch if message.role == "user"}
+        texts = {seq: text for seq, text in said.items() if text.strip()}
+        if self._encoder is None or not texts:
+            return {}
+        readings = await read_messages(self._encoder, list(texts.values()))
+        return dict(zip(texts, readings, strict=True))
 
     async def _telling(self, before: Sequence[Message]) -> list[Message]:
         """Return earlier messages without those of people that only ask: nothing that is said goes on from these."""
         if self._encoder is None:
             return list(before)
         last = [each for each in before[-_LOOKED_BACK:] if each.role == "user" and each.text.strip()]
-        wanted = await read_intents(self._encoder, [each.text for each in last]) if last else []
-        asking = {each.seq for each, wants in zip(last, wanted, strict=True) if wants.of("ask") >= _SURELY_NOT}
+        wanted = await read_messages(self._encoder, [each.text for each in last]) if last else []
+        asking = {each.seq for each, wants in zip(last, wanted, strict=True) if wants.intents.of("ask") >= _SURELY_NOT}
         return [each for each in before if each.seq not in asking]
 
     async def _stated(self, candidates: Sequence[Candidate]) -> list[Candidate]:
@@ -229,9 +252,13 @@ class Extractor:
         """
         if self._encoder is None:
             return list(candidates)
-        quotes = list(dict.fromkeys(each.quote for each in candidates if each.quote.strip()))
-        wanted = dict(zip(quotes, await read_intents(self._encoder, quotes), strict=True)) if quotes else {}
-        return [each for each in candidates if each.quote not in wanted or _says(each, wanted[each.quote])]
+        quotes = list(dict.fromkeys(each.quote for each in candidates if each.quote.strip() and each.matter is None))
+        wanted = dict(zip(quotes, await read_messages(self._encoder, quotes), strict=True)) if quotes else {}
+        return [
+            each
+            for each in candidates
+            if each.matter is not None or each.quote not in wanted or _says(each, wanted[each.quote].intents)
+        ]
 
     @staticmethod
     async def _with_changes(
@@ -326,9 +353,25 @@ class Extractor:
         return [PutFacts(scope, text, cause=_OUTDATED, instead_of=facts.version)]
 
 
+def _with_reading(judgement: Judgement, reading: Reading | None, *, is_told: bool) -> Judgement:
+    """Return a judgement in which a message that tells something is worth remembering, and one that does not is not.
+
+    What is found to be values need not be quoted for its own sake.
+    """
+    if reading is None:
+        return judgement
+    if reading.tells >= _TELLS and not is_told:
+        return judgement.as_plain()
+    if reading.tells < _QUIET:
+        return judgement.as_quiet()
+    return judgement
+
+
 def _says(candidate: Candidate, wants: Intents) -> bool:
     if candidate.request:
-        return wants.of("request", "forget", "correct", "reminders") >= _PLAUSIBLE
+        # Two or three words ("Nenn mich Jo.") are hard to read.
+        short = length_in_words(candidate.quote) <= _SHORT_WISH and wants.best not in {"ask", "feel"}
+        return short or wants.of("request", "forget", "correct", "reminders") >= _PLAUSIBLE
     if candidate.category == "reminder":
         return wants.of("remind", "request", "reminders") >= _PLAUSIBLE
     if candidate.extractor == RULES:

@@ -9,7 +9,7 @@ import asyncio
 import json
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime, tzinfo
@@ -74,6 +74,20 @@ _MARKS: Final = {
 TONES: Final = tuple(_MARKS)
 
 
+_SHORTEST: Final = 2
+_LONGEST_CHINESE: Final = 4
+_JAPANESE: Final = re.compile(r"[\u30a1-\u30fa\u30fc]{3,}|[\u4e00-\u9fff]{2,6}")
+_CHINESE: Final = re.compile(
+    r"[^\u4e00-\u9fff]|[的了是我你您他她它们在有和也都就不没很还吗呢吧啊呀哦嗯么这那哪个要会能可去来到说看想给把被跟从对上下里过着得地让又再太真好多少一二两三几点"
+    r"沒還嗎個這會過說們給對裡來讓幾點為什怎今明昨天年月日号號时時候最後后前]"
+)
+"""What ends a word in Chinese, roughly: words of grammar, and what is no letter."""
+_KOREAN: Final = re.compile(r"([가-힣]{2,8}?)(?:을|를|이랑|랑|에서|으로|하고|이는|한테|에게|부터|까지)(?![가-힣])")
+"""Nouns in Korean: what stands before a particle."""
+_COUNTED: Final = 2
+"""The version of what is counted. Other counts are made anew."""
+
+
 @dataclass(slots=True)
 class Counts:
     """Counts over the messages of a user."""
@@ -92,6 +106,7 @@ class Counts:
     liked: int = 0
     last_reply: int = 0
     """Words of the last reply, until the user's next message."""
+    version: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +193,10 @@ class HabitCounter:
 
     async def _stored(self, scope: Scope) -> tuple[Counts, int, str]:
         kept = await self._store.read(DerivedText(scope, KIND))
-        return (Counts(), 0, "") if kept is None else (_read(kept.value), int(kept.key), kept.key)
+        counts = None if kept is None else _read(kept.value)
+        if kept is None or counts is None or counts.version != _COUNTED:
+            return Counts(version=_COUNTED), 0, "" if kept is None else kept.key
+        return counts, int(kept.key), kept.key
 
 
 def count(counts: Counts, messages: Sequence[Message]) -> None:
@@ -204,13 +222,27 @@ def _count_turn(counts: Counts, message: Message, words: Sequence[str]) -> None:
     counts.hours[str(message.at.hour)] += 1
     counts.languages[language] += 1
     left_out = stop_words(language) | lists.dull | lists.small_talk | lists.times | lists.first_person
-    counts.topics.update({word for word in words if word not in left_out and len(word) > 1 and not word.isdigit()})
+    counts.topics.update({word for word in _nouns(text, language, words) if word not in left_out})
     marks = {name for name, pattern in _MARKS.items() if pattern.search(text)}
     counts.tone.update(marks)
     if "thanks" in marks and counts.last_reply:
         counts.liked += 1
         counts.liked_words += counts.last_reply
     counts.last_reply = 0
+
+
+def _nouns(text: str, language: str, words: Sequence[str]) -> Iterable[str]:
+    """Return the words of a text that may name what it is about.
+
+    Where words are not separated, these are runs of letters of which words are made, and no pairs of characters.
+    """
+    if language == "japanese":
+        return _JAPANESE.findall(text)
+    if language == "chinese":
+        return (each for each in _CHINESE.split(text) if _SHORTEST <= len(each) <= _LONGEST_CHINESE)
+    if language == "korean":
+        return _KOREAN.findall(text)
+    return (word for word in words if len(word) >= _SHORTEST and not word[0].isdigit())
 
 
 def preferences(counts: Counts, zone: tzinfo, stated: Sequence[MemoryRecord]) -> Preferences:

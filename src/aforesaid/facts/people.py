@@ -84,11 +84,11 @@ def whom(text: str, subject: str | None, speaker: Person, owner: Person, people:
     begins with "you". A name by which they only address the owner ("Ann, …") does not count.
     """
     key = "" if subject is None else subject
-    if key.startswith("@"):
-        return key[1:].partition(": ")[0]
     own = speaker.id == owner.id
     if not own and _is_told_of(owner, text[_opening(text, speaker) :]):
         return None
+    if key.startswith("@"):
+        return key[1:].partition(": ")[0]
     mentions = mentioned_people(text, speaker.names, _opening(text, speaker)) if own else []
     if mentions:
         return mentions[0].name or mentions[0].relation

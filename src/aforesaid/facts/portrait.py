@@ -9,25 +9,22 @@ from __future__ import annotations
 
 import json
 import logging
-import tomllib
 from collections.abc import Awaitable, Collection, Sequence
 from contextlib import suppress
-from datetime import date, datetime, timedelta
-from functools import cache
+from datetime import date, timedelta
 from hashlib import blake2b
-from importlib.resources import files
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from aforesaid.background import BackgroundLoop, BackgroundLoops, SingleFlight, begin
 from aforesaid.domain.caches import TwoGenerationCache
 from aforesaid.domain.checks import moment, now
-from aforesaid.domain.memory import INSTRUCTION, MOST_DESCRIBING, MemoryRecord, NoteKey, Tombstone
+from aforesaid.domain.memory import MOST_DESCRIBING, MemoryRecord, NoteKey, Tombstone
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary import Summary
 from aforesaid.errors import ModelError, SourcesChanged
+from aforesaid.facts.describing import Line, describe, language_of, under_headings
 from aforesaid.facts.fact_editor import FactEditor, trustworthy
 from aforesaid.facts.people import Person
-from aforesaid.facts.statement import says_the_same
 from aforesaid.facts.timeline import zone_of
 from aforesaid.models.offline import forget_fact
 from aforesaid.models.prompts import Fenced, enclose, load_prompt, strip_invisible
@@ -36,89 +33,11 @@ from aforesaid.store import Store
 from aforesaid.store.memories import DerivedText, ImportantMemories, Memories, NewestFacts, PutDerived, Tombstones
 from aforesaid.store.summaries import Summaries
 from aforesaid.telemetry import Metrics
-from aforesaid.text.languages import guess_language
-from aforesaid.text.relations import mentioned_people
-from aforesaid.text.sentences import split_sentences
-from aforesaid.text.words import UNSPACED_LANGUAGES, fold, words_of
 
 if TYPE_CHECKING:
     from cachetools import LRUCache
 
     from aforesaid.models.chat import Chat
-
-
-HEADINGS: Final = {
-    "who": "Who",
-    "family": "Family and friends",
-    "health": "Health",
-    "home": "Home",
-    "work": "Work and studies",
-    "likes": "Likes and dislikes",
-    "wishes": "Wishes",
-    "now": "Now",
-    "coming": "Coming up",
-    "past": "What happened",
-}
-"""The heading of each topic, in the order of a portrait."""
-LEAST_LINES: Final = 8
-"""Lines from which a portrait has headings. Fewer are read at a glance."""
-_NOW: Final = timedelta(days=30)
-"""What happened in this time is going on now."""
-
-
-def by_topic(facts: str, memories: Sequence[MemoryRecord], person: Person, at: datetime) -> str:
-    """Return the lines of what is known about a person under headings; a short text as it is.
-
-    `memories` are those that lines repeat: their kinds say more than the words do.
-    """
-    lines = [line for line in facts.splitlines() if line.strip()]
-    if len(lines) < LEAST_LINES:
-        return facts
-    by_text = {memory.text: memory for memory in memories}
-    sorted_lines: dict[str, list[str]] = {topic: [] for topic in HEADINGS}
-    for line in lines:
-        memory = by_text.get(line)
-        topic = None if memory is None else _topic_of_kind(memory, at)
-        sorted_lines[topic or _topic_of_words(line, memory, person)].append(line)
-    return "\n".join(line for topic, found in sorted_lines.items() if found for line in (f"{HEADINGS[topic]}:", *found))
-
-
-def _topic_of_kind(memory: MemoryRecord, at: datetime) -> str | None:
-    """Return the topic of a memory as far as its kind and its date show it."""
-    if memory.kind == INSTRUCTION:
-        return "wishes"
-    happened = memory.happened
-    if happened is not None and (happened.end > at or happened.start > at):
-        return "coming"
-    if happened is not None:
-        return "now" if happened.start > at - _NOW else "past"
-    if memory.kind == "task":
-        return "coming"
-    if memory.kind == "relationship" or memory.about not in (None, memory.user):
-        return "family"
-    return "likes" if memory.kind == "preference" else None
-
-
-def _topic_of_words(line: str, memory: MemoryRecord | None, person: Person) -> str:
-    if memory is None and any(mention.relation is not None for mention in mentioned_people(line, person.names)):
-        return "family"
-    own = {word for name in person.names for word in words_of(name)}
-    unspaced = guess_language(line) in UNSPACED_LANGUAGES
-    said = [fold(line)] if unspaced else [word for word in words_of(line) if word not in own]
-    for topic, beginnings in _beginnings().items():
-        if any(part in said[0] for part in beginnings if not part.isascii()) if unspaced else _begins(said, beginnings):
-            return topic
-    return "who"
-
-
-def _begins(words: Sequence[str], beginnings: tuple[str, ...]) -> bool:
-    return any(word.startswith(beginnings) for word in words)
-
-
-@cache
-def _beginnings() -> dict[str, tuple[str, ...]]:
-    table = tomllib.loads((files("aforesaid.facts") / "portrait_topics.toml").read_text(encoding="utf-8"))
-    return {topic: tuple(map(fold, words.split())) for topic, words in table.items()}
 
 
 _log: Final = logging.getLogger("aforesaid.facts")
@@ -138,6 +57,8 @@ _TRIES: Final = 3
 
 Key = tuple[str, str, str, str, str]
 """Space, user, and the hashes of facts, today and history."""
+_Key = tuple[str, tuple[tuple[int, int], ...], Person, date]
+"""Facts, the ids and revisions of memories, whose they are, and the day."""
 
 
 class Sources(NamedTuple):
@@ -146,6 +67,13 @@ class Sources(NamedTuple):
     facts: str
     today: str
     history: str
+    lines: tuple[Line, ...] = ()
+    """The facts, line by line."""
+    language: str = "english"
+
+    @property
+    def texts(self) -> tuple[str, str, str]:
+        return self.facts, self.today, self.history
 
     @property
     def hashes(self) -> tuple[str, str, str]:
@@ -154,12 +82,12 @@ class Sources(NamedTuple):
     @property
     def first(self) -> str | None:
         """The first text that is not empty: facts, today or history."""
-        return next((text for text in self if text), None)
+        return next(filter(None, self.texts), None)
 
     @property
     def joined(self) -> str | None:
         """All texts that are not empty, in this order, with headings for observations."""
-        if sum(map(bool, self)) <= 1:
+        if sum(map(bool, self.texts)) <= 1:
             return self.first
         today, history = self.today and f"Today: {self.today}", self.history and f"The days before: {self.history}"
         return "\n".join(filter(None, (self.facts, today, history)))
@@ -182,8 +110,8 @@ class Portraitist:
         self._chat = chat
         self._fact_editor = FactEditor(store, profile, chat)
         self._cache: LRUCache[Key, str] | None = None
-        self._joined: TwoGenerationCache[tuple[str, tuple[str, ...], Person], str] = TwoGenerationCache(_JOINED)
-        """Facts with the memories that they do not contain, which rarely change between two contexts."""
+        self._joined: TwoGenerationCache[_Key, tuple[Line, ...]] = TwoGenerationCache(_JOINED)
+        """The lines of facts and memories, which rarely change between two contexts."""
         self._metrics = metrics
         self._flights: SingleFlight[str | None] = SingleFlight()
         self._stale: dict[tuple[str, str], Scope] = {}
@@ -197,18 +125,18 @@ class Portraitist:
     async def portrait(self, scope: Scope, *, name: str | None = None) -> str | None:
         """Return the portrait of a user; None if nothing is known.
 
-        Without a model, or when it fails, this is the facts, or else today, or else the days before. Many facts are
-        sorted by topic, under headings.
+        Without a model, or when it fails, this is the facts, under headings, or else today, or else the days before.
         """
         sources = await self.sources(scope)
         if sources.first is None:
             return None
-        return await self._merged(scope, sources, name) or await self._unmerged(scope, sources, name)
+        merged = await self._merged(scope, sources, name)
+        return merged or under_headings(sources.lines, sources.language) or sources.first
 
     async def _merged(self, scope: Scope, sources: Sources, name: str | None = None) -> str | None:
         """Return what a model merged sources into; None without a model, or where there is nothing to merge."""
         chat = self._chat
-        if sum(map(bool, sources)) <= 1 or chat is None or not chat.has("merge"):
+        if sum(map(bool, sources.texts)) <= 1 or chat is None or not chat.has("merge"):
             return None
         key: Key = (scope.space, scope.user, *sources.hashes)
         stored = await self._stored(scope, key)
@@ -216,12 +144,6 @@ class Portraitist:
             return stored
         # One call of the model, also when several callers and the background task ask at once.
         return await self._flights.run(key, lambda: self._merge_and_store(chat, scope, sources, name))
-
-    async def _unmerged(self, scope: Scope, sources: Sources, name: str | None) -> str | None:
-        if not sources.facts:
-            return sources.first
-        known = await self._store.read(Memories(scope))
-        return by_topic(sources.facts, known, await self._fact_editor.person(scope, name), moment(now()))
 
     def forget_all(self) -> None:
         """Empty the cache, after a user was erased."""
@@ -235,22 +157,24 @@ class Portraitist:
         scope: Scope,
         memories: Awaitable[list[MemoryRecord]] | None = None,
         summaries: Awaitable[list[Summary]] | None = None,
-    ) -> str | None:
-        """Return the portrait without asking a model: the stored merge, or else its sources one after the other.
+    ) -> list[Line]:
+        """Return the portrait in lines, without asking a model: the stored merge, or else its sources.
 
         If the sources changed since the merge, it is merged again in the background. `memories` and `summaries` can be
         passed if they are being read already.
         """
         sources = await self.sources(scope, memories, summaries)
-        if sum(map(bool, sources)) <= 1:
-            return sources.first
+        if sum(map(bool, sources.texts)) <= 1:
+            return list(sources.lines) or _lines_of(sources.first)
         stored = await self._stored(scope, (scope.space, scope.user, *sources.hashes))
         if stored is None and self._in_background and self._chat is not None and self._chat.has("merge"):
             self._stale.setdefault((scope.space, scope.user), scope)
             if len(self._stale) > _MOST_STALE:
                 del self._stale[next(iter(self._stale))]
             self._loop.wake()
-        return stored or sources.joined
+        if stored is not None:
+            return _lines_of(stored)
+        return [*sources.lines, *_lines_of(sources.joined)[len(sources.lines) :]]
 
     async def _merge_stale(self) -> None:
         """Merge the portraits whose sources changed. Raises ModelError when one fails, so that the loop tries again."""
@@ -262,7 +186,7 @@ class Portraitist:
             if failed == key and failures >= _TRIES:
                 del self._stale[whose]
                 continue
-            if sum(map(bool, sources)) <= 1 or await self._merged(scope, sources) is not None:
+            if sum(map(bool, sources.texts)) <= 1 or await self._merged(scope, sources) is not None:
                 self._stale.pop(whose, None)
                 self._failures.pop(whose, None)
                 continue
@@ -296,17 +220,20 @@ class Portraitist:
         facts = "" if stored is None else stored.text
         memories = await (remembered or self._store.read(ImportantMemories(scope, MOST_DESCRIBING, describing=True)))
         today, history = await self._observed(scope, await (summaries or self._store.read(Summaries(scope))))
-        if not tombstones and not memories:
+        if not tombstones and not memories and not facts:
             return Sources(facts, today, history)
+        at = moment(now())
         joined, person = self._joined, await self._fact_editor.person(scope)
-        key = facts, tuple([memory.text for memory in memories]), person
-        if (whole := joined.get(key)) is None:
-            whole = with_memories(facts, memories, person)
-            joined.put(key, whole)
+        key = facts, tuple([(memory.id, memory.revision) for memory in memories]), person, at.date()
+        if (lines := joined.get(key)) is None:
+            lines = tuple(describe(facts, memories, person, at))
+            joined.put(key, lines)
         return Sources(
-            whole,
+            "\n".join(each.text for each in lines),
             without(today, tombstones, person.names),
             without(history, tombstones, person.names),
+            lines,
+            language_of((memory for memory in memories if memory.value is not None), facts),
         )
 
     async def _observed(self, scope: Scope, summaries: Sequence[Summary]) -> tuple[str, str]:
@@ -331,9 +258,11 @@ class Portraitist:
 
     async def _merge(self, chat: Chat, scope: Scope, sources: Sources, person: Person) -> str | None:
         prompt = load_prompt("portrait")
-        parts = {"characters": self._profile.portrait_characters, "name": _named(person), **sources._asdict()}
+        facts, today, history = sources.texts
+        length, name = self._profile.portrait_characters, _named(person)
+        written = prompt.render(characters=length, name=name, facts=facts, today=today, history=history)
         try:
-            reply = await chat.text(prompt.operation, prompt.render(**parts), scope=scope)
+            reply = await chat.text(prompt.operation, written, scope=scope)
         except ModelError as error:
             _log.warning("the portrait is not merged, because the model failed: %s", error)
             return None
@@ -341,7 +270,7 @@ class Portraitist:
         if not text or reply.cut or len(text) > _SLACK * self._profile.portrait_characters:
             _log.warning("the portrait that %s wrote is empty or too long, and is not used", reply.model)
             return None
-        if not trustworthy(text, sources):
+        if not trustworthy(text, sources.texts):
             _log.warning("the portrait that %s wrote reads like an instruction, and is not used", reply.model)
             return None
         return text
@@ -355,16 +284,8 @@ class Portraitist:
         return self._cache
 
 
-def with_memories(text: str, memories: Sequence[MemoryRecord], person: Person) -> str:
-    """Return the text of facts, followed by the memories that it does not contain, one per line."""
-    names, lines = person.names, dict.fromkeys(split_sentences(text))
-    added: list[str] = []
-    for memory in memories:
-        # Most are there word for word: comparing what they say with every line takes far longer.
-        if memory.text not in lines and not any(says_the_same(memory.text, line, names) for line in lines):
-            lines[memory.text] = None
-            added.append(memory.text)
-    return "\n".join([*([text] if text else []), *added])
+def _lines_of(text: str | None) -> list[Line]:
+    return [Line("other", line) for line in (text or "").splitlines() if line.strip()]
 
 
 def observations(found: Sequence[Summary], today: date, window: int) -> tuple[str, str]:

@@ -26,8 +26,10 @@ from aforesaid.domain.scope import Scope
 from aforesaid.facts.admission import admit
 from aforesaid.facts.candidate import DATED, Candidate
 from aforesaid.facts.people import Person, whom
+from aforesaid.facts.settling import as_past, ended, settle
 from aforesaid.facts.statement import contradicts, least_shared, name_stems, says_the_same, single, statement
 from aforesaid.facts.timing import timing
+from aforesaid.facts.values import LIVING, SINGLE, key_of, renamed, same_value
 from aforesaid.models.offline.memories.keys import says_less
 from aforesaid.models.salience import Judgement
 from aforesaid.models.superseding import (
@@ -40,9 +42,10 @@ from aforesaid.models.superseding import (
     may_change_plainly,
     statement_words,
 )
-from aforesaid.store.memories import AddMemory, CountMemory
+from aforesaid.store.memories import AddMemory, ChangeMemory, CountMemory
 from aforesaid.store.operations import Change
 from aforesaid.text.languages import guess_language
+from aforesaid.text.words import fold
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -151,6 +154,8 @@ class Plan:
     supersedes: list[tuple[Superseded, ...]] = field(default_factory=list)
     """For each draft, the memories that it supersedes."""
     counts: dict[int, CountMemory] = field(default_factory=dict)
+    ends: dict[int, ChangeMemory] = field(default_factory=dict)
+    """Values that are over, without others in their place."""
     restated: list[str] = field(default_factory=list)
     """Texts that contradict what a user stated before; the text of facts must be changed too."""
     dropped: Counter[str] = field(default_factory=Counter)
@@ -160,12 +165,18 @@ class Plan:
     def copy(self) -> Plan:
         """Return a copy that can be changed independently."""
         return Plan(
-            [*self.drafts], [*self.supersedes], dict(self.counts), [*self.restated], Counter(self.dropped), self.rest
+            [*self.drafts],
+            [*self.supersedes],
+            dict(self.counts),
+            dict(self.ends),
+            [*self.restated],
+            Counter(self.dropped),
+            self.rest,
         )
 
     def changes(self) -> list[Change]:
         new = zip(self.drafts, self.supersedes, strict=True)
-        return [*(AddMemory(draft, supersedes=old) for draft, old in new), *self.counts.values()]
+        return [*(AddMemory(draft, supersedes=old) for draft, old in new), *self.counts.values(), *self.ends.values()]
 
 
 def reconcile(candidates: Sequence[Candidate], given: ReconcileInput) -> Plan:
@@ -197,6 +208,10 @@ def _with_message(
             plan.dropped[admission.dropped] += 1
             continue
         draft = _draft(candidate, given, admission.quarantine)
+        if candidate.matter is not None:
+            if not _with_value(plan, candidate, draft, given):
+                return None
+            continue
         if _planned_before(candidate, draft, given, plan):
             continue
         clash = next((number for number, other in enumerate(plan.drafts) if _replaces(draft, other, candidate)), None)
@@ -209,6 +224,136 @@ def _with_message(
             continue
         _add(draft, candidate, plan, known)
     return plan
+
+
+def _with_value(plan: Plan, candidate: Candidate, draft: MemoryDraft, given: ReconcileInput) -> bool:
+    """Add a value to a plan, or what it ends. Returns False if that touches a draft of an earlier message."""
+    if draft.state != "active":
+        plan.drafts.append(draft)
+        plan.supersedes.append(())
+        return True
+    language, said = draft.language or guess_language(candidate.quote), candidate.said
+    gone = {old.memory for group in plan.supersedes for old in group} | plan.ends.keys()
+    own = [each for each in given.known if each.matter and each.speaker == draft.speaker and each.id not in gone]
+    if candidate.value is not None and any(
+        each.state == "deactivated"
+        and each.subject == draft.subject
+        and same_value(candidate.value, each.value or "", language)
+        and (each.reason == REJECTED or _was_deactivated_later(said, each))
+        for each in own
+    ):
+        plan.dropped["deactivated"] += 1
+        return True
+    active = sorted((each for each in own if each.state == "active"), key=lambda each: (each.valid_from, each.id))
+    planned = [each for each in plan.drafts if each.matter and each.speaker == draft.speaker and each.state == "active"]
+    settled = settle(candidate, [*active, *planned], language)
+    touched = (*settled.replaces, *settled.ends)
+    if any(isinstance(each, MemoryDraft) and max(each.sources) < candidate.last for each in touched):
+        return False
+    repeated_one = settled.repeats
+    if isinstance(repeated_one, MemoryDraft):
+        number = plan.drafts.index(repeated_one)
+        sources = tuple(sorted({*repeated_one.sources, *draft.sources}))[:SOURCES_KEPT]
+        plan.drafts[number] = replace(repeated_one, times=repeated_one.times + 1, sources=sources)
+    elif repeated_one is not None:
+        _count(candidate, repeated_one, given, plan)
+    for each in settled.ends:
+        if isinstance(each, MemoryRecord) and each.valid_from <= said:
+            _end(each, candidate, given, plan)
+    if not settled.is_stored:
+        plan.dropped["known"] += 1
+        return True
+    replaced = [each for each in settled.replaces if isinstance(each, MemoryRecord)]
+    if candidate.matter in LIVING and candidate.value is not None:
+        candidate, draft = _with_relation(candidate, draft, replaced, language)
+        _call_by_new_name(candidate, replaced, given, plan)
+    if candidate.matter in SINGLE and candidate.holds == "own":
+        replaced += _in_other_words(candidate, draft, given)
+    later = [each for each in replaced if each.valid_from > said]
+    if later:
+        first = min(later, key=lambda each: each.valid_from)
+        draft, replaced = replace(draft, state="superseded", valid_to=first.valid_from, superseded_by=first.id), []
+    elif candidate.holds == "over":
+        draft = as_past(draft, candidate)
+    replaced = [*replaced, *(note for each in replaced for note in _notes_of(each, given, gone))]
+    plan.drafts.append(draft)
+    plan.supersedes.append(tuple({each.id: Superseded(each.id, each.revision) for each in replaced}.values()))
+    if any(each.trust == "stated" for each in replaced):
+        plan.restated.append(candidate.quote)
+    return True
+
+
+def _with_relation(
+    candidate: Candidate, draft: MemoryDraft, replaced: Sequence[MemoryRecord], language: str
+) -> tuple[Candidate, MemoryDraft]:
+    """Return a corrected name with the relation that the wrong one had."""
+    value, told = candidate.value or "", next((each.value for each in replaced if each.value), "")
+    whole = renamed(told, value, language) if candidate.corrects and told else value
+    if whole == value:
+        return candidate, draft
+    text = whole.join(draft.text.rsplit(value, 1))
+    return candidate._replace(value=whole, text=text), replace(draft, value=whole, text=text)
+
+
+def _call_by_new_name(
+    candidate: Candidate, replaced: Sequence[MemoryRecord], given: ReconcileInput, plan: Plan
+) -> None:
+    """Let what is known about a person be about the name that the person has now."""
+    new = candidate.value or ""
+    names = {fold(each.value): each.value for each in replaced if each.value}
+    for memory in given.known:
+        old = names.get(fold(memory.about)) if memory.about is not None and memory.matter else None
+        if old is None or memory.state != "active" or memory.id in plan.ends or memory.matter is None:
+            continue
+        subject, text = key_of(memory.matter, new), memory.text.replace(memory.about or old, new, 1)
+        plan.ends[memory.id] = ChangeMemory(replace(memory, about=new, subject=subject, text=text), "edit")
+
+
+def _in_other_words(candidate: Candidate, draft: MemoryDraft, given: ReconcileInput) -> list[MemoryRecord]:
+    """Return active memories that tell another value of a matter as a sentence, as those stated by hand do."""
+    value = fold(candidate.value or "")
+    return [
+        each
+        for each in given.known
+        if each.matter is None
+        and each.state == "active"
+        and each.subject == draft.subject
+        and each.speaker == draft.speaker
+        and each.valid_from <= candidate.said
+        and value not in fold(each.text)
+    ]
+
+
+def _end(memory: MemoryRecord, candidate: Candidate, given: ReconcileInput, plan: Plan) -> None:
+    about = [
+        each
+        for each in given.known
+        if memory.matter in LIVING
+        and each.state == "active"
+        and each.matter is not None
+        and each.about is not None
+        and same_value(each.about, memory.value or "", memory.language or "english")
+    ]
+    for each in (memory, *about, *_notes_of(memory, given, plan.ends.keys())):
+        plan.counts.pop(each.id, None)
+        plan.ends[each.id] = ChangeMemory(ended(each, candidate), "end")
+
+
+def _notes_of(memory: MemoryRecord, given: ReconcileInput, gone: Collection[int]) -> list[MemoryRecord]:
+    """Return the notes that quote the words in which a value was told."""
+    value = fold(memory.value or "")
+    return [
+        each
+        for each in given.known
+        if each.matter is None
+        and each.state == "active"
+        and each.id not in gone
+        and each.trust != "stated"
+        and each.category in {"fact", "other", "preference"}
+        and each.kind != INSTRUCTION
+        and not set(each.sources).isdisjoint(memory.sources)
+        and value in fold(each.text)
+    ]
 
 
 def _draft(candidate: Candidate, given: ReconcileInput, quarantine: str | None) -> MemoryDraft:
@@ -235,8 +380,10 @@ def _draft(candidate: Candidate, given: ReconcileInput, quarantine: str | None) 
         kind=INSTRUCTION if candidate.request else candidate.kind,
         about=candidate.about or whom(candidate.text, candidate.subject, candidate.speaker, given.owner, given.people),
         said_at=candidate.said,
-        language=guess_language(candidate.quote or candidate.text, names=candidate.speaker.names),
+        language=candidate.language or guess_language(candidate.quote or candidate.text, names=candidate.speaker.names),
         confidence=candidate.confidence,
+        matter=candidate.matter,
+        value=candidate.value,
     )
 
 
@@ -319,6 +466,8 @@ def _same(draft: MemoryDraft, other: MemoryDraft | MemoryRecord, given: Reconcil
         return False
     if other.trust != "stated" and draft.speaker != other.speaker:
         return False
+    if other.matter is not None:
+        return False
     if draft.event != other.event and draft.category in {"schedule", "reminder", "task"}:
         return False
     if says_the_same(draft.text, other.text, given.owner.names):
@@ -334,7 +483,7 @@ def _same(draft: MemoryDraft, other: MemoryDraft | MemoryRecord, given: Reconcil
 
 def _replaces(draft: MemoryDraft, other: MemoryDraft | MemoryRecord, candidate: Candidate) -> bool:
     """Return whether a draft makes an active statement outdated, or excludes one about the same subject."""
-    if draft.state != "active" or other.state != "active":
+    if draft.state != "active" or other.state != "active" or other.matter is not None:
         return False
     if candidate.outdates in other.sources and draft.speaker == other.speaker and other.trust != "stated":
         return True
@@ -419,7 +568,11 @@ def comparable(known: Sequence[MemoryRecord]) -> list[MemoryRecord]:
     found = [
         memory
         for memory in known
-        if memory.state == "active" and memory.sources and memory.trust != "stated" and memory.kind != INSTRUCTION
+        if memory.state == "active"
+        and memory.sources
+        and memory.trust != "stated"
+        and memory.kind != INSTRUCTION
+        and memory.matter is None
     ]
     return sorted(found, key=lambda memory: (memory.valid_from, memory.id))[-MOST_COMPARED:]
 
@@ -464,7 +617,8 @@ def with_outdated(
     found: list[Candidate] = []
     for candidate in sorted(candidates, key=lambda each: each.last):
         seq = candidate.last
-        if candidate.request or candidate.category == "reminder" or seq not in vectors:
+        plain = candidate.matter is None and not candidate.request and candidate.category != "reminder"
+        if not plain or seq not in vectors:
             found.append(candidate)
             continue
         new = _Statement(seq, candidate.said, candidate.quote or candidate.text, vectors[seq])

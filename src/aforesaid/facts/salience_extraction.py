@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime, timedelta, tzinfo
+from datetime import timedelta, tzinfo
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
@@ -20,6 +20,7 @@ from aforesaid.domain.memory import CATEGORY_OF, KINDS, Event
 from aforesaid.domain.message import Message, in_time_order
 from aforesaid.facts.candidate import Candidate, among_people, by_rules, statement_in
 from aforesaid.facts.people import Person, by_id, subject_of
+from aforesaid.facts.timing import told_time
 from aforesaid.models.offline import is_joke, may_ask, third_person
 from aforesaid.models.offline.memories.extract import written_time
 from aforesaid.models.salience import PLAIN_WORDS, Judgement
@@ -35,8 +36,7 @@ from aforesaid.text.sentences import (
     split_sentences,
     without_opener,
 )
-from aforesaid.text.times.find import When, direction_of, find_times
-from aforesaid.text.times.hours import recurs
+from aforesaid.text.times.find import When
 from aforesaid.text.words import UNSPACED_LANGUAGES, words_of
 
 _MOST_WORDS: Final = 40
@@ -92,6 +92,8 @@ _ENOUGH_WORDS: Final = 4
 """Content words that a statement needs to be understood alone."""
 _LEAST_WORDS: Final = 2
 """Content words that a statement needs to be remembered at all."""
+_MUCH_MORE: Final = 6
+"""Content words beside its values from which a sentence is quoted too."""
 _COVERED: Final = 0.5
 """Share of a sentence's words in what rules found from which the sentence is not quoted again."""
 _SHORT: Final = 40
@@ -100,9 +102,6 @@ _BY_RULES: Final = frozenset[Category]({"fact", "preference", "schedule", "remin
 _REMINDERS: Final = frozenset[Category]({"reminder"})
 _DIGITS: Final = re.compile(r"\d+")
 _DAY: Final = timedelta(days=1)
-_MONTH: Final = timedelta(days=28)
-_NEAR: Final = timedelta(days=120)
-"""How far away a month or year may be that is named without its number."""
 _CATEGORIES: Final[Mapping[Kind, Category]] = {**CATEGORY_OF, "reminder": "task"}
 """The category of each kind. Only a rule makes a reminder: one that was guessed must not ring."""
 
@@ -124,14 +123,19 @@ def by_salience(
     zone: tzinfo,
     others: Sequence[Message] = (),
     parts: Mapping[int, Sequence[PlainPart]] = MappingProxyType({}),
+    told: Sequence[Candidate] = (),
 ) -> list[Candidate]:
     """Return the candidates in messages of one user.
 
     `before` are earlier messages of the user, and `others` messages of other users in the same channels. Messages may
     answer both, but only the user's own are sources. `parts` are plain statements in messages to the assistant that are
-    not worth remembering as a whole, by sequence number.
+    not worth remembering as a whole, by sequence number. `told` are the values that the messages tell: a sentence that
+    says little more is not quoted.
     """
     by_message: dict[int, list[Candidate]] = {}
+    for candidate in told:
+        by_message.setdefault(candidate.last, []).append(candidate)
+    dated = {candidate.last for candidate in told if candidate.event is not None}
     previous = _previous(messages, [*before, *others])
     with_assistant = not among_people([*before, *others, *messages], owner)
     worth = {message.seq for message in messages if _worth(message, judgements, previous)}
@@ -139,13 +143,15 @@ def by_salience(
     for candidate in by_rules(messages, people, owner, zone, only, with_assistant=with_assistant):
         asked = candidate.request or candidate.category == "reminder"
         # "He has a test" is quoted below, with the message that says who he is.
+        if not asked and (candidate.category != "schedule" or candidate.last in dated):
+            continue
         if asked or not begins_with_pronoun(candidate.quote, guess_language(candidate.quote)):
             by_message.setdefault(candidate.last, []).append(candidate)
     found: list[Candidate] = []
     for message in messages:
         judgement = judgements.get(message.seq)
         ruled = by_message.get(message.seq, [])
-        found += [_judged(each, judgement) for each in ruled]
+        found += [each if each.matter is not None else _judged(each, judgement) for each in ruled]
         if judgement is not None and message.seq in worth:
             speaker = by_id(people, message.author)
             answered = previous.get(message.seq)
@@ -310,7 +316,16 @@ def _joined(sentences: Sequence[str], wanted: Sequence[bool]) -> list[str]:
 
 
 def _is_covered(sentence: str, ruled: Sequence[Candidate]) -> bool:
-    """Return whether rules found most of what a sentence says, in one piece or in several."""
+    """Return whether rules or values tell most of what a sentence says, in one piece or in several."""
+    part = sentence.rstrip(_STOPS)
+    values = [each.value for each in ruled if each.value is not None and part in each.quote and each.value in sentence]
+    values += [each.value for each in ruled if each.value is not None and each.quote == sentence]
+    if values:
+        language = guess_language(sentence)
+        edge = "" if language in UNSPACED_LANGUAGES else r"\b"
+        told = "|".join(re.escape(word) for value in values for word in value.split())
+        return _content(re.sub(f"{edge}(?:{told}){edge}", " ", sentence), language) < _MUCH_MORE
+    ruled = [each for each in ruled if each.matter is None]
     said = set(words_of(sentence))
     quoted = {word for each in ruled if (words := set(words_of(each.quote))) <= said for word in words}
     return bool(quoted) and len(quoted) >= _COVERED * len(said)
@@ -334,7 +349,7 @@ def _candidate(
     zone: tzinfo,
 ) -> Candidate:
     speaker = by_id(people, message.author)
-    when = _time_in(quoted.words, to_zone(message.at, zone))
+    when = told_time(quoted.words, to_zone(message.at, zone))
     kind = _kind(judgement, quoted.words, message, when)
     text = _text(quoted, speaker)
     if when is not None and str(when.start.year) not in quoted.words:
@@ -365,23 +380,6 @@ def _meant(words: str, message: Message, around: Sequence[Message], speaker: Per
         if earlier.seq < message.seq and (mentions := mentioned_people(earlier.text, speaker.names)):
             return mentions[-1].name or mentions[-1].relation
     return None
-
-
-def _time_in(words: str, said: datetime) -> When | None:
-    """Return the time that words name; None if they name several, or one that is not certain.
-
-    What comes back ("every Tuesday") has no single date. An hour of the same day may be any day's ("open until 5"). A
-    month or year without its number may be another one if it is far away: "in January", said in June, or "twice in 30
-    years". The next one is meant where the words say that it is still to come: "is getting married in January".
-    """
-    times = find_times(words, said, by_words=True)
-    if len(times) != 1 or (times[0].timed and times[0].start.date() == said.date()) or recurs(words):
-        return None
-    found = times[0]
-    long = found.end - found.start >= _MONTH and str(found.start.year) not in words
-    return (
-        None if long and direction_of(words) != "future" and not said - _NEAR <= found.start <= said + _NEAR else found
-    )
 
 
 def _kind(judgement: Judgement, words: str, message: Message, when: When | None) -> Kind:

@@ -8,11 +8,15 @@ from typing import Final, NamedTuple
 
 from aforesaid.domain.checks import Category, to_zone
 from aforesaid.domain.memory import Event
-from aforesaid.text.times.hours import in_an_hour
+from aforesaid.text.times.find import When, direction_of, find_times
+from aforesaid.text.times.hours import in_an_hour, recurs
 
 _MORNING: Final = time(9)
 """Time of day of a reminder for a day without a time."""
 _DAY: Final = timedelta(days=1)
+_MONTH: Final = timedelta(days=28)
+_NEAR: Final = timedelta(days=120)
+"""How far away a month or year may be that is named without its number."""
 
 
 class Timing(NamedTuple):
@@ -56,3 +60,20 @@ def _reminder(event: Event, said: datetime) -> datetime:
     if morning.timestamp() > said.timestamp() or day < said.date():
         return morning
     return datetime.combine(day + _DAY, _MORNING, said.tzinfo) if day < last else in_an_hour(said)
+
+
+def told_time(words: str, said: datetime) -> When | None:
+    """Return the time that words name; None if they name several, or one that is not certain.
+
+    What comes back ("every Tuesday") has no single date. An hour of the same day may be any day's ("open until 5"). A
+    month or year without its number may be another one if it is far away: "in January", said in June, or "twice in 30
+    years". The next one is meant where the words say that it is still to come: "is getting married in January".
+    """
+    times = find_times(words, said, by_words=True)
+    if len(times) != 1 or (times[0].timed and times[0].start.date() == said.date()) or recurs(words):
+        return None
+    found = times[0]
+    long = found.end - found.start >= _MONTH and str(found.start.year) not in words
+    return (
+        None if long and direction_of(words) != "future" and not said - _NEAR <= found.start <= said + _NEAR else found
+    )

@@ -45,9 +45,10 @@ if TYPE_CHECKING:
     from aforesaid.context import Builder, Context
     from aforesaid.digest import Digest
     from aforesaid.facts import Curator, Extractor, FactEditor, HabitCounter, Portraitist
+    from aforesaid.facts.describing import Line
     from aforesaid.models.chat import Chat
     from aforesaid.models.embed import Embedder
-    from aforesaid.models.intent import Intents
+    from aforesaid.models.reader import Intents
     from aforesaid.models.rerank import Reranker
 
 
@@ -184,7 +185,7 @@ class Services:
         )
         self.upkeep = Upkeep(
             [
-                Embedding(self.store, embedder, self.metrics, self.loops, give_way),
+                Embedding(self.store, embedder, self.metrics, self.loops, give_way, read=self.profile.extract),
                 self.learning,
                 Digesting(
                     self.store,
@@ -258,13 +259,13 @@ class Services:
 
     async def intents(self, texts: Sequence[str]) -> list[Intents]:
         """Return what each text wants."""
-        from aforesaid.models.embed import read_intents  # noqa: PLC0415
+        from aforesaid.models.embed import read_messages  # noqa: PLC0415
 
-        return await read_intents(self._encoder, texts)
+        return [each.intents for each in await read_messages(self._encoder, texts)]
 
     async def portrait(
         self, scope: Scope, memories: Awaitable[list[MemoryRecord]], summaries: Awaitable[list[Summary]]
-    ) -> str | None:
+    ) -> Sequence[Line]:
         """Return the portrait of a user for a context, without calling a model."""
         return await self.portraitist.without_waiting(scope, memories, summaries)
 

@@ -40,6 +40,9 @@ _ALWAYS: Final[tuple[SectionName, ...]] = ("current", "system")
 """Filled first, and cut rather than dropped."""
 _GENERAL: Final[frozenset[SectionName]] = frozenset({"portrait", "habits", "summaries", "recent"})
 """Sections that are chosen without regard to the question. In small budgets they get less than their share."""
+_WITH_PORTRAIT: Final = 500
+"""Budget from which a portrait has at least so many tokens:"""
+_LEAST_PORTRAIT: Final = 80
 _BEFORE_KNOWLEDGE: Final[frozenset[SectionName]] = frozenset({"system", "rules", "persona"})
 _LONGEST_RULES: Final = 4_000
 """Characters of a recipe's rules."""
@@ -111,7 +114,10 @@ class Recipe:
         where there is little room, what was found for the question comes first.
         """
         share = self.full_share(name, budget)
-        return share * budget // self.budget if name in _GENERAL and budget < self.budget else share
+        if name in _GENERAL and budget < self.budget:
+            share = share * budget // self.budget
+        # The few lines about a person that always matter have room in all but the smallest contexts.
+        return max(share, _LEAST_PORTRAIT) if name == "portrait" and share and budget >= _WITH_PORTRAIT else share
 
     def full_share(self, name: SectionName, budget: int) -> int:
         """Return the share of a section, in proportion to the budget."""

@@ -203,6 +203,8 @@ m.category != 'reminder' AND m.kind != 'reminder' AND NOT ({_HEARSAY})
 AND NOT (m.extractor = '{BY_HAND}' AND m.about IS NOT NULL AND m.about != $2)
 AND (m.expires_at IS NULL OR m.expires_at > {{0}})
 """
+_LEAST_NOTES: Final = 10
+"""Notes beside the values that describe a person, however many these are."""
 _OF_REQUEST: Final = f"m.kind = '{INSTRUCTION}' AND m.speaker IS NULL"
 _TO_DELIVER: Final = "m.delivered_at IS NULL AND (m.remind_at IS NOT NULL OR m.category = 'reminder')"
 # SQLite would take the index of all that is active.
@@ -245,20 +247,24 @@ class StandingRequests(OfScopeShort[list[MemoryRecord]]):
 class ImportantMemories(OfScopeShort[list[MemoryRecord]]):
     """The most important active memories, newest first among equals: without what others said about the user.
 
-    With `describing`, only those that describe the user or the people around them: no reminders, nothing that somebody
-    asked to be remembered about a person who is no user, and nothing that is over. Otherwise without standing requests,
-    which stand elsewhere.
+    With `describing`, only those that describe the user or the people around them, values first: no reminders, nothing
+    that somebody asked to be remembered about a person who is no user, and nothing that is over. Otherwise without
+    standing requests, which stand elsewhere.
     """
 
     limit: int
     describing: bool = False
 
     def answer(self) -> Answer[list[MemoryRecord]]:
+        if not self.describing:
+            return (yield from self._read(f"NOT ({_HEARSAY}) AND NOT ({_OF_REQUEST})"))
+        values = yield from self._read(f"m.matter IS NOT NULL AND {_DESCRIBING}", now())
+        notes = yield from self._read(f"m.matter IS NULL AND {_DESCRIBING}", now())
+        return [*values, *notes][: max(self.limit, len(values) + _LEAST_NOTES)]
+
+    def _read(self, condition: str, *values: object) -> Answer[list[MemoryRecord]]:
         limits = Conditions(f"{_OWN} AND {_ACTIVE}", *self.scope[:2])
-        if self.describing:
-            limits.add(_DESCRIBING, now())
-        else:
-            limits.add(f"NOT ({_HEARSAY}) AND NOT ({_OF_REQUEST})")
+        limits.add(condition, *values)
         most = limits.bind(self.limit)
         return _memories(f"{MEMORY} WHERE {limits} ORDER BY m.importance DESC, m.id DESC LIMIT {most}", *limits.values)
 

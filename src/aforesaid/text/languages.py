@@ -323,6 +323,11 @@ def query_words(text: str) -> list[QueryWord]:
     return found[:MOST_TERMS]
 
 
+def query_terms(text: str) -> frozenset[str]:
+    """Return the stems of the words of a text that say something; in languages without spaces pairs of characters."""
+    return frozenset(term for word in query_words(text) for term in word.terms if len(term) > 1)
+
+
 MOST_COUNTED: Final = 4
 """More words that announce a change say no more."""
 _PIECES: Final = re.compile(

@@ -20,7 +20,7 @@ from aforesaid.domain.setting import wants_memory
 from aforesaid.errors import ModelError, NotFound, SourcesChanged, StoreError
 from aforesaid.models.client import shown
 from aforesaid.models.embed import CachingEmbedder, Embedder, RemoteEmbedder, TokenEmbedder
-from aforesaid.models.embed.caching import MOST_CHARACTERS
+from aforesaid.models.embed.caching import MOST_CHARACTERS, reads
 from aforesaid.models.embed.token_vectors import repacked_tokens
 from aforesaid.profiles.effective import settings_of
 from aforesaid.store.memories import ChangeMemory, DueMemories, MarkExtracted, UnextractedUsers
@@ -197,10 +197,14 @@ class Embedding(UpkeepTask):
         metrics: Metrics | None = None,
         loops: BackgroundLoops | None = None,
         give_way: GiveWay = at_once,
+        *,
+        read: bool = False,
     ) -> None:
+        """With `read`, what people say is read in the pass that embeds it, because it is learned from next."""
         loop = BackgroundLoop("embedding", repeated(self.run), debounce_seconds=_EMBEDDING_DEBOUNCE_SECONDS)
         super().__init__(store, loop, metrics, loops, give_way)
         self._embedder = embedder
+        self._read = read
 
     def nudge(self, within_seconds: float = 0.0) -> None:
         if self._embedder is not None:
@@ -263,6 +267,10 @@ class Embedding(UpkeepTask):
         """Store the vectors of messages, and their token vectors too if all messages before them have theirs."""
         texts = _new_texts(due)
         self._metrics.cache_hit("embed", embedder.name, len(due) - len(texts))
+        if self._read and reads(embedder):
+            said = {each.text for each in due if each.role == "user"}
+            if read := [text[:MOST_CHARACTERS] for text in texts if text in said and text.strip()]:
+                await embedder.read(read)
         made = await _embed(embedder, texts) if texts else []
         rows = _rows(due, dict(zip(texts, made, strict=True)), repacked)
         changes = [AddVectors(embedder.name, rows, due[-1].seq)]

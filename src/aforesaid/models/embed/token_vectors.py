@@ -13,11 +13,13 @@ from __future__ import annotations
 from functools import cache, lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from unicodedata import normalize
 
 from aforesaid.domain.hit import TOKENS
 from aforesaid.extras import np
-from aforesaid.models.intent import Intents, load_intents
+from aforesaid.models.reader import Pieces, Reading, load_reader
 from aforesaid.models.weights import arrays, read_weights
+from aforesaid.text.devanagari import Romanised, romanised
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -274,11 +276,12 @@ class Encoded(NamedTuple):
     vectors: Floats
     tokens: list[TokenVectors]
     """Empty without a ranker."""
-    intents: list[Intents]
+    readings: list[Reading]
+    """Empty unless they were asked for."""
 
 
 class TokenEncoder:
-    """Computes sentence vectors, token vectors and intents in one pass over the built-in encoder's weights.
+    """Computes sentence vectors, token vectors and readings in one pass over the built-in encoder's weights.
 
     Not for several threads at the same time.
     """
@@ -288,41 +291,45 @@ class TokenEncoder:
         self._backend = backend
         self._ranker = ranker
         self._tokenizer = WordTokenizer(backend.sp)
+        self._pieces = Pieces(backend.sp)
         self._first_layers = FirstLayers(backend)
 
     def forget_all(self) -> None:
         """Empty the cache of words. The tokens of the other cache are those of the vocabulary."""
         self._tokenizer.forget_all()
 
-    def encode(self, texts: Sequence[str]) -> Encoded:
+    def encode(self, texts: Sequence[str], *, read: bool = False) -> Encoded:
         parts: list[Encoded] = []
         group: list[list[int]] = []
         size = done = 0
         for ids in map(self._tokenizer.ids, texts):
             if group and size + len(ids) > _TOKENS_AT_ONCE:
-                parts.append(self._encode(texts[done : done + len(group)], group))
+                parts.append(self._encode(texts[done : done + len(group)], group, read))
                 done += len(group)
                 group, size = [], 0
             group.append(ids)
             size += len(ids)
         if group:
-            parts.append(self._encode(texts[done:], group))
+            parts.append(self._encode(texts[done:], group, read))
         return Encoded(
             np.concatenate([part.vectors for part in parts]),
             [each for part in parts for each in part.tokens],
-            [each for part in parts for each in part.intents],
+            [each for part in parts for each in part.readings],
         )
 
-    def _encode(self, texts: Sequence[str], group: list[list[int]]) -> Encoded:
+    def _encode(self, texts: Sequence[str], group: list[list[int]], read: bool) -> Encoded:  # noqa: FBT001
         lengths = np.fromiter(map(len, group), dtype=np.intp, count=len(group))
         starts = np.concatenate([[0], np.cumsum(lengths)[:-1]])
         features = self._features(group, starts, lengths)
         sums = np.add.reduceat(features, starts, axis=0)
         vectors, tokens = self._sentences(sums, lengths), list[TokenVectors]()
-        intents = load_intents().read(texts, features, lengths, vectors)
+        readings = load_reader().read(texts, group, features, vectors, self._pieces) if read else []
+        for number, text in enumerate(texts if read else ()):
+            if (latin := romanised(normalize("NFC", text))) is not None:
+                readings[number] = self._read_in_latin(normalize("NFC", text), latin)
         ranker = self._ranker
         if ranker is None:
-            return Encoded(vectors, tokens, intents)
+            return Encoded(vectors, tokens, readings)
         hidden: Floats = features @ ranker.hidden
         hidden += np.repeat(sums / lengths[:, None] @ ranker.mean + ranker.hidden_offset, lengths, axis=0)
         np.maximum(hidden, 0, out=hidden)
@@ -333,7 +340,20 @@ class TokenEncoder:
         weights = np.logaddexp(0, raw).astype(np.float32)
         for start, length in zip(starts.tolist(), lengths.tolist(), strict=True):
             tokens.append(TokenVectors(made[start : start + length], weights[start : start + length]))
-        return Encoded(vectors, tokens, intents)
+        return Encoded(vectors, tokens, readings)
+
+    def _read_in_latin(self, text: str, latin: Romanised) -> Reading:
+        """Read a text in Devanagari, of which the encoder knows no letter."""
+        ids = self._tokenizer.ids(latin.text)
+        lengths, starts = np.array([len(ids)]), np.array([0])
+        features = self._features([ids], starts, lengths)
+        vectors = self._sentences(np.add.reduceat(features, starts, axis=0), lengths)
+        reading = load_reader().read([latin.text], [ids], features, vectors, self._pieces)[0]
+        marks = []
+        for mark in reading.marks:
+            start, end = latin.place(mark.start, mark.end, text)
+            marks.append(mark._replace(start=start, end=end, words=text[start:end]))
+        return reading._replace(marks=tuple(marks))
 
     def _features(self, group: list[list[int]], starts: Any, lengths: Any) -> Floats:  # noqa: ANN401 - arrays
         """Return the features of every token: its embedding, and three convolutions over its neighbours."""

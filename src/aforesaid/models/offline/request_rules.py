@@ -10,7 +10,7 @@ from typing import Final, Literal, NamedTuple
 
 from aforesaid.domain.caches import holds_texts
 from aforesaid.domain.checks import Role
-from aforesaid.models.intent import Intent, Intents
+from aforesaid.models.reader import Intent, Intents
 from aforesaid.text.languages import guess_language, stop_words, vocabulary
 from aforesaid.text.sentences import is_question, split_sentences
 from aforesaid.text.times.find import read_requested_time

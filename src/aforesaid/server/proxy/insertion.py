@@ -8,7 +8,7 @@ goes directly before the question. What stands between them, the client's histor
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from aforesaid.context import Context, Item
@@ -86,8 +86,9 @@ def write(
         # An item that has no room any more still holds.
         offered = {(left.item.section, left.item.text): left.item for left in context.left_out}
         offered |= {(item.section, item.text): item for item in stable}
-        if offered.keys() >= set(front):
-            stable = [offered[key] for key in front]
+        held = [_held(section, text, offered) for section, text in front]
+        if None not in held:
+            stable = [item for item in held if item is not None]
     elif front is not None:
         stable = []
     kept = {(item.section, item.text): None for item in stable}
@@ -113,6 +114,15 @@ def write(
             first = counter.cut(first, most)
             text = counter.cut(text, max(0, most - counter.count(first)))
             return MemoryText(first, text, counter.count(first) + counter.count(text), (), written)
+
+
+def _held(section: SectionName, text: str, offered: Mapping[tuple[SectionName, str], Item]) -> Item | None:
+    """Return an item as it was written, if what it says still holds: it is there, or a line that says more is."""
+    if (item := offered.get((section, text))) is not None:
+        return item
+    longer = (each for (where, said), each in offered.items() if where == section and said.startswith(f"{text}, "))
+    more = next(longer, None)
+    return None if more is None else replace(more, text=text)
 
 
 def insert(messages: Sequence[object], memory: MemoryText, part: str = TEXT_PART) -> list[object]:

@@ -240,10 +240,10 @@ _ADD: Final = over_rows(
     "seq bigint, content bigint, value halfvec, tokens bytea",
 )
 _DUE: Final = """
-SELECT s.space, l.seq, l.text
+SELECT s.space, l.seq, l.text, l.role
   FROM space s LEFT JOIN embedder e ON e.space = s.space AND e.name = $1
   CROSS JOIN LATERAL (
-    SELECT seq, text FROM log WHERE space = s.space AND seq > coalesce(e.up_to, 0) ORDER BY seq LIMIT $2
+    SELECT seq, text, role FROM log WHERE space = s.space AND seq > coalesce(e.up_to, 0) ORDER BY seq LIMIT $2
   ) l WHERE s.last_seq > coalesce(e.up_to, 0) ORDER BY s.space, l.seq LIMIT $2
 """
 _KNOWN: Final = over_rows(
@@ -280,10 +280,10 @@ async def unembedded(queries: Queries, question: UnembeddedMessages) -> list[Une
     due = await queries.rows(_DUE, question.embedder, question.limit)
     if not due:
         return []
-    contents = {(space, content_hash(text)) for space, _, text in due}
+    contents = {(space, content_hash(text)) for space, _, text, _ in due}
     found = await queries.rows_of(_KNOWN, list(contents), question.embedder)
     known = {(space, text): stored(value) for space, text, value in found}
-    return [Unembedded(seq, text, known.get((space, text)), space) for space, seq, text in due]
+    return [Unembedded(seq, text, known.get((space, text)), space, role) for space, seq, text, role in due]
 
 
 async def of_messages(queries: Queries, question: MessageVectors) -> dict[int, bytes]:

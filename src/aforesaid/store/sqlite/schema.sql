@@ -399,3 +399,4 @@ CREATE INDEX memory_to_deliver ON memory (owner, id)
  WHERE active = 1 AND delivered_at IS NULL AND (remind_at IS NOT NULL OR category = 'reminder');
 CREATE INDEX memory_by_event ON memory (owner, coalesce(event_start, said_at, valid_from))
  WHERE kind != 'reminder' AND (kind = 'event' OR event_start IS NOT NULL);
+CREATE INDEX memory_of_matter ON memory (owner, importance, id) WHERE active = 1 AND matter IS NOT NULL;

@@ -106,7 +106,8 @@ def _posting(connection: apsw.Connection, columns: Columns, terms: Sequence[str]
 
 
 _DUE: Final = """
-SELECT seq, text FROM log WHERE seq > coalesce((SELECT up_to FROM embedder WHERE name = ?), 0) ORDER BY seq LIMIT ?
+SELECT seq, text, role FROM log
+ WHERE seq > coalesce((SELECT up_to FROM embedder WHERE name = ?), 0) ORDER BY seq LIMIT ?
 """
 _KNOWN: Final = """
 SELECT v.value FROM vector v JOIN log ON log.seq = v.seq
@@ -119,8 +120,8 @@ v.embedder = (SELECT id FROM embedder WHERE name = {0}) AND v.seq IN (SELECT val
 
 def unembedded(connection: apsw.Connection, question: UnembeddedMessages) -> list[Unembedded]:
     return [
-        Unembedded(seq, text, connection.execute(_KNOWN, (question.embedder, content_hash(text), text)).get)
-        for seq, text in rows.every(connection.execute(_DUE, (question.embedder, question.limit)))
+        Unembedded(seq, text, connection.execute(_KNOWN, (question.embedder, content_hash(text), text)).get, role=role)
+        for seq, text, role in rows.every(connection.execute(_DUE, (question.embedder, question.limit)))
     ]
 
 

@@ -169,7 +169,8 @@ _DANGLING: Final = re.compile(
 """A clause that ends so was cut at the wrong place."""
 _SMALL_I: Final = re.compile(r"(?<![\w'])i(?=[ ']|$)")
 _SHORTENED: Final = (
-    (re.compile(r"(?<![\w'])[Ii]m(?= )"), "I'm"),
+    # "Im Bett" is German.
+    (re.compile(r"(?<![\w'])[Ii]m(?= (?![A-ZÄÖÜ]\w*\W*$))"), "I'm"),
     (re.compile(r"(?<![\w'])[Ii]ve(?= )"), "I've"),
     (re.compile(r"(?<![\w'])(d|D)ont(?= )"), r"\1on't"),
 )

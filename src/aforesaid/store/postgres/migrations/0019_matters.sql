@@ -17,3 +17,4 @@ UPDATE memory SET checksum = CASE WHEN checksum = hash_array_extended(ARRAY[(spa
     (expires_at)::text, (valid_from)::text, (valid_to)::text, (superseded_by)::text, (extractor)::text, (trust)::text,
     (reason)::text, (times)::text, (seen_at)::text, (kind)::text, (about)::text, (said_at)::text, (language)::text,
     (confidence)::text, (matter)::text, (value)::text] COLLATE "C", 0) END;
+CREATE INDEX memory_of_matter ON memory (space, owner, importance, id) WHERE active AND matter IS NOT NULL;

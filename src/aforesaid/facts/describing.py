@@ -1,0 +1,177 @@
+"""Describes a person in short lines, from what is known: values under their headings, then what else they said.
+
+Only what is current is shown. The lines are in the language in which most values were told.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Final, NamedTuple
+
+from aforesaid.domain.memory import INSTRUCTION, MemoryRecord
+from aforesaid.facts.people import Person
+from aforesaid.facts.statement import says_the_same
+from aforesaid.facts.values import ESSENTIAL, PEOPLE, importance_of, line, matters
+from aforesaid.text.languages import guess_language, query_terms
+from aforesaid.text.sentences import split_sentences
+from aforesaid.text.words import UNSPACED_LANGUAGES, fold
+
+TOPICS: Final = ("who", "home", "family", "health", "likes", "coming", "wishes", "other")
+"""The topics of a description, in its order. Each has a heading in every language."""
+LEAST_LINES: Final = 5
+"""Lines from which a description has headings. Fewer are read at a glance."""
+_TOPIC_OF: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("name", "age", "birthday", "from", "speaks", "phone", "email"), "who"),
+    **dict.fromkeys(("home", "address", "job", "employer", "study", "own"), "home"),
+    **dict.fromkeys(("allergy", "diet", "condition", "medicine"), "health"),
+    **dict.fromkeys(("like", "dislike", "hobby", "goal"), "likes"),
+    **dict.fromkeys((*PEOPLE, "pet"), "family"),
+    "event": "coming",
+}
+_MOST_VALUES: Final = 12
+"""Values of one matter in a line: the newest ones."""
+_MOST_NOTES: Final = 6
+"""What somebody said in passing, the most important first."""
+_STATED: Final = 15
+"""How much it matters what a person stated to be remembered."""
+_LONGEST_NOTE: Final = 240
+"""Characters of a note. A longer one is a story, which the search finds."""
+_OPEN: Final = timedelta(days=30)
+"""How long what somebody said in passing is told as if it were so today."""
+
+
+class Line(NamedTuple):
+    """A line of a description."""
+
+    topic: str
+    text: str
+    memories: frozenset[int] = frozenset()
+    """The ids of the memories that it tells."""
+    sources: frozenset[int] = frozenset()
+    """The messages that these rest on."""
+    weight: int = 5
+    """How much it matters, whatever is asked."""
+    terms: frozenset[str] = frozenset()
+    """Its words, by which a question touches it."""
+
+
+def describe(stated: str, memories: Sequence[MemoryRecord], person: Person, at: datetime) -> list[Line]:
+    """Return what is known about a person in lines: what they stated as a text, and their active memories."""
+    values = [memory for memory in memories if memory.value is not None and memory.speaker == memory.user]
+    language = language_of(values, stated)
+    remembered = {memory.text: memory for memory in memories if memory.value is None}
+    found = [
+        _line("who", sentence, [remembered[sentence]] if sentence in remembered else [], _STATED)
+        for sentence in split_sentences(stated)
+    ]
+    found += _values(values, language)
+    said = [*split_sentences(stated), *(memory.text for memory in values)]
+    notes = 0
+    for memory in memories:
+        topic = _topic_of_note(memory, at)
+        passing = topic == "other" and memory.trust != "stated"
+        if topic is None or (passing and notes == _MOST_NOTES) or len(memory.text) > _LONGEST_NOTE:
+            continue
+        if not any(says_the_same(memory.text, each, person.names) for each in said):
+            notes += passing
+            said.append(memory.text)
+            found.append(_line(topic, memory.text, [memory], memory.importance - 1))
+    return sorted(found, key=lambda each: TOPICS.index(each.topic))
+
+
+def under_headings(lines: Sequence[Line], language: str) -> str:
+    """Return the lines as a text: a few as they are, more under headings."""
+    if len(lines) < LEAST_LINES:
+        return "\n".join(each.text for each in lines)
+    headings, shown = matters(language).headings, list[str]()
+    for topic in TOPICS:
+        of_topic = [each.text for each in lines if each.topic == topic]
+        shown += [f"{headings[topic]}:", *of_topic] if of_topic else []
+    return "\n".join(shown)
+
+
+def language_of(memories: Iterable[MemoryRecord], stated: str = "") -> str:
+    """Return the language in which most of what is known was told."""
+    counted = Counter(memory.language for memory in memories if memory.language is not None)
+    return counted.most_common(1)[0][0] if counted else guess_language(stated)
+
+
+def _values(values: Sequence[MemoryRecord], language: str) -> Iterator[Line]:
+    own, others = defaultdict[str, list[MemoryRecord]](list), defaultdict[str, list[MemoryRecord]](list)
+    for memory in sorted(values, key=lambda each: each.id):
+        if memory.about is None:
+            own[memory.matter or ""].append(memory)
+        else:
+            others[fold(memory.about)].append(memory)
+    for matter in sorted(own, key=lambda each: -_weight(each)):
+        topic, known = _TOPIC_OF[matter], own[matter]
+        if matter in PEOPLE or matter == "pet":
+            for memory in known:
+                about = others.pop(fold(memory.value or ""), [])
+                text = _with_more(_person(matter, memory.value or "", language), about, language)
+                yield _line(topic, text, [memory, *about], _weight(matter))
+        elif matter == "event":
+            for memory in known:
+                yield _line(topic, memory.text.partition(": ")[2] or memory.text, [memory], _weight(matter))
+        else:
+            known = known[-_MOST_VALUES:]
+            separator = "、" if language in {"chinese", "japanese"} else ", "
+            told = dict.fromkeys(memory.value or "" for memory in known)
+            yield _line(topic, line(matter, separator.join(told), language), known, _weight(matter))
+    for about in others.values():
+        called = about[0].about or ""
+        yield _line("family", _with_more(_capital(called), about, language), about, importance_of("relative"))
+
+
+def _person(matter: str, value: str, language: str) -> str:
+    """Return a person or a pet by what they are to somebody, and their name: "Sister: Inês"."""
+    folded = fold(value)
+    found = [title for title in matters(language).titles if title in folded] if len(folded) == len(value) else []
+    for title in sorted(found, key=len, reverse=True):
+        at = folded.index(title)
+        before, after = value[:at], value[at + len(title) :]
+        whole = language in UNSPACED_LANGUAGES or not (before[-1:].isalnum() or after[:1].isalnum())
+        name = " ".join(f"{before} {after}".split())
+        if whole and name:
+            colon = "：" if language in {"chinese", "japanese"} else ": "
+            return f"{_capital(value[at : at + len(title)])}{colon}{name}"
+        if whole:
+            return _capital(value)
+    return line(matter, value, language)
+
+
+def _with_more(text: str, about: Sequence[MemoryRecord], language: str) -> str:
+    told = dict.fromkeys(line(memory.matter or "", memory.value or "", language) for memory in about)
+    return f"{text} ({'; '.join(told)})" if told else text
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _weight(matter: str) -> int:
+    return 20 - ESSENTIAL.index(matter) if matter in ESSENTIAL else importance_of(matter)
+
+
+def _line(topic: str, text: str, memories: Sequence[MemoryRecord], weight: int) -> Line:
+    sources = frozenset(seq for memory in memories for seq in memory.sources)
+    text = " ".join(text.split())
+    return Line(topic, text, frozenset(memory.id for memory in memories), sources, weight, query_terms(text))
+
+
+def _topic_of_note(memory: MemoryRecord, at: datetime) -> str | None:
+    """Return the topic of a memory that is no value; None if it is over, or no description of the person."""
+    if memory.value is not None:
+        return None
+    if memory.kind == INSTRUCTION:
+        return "wishes"
+    happened = memory.happened
+    if memory.kind in {"schedule", "task"}:
+        return "coming" if happened is None or happened.end > at else None
+    if happened is not None:
+        return "coming" if happened.start > at else "other" if happened.start > at - _OPEN else None
+    if memory.trust == "stated" or memory.kind == "relationship":
+        return "family" if memory.about not in (None, memory.user) else "other"
+    return "other"

@@ -1,0 +1,159 @@
+"""Decides what a told value does to known ones: it repeats, completes, corrects, replaces or ends them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final, NamedTuple
+
+from aforesaid.domain.memory import ENDED, MemoryDraft, MemoryRecord
+from aforesaid.facts.candidate import Candidate
+from aforesaid.facts.values import LIVING, SINGLE, adds, only_titles, pattern, same_value, says_move, touches
+from aforesaid.text.words import fold, words_of
+
+_OPPOSITE: Final = {"like": "dislike", "dislike": "like", "hobby": "dislike"}
+_SURE: Final = 0.6
+"""Least confidence of a value that takes the place of another one."""
+_CORRECTED: Final = 20
+"""Messages in which something was said that a correction may mean without naming it."""
+
+Known = MemoryDraft | MemoryRecord
+
+
+class Settled(NamedTuple):
+    """What a told value does to others."""
+
+    repeats: Known | None = None
+    """The one that says it already."""
+    replaces: tuple[Known, ...] = ()
+    """Those in whose place it comes."""
+    ends: tuple[Known, ...] = ()
+    """Those that are over, without anything in their place."""
+    is_stored: bool = True
+
+
+def settle(candidate: Candidate, known: Sequence[Known], language: str) -> Settled:
+    """Return what a candidate with a matter does to the active values of the same speaker.
+
+    `known` are those said before, the oldest first, of any matter.
+    """
+    ours = [each for each in known if each.subject == candidate.subject]
+    value = candidate.value
+    if candidate.holds == "over":
+        return _ended(candidate, ours, known, language)
+    assert value is not None  # noqa: S101 - what holds has a value
+    opposite = [
+        each
+        for each in known
+        if each.subject == _with_matter(candidate, _OPPOSITE.get(candidate.matter or ""))
+        and (same_value(_value(each), value, language) or same_value(value, _value(each), language))
+    ]
+    if candidate.matter == "diet" and pattern("meat").search(value):
+        # "I eat meat again": the person is no vegetarian any more.
+        return Settled(ends=tuple(each for each in ours if pattern("diet").search(_value(each))), is_stored=False)
+    if candidate.matter == "home" and says_move(candidate.quote):
+        opposite += _left(candidate, known, language)
+    same = next((each for each in ours if _repeats(candidate, each, language)), None)
+    if same is not None:
+        return Settled(repeats=same, ends=tuple(opposite), is_stored=False)
+    # The dentist of last month stays; that of next week was moved.
+    less = [each for each in ours if same_value(_value(each), value, language) and not _is_over(each, candidate)]
+    refined, others = less, [each for each in ours if each not in less]
+    if candidate.corrects and not less and others and candidate.matter not in SINGLE:
+        less = _corrected(candidate, others)
+    elif _takes_the_place(candidate, less):
+        less = [*less, *(each for each in others if candidate.matter != "diet" or pattern("diet").search(_value(each)))]
+    if len(less) > len(refined) and (candidate.confidence or 0.0) < _SURE and not candidate.corrects:
+        # What is not sure takes the place of nothing.
+        return Settled(is_stored=False)
+    return Settled(replaces=tuple(less), ends=tuple(opposite))
+
+
+def ended(memory: MemoryRecord, candidate: Candidate) -> MemoryRecord:
+    """Return a memory that is over since a candidate was said."""
+    at = max(memory.valid_from, candidate.said)
+    return replace(memory, state="expired", active=False, valid_to=at, reason=ENDED)
+
+
+def as_past(draft: MemoryDraft, candidate: Candidate) -> MemoryDraft:
+    """Return a draft of a value that was over already when it was told."""
+    return replace(draft, state="expired", valid_to=candidate.said, reason=ENDED)
+
+
+def _ended(candidate: Candidate, ours: Sequence[Known], known: Sequence[Known], language: str) -> Settled:
+    value = candidate.value
+    if value is None:
+        if candidate.matter not in SINGLE and len(ours) > 1:
+            ours = ours[-1:] if candidate.matter == "event" else []
+        return Settled(ends=tuple(ours), is_stored=False)
+    if candidate.matter in LIVING:
+        # An "ex" was somebody's partner, and who has died may be called by the name alone.
+        pets = (
+            candidate.matter == "pet",
+            candidate.matter == "pet" or pattern("died").search(candidate.quote) is not None,
+        )
+        living = [each for each in known if each.matter in LIVING and _about(each) == _about(candidate)]
+        ours = [each for each in living if (each.matter == "pet") in pets]
+    touched = [each for each in ours if touches(_value(each), value, language)]
+    if not touched and only_titles(value, language):
+        own = [each for each in ours if each.matter == candidate.matter]
+        touched = own if len(own) == 1 else []
+    if candidate.matter in LIVING:
+        # What was known about them is over as well.
+        whose = {fold(_value(each)) for each in touched}
+        touched += [each for each in known if _about(each) in whose]
+    return Settled(ends=tuple(touched), is_stored=not touched)
+
+
+def _repeats(candidate: Candidate, known: Known, language: str) -> bool:
+    moved = candidate.event is not None and known.event != candidate.event
+    return not moved and same_value(candidate.value or "", _value(known), language)
+
+
+def _takes_the_place(candidate: Candidate, less: Sequence[Known]) -> bool:
+    if candidate.matter == "diet":
+        return pattern("diet").search(candidate.value or "") is not None
+    if candidate.matter not in SINGLE:
+        return False
+    return bool(less) or not adds(candidate.quote)
+
+
+def _corrected(candidate: Candidate, others: Sequence[Known]) -> list[Known]:
+    """Return what a correction means: what it names, or else what was said last."""
+    words = set(words_of(candidate.sources[-1].text))
+    named = [each for each in others if words & set(words_of(_value(each)))]
+    if named:
+        return named[-1:]
+    near = [each for each in others if each.sources and max(each.sources) >= candidate.last - _CORRECTED]
+    return near[-1:]
+
+
+def _left(candidate: Candidate, known: Sequence[Known], language: str) -> list[Known]:
+    """Return the addresses of who moved that are not at the new home."""
+    address = _with_matter(candidate, "address")
+    return [
+        each
+        for each in known
+        if each.subject == address
+        and (not each.sources or max(each.sources) < candidate.last)
+        and not same_value(candidate.value or "", _value(each), language)
+    ]
+
+
+def _is_over(each: Known, candidate: Candidate) -> bool:
+    return each.event is not None and each.event.end <= candidate.said
+
+
+def _with_matter(candidate: Candidate, matter: str | None) -> str | None:
+    if matter is None or candidate.subject is None:
+        return None
+    whose, separator, _ = candidate.subject.rpartition(": ")
+    return f"{whose}{separator}{matter}"
+
+
+def _about(each: Known | Candidate) -> str:
+    return (each.subject or "").rpartition(": ")[0]
+
+
+def _value(each: Known) -> str:
+    return each.value or ""

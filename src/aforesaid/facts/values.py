@@ -1,0 +1,588 @@
+"""What people tell about themselves, as values: which matter, in their own words, and whether it still holds.
+
+The built-in reader marks the words; here they become whole: a relation and a name are one value, what is said of
+somebody else belongs to that person, and an event has its time. The texts, headings and endings of each language are
+data (`matters/`).
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from datetime import tzinfo
+from functools import cache, lru_cache
+from importlib.resources import files
+from math import log
+from typing import Final, NamedTuple, cast
+from unicodedata import normalize
+
+from aforesaid.domain.caches import holds_texts
+from aforesaid.domain.checks import Category, Kind, to_zone
+from aforesaid.domain.memory import VALUE_CHARACTERS, Event, Matter, MemoryRecord
+from aforesaid.domain.message import Message
+from aforesaid.facts.candidate import Candidate, lasting, statement_in
+from aforesaid.facts.people import Person, by_id
+from aforesaid.facts.timing import told_time
+from aforesaid.models.offline import is_joke
+from aforesaid.models.offline.memories.extract import written_time
+from aforesaid.models.offline.memories.keys import introduction
+from aforesaid.models.reader import Holds, Mark, Reading
+from aforesaid.text.languages import guess_language, language_told, stems, stop_words, vocabulary
+from aforesaid.text.sentences import is_question, split_sentences
+from aforesaid.text.words import UNSPACED_LANGUAGES, fold, words_of
+
+VALUES: Final = "values/1"
+"""The version of this extractor."""
+PEOPLE: Final = frozenset({
+    "partner", "child", "parent", "sibling", "relative", "friend", "colleague", "boss", "neighbour",
+})  # fmt: skip
+"""Matters that are a person."""
+LIVING: Final = PEOPLE | {"pet"}
+SINGLE: Final = frozenset({
+    "name", "age", "birthday", "home", "job", "employer", "partner", "phone", "email", "address",
+})  # fmt: skip
+"""Matters with one value at a time."""
+ESSENTIAL: Final = ("name", "allergy", "condition", "medicine", "diet", "partner", "child", "home")
+"""What always matters, whatever is asked, the most important first."""
+_IMPORTANCE: Final[Mapping[str, int]] = {
+    "name": 9, "allergy": 10, "condition": 9, "medicine": 9, "diet": 8, "birthday": 8, "partner": 8, "child": 8,
+    "home": 8, "job": 7, "employer": 7, "age": 7, "parent": 7, "sibling": 7, "phone": 7, "email": 7, "address": 7,
+    "pet": 7, "relative": 6, "friend": 6, "from": 6, "study": 6, "speaks": 6, "event": 6, "like": 5, "dislike": 5,
+}  # fmt: skip
+_USUAL: Final = 5
+_CACHED: Final = 4_096
+_INFLECTED: Final = frozenset({"german", "russian", "polish", "turkish", "arabic", "hindi", *UNSPACED_LANGUAGES})
+"""Languages in which names have endings, or no capital letters of their own."""
+_LEAST_FORM: Final = 4
+_LONGEST_ENDING: Final = 4
+_PREFERENCES: Final = frozenset({"diet", "like", "dislike", "hobby"})
+_LEAST: Final[Mapping[str, float]] = {
+    "tell": 1.5, "correct": 1.5, "ask": 3.0, "request": 3.5, "remind": 4.5, "feel": 3.0, "greet": 2.5, "chat": 4.5,
+}  # fmt: skip
+"""How sure a value must be, by what its message wants. Messages that want something else tell nothing.
+
+How sure it is: the log-odds of its words to hold it, and those of the message to tell anything, together.
+"""
+_LEAST_DATED: Final = 1.5
+"""The same of an event in a message that sounds like a reminder: "dentist on Monday at 9"."""
+_IMPLIED: Final = 0.6
+_INTRODUCED: Final = 0.9
+_CALLED: Final = re.compile(r"[^\W\d_][\w'’-]*(?: [A-ZÀ-ÖØ-ÞĀ-ſА-ЯЁ][\w'’-]*)?")
+_YEARS: Final = re.compile(r"\d{1,3}")
+_ENDING: Final = frozenset({"tell", "correct", "feel"})
+"""What messages want that may say that something is over."""
+_SMALLEST: Final = 1e-4
+_TELLING: Final = 0.4
+_LEAST_CERTAIN: Final = 0.45
+"""Least certainty of a value in a message that surely tells something."""
+_LEAST_CERTAIN_OVER: Final = 0.5
+"""The same of what is over and known: a quarrel with a partner does not end anything."""
+_LEAST_CERTAIN_NAME: Final = 0.5
+"""The same of a name: what somebody else is called must not become the name of the author."""
+_SHORT_NAME: Final = 3
+_WITHOUT_I: Final = frozenset({"polish", "turkish", "hindi", "korean", "japanese", "chinese", "arabic", "russian"})
+"""Languages in which sentences often name nobody, or in which words are not separated."""
+_ANYWHERE: Final = frozenset({"event", "goal", "phone", "email", "address"})
+"""What need not be told of its author to be the author's."""
+_APART: Final = 24
+"""Maximum characters between a relation and a name that belong together."""
+_ENDINGS: Final[Mapping[str, re.Pattern[str]]] = {
+    "korean": re.compile(
+        r"(?<=[가-힣])(?:에서는?|에는?|에게는?|한테는?|께서?|으로는?|로|이랑|랑|하고|까지|부터|처럼|보다|이라고|라고|이라서|라서|이라|인데|이고|이지만|"
+        r"이에요|예요|이야|입니다|은|는|이|가|을|를|와|과|도|만|의)$"
+    ),
+    "japanese": re.compile(r"(?<=[^ぁ-ん])(?:[はがをへとものや]|[にで].?)$"),
+}
+"""What values end with that is no part of them."""
+_NAME: Final = re.compile(r" (?:[A-ZÀ-ÖØ-ÞĀ-ſА-ЯЁ][\w'’-]+)(?=[\s.,!?;:)]|$)")
+_PLACES: Final = frozenset({"home", "job", "employer", "study"})
+_NUMBERS: Final = frozenset({"phone", "email", "address", "age", "when", "birthday"})
+_PHONE: Final = re.compile(r"[+(]?[\d٠-٩०-९][\d٠-٩०-९ ()/-]{5,}[\d٠-٩०-९]")
+_FORMS: Final[Mapping[str, re.Pattern[str]]] = {
+    "phone": re.compile(r"^(?!\d{4}-\d\d-\d\d)(?:[+(]*[\d٠-٩०-९][ ()/.-]*){5}"),
+    "email": re.compile("@"),
+    "address": re.compile(r"\d.*[^\W\d]|[^\W\d].*\d"),
+}
+"""What numbers and addresses look like."""
+_LEAST_MOVED: Final = 0.0
+"""How sure the place must be that somebody says to have moved to."""
+_LEAST_CERTAIN_MOVED: Final = 0.3
+_MOVED: Final = 0.6
+"""Certainty of such a place: the words before it say what it is."""
+_CLAUSES: Final = re.compile(r"[.!?;,\n。！？；，、؛،]")
+_UNIT: Final = re.compile(r"(?:mg|mcg|µg|μg|g|ml|мг|мкг|мл)\b")
+_AMOUNT: Final = re.compile(r"\d[\d.,]*\s*$")
+_EMAIL: Final = re.compile(r"[^\s@,;]+@[^\s@]+\.\w+")
+_EDGES: Final = " \t\n.,;:!?…。、，！？؟،\"'“”«»„()[]-–—"
+
+
+class Told(NamedTuple):
+    """One value that a message tells."""
+
+    matter: Matter
+    value: str
+    holds: Holds
+    about: str | None
+    """Of whom it is true, by name or relation; None for the author."""
+    certainty: float
+    sentence: str
+    """Where it is said."""
+
+
+class Matters(NamedTuple):
+    """The texts of one language."""
+
+    lines: Mapping[str, str]
+    headings: Mapping[str, str]
+    endings: Mapping[str, re.Pattern[str]]
+    """By which words the current value of a matter is over without being named."""
+    titles: frozenset[str]
+    """Relations and kinds of pets, folded."""
+    stops: frozenset[str]
+    """Words at which a value ends."""
+
+
+@cache
+def pattern(name: str) -> re.Pattern[str]:
+    """Return a pattern of changing.toml."""
+    table = tomllib.loads((files("aforesaid.facts") / "changing.toml").read_text(encoding="utf-8"))
+    return re.compile("|".join(table[name]), re.IGNORECASE)
+
+
+@cache
+def matters(language: str) -> Matters:
+    """Return the texts of a language; those of English for one that has none."""
+    path = files("aforesaid.facts") / "matters" / f"{language}.toml"
+    if not path.is_file():
+        return matters("english")
+    table = tomllib.loads(path.read_text(encoding="utf-8"))
+    return Matters(
+        table["lines"],
+        table["headings"],
+        {matter: re.compile("|".join(found)) for matter, found in table["endings"].items()},
+        frozenset(fold(word) for words in table["titles"].values() for word in words),
+        frozenset(map(fold, table["stop"]["value"])),
+    )
+
+
+def line(matter: str, value: str, language: str) -> str:
+    """Return a value as a short line: "Allergic to hazelnuts"."""
+    return matters(language).lines[matter].replace("{value}", value)
+
+
+def importance_of(matter: str) -> int:
+    return _IMPORTANCE.get(matter, _USUAL)
+
+
+def category_of(matter: str) -> tuple[Category, Kind]:
+    if matter in _PREFERENCES:
+        return "preference", "preference"
+    return "fact", "relationship" if matter in PEOPLE else "event" if matter == "event" else "fact"
+
+
+def key_of(matter: str, about: str | None) -> str:
+    """Return the subject of a value: memories of one subject may take each other's place."""
+    return matter if about is None else f"{fold(about)}: {matter}"
+
+
+def composed(message: Message) -> str:
+    """Return the statement in a message as it is read: composed, so that the places of marks are those in it."""
+    return normalize("NFC", statement_in(message))
+
+
+def by_values(
+    messages: Sequence[Message],
+    readings: Mapping[int, Reading],
+    people: Mapping[str, Person],
+    owner: Person,
+    zone: tzinfo,
+    known: Sequence[MemoryRecord] = (),
+) -> list[Candidate]:
+    """Return the values that messages of the owner tell. `readings` are those of `composed`, by sequence number."""
+    found: list[Candidate] = []
+    words = {fold(word) for each in known if each.value and each.state == "active" for word in each.value.split()}
+    for message in messages:
+        reading = readings.get(message.seq)
+        if reading is None or message.role != "user" or message.author != owner.id:
+            continue
+        text, speaker = composed(message), by_id(people, message.author)
+        language = language_told(text) or guess_language(text, names=speaker.names)
+        corrects = reading.intents.best == "correct"
+        told = told_in(text, reading, language, words)
+        told += _introduced(text, told)
+        found += [
+            _candidate(each, message, speaker, language, zone)._replace(corrects=corrects, language=language)
+            for each in told
+        ]
+        new = (each.value for each in found if each.value and each.last == message.seq)
+        words |= {fold(word) for value in new for word in value.split()}
+        if reading.intents.best in _ENDING and not is_joke(text):
+            own: list[MemoryRecord | Candidate] = [
+                each for each in known if each.state == "active" and each.speaker == message.author
+            ]
+            own += [each for each in found if each.last < message.seq and each.holds == "own"]
+            its = [each for each in found if each.last == message.seq]
+            found += [
+                _candidate(each, message, speaker, language, zone)._replace(language=language)
+                for each in _implied(text, own, language)
+                if not any(other.matter == each.matter and other.value == each.value for other in its)
+            ]
+        if reading.intents.best in _ENDING:
+            found += [
+                _ending(matter, sentence, message, speaker)._replace(language=language)
+                for sentence in split_sentences(text)
+                if not is_question(sentence)
+                for matter in ended_in(sentence, language)
+            ]
+    return found
+
+
+def _introduced(text: str, told: Sequence[Told]) -> Iterator[Told]:
+    """Yield the name by which a message introduces its author in plain words, if none was read in it."""
+    if any(each.matter == "name" and each.about is None for each in told):
+        return
+    for sentence in split_sentences(text):
+        said = introduction(sentence.strip(" ,;"))
+        named = pattern("my_name").search(sentence) if said is None else None
+        name = said.name if said is not None else _CALLED.match(sentence, named.end()) if named is not None else None
+        if name is not None and not is_question(sentence):
+            yield Told("name", name if isinstance(name, str) else name[0], "own", None, _INTRODUCED, sentence)
+            return
+
+
+def _implied(text: str, known: Sequence[MemoryRecord | Candidate], language: str) -> Iterator[Told]:
+    """Yield what a message says only together with what is known: a year older, and no allergy after all."""
+    for memory in known:
+        value = memory.value or ""
+        for sentence in split_sentences(text):
+            if memory.matter == "age" and memory.about is None and (years := _YEARS.search(value)) is not None:
+                older = str(int(years[0]) + 1)
+                if re.search(rf"(?<![\d.,:/]){older}(?![\d.,:/]*\d)", sentence) and not is_question(sentence):
+                    yield Told("age", older, "own", None, _IMPLIED, sentence)
+            elif (
+                memory.matter == "allergy"
+                and memory.about is None
+                and pattern("no_allergy").search(sentence.casefold())
+            ):
+                words = [word for word in words_of(value) if len(word) > 1]
+                if any(_alike(word, each, language) for word in words for each in words_of(sentence)):
+                    yield Told("allergy", value, "over", None, _IMPLIED, sentence)
+
+
+def _candidate(told: Told, message: Message, speaker: Person, language: str, zone: tzinfo) -> Candidate:
+    said = to_zone(message.at, zone)
+    category, kind = category_of(told.matter)
+    shown, event = line(told.matter, told.value, language), None
+    if told.matter == "event" and (when := told_time(told.sentence, said)) is not None:
+        event = Event(when.start, when.end, when.timed)
+        category = lasting("schedule", event, said)
+        kind = "schedule" if category == "schedule" else "event"
+        shown = f"{shown} ({written_time(when)})"
+    return Candidate(
+        category=category,
+        text=f"{speaker.name}: {shown}" if told.about is None else f"{speaker.name}: {told.about} ({shown})",
+        importance=importance_of(told.matter) - (told.about is not None) * 2,
+        sources=(message,),
+        speaker=speaker,
+        subject=key_of(told.matter, told.about),
+        event=event,
+        replaces=None,
+        extractor=VALUES,
+        quote=told.sentence,
+        kind=kind,
+        about=told.about,
+        confidence=round(told.certainty, 2),
+        matter=told.matter,
+        value=told.value,
+        holds="over" if told.holds == "over" else "own",
+    )
+
+
+def _ending(matter: Matter, sentence: str, message: Message, speaker: Person) -> Candidate:
+    category, kind = category_of(matter)
+    return Candidate(
+        category=category,
+        text=f'{speaker.name}: "{sentence}"',
+        importance=_USUAL,
+        sources=(message,),
+        speaker=speaker,
+        subject=key_of(matter, None),
+        event=None,
+        replaces=None,
+        extractor=VALUES,
+        quote=sentence,
+        kind=kind,
+        matter=matter,
+        holds="over",
+    )
+
+
+def told_in(text: str, reading: Reading, language: str, known: Collection[str] = ()) -> list[Told]:
+    """Return the values that a message tells, in its order. `text` is what was read, in its composed form.
+
+    `known` are the folded words of known values: what is said to be over need not be as sure if it is known.
+    """
+    least = _LEAST.get(reading.intents.best)
+    if least is None:
+        return []
+    tells, intent = _log_odds(reading.tells), reading.intents.best
+
+    targets = [each for each in reading.marks if each.slot == "home" and intent in _ENDING and _is_target(each, text)]
+    # "I moved to Lisbon in May"
+    moved = max(targets, key=lambda each: each.certainty, default=None)
+
+    def is_sure(mark: Mark) -> bool:
+        enough = _LEAST_DATED if intent == "remind" and mark.slot == "event" else least
+        certain = _LEAST_CERTAIN_NAME if mark.slot == "name" else _LEAST_CERTAIN
+        if mark is moved:
+            enough, certain = _LEAST_MOVED, _LEAST_CERTAIN_MOVED
+        if intent == "greet" and mark.slot != "name":
+            return False
+        if mark.holds == "over" and intent in _ENDING and mark.certainty >= _LEAST_CERTAIN_OVER:
+            is_known = reading.tells >= _TELLING and any(fold(word) in known for word in mark.words.split())
+            return is_known or _log_odds(mark.certainty) + tells >= least
+        return mark.certainty >= certain and _log_odds(mark.certainty) + tells >= enough
+
+    def surer(mark: Mark) -> Mark:
+        is_plain = mark is moved and not pattern("not").search(_sentence_at(text, mark.start))
+        return mark._replace(certainty=max(mark.certainty, _MOVED)) if is_plain else mark
+
+    marks = [_whole(surer(mark), text, language) for mark in reading.marks if is_sure(mark)]
+    joking = is_joke(text)
+    told = _values(text, [mark for mark in marks if mark.words and not (joking and mark.holds == "over")], language)
+    # The parts of a number are all marked.
+    return list({(each.matter, each.value, each.about): each for each in told}.values())
+
+
+def says_move(sentence: str) -> bool:
+    """Return whether a sentence says that somebody moves to another home."""
+    return pattern("moved").search(sentence) is not None
+
+
+def _is_target(mark: Mark, text: str) -> bool:
+    """Return whether a place is where somebody says to have moved to."""
+    before, after = text[: mark.start], text[mark.end :]
+    towards = pattern("towards").search(before) or pattern("arrived").match(text, mark.end)
+    return towards is not None and says_move(_CLAUSES.split(before)[-1] + _CLAUSES.split(after)[0])
+
+
+def _log_odds(probability: float) -> float:
+    bounded = min(max(probability, _SMALLEST), 1 - _SMALLEST)
+    return log(bounded / (1 - bounded))
+
+
+def ended_in(text: str, language: str) -> list[Matter]:
+    """Return the matters whose current value a text says to be over without naming it: "we broke up"."""
+    plain = text.casefold().replace("’", "'")
+    return [cast("Matter", matter) for matter, pattern in matters(language).endings.items() if pattern.search(plain)]
+
+
+def adds(sentence: str) -> bool:
+    """Return whether a sentence says that something comes to what there is: "I also work at the library"."""
+    return pattern("also").search(fold(sentence)) is not None
+
+
+def same_value(one: str, other: str, language: str) -> bool:
+    """Return whether two values are the same, or the first says less: "my son" after "my son Tom"."""
+    if one == other:
+        return True
+    others = _keys(other, language)
+    return all(any(_alike(mine, theirs, language) for theirs in others) for mine in _keys(one, language))
+
+
+def touches(one: str, other: str, language: str) -> bool:
+    """Return whether two values may mean the same thing: they share a word, and not only that somebody is a brother."""
+    if same_value(one, other, language) or same_value(other, one, language):
+        return True
+    if language in UNSPACED_LANGUAGES:
+        # Single characters would be compared.
+        return False
+    titles, others = matters(language).titles, _keys(other, language) - matters(language).titles
+    return any(_alike(mine, each, language) for mine in _keys(one, language) - titles for each in others)
+
+
+def _alike(one: str, other: str, language: str) -> bool:
+    """Return whether two words may be forms of one word: "Артём" and "Артёмом", where words have endings."""
+    if one == other or language not in _INFLECTED or language in UNSPACED_LANGUAGES:
+        return one == other
+    short, long = sorted((one, other), key=len)
+    shared = next((place for place, (a, b) in enumerate(zip(short, long, strict=False)) if a != b), len(short))
+    return len(short) >= _LEAST_FORM and shared >= len(short) - 1 and len(long) - shared <= _LONGEST_ENDING
+
+
+def only_titles(value: str, language: str) -> bool:
+    """Return whether a value names nobody: "brother", "cat"."""
+    return fold(value) in matters(language).titles or set(words_of(value)) <= matters(language).titles
+
+
+def renamed(known: str, name: str, language: str) -> str:
+    """Return a name with what a known person is to somebody: "sister Irene" for "sister Inês" and "Irene"."""
+    titles = [word for word in known.split() if only_titles(word, language)]
+    if not titles or len(titles) == len(known.split()) or any(only_titles(word, language) for word in name.split()):
+        return name
+    return " ".join([*titles, name])
+
+
+@holds_texts
+@lru_cache(_CACHED)
+def _keys(value: str, language: str) -> frozenset[str]:
+    """Return the words of a value, as stems; names, and words with many endings, as they are."""
+    words = words_of(value)
+    if language in _INFLECTED:
+        return frozenset(words) or frozenset({fold(value)})
+    names = {fold(word) for word in value.split() if word[:1].isupper()}
+    keys = {word if word in names else stem for word, stem in zip(words, stems(words, language), strict=True)}
+    return frozenset(keys) or frozenset({fold(value)})
+
+
+def _whole(mark: Mark, text: str, language: str) -> Mark:
+    """Return a mark without punctuation, articles, particles and what follows a conjunction or a time."""
+    start, words, slot, holds = mark.start, mark.words, mark.slot, mark.holds
+    if slot not in {"address", "when", "phone", "email"}:
+        dated = slot in {"age", "birthday", "event", "goal"}
+        words = _cut(words, matters(language).stops | (frozenset() if dated else vocabulary(language).times))
+    stripped = words.strip(_EDGES)
+    if language in _ENDINGS:
+        stripped = _ENDINGS[language].sub("", stripped) or stripped
+    start += words.find(stripped) if stripped else 0
+    end = start + len(stripped)
+    if slot in LIVING and only_titles(stripped, language):
+        # "our dog Rex": a name that follows directly belongs to it.
+        name = _NAME.match(text, end)
+        end, stripped = (name.end(), text[start : name.end()]) if name is not None else (end, stripped)
+    if slot in {"event", "goal", "own"} and _is_target(mark, text):
+        slot = "home"
+    if slot == "name" and not _speaks_of_self(_sentence_at(text, start), language):
+        return mark._replace(words="")
+    if slot == "home" and holds == "over" and _is_target(mark._replace(start=start, end=end), text):
+        holds = "own"
+    if (
+        slot in _PLACES
+        and holds == "over"
+        and pattern("now").search(text[:start])
+        and not pattern("not").search(_sentence_at(text, start))
+    ):
+        holds = "own"
+    if slot == "home" and holds == "own" and pattern("for_a_while").search(_sentence_at(text, start)):
+        return mark._replace(words="")
+    if slot == "medicine" and _UNIT.match(stripped) and (dose := _AMOUNT.search(text[:start])) is not None:
+        start, stripped = dose.start(), text[dose.start() : end]
+    if slot in _NUMBERS and (number := _number_at(text, start, end)) is not None:
+        start, end = number.span()
+        stripped, slot = number[0].strip(), "email" if "@" in number[0] else "phone"
+    if (wanted := _FORMS.get(slot)) is not None and wanted.search(stripped) is None:
+        return mark._replace(words="")
+    if slot == "allergy" and pattern("fine").search(fold(_sentence_at(text, start))):
+        return mark._replace(words="")
+    return Mark(start, end, stripped, slot, holds, mark.certainty)
+
+
+def _speaks_of_self(sentence: str, language: str) -> bool:
+    """Return whether a name in a sentence can be that of its author: it says "I" or "my", or hardly anything else."""
+    words = words_of(sentence)
+    short = language not in UNSPACED_LANGUAGES and len(words) <= _SHORT_NAME
+    return short or language in _WITHOUT_I or not vocabulary(language).first_person.isdisjoint(words)
+
+
+def _number_at(text: str, start: int, end: int) -> re.Match[str] | None:
+    """Return the whole phone number or mail address of which a mark is a part."""
+    found = (match for pattern in (_EMAIL, _PHONE) for match in pattern.finditer(text))
+    return next((match for match in found if match.start() < end and start < match.end()), None)
+
+
+def _cut(words: str, stops: frozenset[str]) -> str:
+    """Return the words before the first that ends a value."""
+    for match in re.finditer(r"\s(\S+)", words):
+        if match.start() > 0 and fold(match[1].strip(_EDGES)) in stops:
+            return words[: match.start()]
+    return words
+
+
+def _values(text: str, marks: Sequence[Mark], language: str) -> Iterator[Told]:
+    whom: Mark | None = None
+    taken: set[int] = set()
+    for place, mark in enumerate(marks):
+        if mark.slot == "when" or place in taken:
+            continue
+        told = [mark]
+        if mark.slot in LIVING:
+            group = _group(text, marks, place, language)
+            taken |= set(group)
+            told = _people([marks[each] for each in group], text, language)
+            last = marks[group[-1]]
+            whom = told[0]._replace(end=last.end) if len(told) == 1 else last
+        about = None
+        if mark.holds == "other":
+            if mark.slot in PEOPLE or whom is None or "\n" in text[whom.end : mark.start]:
+                continue
+            about = whom.words
+        elif mark.slot not in LIVING and mark.slot not in _ANYWHERE:
+            somebody = _subject(_sentence_at(text, mark.start), language)
+            if somebody is not None and (mark.slot == "name" or somebody == ""):
+                continue
+            about = somebody
+        for each in told:
+            if 0 < len(each.words) <= VALUE_CHARACTERS and _says_something(each.slot, each.words, language):
+                matter = cast("Matter", each.slot)
+                yield Told(matter, each.words, each.holds, about, each.certainty, _sentence_at(text, each.start))
+
+
+def _subject(sentence: str, language: str) -> str | None:
+    """Return of whom a sentence tells that does not mention its author: a name, or an empty text; None for the author.
+
+    "Tom is vegetarian", "There is a physiotherapist next door".
+    """
+    found = pattern("third").match(sentence)
+    if found is None or not vocabulary(language).first_person.isdisjoint(words_of(sentence)):
+        return None
+    name = next(filter(None, found.groupdict().values()), "")
+    return "" if fold(name) in stop_words(language) | vocabulary(language).dull else name
+
+
+def _group(text: str, marks: Sequence[Mark], place: int, language: str) -> list[int]:
+    """Return the marks that say who somebody is together with one: relations and names, in either order."""
+    found = [place]
+    for number in range(place + 1, len(marks)):
+        last, following = marks[found[-1]], marks[number]
+        between = text[last.end : following.start]
+        fits = following.slot == last.slot and (following.holds == last.holds or len(between) <= 1)
+        if not fits or len(between) > _APART or any(each in between for each in ".!?。！？"):
+            break
+        is_title, was_title = only_titles(following.words, language), only_titles(last.words, language)
+        if (is_title and (was_title or "," in between)) or (was_title and len(found) > 1):
+            break
+        if not is_title and any(only_titles(word, language) for word in following.words.split()):
+            break
+        found.append(number)
+    return found
+
+
+def _people(marks: Sequence[Mark], text: str, language: str) -> list[Mark]:
+    """Return one mark for each person: a relation with its name, or several names by themselves."""
+    names = [each for each in marks if not only_titles(each.words, language)]
+    is_called = len(marks) == len(names) == 2 and pattern("called").search(text[marks[0].end : marks[1].start])  # noqa: PLR2004
+    if len(marks) == 1 or (len(names) > 1 and not is_called):
+        return list(marks)
+    separator = "" if language in UNSPACED_LANGUAGES else " "
+    return [marks[0]._replace(words=separator.join(each.words for each in marks))]
+
+
+def _says_something(slot: str, value: str, language: str) -> bool:
+    words = words_of(value)
+    if slot in {"phone", "email", "address"}:
+        return any(map(str.isalnum, value))
+    if language in UNSPACED_LANGUAGES:
+        return bool(words)
+    dull = stop_words(language) | vocabulary(language).dull
+    return any(word not in dull for word in words)
+
+
+def _sentence_at(text: str, place: int) -> str:
+    at = 0
+    for sentence in split_sentences(text):
+        found = text.find(sentence, at)
+        at = found + len(sentence) if found >= 0 else at
+        if found >= 0 and place < at:
+            return sentence
+    return text

@@ -1,0 +1,216 @@
+"""What people tell about themselves is known as values, each of which lives and ends alone."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from aforesaid.assistant import Assistant
+from aforesaid.domain.memory import ENDED
+from aforesaid.memory import Memory, UserMemory
+from aforesaid.models.embed import LocalEmbedder
+from facts.talking import connect
+
+MARCH = datetime(2026, 3, 5, 12, 0, tzinfo=UTC)
+ENCODER = LocalEmbedder(ranker=False)
+
+
+@pytest.fixture
+async def memory() -> AsyncIterator[Memory]:
+    async with connect(embedder=ENCODER) as opened:
+        yield opened
+
+
+async def tell(memory: Memory, *texts: str, user: str = "ann") -> UserMemory:
+    """Say one thing a week, and learn each of them."""
+    person = memory.user(user)
+    for week, text in enumerate(texts):
+        await person.add("user", text, at=MARCH + timedelta(weeks=week), name="Ann")
+        await memory.upkeep()
+    return person
+
+
+async def values(user: UserMemory, *, active: bool | None = True) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for memory in await user.memories(active=active):
+        if memory.matter is not None and memory.value is not None and memory.about is None:
+            found.setdefault(memory.matter, set()).add(memory.value)
+    return found
+
+
+@pytest.mark.defect("M1")
+@pytest.mark.req("G18")
+async def test_an_allergy_is_known_and_what_is_fine_is_not_one(memory: Memory) -> None:
+    ann = memory.user("ann")
+    for text in (
+        "The train was late again this morning.",
+        "I am allergic to hazelnuts. Walnuts are fine.",
+        "What shall we cook on Sunday?",
+        "haha that cat video was great",
+    ):
+        await ann.add("user", text, name="Ann")
+    await memory.upkeep()
+    assert (await values(ann))["allergy"] == {"hazelnuts"}
+    assert "Allergic to hazelnuts" in (await ann.portrait() or "")
+
+
+@pytest.mark.req("G18")
+@pytest.mark.parametrize(
+    ("text", "matter", "value"),
+    [
+        ("I live in Lisbon with my cat Nina.", "home", "Lisbon"),
+        ("Ich heiße Jonas und wohne in Köln.", "home", "Köln"),
+        ("Je m'appelle Luc et j'habite à Lyon.", "name", "Luc"),
+        ("Soy enfermera y trabajo de noche.", "job", "enfermera"),
+        ("Merhaba ben Elif, İzmir'de yaşıyorum", "home", "İzmir"),
+        ("大阪に住んでいます", "home", "大阪"),
+        ("मुझे मूंगफली से एलर्जी है", "allergy", "मूंगफली"),
+        ("У меня аллергия на кошек", "allergy", "кошек"),
+    ],
+)
+async def test_plain_facts_are_known_after_one_message(memory: Memory, text: str, matter: str, value: str) -> None:
+    assert value in (await values(await tell(memory, text)))[matter]
+
+
+@pytest.mark.defect("M6")
+@pytest.mark.req("G19")
+async def test_a_move_ends_the_old_home_and_leaves_the_cat(memory: Memory) -> None:
+    ann = await tell(memory, "I live in Lisbon with my cat Nina.", "I moved to Porto last week.")
+    known = await values(ann)
+    assert known["home"] == {"Porto"}
+    assert known["pet"] == {"cat Nina"}
+    before = next(each for each in await ann.memories(active=None) if each.value == "Lisbon")
+    after = next(each for each in await ann.memories() if each.value == "Porto")
+    assert (before.state, before.superseded_by) == ("superseded", after.id)
+
+
+@pytest.mark.defect("M6")
+async def test_one_medicine_does_not_take_the_place_of_another(memory: Memory) -> None:
+    ann = await tell(memory, "I take ramipril and metformin.", "I take vitamin D since winter.")
+    assert (await values(ann))["medicine"] >= {"ramipril", "metformin"}
+
+
+@pytest.mark.defect("M6", "M8")
+@pytest.mark.req("G19")
+@pytest.mark.parametrize(
+    ("first", "second", "matter", "value"),
+    [
+        ("My boyfriend is called Tom.", "Tom and I broke up.", "partner", "boyfriend Tom"),
+        ("I'm vegetarian.", "I eat meat again.", "diet", "vegetarian"),
+        ("I work as a baker.", "I quit my job.", "job", "baker"),
+        ("My cat is called Nina.", "My cat Nina died on Monday.", "pet", "cat Nina"),
+    ],
+)
+async def test_what_is_over_ends(memory: Memory, first: str, second: str, matter: str, value: str) -> None:
+    ann = await tell(memory, first)
+    assert value in (await values(ann))[matter]
+    ann = await tell(memory, second)
+    assert value not in (await values(ann)).get(matter, set())
+    ended = next(each for each in await ann.memories(active=None) if each.value == value)
+    assert (ended.state, ended.reason) == ("expired", ENDED)
+
+
+@pytest.mark.defect("M6")
+@pytest.mark.parametrize(
+    "second",
+    [
+        "We might move to Leeds next year, who knows.",
+        "My sister moved to Oslo.",
+        "Would you move to Rome if you were me?",
+    ],
+)
+async def test_plans_other_people_and_questions_change_nothing(memory: Memory, second: str) -> None:
+    ann = await tell(memory, "I live in Lisbon.", second)
+    assert (await values(ann))["home"] == {"Lisbon"}
+
+
+@pytest.mark.defect("M7")
+@pytest.mark.req("G19")
+async def test_a_bot_answers_with_what_is_so_now(memory: Memory) -> None:
+    ann = await tell(memory, "I live in Lisbon.", "I moved to Porto last week.")
+    answer = "".join([piece async for piece in Assistant(memory).reply(ann, "Where do I live?", name="Ann")])
+    assert "Porto" in answer
+    assert "Lisbon" not in answer
+
+
+@pytest.mark.defect("M9")
+@pytest.mark.req("G18")
+async def test_a_portrait_has_headings_in_the_language_of_the_person(memory: Memory) -> None:
+    ann = await tell(
+        memory,
+        "Ich wohne in Köln.",
+        "Ich bin Erzieherin von Beruf.",
+        "Ich habe eine Allergie gegen Nüsse.",
+        "Meine Schwester heißt Lea.",
+        "Ich mag Tango.",
+    )
+    lines = (await ann.portrait() or "").splitlines()
+    assert "Gesundheit und Ernährung:" in lines
+    assert "Wohnort: Köln" in lines
+    assert lines.index("Zuhause und Arbeit:") < lines.index("Wohnort: Köln") < lines.index("Gesundheit und Ernährung:")
+
+
+@pytest.mark.defect("M9")
+@pytest.mark.req("G18")
+@pytest.mark.parametrize("budget", [500, 1_000, 2_000])
+async def test_small_contexts_have_what_always_matters_in_whole_lines(memory: Memory, budget: int) -> None:
+    ann = await tell(memory, "I am allergic to hazelnuts.", "I live in Porto.", "My sister is called Inês.")
+    for number in range(40):
+        text = f"Number {number} of the long list of things that happened at the harbour, one after the other."
+        await ann.add("user", text, name="Ann")
+    await memory.upkeep()
+    shown = [
+        item
+        for item in (await ann.context("What can I cook tonight?", budget=budget)).items
+        if item.section == "portrait"
+    ]
+    assert "Allergic to hazelnuts" in [item.text for item in shown]
+    assert not any(item.cut or "[…]" in item.text for item in shown)
+
+
+@pytest.mark.defect("M10")
+async def test_topics_of_habits_are_words(memory: Memory) -> None:
+    ann = memory.user("ann")
+    for number in range(12):
+        await ann.add("user", f"今日もサッカーの練習に行ったよ、とても楽しかった{number}")
+    topics = [word for word, _ in (await ann.preferences()).topics]
+    assert "サッカー" in topics
+    assert not any(topic in {"った", "とて", "かっ"} for topic in topics)
+
+
+@pytest.mark.defect("M11")
+async def test_pets_and_places_are_no_people(memory: Memory) -> None:
+    ann = await tell(memory, "I live in Lisbon with my cat Nina.", "My sister Inês lives in Oslo.")
+    names = {person.name.casefold() for person in await ann.people()}
+    assert any("inês" in name for name in names)
+    assert names.isdisjoint({"nina", "lisbon", "oslo", "cat nina"})
+
+
+@pytest.mark.defect("M13")
+@pytest.mark.req("G19")
+async def test_as_of_and_undo_give_the_old_value_back(memory: Memory) -> None:
+    ann = await tell(memory, "I live in Lisbon.", "I moved to Porto last week.")
+    earlier = await ann.memories(at=MARCH + timedelta(days=1))
+    assert [each.value for each in earlier if each.matter == "home"] == ["Lisbon"]
+    porto = next(each for each in await ann.memories() if each.value == "Porto")
+    lisbon = next(each for each in await ann.memories(active=None) if each.value == "Lisbon")
+    restored = await ann.undo(lisbon.id)
+    assert (restored.state, porto.state) == ("active", "active")
+
+
+async def test_a_corrected_name_keeps_the_relation_and_what_is_known_of_the_person(memory: Memory) -> None:
+    ann = await tell(
+        memory, "My sister Inês lives in Oslo and works as a nurse.", "no, my sister's name is Irene, not Inês"
+    )
+    assert (await values(ann))["sibling"] == {"sister Irene"}
+    assert {each.about for each in await ann.memories() if each.about is not None} == {"sister Irene"}
+
+
+async def test_only_what_the_person_says_is_a_value_of_theirs(memory: Memory) -> None:
+    ann = memory.user("ann")
+    await ann.add("user", "I'm allergic to nuts.", author="bob", name="Bob")
+    await ann.add("assistant", "You live in Oslo, right?")
+    await memory.upkeep()
+    assert await values(ann, active=None) == {}
