@@ -214,3 +214,16 @@ async def test_only_what_the_person_says_is_a_value_of_theirs(memory: Memory) ->
     await ann.add("assistant", "You live in Oslo, right?")
     await memory.upkeep()
     assert await values(ann, active=None) == {}
+
+
+async def test_a_note_that_two_changes_of_one_message_concern_is_changed_once(memory: Memory) -> None:
+    ann = memory.user("ann")
+    await ann.remember("lives in Rome")
+    await tell(
+        memory,
+        "I live in Lisbon with my boyfriend Tom, and since spring we grow tomatoes on a tiny balcony by the harbour.",
+        "I moved to Porto. Tom and I broke up.",
+        "I live in Braga and I live in Faro.",
+    )
+    assert "Tom" not in " ".join(each.value or "" for each in await ann.memories() if each.matter == "partner")
+    assert (await memory.upkeep()).error is None

@@ -39,7 +39,7 @@ _STATED: Final = 15
 _LONGEST_NOTE: Final = 240
 """Characters of a note. A longer one is a story, which the search finds."""
 _OPEN: Final = timedelta(days=30)
-"""How long what somebody said in passing is told as if it were so today."""
+"""How long an event that is over is described."""
 
 
 class Line(NamedTuple):

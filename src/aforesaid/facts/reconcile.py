@@ -162,6 +162,11 @@ class Plan:
     rest: Sequence[Candidate] = ()
     """Candidates that can be decided only after the drafts are stored."""
 
+    @property
+    def gone(self) -> set[int]:
+        """The memories that the plan changes already: a second change would meet another revision."""
+        return {old.memory for group in self.supersedes for old in group} | self.ends.keys()
+
     def copy(self) -> Plan:
         """Return a copy that can be changed independently."""
         return Plan(
@@ -233,7 +238,7 @@ def _with_value(plan: Plan, candidate: Candidate, draft: MemoryDraft, given: Rec
         plan.supersedes.append(())
         return True
     language, said = draft.language or guess_language(candidate.quote), candidate.said
-    gone = {old.memory for group in plan.supersedes for old in group} | plan.ends.keys()
+    gone = plan.gone
     own = [each for each in given.known if each.matter and each.speaker == draft.speaker and each.id not in gone]
     if candidate.value is not None and any(
         each.state == "deactivated"
@@ -268,14 +273,14 @@ def _with_value(plan: Plan, candidate: Candidate, draft: MemoryDraft, given: Rec
         candidate, draft = _with_relation(candidate, draft, replaced, language)
         _call_by_new_name(candidate, replaced, given, plan)
     if candidate.matter in SINGLE and candidate.holds == "own":
-        replaced += _in_other_words(candidate, draft, given)
+        replaced += [each for each in _in_other_words(candidate, draft, given) if each.id not in plan.gone]
     later = [each for each in replaced if each.valid_from > said]
     if later:
         first = min(later, key=lambda each: each.valid_from)
         draft, replaced = replace(draft, state="superseded", valid_to=first.valid_from, superseded_by=first.id), []
     elif candidate.holds == "over":
         draft = as_past(draft, candidate)
-    replaced = [*replaced, *(note for each in replaced for note in _notes_of(each, given, gone))]
+    replaced = [*replaced, *(note for each in replaced for note in _notes_of(each, given, plan.gone))]
     plan.drafts.append(draft)
     plan.supersedes.append(tuple({each.id: Superseded(each.id, each.revision) for each in replaced}.values()))
     if any(each.trust == "stated" for each in replaced):
@@ -303,7 +308,7 @@ def _call_by_new_name(
     names = {fold(each.value): each.value for each in replaced if each.value}
     for memory in given.known:
         old = names.get(fold(memory.about)) if memory.about is not None and memory.matter else None
-        if old is None or memory.state != "active" or memory.id in plan.ends or memory.matter is None:
+        if old is None or memory.state != "active" or memory.id in plan.gone or memory.matter is None:
             continue
         subject, text = key_of(memory.matter, new), memory.text.replace(memory.about or old, new, 1)
         plan.ends[memory.id] = ChangeMemory(replace(memory, about=new, subject=subject, text=text), "edit")
@@ -334,7 +339,9 @@ def _end(memory: MemoryRecord, candidate: Candidate, given: ReconcileInput, plan
         and each.about is not None
         and same_value(each.about, memory.value or "", memory.language or "english")
     ]
-    for each in (memory, *about, *_notes_of(memory, given, plan.ends.keys())):
+    for each in (memory, *about, *_notes_of(memory, given, plan.gone)):
+        if each.id in plan.gone:
+            continue
         plan.counts.pop(each.id, None)
         plan.ends[each.id] = ChangeMemory(ended(each, candidate), "end")
 
