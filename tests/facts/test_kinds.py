@@ -42,7 +42,9 @@ async def test_what_people_say_becomes_memories_of_different_kinds() -> None:
 async def test_a_memory_says_when_it_was_said_in_which_language_and_how_sure_it_is() -> None:
     async with connect(embedder=LocalEmbedder(ranker=False)) as memory:
         ann = memory.user("ann")
-        await say(ann, "Seit Januar leitet Gesa die Abteilung in Bremen, vorher war sie nur Stellvertreterin.")
+        await say(
+            ann, "Seit Januar leitet meine Chefin Gesa die Abteilung in Bremen, vorher war sie nur Stellvertreterin."
+        )
         await memory.upkeep()
         value, note = sorted(await ann.memories(), key=lambda each: each.matter is None)
     assert (value.matter, note.matter) == ("boss", None)

@@ -29,7 +29,7 @@ async def encoder() -> LocalEmbedder:
         ("I drive a red Skoda.", "I sold the Skoda.", True),
         ("My boyfriend is called Tom.", "Tom and I broke up.", True),
         ("I work at Siemens.", "I work at Bosch now.", False),
-        ("I go to the gym on Tuesdays.", "I go to the gym on Thursdays now.", False),
+        ("The choir practice is on Tuesdays.", "The choir practice is on Thursdays now.", False),
         ("I play tennis.", "I no longer play tennis.", True),
         ("Ich wohne in Berlin.", "Ich bin nach Hamburg gezogen.", False),
         ("J'habite à Lyon.", "J'habite maintenant à Nantes.", False),

@@ -112,6 +112,36 @@ async def test_what_is_over_ends(memory: Memory, first: str, second: str, matter
     assert (ended.state, ended.reason) == ("expired", ENDED)
 
 
+@pytest.mark.defect("M6", "M8")
+@pytest.mark.req("G19")
+@pytest.mark.parametrize(
+    ("first", "second", "matter", "known"),
+    [
+        ("My daughter is called Lea.", "Her name is not Lea but Mia.", "child", "daughter Mia"),
+        ("Der neue Kollege heißt Steffen.", "Der Kollege heißt nicht Steffen, sondern Stefan.", "colleague", "Stefan"),
+        ("우리 강아지 이름은 콩이야.", "우리 강아지 이름은 콩이 아니라 떡이야.", "pet", "떡"),
+        ("I take amlodipine.", "I take losartan instead of amlodipine now.", "medicine", "losartan"),
+        ("Ich nehme Ramipril.", "Statt Ramipril nehme ich jetzt Candesartan.", "medicine", "Candesartan"),
+        ("رقمي 0791234508", "هذا رقمي الجديد 0778890012", "phone", "0778890012"),
+        ("Mi jefa se llama Begoña.", "Begoña se ha jubilado, ahora mi jefe es Quique.", "boss", "Quique"),
+        ("我叫小明，住在北京。", "我搬到了上海。", "home", "上海"),
+    ],
+)
+async def test_the_new_value_takes_the_place_of_the_one_that_is_named_or_meant(
+    memory: Memory, first: str, second: str, matter: str, known: str
+) -> None:
+    ann = await tell(memory, first, second)
+    held = (await values(ann))[matter]
+    assert len(held) == 1
+    assert known in next(iter(held))
+
+
+@pytest.mark.defect("M6")
+async def test_a_message_with_always_is_no_standing_instruction(memory: Memory) -> None:
+    ann = await tell(memory, "lavoro come magazziniere all'Esselunga, questo mese sempre di notte")
+    assert await values(ann) == {"job": {"magazziniere"}, "employer": {"Esselunga"}}
+
+
 @pytest.mark.defect("M6")
 @pytest.mark.parametrize(
     "second",

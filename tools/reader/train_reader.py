@@ -3,19 +3,18 @@
 
 Lines are `intent | text`, one file for each language; in those of the folders `slots`, `marked` and `answers` words that
 hold a value are marked, and in `answers` a question stands before the text. Teachers are trained on them, with dictated and addressed variants of each; a small student learns from
-their probabilities, also on unlabelled messages. An eighth of every folder is left out of training, and measured:
-`held.json` has these lines.
+their probabilities, also on unlabelled messages. An eighth of every folder is left out of training, and measured.
 
     OUT=folder PYTHONPATH=src python tools/reader/train_reader.py [seconds]
 
-The working folder holds `slots`, `marked`, `lines`, `answers`, and `convs` (not labelled). Training of teachers ends after about
-`seconds`.
+The working folder holds `slots`, `marked`, `lines`, `answers`, and `convs` (not labelled). Training ends after about `seconds`.
+Two students are written, to `0` and `1`.
 """
 
 import os
 
 os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"
-import collections, glob, json, math, random, re, sys, time, unicodedata
+import collections, glob, json, math, random, re, sys, tempfile, time, unicodedata
 from multiprocessing import get_context
 
 import numpy as np
@@ -25,7 +24,11 @@ from aforesaid.models.reader import INTENTS, SLOTS, _BITS, _HEADS, _WINDOW, _run
 
 MARK = re.compile(r"\[(-?)(other\.)?(-?)([a-z]+):([^\[\]]+)\]")
 HOLDS = ("own", "over", "other")
-NAMES = "Rex Bot Ada Luna Aforesaid Max Mia".split()
+CALLED = {SLOTS.index(each) for each in ("name", "child", "partner", "sibling", "friend", "pet")}
+WANTED = [
+    INTENTS.index(each) for each in "forget remind reminders request ask correct tell feel chat thank greet".split()
+]
+"""Intents, what a message of several sentences wants first."""
 TAGS = 1 + len(SLOTS) * len(HOLDS)
 LONGEST = 2 * _WINDOW
 UNSPACED = {"zh", "ja", "ko", "ar", "hi", "ru"}
@@ -90,7 +93,7 @@ def folded(text):
 def lines(folder, marked):
     found = []
     for path in sorted(glob.glob(f"{folder}/*.txt")):
-        language = re.match(r"[a-z]+", os.path.basename(path))[0]
+        language = os.path.basename(path)[:2]
         for line in open(path, encoding="utf-8"):
             if " | " not in line:
                 continue
@@ -164,6 +167,7 @@ def compute(rows, processes):
 
 
 def main():
+    os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"  # a process that has used the GPU cannot be forked
     import torch
     import torch.nn as nn
     import torch.nn.functional as F
@@ -197,6 +201,20 @@ def main():
         group.append(which)
         languages.append(language)
 
+    # Names with which messages are addressed are also names of people and pets, so that no name is known to be neither.
+    called = collections.defaultdict(lambda: ["Bot", "Aforesaid"])
+    for language, _, text, tags in rows:
+        for word in re.finditer(r"\w+", text):
+            slot = (tags[word.start()] - 1) // 3 if tags is not None and tags[word.start()] else -1
+            if slot in CALLED and word[0][:1].isupper() and len(word[0]) < 9:
+                called[language].append(word[0])
+    questions, replies = collections.defaultdict(list), collections.defaultdict(list)
+    for language, label, text, tags in rows:
+        if label == 1 and text.endswith(("?", "？", "؟")) and len(text) < 120:
+            questions[language].append(text)
+        elif label != 1 and tags is not None and not any(tags) and len(text) < 60 and "\n" not in text:
+            replies[language].append((label, text))
+
     for language, label, text, tags in rows:
         its = tags if tags is not None else [0] * len(text)
 
@@ -206,11 +224,31 @@ def main():
 
         put(text, tags, label, 0, language)
         variant(changed(text, its, voice))
-        if rng.random() < 0.2:
-            name = rng.choice(NAMES) + rng.choice([", ", " ", ": "])
+        if rng.random() < 0.15:
+            name = rng.choice(called[language]) + rng.choice([", ", " ", ": "])
             variant((name + text, [0] * len(name) + its))
         if rng.random() < 0.15 and language not in UNSPACED:
             variant(changed(text, its, noaccent))
+    # Most messages have several sentences, and want what one of them wants.
+    by_language = collections.defaultdict(list)
+    for language, label, text, tags in rows:
+        if tags is not None and len(text) < 120 and "\n" not in text:
+            by_language[language].append((label, text, tags))
+    for language, its in sorted(by_language.items()):
+        for first in rng.sample(its, int(0.35 * len(its))):
+            second = rng.choice(its)
+            if first is second:
+                continue
+            joint = " " if first[1][-1] in ".!?…。！？؟।" else rng.choice([". ", ", ", " "])
+            if language in ("zh", "ja"):
+                joint = joint.replace(". ", "。").replace(", ", "，" if language == "zh" else "、").strip()
+            label = min(first[0], second[0], key=WANTED.index)
+            put(first[1] + joint + second[1], first[2] + [0] * len(joint) + second[2], label, 0, language)
+    # A question before it does not make a value of what is none.
+    for language, its in sorted(replies.items()):
+        for label, text in rng.sample(its, min(len(its), len(questions[language]) and 150)):
+            text = f"{rng.choice(questions[language])}\n{text}"
+            put(text, [0] * len(text), label, 0, language)
     for part, language, label, text, tags in held:
         put(text, tags, label, 1 + part if part < 3 else 5, language)
     found = set()
@@ -234,24 +272,52 @@ def main():
         "s",
         flush=True,
     )
-    began = time.time()
-
+    runs = [_runs(text) for text, _ in texts]
     starts = np.concatenate([[0], np.cumsum(lengths)[:-1]])
+    told = []
+    for start, length in zip(starts, lengths):
+        its = tags[start : start + length]
+        slots, holds = (its[its > 0] - 1) // 3, (its[its > 0] - 1) % 3
+        told.append(bool(any((holds < 2) & (slots != SLOTS.index("when")))))
+    # Teachers of several shapes, each of which forgets something else while it learns; then two students of all of them.
+    # All learn at once, each in a process of its own: such small networks leave the GPU idle.
+    shapes = [
+        dict(d=256, layers=2, e=96),
+        dict(d=256, layers=2, e=96, drop=0.5, gone=0.15),
+        dict(d=256, layers=1, e=96, drop=0.4, gone=0.1),
+        dict(d=320, layers=2, e=64),
+        dict(d=256, layers=3, e=96, drop=0.4, gone=0.1),
+        dict(d=384, layers=3, e=64, drop=0.5, gone=0.15, lr=8e-4),
+        dict(d=384, layers=2, e=96, drop=0.4, gone=0.1, lr=1e-3),
+    ]
+    students = [dict(drop=0.1, gone=0.03), dict(drop=0.15, gone=0.05, hard=0.6)]
+    began, folder = time.time(), tempfile.mkdtemp()
+    processes, role = [], None
+    for each in range(len(shapes) + len(students)):
+        if (process := os.fork()) == 0:
+            role = each
+            break
+        processes.append(process)
+    if role is None:
+        failed = [each for each in processes if os.waitpid(each, 0)[1]]
+        sys.exit(f"{len(failed)} networks failed" if failed else 0)
+    torch.set_num_threads(2)
+    some = torch.from_numpy(values[:300_000]).float()
+    mean, std = some.mean(0).to(device), some.std(0).to(device) + 1e-3
+    its_teachers = [f"{folder}/{each}.pt" for each in range(len(shapes))]
+    while role >= len(shapes) and not all(map(os.path.exists, its_teachers)):
+        if time.time() - began > 0.55 * seconds + 75:
+            break
+        time.sleep(1)
+    its_teachers = its_teachers if role < len(shapes) else [each for each in its_teachers if os.path.exists(each)]
     values, sentences = torch.from_numpy(values).to(device), torch.from_numpy(sentences).float().to(device)
-    mean, std = values.float().mean(0), values.float().std(0) + 1e-3
     starts_t, lengths_t = torch.from_numpy(starts).to(device), torch.from_numpy(lengths).to(device)
     windows_t, tags_t = torch.from_numpy(windows).to(device), torch.from_numpy(tags.astype(np.int64)).to(device)
-    runs = [_runs(text) for text, _ in texts]
     runs_n = torch.tensor([len(each) for each in runs], device=device)
     runs_at = torch.cumsum(runs_n, 0) - runs_n
     runs_all = torch.from_numpy(np.concatenate(runs)).to(device)
     labels_t, marked_t = torch.tensor(labels, device=device), torch.tensor(tagged, device=device)
-    tells_t = torch.zeros(len(texts), device=device)
-    for number, (start, length) in enumerate(zip(starts, lengths)):
-        its = tags[start : start + length]
-        slots = (its[its > 0] - 1) // 3
-        holds = (its[its > 0] - 1) % 3
-        tells_t[number] = float(any((holds < 2) & (slots != SLOTS.index("when"))))
+    tells_t = torch.tensor(told, device=device).float()
     group_n, languages_n = np.array(group), np.array(languages)
     training, unlabelled = np.where(group_n == 0)[0], np.where(group_n == 4)[0]
 
@@ -326,16 +392,16 @@ def main():
             loss = loss + 4 * F.cross_entropy(tag[inside], tags_t[rows[inside]], label_smoothing=0.02)
         return loss
 
-    def fit(seed, epochs, soft=None, lr=2e-3, size=256, decay=2e-2, **shape):
+    def fit(seed, seconds, most, soft=None, lr=2e-3, size=256, decay=2e-2, hard=0.3, **shape):
         torch.manual_seed(seed)
         net = Net(**shape).to(device)
         optimizer = torch.optim.AdamW(net.parameters(), lr=lr, weight_decay=decay)
         its = training if soft is None else np.concatenate([training, unlabelled])
-        steps = epochs * (len(its) // size)
-        schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, lr, total_steps=steps + 1, pct_start=0.1)
         shuffle = np.random.default_rng(seed)
-        for _ in range(epochs):
-            net.train()
+        net.train()
+        epochs = schedule = None
+        done, started = 0, time.time()
+        while epochs is None or done < epochs:
             order = shuffle.permutation(its)
             # Texts of similar length together: less is computed for nothing.
             blocks = [order[i : i + size * 16] for i in range(0, len(order), size * 16)]
@@ -345,7 +411,19 @@ def main():
                 cutted = [block[i : i + size] for i in range(0, len(block) - size + 1, size)]
                 shuffle.shuffle(cutted)
                 parts += cutted
-            for ix in parts:
+            for count, ix in enumerate(parts):
+                if schedule is None and count == 60:
+                    # As many epochs as there is time for, by the steps that were made.
+                    each = (time.time() - warm) / 40 * len(parts)
+                    epochs = max(4, min(most, int((seconds - (time.time() - started)) / each)))
+                    print("network", role, epochs, "epochs of", round(each, 1), "s", flush=True)
+                    schedule = torch.optim.lr_scheduler.OneCycleLR(
+                        optimizer, lr, total_steps=epochs * len(parts) + 1, pct_start=0.1
+                    )
+                elif schedule is None:
+                    warm = time.time() if count <= 20 else warm
+                    for group in optimizer.param_groups:
+                        group["lr"] = lr / 25
                 b = batch(ix)
                 with torch.autocast(device, dtype=torch.bfloat16):
                     made = net(b)
@@ -354,7 +432,7 @@ def main():
                     loss = losses(made, b)
                 else:
                     rows = b[4][b[2]]
-                    loss = 0.3 * losses(made, b)
+                    loss = hard * losses(made, b)
                     loss = loss - (soft[0][b[0]] * made[0].log_softmax(-1)).sum(-1).mean()
                     loss = loss + F.binary_cross_entropy_with_logits(made[1], soft[1][b[0]])
                     loss = loss - 4 * (soft[2][rows].float() * made[2][b[2]].log_softmax(-1)).sum(-1).mean()
@@ -362,7 +440,9 @@ def main():
                 loss.backward()
                 nn.utils.clip_grad_norm_(net.parameters(), 1.0)
                 optimizer.step()
-                schedule.step()
+                if schedule is not None:
+                    schedule.step()
+            done += 1
         return net.eval()
 
     def predict(nets, ix):
@@ -426,28 +506,26 @@ def main():
                 flush=True,
             )
 
-    # Teachers of several shapes: each forgets something else while it learns.
-    shapes = [
-        (8, dict(d=256, layers=2, e=96)),
-        (8, dict(d=256, layers=2, e=96, drop=0.5, gone=0.15)),
-        (8, dict(d=256, layers=1, e=96, drop=0.4, gone=0.1)),
-        (9, dict(d=320, layers=2, e=64)),
-        (6, dict(d=256, layers=3, e=96, drop=0.4, gone=0.1)),
-        (10, dict(d=384, layers=3, e=64, drop=0.5, gone=0.15, lr=8e-4)),
-    ]
-    teachers = []
-    for seed, (epochs, shape) in enumerate(shapes):
-        took = time.time()
-        teachers.append(fit(seed, epochs, hid=256, **shape))
-        took = time.time() - took
-        print("teacher", seed, round(took), "s", flush=True)
-        if time.time() - began + took > seconds:
-            break
     everything = np.arange(len(texts))
-    soft = predict(teachers, everything)
-    report(f"{len(teachers)} teachers", soft)
-    net = fit(7, 24, soft=soft, d=256, layers=2, e=64, hid=256, drop=0.1, gone=0.03)
-    report("student", predict([net], np.where(group_n > 0)[0]))
+    if role < len(shapes):
+        net = fit(role, 0.55 * seconds, 16, hid=256, **shapes[role])
+        soft = predict([net], everything)
+        report(f"teacher {role}", soft)
+        torch.save([each.half().cpu() for each in soft], f"{folder}/{role}.part")
+        os.rename(f"{folder}/{role}.part", its_teachers[role])
+        os._exit(0)
+    soft = [0, 0, 0]
+    for path in its_teachers:
+        for which, each in enumerate(torch.load(path)):
+            soft[which] = soft[which] + each.to(device) / len(its_teachers)
+    soft = [soft[0].float(), soft[1].float(), soft[2]]
+    role -= len(shapes)
+    if role == 0:
+        report(f"{len(its_teachers)} teachers", soft)
+    net = fit(7 + role, 0.45 * seconds, 48, soft=soft, d=256, layers=2, e=64, hid=256, **students[role])
+    report(f"student {role}", predict([net], np.where(group_n > 0)[0]))
+    out = f"{out}/{role}"
+    os.makedirs(out, exist_ok=True)
 
     its = {name: value.detach().float().cpu().numpy() for name, value in net.state_dict().items()}
     mu, sigma = mean.cpu().numpy(), std.cpu().numpy()
@@ -481,8 +559,8 @@ def main():
         for n in check
     ]
     json.dump(rows, open(f"{out}/checks.json", "w"))
-    json.dump(held, open(f"{out}/held.json", "w"), ensure_ascii=False)
-    print(round(time.time() - began), "s")
+    print(round(time.time() - began), "s", flush=True)
+    os._exit(0)
 
 
 if __name__ == "__main__":

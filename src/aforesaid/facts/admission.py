@@ -33,7 +33,7 @@ from aforesaid.store import Store
 from aforesaid.text.languages import guess_language, vocabulary
 from aforesaid.text.relations import relation_called
 from aforesaid.text.sentences import is_question, own_text, split_sentences
-from aforesaid.text.words import UNSPACED_LANGUAGES, fold, words_of
+from aforesaid.text.words import UNSPACED_LANGUAGES, any_of, fold, words_of
 
 # Tags and marks of direction are never typed by accident; a few zero-width characters may come from copying.
 _HIDING: Final = re.compile("[\U000e0001-\U000e007f\u202a-\u202e\u2066-\u2069]")
@@ -50,7 +50,7 @@ def _pattern(name: str) -> re.Pattern[str]:
     start, does = table["start"], table["does"].replace("\n", "")
     # Line ends are for the reader alone.
     parts = [part.replace("\n", "").replace("START", start).replace("DOES", does) for part in table[name]]
-    return re.compile("|".join(parts), re.MULTILINE if name == "breakout" else 0)
+    return re.compile(any_of(parts), re.MULTILINE if name == "breakout" else 0)
 
 
 def reads_like_an_order(text: str) -> bool:
@@ -372,6 +372,11 @@ def _suspicion_of(candidate: Candidate) -> str | None:
     if own is not None:
         return own
     for message in candidate.sources:
+        if candidate.matter is not None:
+            # A value is a few words: what else the message says is no part of it.
+            if message.role == "user" and (reason := tampered(message.text)) is not None:
+                return f"the message that it comes from is suspicious: {reason}"
+            continue
         said = without_requests(message.text) if candidate.request else message.text
         if message.role == "user" and (reason := tampered(message.text) or suspicion(said)) is not None:
             return f"the message that it comes from is suspicious: {reason}"
@@ -379,6 +384,8 @@ def _suspicion_of(candidate: Candidate) -> str | None:
 
 
 _MARGINS_CACHED: Final = 10_000
+_FEW: Final = 4
+"""Messages up to which judging them takes less time than a change of thread."""
 
 
 class SalienceJudge:
@@ -404,10 +411,10 @@ class SalienceJudge:
         cached = {key: self._margins[key] for key in map(_key, earlier) if key in self._margins}
         unknown = [message for message in earlier if _key(message) not in cached]
         vectors = await self.vectors.of([*unknown, *said])
+        texts = [each.text for each in (*unknown, *said)]
         # In a thread, since reading many texts would block the event loop.
-        judgements = await asyncio.to_thread(
-            lambda: load_salience().judge([each.text for each in (*unknown, *said)], vectors)
-        )
+        judge = load_salience().judge
+        judgements = judge(texts, vectors) if len(texts) <= _FEW else await asyncio.to_thread(judge, texts, vectors)
         judged = dict(zip(map(_key, (*unknown, *said)), judgements, strict=True))
         margins = cached | {key: each.margin for key, each in judged.items()}
         self._margins.update(margins)
@@ -435,8 +442,10 @@ class SalienceJudge:
             if message.seq in judgements and not judgements[message.seq].worth_remembering
             for part in parts_of(statement_in(message))
         ]
+        if not parts:
+            return {}
         texts = [part for _, part in parts]
-        if texts and reads(self.vectors.embedder):
+        if reads(self.vectors.embedder):
             # What becomes a memory is read next: in the pass that embeds it.
             await self.vectors.embedder.read(texts)
         judged = await asyncio.to_thread(load_salience().judge, texts, await self.vectors.of_texts(texts))

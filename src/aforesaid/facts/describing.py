@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from aforesaid.domain.memory import INSTRUCTION, MemoryRecord
 from aforesaid.facts.people import Person
 from aforesaid.facts.statement import says_the_same
-from aforesaid.facts.values import ESSENTIAL, PEOPLE, importance_of, line, matters
+from aforesaid.facts.values import ESSENTIAL, PEOPLE, importance_of, line, matters, only_titles
 from aforesaid.text.languages import guess_language, query_terms
 from aforesaid.text.sentences import split_sentences
 from aforesaid.text.words import UNSPACED_LANGUAGES, fold
@@ -30,6 +30,8 @@ _TOPIC_OF: Final[Mapping[str, str]] = {
     **dict.fromkeys((*PEOPLE, "pet"), "family"),
     "event": "coming",
 }
+_NAMED: Final = frozenset({"parent", "relative", "friend", "colleague", "boss", "neighbour"})
+"""Who is described only with a name, or with something that is known: everybody has a mother."""
 _MOST_VALUES: Final = 12
 """Values of one matter in a line: the newest ones."""
 _MOST_NOTES: Final = 6
@@ -110,6 +112,8 @@ def _values(values: Sequence[MemoryRecord], language: str) -> Iterator[Line]:
         if matter in PEOPLE or matter == "pet":
             for memory in known:
                 about = others.pop(fold(memory.value or ""), [])
+                if not about and matter in _NAMED and only_titles(memory.value or "", language):
+                    continue
                 text = _with_more(_person(matter, memory.value or "", language), about, language)
                 yield _line(topic, text, [memory, *about], _weight(matter))
         elif matter == "event":

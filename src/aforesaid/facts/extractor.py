@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import tzinfo
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from aforesaid.domain.checks import SettingValue
 from aforesaid.domain.memory import MemoryRecord
 from aforesaid.domain.message import Message, in_time_order
 from aforesaid.domain.scope import Scope
@@ -27,17 +29,26 @@ from aforesaid.facts.model_extraction import (
     messages_around,
 )
 from aforesaid.facts.people import Person, people_in
-from aforesaid.facts.reconcile import ReconcileInput, comparable, reconcile, repeated, telling_changes, with_outdated
+from aforesaid.facts.reconcile import (
+    Plan,
+    ReconcileInput,
+    comparable,
+    reconcile,
+    repeated,
+    telling_changes,
+    with_outdated,
+)
 from aforesaid.facts.salience_extraction import by_salience
 from aforesaid.facts.statement import statement
-from aforesaid.facts.timeline import zone_of
-from aforesaid.facts.values import by_values, composed
+from aforesaid.facts.values import answered, by_values, composed, may_answer
 from aforesaid.models.calibration import SameMeaning
 from aforesaid.models.embed import Embedder, read_messages
 from aforesaid.models.offline import without_contradicted
 from aforesaid.models.reader import Intents, Reading
 from aforesaid.models.salience import Judgement
+from aforesaid.models.superseding import may_change_plainly
 from aforesaid.profiles import Profile
+from aforesaid.profiles.effective import zone_from
 from aforesaid.store import Store
 from aforesaid.store.memories import MarkExtracted, Memories, NewestFacts, PutFacts, Tombstones
 from aforesaid.store.messages import Messages, MessagesAfter
@@ -65,13 +76,18 @@ _LOOKED_BACK: Final = 3
 """Messages before a batch of which it is read whether they ask."""
 _PLAUSIBLE: Final = 0.2
 """Least probability that words ask for something, where a rule says that they do."""
-_QUIET: Final = 0.5
+_QUIET: Final = 0.4
 """Probability below which a message is not quoted: it tells nothing about its author."""
 _TELLS: Final = 0.9
 """Probability from which a message is quoted that tells a value which could not be told from the rest."""
+_DOUBTFUL: Final = -0.9
+"""Log-odds of the salience model below which a message is fleeting, whatever it tells: "My coffee is cold."."""
 _SHORT_WISH: Final = 4
 _SURELY_NOT: Final = 0.9
 """Probability from which words say nothing that is worth remembering."""
+_COMMA: Final = re.compile("[,;，、،]")
+_FEW: Final = 4
+"""Messages up to which a batch is examined at once, because a change of thread would take longer."""
 _COMPARED: Final = 4_000
 """Maximum characters of a message that are compared with known memories."""
 
@@ -129,23 +145,32 @@ class Extractor:
         exchanges = self._profile.extract_exchanges if self.asks_a_model else _PAGE
         return cut_batch(page, exchanges, complete=complete and self.asks_a_model)
 
-    async def learn(self, scope: Scope, after: int, batch: Sequence[Message]) -> ExtractionResult:
+    async def learn(
+        self, scope: Scope, after: int, batch: Sequence[Message], settings: Mapping[str, SettingValue]
+    ) -> ExtractionResult:
         """Extract and store the memories of a batch, in one or more transactions that also advance the position.
 
         Raises ModelError when a configured model does not answer, and SourcesChanged when another worker was faster.
         Nothing is lost then: call it again.
         """
         tally = _Tally(messages=len(batch))
+        if not self.asks_a_model and not any(each.role == "user" and not each.replaced for each in batch):
+            await self._store.apply([MarkExtracted(scope, after, batch[-1].seq)])
+            return ExtractionResult(len(batch), 0, 0, {})
         context = await messages_around(self._store, scope, batch) if self.asks_a_model else []
-        before = await self._store.read(Messages(scope, limit=_BEFORE, before=batch[0].seq))
-        people = people_in([*before, *context, *batch], scope.user)
-        owner = people[scope.user]
-        zone = await zone_of(self._store, self._profile, scope)
-        before = await self._telling(before)
         # Replaced versions of messages count as read, but nothing is extracted from them.
         newest = [message for message in batch if not message.replaced]
-        known = await self._store.read(Memories(scope, active=None))
-        own = await self._without_model(scope, newest, before, people, owner, zone, known)
+        before, others, known, tombstones = await asyncio.gather(
+            self._store.read(Messages(scope, limit=_BEFORE, before=batch[0].seq)),
+            between_others(self._store, scope, newest),
+            self._store.read(Memories(scope, active=None)),
+            self._store.read(Tombstones(scope)),
+        )
+        people = people_in([*before, *context, *batch], scope.user)
+        owner = people[scope.user]
+        zone = zone_from(settings, self._profile, scope.space)
+        before = await self._telling(before)
+        own = await self._without_model(scope, newest, before, others, people, owner, zone, known)
         given = BatchInput(scope, known, people, owner, zone, [*context, *newest], before)
         found = await self._find(given, newest, own) if newest else FoundCandidates([], {})
         candidates: Sequence[Candidate] = await self._stated(found.candidates)
@@ -160,12 +185,12 @@ class Extractor:
             if not is_current:
                 # While a model answered, a bot may have set the reminder that a message asks for.
                 known = await self._store.read(Memories(scope, active=None))
-            tombstones = await self._store.read(Tombstones(scope))
+                tombstones = await self._store.read(Tombstones(scope))
             now = ReconcileInput(
                 scope, owner, people, heard, known, tombstones, zone, self._profile.keep_days, near, meant
             )
             # In a thread, since comparing many memories would block the event loop.
-            plan = await asyncio.to_thread(reconcile, candidates, now)
+            plan = await asyncio.to_thread(reconcile, candidates, now) if candidates else Plan()
             up_to = batch[-1].seq if not plan.rest else plan.rest[0].last - 1
             changes: list[Change] = [*plan.changes(), *await self._restate(scope, plan.restated, owner)]
             await self._store.apply([*changes, MarkExtracted(scope, after, up_to, len(tombstones))])
@@ -196,17 +221,17 @@ class Extractor:
         scope: Scope,
         batch: Sequence[Message],
         before: Sequence[Message],
+        others: Sequence[Message],
         people: Mapping[str, Person],
         owner: Person,
         zone: tzinfo,
         known: Sequence[MemoryRecord],
     ) -> FoundWithoutModel:
         """Find candidates with the salience model; by rules, where there is no encoder or it fails."""
-        others = await between_others(self._store, scope, batch)
         with_assistant = not among_people([*before, *others, *batch], owner)
         if self._judge is not None:
             try:
-                readings = await self._read(batch)
+                readings = await self._read(batch, [*before, *others])
                 judgements = await self._judge.judge(batch, before)
                 own = [message for message in batch if with_assistant and message.author == owner.id]
                 told = by_values(batch, readings, people, owner, zone, known)
@@ -220,21 +245,33 @@ class Extractor:
             except ModelError as error:
                 _log.warning("messages of %s are extracted by rules: %s", scope.user, error)
             else:
-                found = await asyncio.to_thread(
-                    by_salience, batch, before, judgements, people, owner, zone, others, parts, told
-                )
+                given = batch, before, judgements, people, owner, zone, others, parts, told
+                few = len(batch) <= _FEW
+                found = by_salience(*given) if few else await asyncio.to_thread(by_salience, *given)
                 return FoundWithoutModel(found, judgements)
         found = await asyncio.to_thread(by_rules, batch, people, owner, zone, with_assistant=with_assistant)
         return FoundWithoutModel(found, {})
 
-    async def _read(self, batch: Sequence[Message]) -> dict[int, Reading]:
-        """Return what messages of people want and tell, by sequence number."""
+    async def _read(self, batch: Sequence[Message], around: Sequence[Message]) -> dict[int, Reading]:
+        """Return what messages of people want and tell, by sequence number.
+
+        A short message that tells nothing by itself is read after the question that it may answer: "Which nuts?"
+        """
         said = {message.seq: composed(message) for message in batch if message.role == "user"}
         texts = {seq: text for seq, text in said.items() if text.strip()}
         if self._encoder is None or not texts:
             return {}
-        readings = await read_messages(self._encoder, list(texts.values()))
-        return dict(zip(texts, readings, strict=True))
+        readings = dict(zip(texts, await read_messages(self._encoder, list(texts.values())), strict=True))
+        asked = {
+            seq: question
+            for seq, question in answered([*around, *batch]).items()
+            if seq in readings and may_answer(texts[seq], readings[seq])
+        }
+        joined = [f"{question}\n{texts[seq]}" for seq, question in asked.items()]
+        answers = await read_messages(self._encoder, joined) if joined else []
+        for (seq, question), reading in zip(asked.items(), answers, strict=True):
+            readings[seq] = reading.without_start(len(question) + 1)
+        return readings
 
     async def _telling(self, before: Sequence[Message]) -> list[Message]:
         """Return earlier messages without those of people that only ask: nothing that is said goes on from these."""
@@ -269,8 +306,10 @@ class Extractor:
         known: Sequence[MemoryRecord],
     ) -> dict[int, Judgement]:
         """Return judgements in which what makes a plain statement outdated is worth remembering."""
-        compared = comparable(known)
         said = [message for message in batch if message.seq in judgements]
+        if all(judgements[each.seq].worth_remembering or not may_change_plainly(each.text) for each in said):
+            return dict(judgements)
+        compared = comparable(known)
         stored = await judge.vectors.stored(scope, sorted({max(memory.sources) for memory in compared}))
         rows = await judge.vectors.of(said)
         vectors = {**stored, **dict(zip((message.seq for message in said), rows, strict=True))}
@@ -279,12 +318,13 @@ class Extractor:
 
     async def _compared(self, judge: SalienceJudge, given: BatchInput, found: FoundCandidates) -> FoundCandidates:
         """Compare candidates with known memories by the vectors of their messages, for what they repeat or outdate."""
-        candidates = found.candidates
-        if not candidates:
+        notes = [each for each in found.candidates if each.matter is None]
+        found = found._replace(near={each.text: frozenset() for each in found.candidates if each.matter is not None})
+        if not notes:
             return found
         known = comparable(given.known)
         seqs = {seq for memory in known for seq in (min(memory.sources), max(memory.sources))}
-        made = {each.last: each.sources[-1] for each in candidates}
+        made = {each.last: each.sources[-1] for each in notes}
         try:
             stored = await judge.vectors.stored(given.scope, sorted(seqs))
             rows = await judge.vectors.of(list(made.values()))
@@ -295,8 +335,8 @@ class Extractor:
         vectors = {**stored, **dict(zip(made, rows, strict=True))}
 
         def compare() -> FoundCandidates:
-            near = repeated(candidates, known, vectors, thresholds)
-            return found._replace(candidates=with_outdated(candidates, known, vectors), near=near)
+            near = {**found.near, **repeated(notes, known, vectors, thresholds)}
+            return found._replace(candidates=with_outdated(found.candidates, known, vectors), near=near)
 
         return await asyncio.to_thread(compare)
 
@@ -342,8 +382,8 @@ class Extractor:
         The statements are memories, which are erased with their messages. The text has no sources, so it must not
         contain words of a message.
         """
-        facts = await self._store.read(NewestFacts(scope))
-        if not restated or facts is None:
+        facts = await self._store.read(NewestFacts(scope)) if restated else None
+        if facts is None:
             return []
         text = facts.text
         for words in restated:
@@ -360,7 +400,7 @@ def _with_reading(judgement: Judgement, reading: Reading | None, *, is_told: boo
     """
     if reading is None:
         return judgement
-    if reading.tells >= _TELLS and not is_told:
+    if reading.tells >= _TELLS and not is_told and max(judgement.plain, judgement.margin) >= _DOUBTFUL:
         return judgement.as_plain()
     if reading.tells < _QUIET:
         return judgement.as_quiet()
@@ -374,6 +414,8 @@ def _says(candidate: Candidate, wants: Intents) -> bool:
         return short or wants.of("request", "forget", "correct", "reminders") >= _PLAUSIBLE
     if candidate.category == "reminder":
         return wants.of("remind", "request", "reminders") >= _PLAUSIBLE
+    if wants.best == "ask" and not _COMMA.search(candidate.quote):
+        return False
     if candidate.extractor == RULES:
         return wants.of("ask") < _SURELY_NOT
     # A statement is never dropped for a doubt: what is no statement must be plainly something else.

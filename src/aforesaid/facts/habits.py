@@ -30,6 +30,8 @@ from aforesaid.text.words import words_of
 
 KIND: Final = "habits"
 _PAGE: Final = 500
+_FEW: Final = 4
+"""Messages up to which counting them takes less time than a change of thread."""
 _WORDS_KEPT: Final = 400
 """Number of words counted; when there are twice as many, the rarest are dropped."""
 _TOPICS: Final = 10
@@ -168,11 +170,27 @@ class HabitCounter:
 
     async def preferences(self, scope: Scope) -> Preferences:
         """Return the preferences of a user, after counting the messages since the last call."""
+        counts = await self.count_new(scope)
+        zone = await zone_of(self._store, self._profile, scope)
+        stated = [memory for memory in await self._store.read(Memories(scope)) if memory.category == "preference"]
+        return preferences(counts, zone, stated)
+
+    async def count_new(self, scope: Scope, after: int = 0, messages: Sequence[Message] = ()) -> Counts:
+        """Count the messages of a user since the last call, and return all counts.
+
+        If all since the last call are known to be `messages`, those that follow message `after`, none are read.
+        """
         counts, up_to, key = await self._stored(scope)
         first, seen, read = 0, up_to, 0
-        while page := await self._store.read(MessagesAfter(scope, seen, _PAGE)):
-            await asyncio.to_thread(count, counts, page)
+        known = messages if after == up_to else ()
+        while page := known or await self._store.read(MessagesAfter(scope, seen, _PAGE)):
+            if len(page) <= _FEW:
+                count(counts, page)
+            else:
+                await asyncio.to_thread(count, counts, page)
             first, seen, read = first or page[0].seq, page[-1].seq, read + len(page)
+            if known or len(page) < _PAGE:
+                break
         if read:
             # If another process counted the same messages at the same time, its counts are kept. If one of them was
             # erased meanwhile, nothing is kept, and the next call counts again.
@@ -182,9 +200,7 @@ class HabitCounter:
                 value, new = json.dumps(values, ensure_ascii=False), (first, seen, read)
                 habits = PutDerived(scope, KIND, str(seen), value, instead_of=key, known_user=True, messages=new)
                 await self._store.apply([habits])
-        zone = await zone_of(self._store, self._profile, scope)
-        stated = [memory for memory in await self._store.read(Memories(scope)) if memory.category == "preference"]
-        return preferences(counts, zone, stated)
+        return counts
 
     async def stored_habits(self, scope: Scope) -> str:
         """Return the stored habits in one line, without counting new messages."""

@@ -189,7 +189,8 @@ def reconcile(candidates: Sequence[Candidate], given: ReconcileInput) -> Plan:
 
     Stops at a message that contradicts a draft of the same plan; the remaining candidates are in `Plan.rest`.
     """
-    plan, known = Plan(), KnownMemories(given.known, given.owner.names)
+    notes = any(candidate.matter is None for candidate in candidates)
+    plan, known = Plan(), KnownMemories(given.known if notes else (), given.owner.names)
     ordered = sorted(candidates, key=lambda candidate: candidate.last)
     place = 0
     for _, group in groupby(ordered, key=lambda candidate: candidate.last):
@@ -650,8 +651,6 @@ def telling_changes(
     of their sequence numbers, and `known` are memories to compare with, oldest first.
     """
     read = [message for message in messages if message.seq in judgements and message.seq in vectors]
-    if all(judgements[message.seq].worth_remembering or not may_change_plainly(message.text) for message in read):
-        return frozenset()
     # A person has few plain statements, so all others are left out before words are compared.
     compared = [memory for memory in known if max(memory.sources) in vectors]
     plain = load_plain_superseding().are_plain(_rows(vectors, [max(memory.sources) for memory in compared]))

@@ -61,7 +61,7 @@ def settle(candidate: Candidate, known: Sequence[Known], language: str) -> Settl
     refined, others = less, [each for each in ours if each not in less]
     if candidate.corrects and not less and others and candidate.matter not in SINGLE:
         less = _corrected(candidate, others)
-    elif _takes_the_place(candidate, less):
+    elif _takes_the_place(candidate, less, language):
         less = [*less, *(each for each in others if candidate.matter != "diet" or pattern("diet").search(_value(each)))]
     if len(less) > len(refined) and (candidate.confidence or 0.0) < _SURE and not candidate.corrects:
         # What is not sure takes the place of nothing.
@@ -86,6 +86,7 @@ def _ended(candidate: Candidate, ours: Sequence[Known], known: Sequence[Known], 
         if candidate.matter not in SINGLE and len(ours) > 1:
             ours = ours[-1:] if candidate.matter == "event" else []
         return Settled(ends=tuple(ours), is_stored=False)
+    living: list[Known] = []
     if candidate.matter in LIVING:
         # An "ex" was somebody's partner, and who has died may be called by the name alone.
         pets = (
@@ -95,6 +96,9 @@ def _ended(candidate: Candidate, ours: Sequence[Known], known: Sequence[Known], 
         living = [each for each in known if each.matter in LIVING and _about(each) == _about(candidate)]
         ours = [each for each in living if (each.matter == "pet") in pets]
     touched = [each for each in ours if touches(_value(each), value, language)]
+    if not touched and candidate.matter in LIVING and not only_titles(value, language):
+        # "We said goodbye to Monty": a name says enough.
+        touched = [each for each in living if touches(_value(each), value, language)]
     if not touched and only_titles(value, language):
         own = [each for each in ours if each.matter == candidate.matter]
         touched = own if len(own) == 1 else []
@@ -107,15 +111,19 @@ def _ended(candidate: Candidate, ours: Sequence[Known], known: Sequence[Known], 
 
 def _repeats(candidate: Candidate, known: Known, language: str) -> bool:
     moved = candidate.event is not None and known.event != candidate.event
+    # "The gym is on Thursdays now"
+    moved |= candidate.matter == "event" and candidate.text.endswith(")") and candidate.text != known.text
     return not moved and same_value(candidate.value or "", _value(known), language)
 
 
-def _takes_the_place(candidate: Candidate, less: Sequence[Known]) -> bool:
+def _takes_the_place(candidate: Candidate, less: Sequence[Known], language: str) -> bool:
     if candidate.matter == "diet":
         return pattern("diet").search(candidate.value or "") is not None
+    if candidate.matter == "boss":
+        return pattern("now").search(candidate.quote.partition(candidate.value or "")[0]) is not None
     if candidate.matter not in SINGLE:
         return False
-    return bool(less) or not adds(candidate.quote)
+    return bool(less) or not adds(candidate.quote, language)
 
 
 def _corrected(candidate: Candidate, others: Sequence[Known]) -> list[Known]:

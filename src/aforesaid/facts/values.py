@@ -13,23 +13,23 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import tzinfo
 from functools import cache, lru_cache
 from importlib.resources import files
-from math import log
 from typing import Final, NamedTuple, cast
 from unicodedata import normalize
 
 from aforesaid.domain.caches import holds_texts
 from aforesaid.domain.checks import Category, Kind, to_zone
 from aforesaid.domain.memory import VALUE_CHARACTERS, Event, Matter, MemoryRecord
-from aforesaid.domain.message import Message
+from aforesaid.domain.message import Message, in_time_order
 from aforesaid.facts.candidate import Candidate, lasting, statement_in
 from aforesaid.facts.people import Person, by_id
 from aforesaid.facts.timing import told_time
 from aforesaid.models.offline import is_joke
 from aforesaid.models.offline.memories.extract import written_time
 from aforesaid.models.offline.memories.keys import introduction
+from aforesaid.models.offline.request_rules import asks
 from aforesaid.models.reader import Holds, Mark, Reading
 from aforesaid.text.languages import guess_language, language_told, stems, stop_words, vocabulary
-from aforesaid.text.sentences import is_question, split_sentences
+from aforesaid.text.sentences import is_question, length_in_words, split_sentences
 from aforesaid.text.words import UNSPACED_LANGUAGES, fold, words_of
 
 VALUES: Final = "values/1"
@@ -56,15 +56,14 @@ _INFLECTED: Final = frozenset({"german", "russian", "polish", "turkish", "arabic
 """Languages in which names have endings, or no capital letters of their own."""
 _LEAST_FORM: Final = 4
 _LONGEST_ENDING: Final = 4
+_A_WORD: Final = r"[^\s.,;:!?،。、，？！\"'“”«»„()]+"
+_HEALTH: Final = frozenset({"allergy", "condition", "medicine", "diet"})
 _PREFERENCES: Final = frozenset({"diet", "like", "dislike", "hobby"})
 _LEAST: Final[Mapping[str, float]] = {
-    "tell": 1.5, "correct": 1.5, "ask": 3.0, "request": 3.5, "remind": 4.5, "feel": 3.0, "greet": 2.5, "chat": 4.5,
+    "tell": 0.4, "correct": 0.4, "ask": 0.45, "request": 0.45, "feel": 0.6, "greet": 0.5, "remind": 0.6, "chat": 0.6,
 }  # fmt: skip
-"""How sure a value must be, by what its message wants. Messages that want something else tell nothing.
-
-How sure it is: the log-odds of its words to hold it, and those of the message to tell anything, together.
-"""
-_LEAST_DATED: Final = 1.5
+"""Least probability that words are a value, by what their message wants. Messages that want others tell none."""
+_LEAST_DATED: Final = 0.4
 """The same of an event in a message that sounds like a reminder: "dentist on Monday at 9"."""
 _IMPLIED: Final = 0.6
 _INTRODUCED: Final = 0.9
@@ -72,19 +71,41 @@ _CALLED: Final = re.compile(r"[^\W\d_][\w'’-]*(?: [A-ZÀ-ÖØ-ÞĀ-ſА-ЯЁ][
 _YEARS: Final = re.compile(r"\d{1,3}")
 _ENDING: Final = frozenset({"tell", "correct", "feel"})
 """What messages want that may say that something is over."""
-_SMALLEST: Final = 1e-4
-_TELLING: Final = 0.4
-_LEAST_CERTAIN: Final = 0.45
-"""Least certainty of a value in a message that surely tells something."""
-_LEAST_CERTAIN_OVER: Final = 0.5
-"""The same of what is over and known: a quarrel with a partner does not end anything."""
-_LEAST_CERTAIN_NAME: Final = 0.5
-"""The same of a name: what somebody else is called must not become the name of the author."""
+_TELLING: Final = 0.6
+"""Least probability that a message tells anything."""
+_PLAINLY: Final = 0.8
+"""Probability from which a word is plainly a value,"""
+_PLAIN: Final = 0.7
+"""and certainty from which it is plainly one of its matter."""
+_TELLING_PLAINLY: Final = 0.25
+"""Least probability that a message with such a word tells anything."""
+_TELLING_END: Final = 0.4
+"""The same of one that says that something known is over."""
+_LEAST_CERTAIN: Final[Mapping[str, float]] = {
+    "name": 0.6, "birthday": 0.55, "address": 0.6, "friend": 0.55, "pet": 0.5, "hobby": 0.5, "goal": 0.6,
+}  # fmt: skip
+"""Least certainty that a value is one of its matter, where others are easily taken for one: a date for a birthday."""
+_USUALLY_CERTAIN: Final = 0.4
+_LEAST_OVER: Final = 0.5
+"""Least certainty of what is over and known: a quarrel with a partner does not end anything."""
+_SURELY_OVER: Final = 0.8
+"""Certainty from which a place is over, whatever words like "now" say."""
+_SURELY_ASKS: Final = 0.55
+"""Probability from which a clause asks that has neither a question mark nor a word that asks."""
+_SHORT_ANSWER: Final = 8
+"""Maximum words of a message that is read after the question before it."""
+_LONGEST_QUESTION: Final = 160
 _SHORT_NAME: Final = 3
 _WITHOUT_I: Final = frozenset({"polish", "turkish", "hindi", "korean", "japanese", "chinese", "arabic", "russian"})
 """Languages in which sentences often name nobody, or in which words are not separated."""
+_SMALL_NATIONS: Final = frozenset({"italian", "spanish", "portuguese", "french", "russian"})
+"""Languages that write nationalities small, so that a capital after "I am" begins a name."""
 _ANYWHERE: Final = frozenset({"event", "goal", "phone", "email", "address"})
 """What need not be told of its author to be the author's."""
+_FOR_LIFE: Final = frozenset({"child", "parent", "sibling", "relative"})
+"""Who somebody is to a person until death."""
+_NUMBERED: Final = 0.8
+"""Certainty of what has the form of a phone number or a mail address."""
 _APART: Final = 24
 """Maximum characters between a relation and a name that belong together."""
 _ENDINGS: Final[Mapping[str, re.Pattern[str]]] = {
@@ -97,6 +118,8 @@ _ENDINGS: Final[Mapping[str, re.Pattern[str]]] = {
 """What values end with that is no part of them."""
 _NAME: Final = re.compile(r" (?:[A-ZÀ-ÖØ-ÞĀ-ſА-ЯЁ][\w'’-]+)(?=[\s.,!?;:)]|$)")
 _PLACES: Final = frozenset({"home", "job", "employer", "study"})
+_GIVEN_UP: Final = frozenset({"hobby", "speaks", "own", "medicine", "diet", "study", "like", "pet"})
+"""What somebody can give up, in plain words."""
 _NUMBERS: Final = frozenset({"phone", "email", "address", "age", "when", "birthday"})
 _PHONE: Final = re.compile(r"[+(]?[\d٠-٩०-९][\d٠-٩०-९ ()/-]{5,}[\d٠-٩०-९]")
 _FORMS: Final[Mapping[str, re.Pattern[str]]] = {
@@ -105,9 +128,8 @@ _FORMS: Final[Mapping[str, re.Pattern[str]]] = {
     "address": re.compile(r"\d.*[^\W\d]|[^\W\d].*\d"),
 }
 """What numbers and addresses look like."""
-_LEAST_MOVED: Final = 0.0
-"""How sure the place must be that somebody says to have moved to."""
-_LEAST_CERTAIN_MOVED: Final = 0.3
+_LEAST_MOVED: Final = 0.4
+"""The same of the place that somebody says to have moved to."""
 _MOVED: Final = 0.6
 """Certainty of such a place: the words before it say what it is."""
 _CLAUSES: Final = re.compile(r"[.!?;,\n。！？；，、؛،]")
@@ -128,6 +150,8 @@ class Told(NamedTuple):
     certainty: float
     sentence: str
     """Where it is said."""
+    when: str = ""
+    """The words that say when an event is."""
 
 
 class Matters(NamedTuple):
@@ -145,9 +169,9 @@ class Matters(NamedTuple):
 
 @cache
 def pattern(name: str) -> re.Pattern[str]:
-    """Return a pattern of changing.toml."""
+    """Return a pattern of changing.toml, in which "§" is a word."""
     table = tomllib.loads((files("aforesaid.facts") / "changing.toml").read_text(encoding="utf-8"))
-    return re.compile("|".join(table[name]), re.IGNORECASE)
+    return re.compile("|".join(table[name]).replace("§", _A_WORD), re.IGNORECASE)
 
 
 @cache
@@ -191,6 +215,27 @@ def composed(message: Message) -> str:
     return normalize("NFC", statement_in(message))
 
 
+def answered(messages: Sequence[Message]) -> dict[int, str]:
+    """Return the question that each message follows directly, somebody else's, by sequence number."""
+    found: dict[int, str] = {}
+    last: dict[str, Message] = {}
+    for message in in_time_order(messages):
+        before = last.get(message.thread)
+        last[message.thread] = message
+        if before is None or message.role != "user" or before.author == message.author:
+            continue
+        question = normalize("NFC", (split_sentences(before.text[-_LONGEST_QUESTION:]) or [""])[-1])
+        if is_question(question):
+            found[message.seq] = question
+    return found
+
+
+def may_answer(text: str, reading: Reading) -> bool:
+    """Return whether a message is short, and tells nothing that can be read without the question before it."""
+    is_statement = reading.intents.best in {"tell", "chat", "correct"} and length_in_words(text) <= _SHORT_ANSWER
+    return is_statement and not told_in(text, reading, language_told(text) or "")
+
+
 def by_values(
     messages: Sequence[Message],
     readings: Mapping[int, Reading],
@@ -203,26 +248,28 @@ def by_values(
     found: list[Candidate] = []
     words = {fold(word) for each in known if each.value and each.state == "active" for word in each.value.split()}
     for message in messages:
-        reading = readings.get(message.seq)
+        reading, before = readings.get(message.seq), len(found)
         if reading is None or message.role != "user" or message.author != owner.id:
             continue
         text, speaker = composed(message), by_id(people, message.author)
         language = language_told(text) or guess_language(text, names=speaker.names)
         corrects = reading.intents.best == "correct"
-        told = told_in(text, reading, language, words)
+        told = [*told_in(text, reading, language, words)]
+        mended = _corrected(text, told, known, message.author, language)
+        told, corrects = mended, corrects or mended != told
         told += _introduced(text, told)
+        told += _at_home(text, reading, language, told)
         found += [
             _candidate(each, message, speaker, language, zone)._replace(corrects=corrects, language=language)
             for each in told
         ]
-        new = (each.value for each in found if each.value and each.last == message.seq)
-        words |= {fold(word) for value in new for word in value.split()}
+        words |= {fold(word) for each in told for word in each.value.split()}
         if reading.intents.best in _ENDING and not is_joke(text):
             own: list[MemoryRecord | Candidate] = [
                 each for each in known if each.state == "active" and each.speaker == message.author
             ]
-            own += [each for each in found if each.last < message.seq and each.holds == "own"]
-            its = [each for each in found if each.last == message.seq]
+            own += [each for each in found[:before] if each.holds == "own"]
+            its = found[before:]
             found += [
                 _candidate(each, message, speaker, language, zone)._replace(language=language)
                 for each in _implied(text, own, language)
@@ -238,6 +285,37 @@ def by_values(
     return found
 
 
+def _corrected(
+    text: str, told: Sequence[Told], known: Sequence[MemoryRecord], author: str, language: str
+) -> list[Told]:
+    """Return values in which the words that a message says to be wrong are replaced by the right ones."""
+    if is_question(text) or (found := pattern("corrected").search(text)) is None:
+        return list(told)
+    groups = found.groupdict()
+    wrong, right = (
+        next(filter(None, (value for name, value in groups.items() if name[0] == side)), "") for side in "ab"
+    )
+    if not (_says_something("name", wrong, language) and _says_something("name", right, language)):
+        return list(told)
+
+    def mended(value: str) -> str:
+        """Return a value with the right word in place of the wrong one; empty if it does not have that."""
+        place = re.search(
+            rf"(?<!\w){re.escape(wrong)}(?!\w)" if language not in UNSPACED_LANGUAGES else re.escape(wrong), value
+        )
+        return "" if place is None else f"{value[: place.start()]}{right}{value[place.end() :]}"
+
+    made = [each._replace(value=mended(each.value) or each.value, holds="own") for each in told]
+    for memory in known:
+        matter = cast("Matter | None", memory.matter)
+        if matter is None or memory.value is None or memory.state != "active" or memory.speaker != author:
+            continue
+        if value := mended(memory.value):
+            made = [each for each in made if each.matter != matter or each.about != memory.about]
+            made.append(Told(matter, value, "own", memory.about, _INTRODUCED, _sentence_at(text, found.start())))
+    return made
+
+
 def _introduced(text: str, told: Sequence[Told]) -> Iterator[Told]:
     """Yield the name by which a message introduces its author in plain words, if none was read in it."""
     if any(each.matter == "name" and each.about is None for each in told):
@@ -251,9 +329,25 @@ def _introduced(text: str, told: Sequence[Told]) -> Iterator[Told]:
             return
 
 
+def _at_home(text: str, reading: Reading, language: str, told: Sequence[Told]) -> Iterator[Told]:
+    """Yield the place where a message says in plain words that its author lives, if none was read in it."""
+    if reading.intents.best not in _ENDING or any(each.matter == "home" for each in told):
+        return
+    for sentence in split_sentences(text):
+        found = pattern("i_live").search(sentence)
+        if found is None or is_question(sentence) or is_joke(text):
+            continue
+        place = _CLAUSES.split(sentence[found.end() :])[0]
+        mark = Mark(found.end(), found.end() + len(place), place, "home", "own", _INTRODUCED, _INTRODUCED)
+        words = _whole(mark, sentence, language).words
+        if words and length_in_words(words) <= _SHORT_NAME and (words[0].isupper() or language in UNSPACED_LANGUAGES):
+            yield Told("home", words, "own", None, _MOVED, sentence)
+            return
+
+
 def _implied(text: str, known: Sequence[MemoryRecord | Candidate], language: str) -> Iterator[Told]:
     """Yield what a message says only together with what is known: a year older, and no allergy after all."""
-    for memory in known:
+    for memory in (each for each in known if each.matter in {"age", "allergy"}):
         value = memory.value or ""
         for sentence in split_sentences(text):
             if memory.matter == "age" and memory.about is None and (years := _YEARS.search(value)) is not None:
@@ -279,6 +373,8 @@ def _candidate(told: Told, message: Message, speaker: Person, language: str, zon
         category = lasting("schedule", event, said)
         kind = "schedule" if category == "schedule" else "event"
         shown = f"{shown} ({written_time(when)})"
+    elif told.when:
+        shown = f"{shown} ({told.when})"
     return Candidate(
         category=category,
         text=f"{speaker.name}: {shown}" if told.about is None else f"{speaker.name}: {told.about} ({shown})",
@@ -326,23 +422,30 @@ def told_in(text: str, reading: Reading, language: str, known: Collection[str] =
     least = _LEAST.get(reading.intents.best)
     if least is None:
         return []
-    tells, intent = _log_odds(reading.tells), reading.intents.best
-
+    intent = reading.intents.best
     targets = [each for each in reading.marks if each.slot == "home" and intent in _ENDING and _is_target(each, text)]
     # "I moved to Lisbon in May"
     moved = max(targets, key=lambda each: each.certainty, default=None)
 
     def is_sure(mark: Mark) -> bool:
-        enough = _LEAST_DATED if intent == "remind" and mark.slot == "event" else least
-        certain = _LEAST_CERTAIN_NAME if mark.slot == "name" else _LEAST_CERTAIN
-        if mark is moved:
-            enough, certain = _LEAST_MOVED, _LEAST_CERTAIN_MOVED
+        if intent == "correct" and pattern("rather_than").search(text[: mark.start]):
+            return False
         if intent == "greet" and mark.slot != "name":
             return False
-        if mark.holds == "over" and intent in _ENDING and mark.certainty >= _LEAST_CERTAIN_OVER:
-            is_known = reading.tells >= _TELLING and any(fold(word) in known for word in mark.words.split())
-            return is_known or _log_odds(mark.certainty) + tells >= least
-        return mark.certainty >= certain and _log_odds(mark.certainty) + tells >= enough
+        if intent == "ask" and _is_asked(mark, text, reading):
+            return False
+        if mark is moved:
+            return mark.marked >= _LEAST_MOVED
+        if mark.holds == "over" and intent in _ENDING and any(fold(word) in known for word in mark.words.split()):
+            if mark.certainty >= _LEAST_OVER and reading.tells >= _TELLING_END:
+                return True
+            if pattern("died").search(_sentence_at(text, mark.start)):
+                return True
+        if reading.tells < (_TELLING if mark.marked < _PLAINLY or mark.certainty < _PLAIN else _TELLING_PLAINLY):
+            return False
+        if mark.certainty < _LEAST_CERTAIN.get(mark.slot, _USUALLY_CERTAIN):
+            return False
+        return mark.marked >= (_LEAST_DATED if intent == "remind" and mark.slot == "event" else least)
 
     def surer(mark: Mark) -> Mark:
         is_plain = mark is moved and not pattern("not").search(_sentence_at(text, mark.start))
@@ -351,8 +454,17 @@ def told_in(text: str, reading: Reading, language: str, known: Collection[str] =
     marks = [_whole(surer(mark), text, language) for mark in reading.marks if is_sure(mark)]
     joking = is_joke(text)
     told = _values(text, [mark for mark in marks if mark.words and not (joking and mark.holds == "over")], language)
-    # The parts of a number are all marked.
-    return list({(each.matter, each.value, each.about): each for each in told}.values())
+    # The parts of a number are all marked, and "wool" and "wool products" mean the same.
+    its = {(each.matter, each.value, each.about): each for each in told}
+    return [each for each in its.values() if not any(_says_less(each, other) for other in its.values())]
+
+
+def _says_less(one: Told, other: Told) -> bool:
+    """Return whether two values of one matter are told in a sentence, and the other is the surer one of them."""
+    if one is other or one[3:1:-1] != other[3:1:-1] or one.matter != other.matter or one.sentence != other.sentence:
+        return False
+    is_part = one.value in other.value or other.value in one.value
+    return is_part and (one.certainty, len(one.value)) < (other.certainty, len(other.value))
 
 
 def says_move(sentence: str) -> bool:
@@ -360,16 +472,34 @@ def says_move(sentence: str) -> bool:
     return pattern("moved").search(sentence) is not None
 
 
+def _clause_at(text: str, start: int, end: int) -> str:
+    return _CLAUSES.split(text[:start])[-1] + text[start:end] + _CLAUSES.split(text[end:])[0]
+
+
+def _is_asked(mark: Mark, text: str, reading: Reading) -> bool:
+    """Return whether a value stands in the very clause that asks: "since when do I take ramipril".
+
+    What is asked about health supposes what is so: "may I have grapefruit with ramipril?".
+    """
+    sentence = _sentence_at(text, mark.start)
+    clause = _clause_at(text, mark.start, mark.end)
+    if is_question(sentence):
+        supposed = mark.slot in _HEALTH and mark.certainty >= _PLAIN
+        return not supposed and (len(clause) + 2 >= len(sentence) or asks(clause))
+    if any(map(is_question, split_sentences(text))):
+        return False
+    return (len(clause) + 1 >= len(text) and reading.intents.of("ask") >= _SURELY_ASKS) or asks(clause)
+
+
 def _is_target(mark: Mark, text: str) -> bool:
     """Return whether a place is where somebody says to have moved to."""
     before, after = text[: mark.start], text[mark.end :]
+    clause = _CLAUSES.split(before)[-1]
+    if pattern("now").search(clause) and mark.slot == "home":
+        # "I moved, and now I live in Porto"
+        return says_move(_sentence_at(text, mark.start))
     towards = pattern("towards").search(before) or pattern("arrived").match(text, mark.end)
-    return towards is not None and says_move(_CLAUSES.split(before)[-1] + _CLAUSES.split(after)[0])
-
-
-def _log_odds(probability: float) -> float:
-    bounded = min(max(probability, _SMALLEST), 1 - _SMALLEST)
-    return log(bounded / (1 - bounded))
+    return towards is not None and says_move(clause + mark.words + _CLAUSES.split(after)[0])
 
 
 def ended_in(text: str, language: str) -> list[Matter]:
@@ -378,9 +508,10 @@ def ended_in(text: str, language: str) -> list[Matter]:
     return [cast("Matter", matter) for matter, pattern in matters(language).endings.items() if pattern.search(plain)]
 
 
-def adds(sentence: str) -> bool:
+def adds(sentence: str, language: str) -> bool:
     """Return whether a sentence says that something comes to what there is: "I also work at the library"."""
-    return pattern("also").search(fold(sentence)) is not None
+    folded = fold(sentence)
+    return pattern("also").search(folded.replace("also", "") if language == "german" else folded) is not None
 
 
 def same_value(one: str, other: str, language: str) -> bool:
@@ -441,8 +572,14 @@ def _whole(mark: Mark, text: str, language: str) -> Mark:
     start, words, slot, holds = mark.start, mark.words, mark.slot, mark.holds
     if slot not in {"address", "when", "phone", "email"}:
         dated = slot in {"age", "birthday", "event", "goal"}
+        words = pattern("moved").split(words)[0] if slot == "home" else words
         words = _cut(words, matters(language).stops | (frozenset() if dated else vocabulary(language).times))
     stripped = words.strip(_EDGES)
+    if slot not in _NUMBERS and language not in UNSPACED_LANGUAGES:
+        while (last := stripped.rpartition(" "))[1] and fold(last[2]) in stop_words(language):
+            stripped = last[0].rstrip(_EDGES)
+    if language == "chinese":
+        stripped = stripped.lstrip("在") or stripped
     if language in _ENDINGS:
         stripped = _ENDINGS[language].sub("", stripped) or stripped
     start += words.find(stripped) if stripped else 0
@@ -460,22 +597,61 @@ def _whole(mark: Mark, text: str, language: str) -> Mark:
     if (
         slot in _PLACES
         and holds == "over"
-        and pattern("now").search(text[:start])
+        and mark.certainty < _SURELY_OVER
+        and (pattern("now").search(text[:start]) or pattern("just_now").match(text, end))
         and not pattern("not").search(_sentence_at(text, start))
     ):
-        holds = "own"
+        mark, holds = mark._replace(certainty=max(mark.certainty, _MOVED)), "own"
     if slot == "home" and holds == "own" and pattern("for_a_while").search(_sentence_at(text, start)):
         return mark._replace(words="")
     if slot == "medicine" and _UNIT.match(stripped) and (dose := _AMOUNT.search(text[:start])) is not None:
         start, stripped = dose.start(), text[dose.start() : end]
     if slot in _NUMBERS and (number := _number_at(text, start, end)) is not None:
         start, end = number.span()
+        mark = mark._replace(certainty=max(mark.certainty, _NUMBERED))
         stripped, slot = number[0].strip(), "email" if "@" in number[0] else "phone"
     if (wanted := _FORMS.get(slot)) is not None and wanted.search(stripped) is None:
         return mark._replace(words="")
-    if slot == "allergy" and pattern("fine").search(fold(_sentence_at(text, start))):
+    if slot in {"diet", "like"} and not pattern("not").search(stripped):
+        clause = _CLAUSES.split(text[:start])[-1]
+        if (denied := pattern("not").search(clause)) is not None and slot == "like":
+            return mark._replace(words="")
+        if denied is not None and len(clause) - denied.start() <= _APART:
+            # "neither meat nor fish"
+            start = start - len(clause) + denied.start()
+            stripped = text[start:end]
+    sentence = _sentence_at(text, start)
+    if slot == "allergy" and (
+        pattern("fine").search(fold(sentence)) or pattern("no_allergy").search(sentence.casefold())
+    ):
         return mark._replace(words="")
-    return Mark(start, end, stripped, slot, holds, mark.certainty)
+    if slot in _GIVEN_UP and (pattern("gave_up").search(text[:start]) or pattern("given_up").match(text, end)):
+        mark, holds = mark._replace(certainty=max(mark.certainty, _MOVED)), "over"
+    if slot in _GIVEN_UP | _PLACES and pattern("instead_of").search(text[:start]):
+        mark, holds = mark._replace(certainty=max(mark.certainty, _MOVED)), "over"
+    if (
+        holds == "over"
+        and slot in _FOR_LIFE
+        and mark.certainty < _SURELY_OVER
+        and not pattern("died").search(_sentence_at(text, start))
+    ):
+        return mark._replace(words="")
+    if holds == "over" and pattern("goes_on").search(_clause_at(text, start, end)):
+        holds = "own"
+    if holds == "over" and (pattern("not_over").search(sentence) or _is_subject(mark, text, language)):
+        return mark._replace(words="")
+    if slot == "from" and language in _SMALL_NATIONS and stripped.istitle() and pattern("i_am").search(text[:start]):
+        slot = "name"
+    return mark._replace(start=start, end=end, words=stripped, slot=slot, holds=holds)
+
+
+def _is_subject(mark: Mark, text: str, language: str) -> bool:
+    """Return whether a clause begins with somebody and tells neither of its author nor of a death: "Pilar has quit"."""
+    before = _CLAUSES.split(text[: mark.start])[-1]
+    if mark.slot not in PEOPLE - {"partner"} or before.strip(_EDGES):
+        return False
+    clause = _CLAUSES.split(text[mark.start :])[0]
+    return not pattern("died").search(clause) and vocabulary(language).first_person.isdisjoint(words_of(clause))
 
 
 def _speaks_of_self(sentence: str, language: str) -> bool:
@@ -524,8 +700,12 @@ def _values(text: str, marks: Sequence[Mark], language: str) -> Iterator[Told]:
             about = somebody
         for each in told:
             if 0 < len(each.words) <= VALUE_CHARACTERS and _says_something(each.slot, each.words, language):
-                matter = cast("Matter", each.slot)
-                yield Told(matter, each.words, each.holds, about, each.certainty, _sentence_at(text, each.start))
+                matter, sentence = cast("Matter", each.slot), _sentence_at(text, each.start)
+                times = [
+                    time.words for time in marks if time.slot == "when" and _sentence_at(text, time.start) == sentence
+                ]
+                when = times[0] if matter == "event" and len(times) == 1 else ""
+                yield Told(matter, each.words, each.holds, about, each.certainty, sentence, when)
 
 
 def _subject(sentence: str, language: str) -> str | None:
@@ -574,6 +754,9 @@ def _says_something(slot: str, value: str, language: str) -> bool:
         return any(map(str.isalnum, value))
     if language in UNSPACED_LANGUAGES:
         return bool(words)
+    if slot in PEOPLE and len(words) > 1 and value.islower() and matters(language).titles.isdisjoint(words):
+        # "The old lady" is neither named nor a relation.
+        return False
     dull = stop_words(language) | vocabulary(language).dull
     return any(word not in dull for word in words)
 

@@ -42,7 +42,7 @@ Holds: TypeAlias = Literal["own", "over", "other"]
 """Of whom a value is true: of the author, not any more, or of somebody else."""
 _HOLDS: Final[tuple[Holds, ...]] = get_args(Holds)
 
-_WEIGHTS: Final = "ac00e730da38de4f621d8114ee7045954470a377527d400c871b5a2a29a0a313"
+_WEIGHTS: Final = "65e02777594b824c211b4ba3730a98de6b5ebd5947d39225675ab043d939fbe2"
 """The SHA-256 of the weights."""
 _BITS: Final = 14
 _LONGEST_RUN: Final = 5
@@ -53,7 +53,11 @@ _WINDOW: Final = 48
 _HEADS: Final = 4
 _FAR: Final = 8
 """Distance from which tokens are all equally far away."""
-_CLEAR: Final = 0.5
+_ASKS: Final = 0.45
+"""Probability from which a message is a question."""
+_ASKED: Final = 0.95
+"""The same of one that asks in plain words."""
+_CLEAR: Final = 0.45
 """Probability from which a message is something else than a question or a statement."""
 _MARKED: Final = 0.35
 """Probability from which a word belongs to a value."""
@@ -80,13 +84,23 @@ class Intents(NamedTuple):
         """Return the intents of a text of which one is known."""
         return cls(tuple(float(each == intent) for each in INTENTS))
 
+    def asking(self) -> Self:
+        """Return the intents of the same text, known to ask."""
+        share = (1 - _ASKED) / max(1 - self.of("ask"), 1e-6)
+        return type(self)(
+            tuple(
+                _ASKED if each == "ask" else value * share
+                for each, value in zip(INTENTS, self.probabilities, strict=True)
+            )
+        )
+
     @property
     def best(self) -> Intent:
-        """The most likely intent. What is not clear is a question or a statement, as most of what people say is."""
+        """What the message wants. What is neither surely a question nor clear is a statement, as most messages are."""
+        if self.of("ask") >= _ASKS:
+            return "ask"
         likeliest = INTENTS[self.probabilities.index(max(self.probabilities))]
-        if self.of(likeliest) >= _CLEAR:
-            return likeliest
-        return "ask" if self.of("ask") > self.of("tell") else "tell"
+        return likeliest if likeliest != "ask" and self.of(likeliest) >= _CLEAR else "tell"
 
     def of(self, *intents: Intent) -> float:
         """Return the probability of one of these."""
@@ -105,6 +119,8 @@ class Mark(NamedTuple):
     holds: Holds
     certainty: float
     """The mean probability of its tokens to hold this."""
+    marked: float
+    """The same to hold any value, of whatever matter."""
 
 
 class Reading(NamedTuple):
@@ -115,6 +131,12 @@ class Reading(NamedTuple):
     """The probability that it holds a value about its author, of today or of the past."""
     marks: tuple[Mark, ...] = ()
     """The values, in the order of the text."""
+
+    def without_start(self, characters: int) -> Reading:
+        """Return what was read after this many characters: in an answer that was read after its question."""
+        after = (mark for mark in self.marks if mark.start >= characters)
+        moved = (mark._replace(start=mark.start - characters, end=mark.end - characters) for mark in after)
+        return self._replace(marks=tuple(moved))
 
 
 class Reader:
@@ -276,11 +298,13 @@ def _marks(text: str, ids: Sequence[int], tags: Floats, pieces: Pieces) -> tuple
             runs.append([number])
     made = []
     for run in runs:
-        mean: Floats = np.mean([words[number].tags for number in run], axis=0)[1:].reshape(len(SLOTS), len(_HOLDS))
+        tags = np.mean([words[number].tags for number in run], axis=0)
+        mean: Floats = tags[1:].reshape(len(SLOTS), len(_HOLDS))
         slot = int(mean.sum(axis=1).argmax())
         best = int(mean[slot].argmax())
         start, end = words[run[0]].start, words[run[-1]].end
-        made.append(Mark(start, end, text[start:end], SLOTS[slot], _HOLDS[best], float(mean[slot, best])))
+        certainty, marked_as = float(mean[slot, best]), 1 - float(tags[0])
+        made.append(Mark(start, end, text[start:end], SLOTS[slot], _HOLDS[best], certainty, marked_as))
     return tuple(made)
 
 

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from aforesaid.domain.caches import holds_texts
 from aforesaid.text.languages import Vocabulary, guess_language, stop_words, vocabulary
 from aforesaid.text.times.time_words import calendar_words, month_words, plain_calendar_words
-from aforesaid.text.words import UNSPACED_LANGUAGES, UNSPACED_LETTERS, fold, listed_words, words_of
+from aforesaid.text.words import UNSPACED_LANGUAGES, UNSPACED_LETTERS, any_of, fold, listed_words, words_of
 
 LONGEST: Final = 400
 """Maximum characters of a sentence. Longer ones are cut at commas, dashes or spaces."""
@@ -35,6 +35,7 @@ _MONTHS: Final = (month_words("german") | month_words("english")) - {"may"}
 _BREATH: Final = re.compile(r"[,;:，、；：،]\s*|\s+[-–—]+\s+|\s+")
 _SPACE: Final = re.compile(r"\s+")
 _QUESTION: Final = re.compile(r"[?？؟]\W*$|^\W*¿")
+_QUESTION_MARKS: Final = frozenset("?？؟¿;")
 _GREEK_QUESTION: Final = re.compile(r"[\u0370-\u03ff]\W*;\W*$")
 _UNSPACED_LETTER: Final = re.compile(f"[{UNSPACED_LETTERS}]")
 _UNSPACED: Final = re.compile(f"[{UNSPACED_LETTERS}\u3000-\u303f\uff00-\uff0f\uff1a-\uff20]")
@@ -71,9 +72,10 @@ def _sentences(text: str) -> tuple[str, ...]:
 
 def is_question(sentence: str) -> bool:
     """Return whether a sentence has a question mark at its end (or beginning, in Spanish)."""
-    return _QUESTION.search(sentence[-40:]) is not None or (
-        sentence.startswith("¿") or _GREEK_QUESTION.search(sentence[-40:]) is not None
-    )
+    end = sentence[-40:]
+    if _QUESTION_MARKS.isdisjoint(end):
+        return sentence.startswith("¿")
+    return sentence.startswith("¿") or any(pattern.search(end) for pattern in (_QUESTION, _GREEK_QUESTION))
 
 
 def length_in_words(text: str) -> float:
@@ -302,7 +304,7 @@ def _patterns() -> _Patterns:
     table = tomllib.loads((files("aforesaid.text") / "quotations.toml").read_text(encoding="utf-8"))
 
     def compiled(patterns: Iterable[str]) -> re.Pattern[str]:
-        return re.compile("|".join(patterns).replace("\n", ""))
+        return re.compile(any_of(patterns).replace("\n", ""))
 
     return _Patterns(
         compiled(table["REPORTS"]),

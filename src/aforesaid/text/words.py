@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Iterable
 from functools import cache, lru_cache
 from importlib.resources import files
 from itertools import pairwise
@@ -166,6 +167,14 @@ def listed_words(language: str, name: str) -> frozenset[str]:
 
 def word_set(text: str) -> frozenset[str]:
     return frozenset(text.split())
+
+
+def any_of(patterns: Iterable[str]) -> str:
+    """Return a pattern that is found wherever one of some is. Those that begin with a word are tried only at words."""
+    ordered = sorted(patterns, key=lambda pattern: not pattern.startswith(r"\b"))
+    at_words = sum(pattern.startswith(r"\b") for pattern in ordered)
+    # In a group of their own, because only what all alternatives begin with is tried before them.
+    return "|".join([f"(?:{'|'.join(ordered[:at_words])})", *ordered[at_words:]] if at_words else ordered)
 
 
 def alternatives(text: str) -> str:

@@ -14,6 +14,7 @@ from aforesaid.background import BackgroundLoop, BackgroundLoops
 from aforesaid.domain.checks import ComponentStatus, counted, moment, now
 from aforesaid.domain.hit import Unembedded, VectorRow
 from aforesaid.domain.memory import NoteVector, Unextracted
+from aforesaid.domain.message import Message
 from aforesaid.domain.report import Component
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.setting import wants_memory
@@ -54,7 +55,7 @@ class Extracting(UpkeepTask):
         make: Callable[[], Extractor],
         *,
         enabled: bool,
-        observe: Callable[[Scope], Awaitable[object]] | None = None,
+        observe: Callable[[Scope, int, Sequence[Message]], Awaitable[object]] | None = None,
         metrics: Metrics | None = None,
         loops: BackgroundLoops | None = None,
         give_way: GiveWay = at_once,
@@ -119,6 +120,8 @@ class Extracting(UpkeepTask):
                     while page := await self._store.read(UnextractedUsers(_USERS, last)):
                         for user in page:
                             done += await self._look_through(user, progress, complete=complete)
+                        if len(page) < _USERS:
+                            break
                         last = page[-1].scope
                     if not self._overtaken:
                         break
@@ -130,21 +133,24 @@ class Extracting(UpkeepTask):
 
     async def _look_through(self, user: Unextracted, progress: Progress | None, *, complete: bool) -> int:
         """Extract from one user's messages in batches. Return the number of memories."""
-        scope, after, learned = user.scope, user.after, 0
+        scope, after, learned, spoken = user.scope, user.after, 0, False
+        first: Sequence[Message] = ()
         if self._made is None:
             # In a thread, because loading the rules takes a moment.
             self._made = await asyncio.to_thread(self._make)
         extractor = self._made
-        if not wants_memory(await settings_of(self._store, scope)):
+        settings = await settings_of(self._store, scope)
+        if not wants_memory(settings):
             # Messages written while memory is off are not processed later either.
             with suppress(NotFound, SourcesChanged):
                 await self._store.apply([MarkExtracted(scope, user.after, user.last)])
             return 0
         try:
-            while batch := await extractor.next_batch(scope, after, complete=complete):
+            while after < user.last and (batch := await extractor.next_batch(scope, after, complete=complete)):
                 await self._give_way()
-                result = await extractor.learn(scope, after, batch)
-                after = batch[-1].seq
+                result = await extractor.learn(scope, after, batch, settings)
+                first, after = batch if after == user.after else (), batch[-1].seq
+                spoken = spoken or any(message.role == "user" for message in batch)
                 learned += result.added + result.quarantined
                 self._counts.update(added=result.added, quarantined=result.quarantined)
                 # Without any text of a user.
@@ -159,8 +165,8 @@ class Extracting(UpkeepTask):
             # rest.
             self._overtaken = True
             _log.info("extracting from the messages of %s again: %s", scope.user, error)
-        if self._observe is not None and after != user.after:
-            await self._observe(scope)
+        if self._observe is not None and spoken:
+            await self._observe(scope, user.after, first)
         return learned
 
     async def _behind(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections import defaultdict
 from collections.abc import Sequence
 from time import perf_counter
@@ -18,12 +19,13 @@ from aforesaid.extras import np
 from aforesaid.models.embed.contract import Beginning, Embedder, Forgetting, ReadingEmbedder, TokenEmbedder, Vectors
 from aforesaid.models.embed.remote import RemoteEmbedder
 from aforesaid.models.embed.token_vectors import TokenVectors
-from aforesaid.models.offline.request_rules import intents_by_rules
+from aforesaid.models.offline.request_rules import asks, intents_by_rules
 from aforesaid.models.reader import Reading
 from aforesaid.store import Store
 from aforesaid.store.searches import MessageVectors as MessageVectorsQuestion
 from aforesaid.store.vector_matrix import packed, unpacked
 from aforesaid.telemetry import Metrics, kind_of
+from aforesaid.text.sentences import split_sentences
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -33,6 +35,11 @@ _log: Final = logging.getLogger("aforesaid.embedding")
 
 _MOST_BYTES: Final = 4 * 1024 * 1024
 """Maximum size of the cached vectors: 2,048 of the built-in encoder, several batches of upkeep."""
+_ASKED: Final = re.compile("[?？؟]")
+_PLAUSIBLE: Final = 0.05
+"""Least probability that a text asks, where its words do and it has no question mark, as where it was spoken."""
+_MAY_ASK: Final = frozenset({"tell", "correct", "feel", "greet", "thank"})
+"""What a message wants beside which it may ask. A riddle and its answer are a joke."""
 
 
 class _Batch:
@@ -69,6 +76,7 @@ class CachingEmbedder:
         # Looked up once: checking against a protocol takes longer than embedding a word.
         self._begin_inner: Final = inner.begin if isinstance(inner, Beginning) else None
         self._with_tokens: Final = inner if isinstance(inner, TokenEmbedder) else None
+        self.reading: Final = inner if isinstance(inner, ReadingEmbedder) else None
         self._most_bytes: Final = most_bytes
         self._kept = self._new_cache()
         self._coming: dict[tuple[asyncio.AbstractEventLoop, str], asyncio.Future[Vectors]] = {}
@@ -117,9 +125,9 @@ class CachingEmbedder:
         return await self._with_tokens.tokens(texts)
 
     async def read(self, texts: Sequence[str]) -> list[Reading]:
-        if not isinstance(self.inner, ReadingEmbedder):
+        if self.reading is None:
             raise ModelError(f"{self.name} does not read messages")
-        return await self.inner.read(texts)
+        return await self.reading.read(texts)
 
     async def close(self) -> None:
         await self.inner.close()
@@ -198,7 +206,9 @@ MOST_CHARACTERS: Final = 800
 
 def reads(embedder: Embedder | None) -> TypeGuard[ReadingEmbedder]:
     """Return whether an embedder also reads messages. One that caches another does so if that does."""
-    return isinstance(embedder.inner if isinstance(embedder, CachingEmbedder) else embedder, ReadingEmbedder)
+    if isinstance(embedder, CachingEmbedder):
+        return embedder.reading is not None
+    return isinstance(embedder, ReadingEmbedder)
 
 
 async def read_messages(embedder: Embedder | None, texts: Sequence[str]) -> list[Reading]:
@@ -206,10 +216,26 @@ async def read_messages(embedder: Embedder | None, texts: Sequence[str]) -> list
     read = [text[:MOST_CHARACTERS] for text in texts]
     if reads(embedder) and all(map(str.strip, read)):
         try:
-            return await embedder.read(read)
+            return await _asking(embedder, read, await embedder.read(read))
         except ModelError as error:
             _log.warning("what messages want is read by rules: %s", error)
     return [Reading(intents_by_rules(text)) for text in read]
+
+
+async def _asking(embedder: ReadingEmbedder, texts: Sequence[str], readings: Sequence[Reading]) -> list[Reading]:
+    """Return what texts want, where one of several sentences may ask: "Which wine? My boss comes."."""
+    made, parts = list(readings), list[tuple[int, str]]()
+    for number, (text, reading) in enumerate(zip(texts, readings, strict=True)):
+        may_ask = reading.intents.best in _MAY_ASK and reading.intents.of("ask") >= _PLAUSIBLE
+        if may_ask and not _ASKED.search(text) and len(split_sentences(text)) == 1 and asks(text):
+            made[number] = reading._replace(intents=reading.intents.asking())
+        if reading.intents.best in _MAY_ASK and _ASKED.search(text) and len(sentences := split_sentences(text)) > 1:
+            parts += [(number, sentence) for sentence in sentences if _ASKED.search(sentence)]
+    if parts:
+        for (number, _), part in zip(parts, await embedder.read([part for _, part in parts]), strict=True):
+            if part.intents.best == "ask":
+                made[number] = made[number]._replace(intents=part.intents)
+    return made
 
 
 class MessageVectors:

@@ -152,7 +152,7 @@ _STATED: Final[tuple[tuple[Literal["remember", "forget"], tuple[re.Pattern[str],
     ("remember", REMEMBER),
     ("forget", FORGET),
 )
-_ASKED: Final = 64
+_ASKED: Final = 512
 """Messages for which the answer of `may_ask` is cached: several parts of the program ask about the same one."""
 _ENDING: Final = " ?？!.。؟"
 
@@ -299,7 +299,9 @@ _ASKING: Final = alternatives("""
     cosa quando dove dov'e chi quale quali perche quanto quanti quante
     onde quem qual quais quantos quantas wat wanneer waar welke waarom hoe hoeveel
     что когда где куда откуда кто кого кому чеи чья какои какая какие какое почему зачем как сколько
-    ما متى اين كيف لماذا كم هل
+    co kto kogo kiedy gdzie dokad skad jak ile dlaczego czemu czy ktory ktora ktore jaki jaka jakie
+    ne_zaman nerede neresi nereye nereden kim kimin hangi nasil nicin kac
+    ما متى اين وين كيف لماذا ليش كم هل ماذا شو
 """).replace("_", " ")
 _QUESTION_WORDS: Final = re.compile(
     rf"{_OPENING}(?:{_ASKING}\b|ou (?:est|sont|suis|ai|as|vais|vas|habit\w+|etait|se)\b|"
@@ -324,10 +326,16 @@ _INVERTED: Final = re.compile(
     r"(?:habe|hab|bin|ist|sind|hat|kann|soll|war|weisst|kennst) (?:ich|du|wir|er|sie|es|mein\w*|der|die|das)\b|"
     r"(?:ai-je|suis-je|as-tu|es-tu|sais-tu|connais-tu|ho|hai|sai)\b)"
 )
-_EAST_ASIAN: Final = re.compile(
-    r"什么|什麼|哪里|哪裡|哪儿|哪个|谁|誰|几点|几号|什么时候|多少|为什么|怎么|吗[。.]?$|呢[。.]?$|"
-    r"いつ|どこ|なに|何時|何です|どう|なぜ|ですか|ますか|でしたか|ましたか|か[。.]?$|언제|어디|누구|무엇|뭐|왜|까[.]?$|나요[.]?$"
+_ANYWHERE: Final = re.compile(
+    r"什么|什麼|哪里|哪裡|哪儿|哪个|谁|誰|几[点号岁年个]|什么时候|多少|为什么|怎么|吗[。.]?$|呢[。.]?$|还是|"
+    r"いつ|どこ|なに|何時|何です|どう|なぜ|ですか|ますか|でしたか|ましたか|か[。.]?$|何(?:歳|年|か月|ヶ月|日|回)|それとも|(?:っけ|かな)[。.]?$|"
+    r"언제|어디|누구|무엇|뭐|왜|까[.]?$|나요[.]?$|몇 ?(?:살|시|월|년|번|개)|"
+    r"(?:이야|이에요|예요) \S+(?:이야|이에요|예요)[.]?$|아니면|더라[.]?$|"
+    r"(?:^|\s)(?:कब|कहाँ|कहां|कौन|किसने|किसका|कितन[ाेी]|क्यों|कैसे)(?:\s|$)|^क्या\s|"
+    r"\bm[iıu](?:y[iıu]m|yd[iıu]|y[iıu]z|s[iıu]n)?(?:[.]?$| yoksa\b)|\byoksa\b|\bne zaman\b|\bkac\b|"
+    r"\bczy\b|(?:^|\s)هل\s|\sام\s"
 )
+"""Words that ask wherever they stand in a sentence."""
 
 
 def asks(text: str) -> bool:
@@ -340,7 +348,7 @@ def asks(text: str) -> bool:
     folded = " ".join(fold(text).replace("’", "'").split()).lstrip("¿¡ @")
     if len(folded) > _LONGEST or folded.endswith("!"):
         return False
-    if _EAST_ASIAN.search(folded):
+    if _ANYWHERE.search(folded):
         return True
     if _NO_QUESTION.match(folded):
         return False
