@@ -684,6 +684,12 @@ class SyncUserMemory:
         Raises ModelError if a model is required and none answers; then nothing is changed.
         """
 
+    def summarize_thread(self) -> str:
+        """Return a summary of what everybody said in this handle's thread of late; empty if nobody said anything.
+
+        It is not stored. Messages of people who switched memory off are left out.
+        """
+
     def summaries(
         self,
         *,

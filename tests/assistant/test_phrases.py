@@ -44,6 +44,7 @@ bot sqlite json mumble chat byte bytes tea sinéad berlin is in over me uncle co
 y o e t set was hallo all so am will man model profile limit minute minutes message messages information analyse ex
 partner active per app account archive format start contact service program to as text person rest moment week had
 change note open parents questions do
+tokens score conversation
 later december we not die das des april name long important question simple total normal central plan
 """
 SAME = set(SHARED.split())

@@ -55,6 +55,8 @@ async def test_the_whole_way_with_a_restart_and_a_broken_connection(server: Fake
         async with running(memory) as session:
             await server.wait_for(lambda: server.identified == 1)
             assert {"summary", "context", "remember"} <= {command["name"] for command in server.commands}
+            shown = {command["name"]: command["description_localizations"] for command in server.commands}["help"]
+            assert (shown["de"], shown["es-ES"]) == ("diese Liste", "esta lista")
             await server.say(ANN, "ann", "I like tea.")
             asked = await server.say(BOB, "bob", f"<@{BOT}> remember that I like coffee")
             await server.wait_for(lambda: len(server.said) == 1)

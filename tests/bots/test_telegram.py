@@ -72,7 +72,8 @@ async def test_a_direct_chat_with_memory(telegram: FakeTelegram, tmp_path: Path)
                 reply = await telegram.next_sent(1)
                 assert (reply.chat, reply.text, reply.replies_to) == (1001, "You live in Bern.", None)
                 assert 1001 in telegram.typing
-                assert {"command": "summary", "description": "set up summaries, in two steps"} in telegram.commands
+                assert {"command": "summary", "description": "set up summaries, in two steps"} in telegram.menus[""]
+                assert {each["command"]: each["description"] for each in telegram.menus["de"]}["help"] == "diese Liste"
                 assert session.health().status == "active"
             log = await memory.user("1001", space="telegram").history()
             assert [message.text for message in log][0::2] == ["I live in Bern.", "Where do I live?"]

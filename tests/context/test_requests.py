@@ -14,6 +14,7 @@ import aforesaid
 from aforesaid.domain.checks import Role
 from aforesaid.domain.memory import MemoryDraft
 from aforesaid.domain.scope import Scope
+from aforesaid.models.embed import LocalEmbedder
 from aforesaid.store.memories import AddMemory
 
 if TYPE_CHECKING:
@@ -205,6 +206,33 @@ async def test_what_earlier_versions_took_for_a_request_is_none_and_quotes_nobod
         assert f'Ann: "{thanks}"' in known
         await ann.edit_memory(agreed.id, text="Ann wants short answers.", category="instruction")
         assert requests(await ann.context("hello")) == ["Ann wants short answers."], "a person may say that it is one"
+
+
+@pytest.mark.defect("S2", "M5")
+@pytest.mark.parametrize(
+    "said",
+    [
+        "I totally agree, Melanie, that is a good way to see it.",
+        "7.1!!! I do not normally use these marks.",
+        "I think so, but I do not want to give up coding",
+        "I do not like to ask but I pay Cian",
+        "so tired of all this",
+        "Ich bin so müde",
+        "Na ja, mal sehen",
+        "Estoy triste hoy",
+        "sono a pezzi",
+        "今日は悲しい",
+        "Bugün çok üzgünüm",
+        "the one with the",
+    ],
+)
+def test_agreement_moods_and_fragments_are_neither_requests_nor_facts(said: str) -> None:
+    with aforesaid.open(":memory:", embedder=LocalEmbedder(ranker=False)) as memory:
+        ann = memory.user("ann")
+        ann.add("user", said, name="Aneta", at=NOON)
+        memory.upkeep()
+        assert [each.text for each in ann.memories()] == []
+        assert requests(ann.context("hello")) == []
 
 
 @pytest.mark.req("G13")

@@ -99,6 +99,7 @@ def of_user(
         "timeline": ann.timeline,
         "people": ann.people,
         "summarize": ann.summarize,
+        "summarize_thread": ann.summarize_thread,
         "summaries": ann.summaries,
         "current_summary": ann.current_summary,
         "summary_messages": lambda: ann.summary_messages(summary),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from cachetools import LRUCache
 
 from aforesaid.assistant import chat_texts, wishes
-from aforesaid.assistant.commands import Answer, Names, Turn, with_names
+from aforesaid.assistant.commands import CALLED, Answer, Names, Turn, with_names
 from aforesaid.assistant.phrases import ChatLanguages, Phrases
 from aforesaid.assistant.router import FreeForm, Router
 from aforesaid.domain.hit import Hit
@@ -72,8 +72,9 @@ async def _remembered(memory: Memory, turn: Turn, question: str, say: Phrases) -
         message = hit.message
         if (hit.kind == "memory" and hit.id in reminders) or (message is not None and message.seq in over):
             continue
-        # The request behind a memory among the hits says the same again.
-        if message and message.id in remembered and recognise_request(message.text).action == "remember":
+        action = "none" if message is None else recognise_request(message.text).action
+        # The request behind a memory among the hits says the same again. Other requests tell nothing.
+        if message and action != "none" and (action != "remember" or message.id in remembered):
             continue
         if hit.kind == "memory" or (message is not None and message.role == "user"):
             hits.append(hit)
@@ -115,7 +116,9 @@ def _answers(hit: Hit) -> bool:
 
 def _strength(hit: Hit) -> float:
     """Return how well a hit fits a question, without its neighbours."""
-    return (hit.similarity or 0.0) + _WORTH_OF_A_WORD * len(hit.terms)
+    # A message that was just stored has not been compared yet.
+    meaning = hit.score if hit.similarity is None and hit.kind == "message" else hit.similarity or 0.0
+    return meaning + _WORTH_OF_A_WORD * len(hit.terms)
 
 
 async def _statements(
@@ -137,7 +140,11 @@ async def _statements(
     every = list(dict.fromkeys(each for said in sentences.values() for each in said if each.strip()))
     wants = dict(zip(every, await memory.intents(every), strict=True)) if every else {}
     return {
-        hit: " ".join(each for each in said if each in wants and wants[each].best in _TELLING)
+        hit: " ".join(
+            each
+            for each in said
+            if each in wants and wants[each].best in _TELLING and not wishes.is_asked(each, wants[each])
+        )
         for hit, said in sentences.items()
     }
 
@@ -162,6 +169,12 @@ def _without_name(memory: MemoryRecord) -> str:
     return memory.text.partition(": ")[2] or memory.text if memory.value is not None else memory.text
 
 
+def _asks(part: wishes.Part) -> bool:
+    """Return whether a part of a message wants an answer; a call for help does too."""
+    helps = part.intent in {"tell", "chat"} and wishes.asks_only("can_do", part.text)
+    return part.intent == "ask" or helps or wishes.asks_only("coming_up", part.text)
+
+
 async def _small_answer(turn: Turn, question: str, say: Phrases) -> str | None:
     """Answer what needs no memory: the day, the time, how and who the bot is, what it can do. None for the rest."""
     now = datetime.now(await turn.user.time_zone())
@@ -174,12 +187,18 @@ async def _small_answer(turn: Turn, question: str, say: Phrases) -> str | None:
     if wishes.asks_only("can_do", question):
         return say("small.can_do")
     if wishes.asks_only("who_are_you", question):
-        return say("small.who_are_you", name=turn.called[0])
-    return say("small.how_are_you") if wishes.asks_only("how_are_you", question) else None
+        name = next((each for each in turn.called if each not in CALLED), CALLED[-1].title())
+        return say("small.who_are_you", name=name)
+    if wishes.asks_only("how_are_you", question):
+        return say("small.how_are_you")
+    # "Que descanses" begins like a question.
+    return say("small.bye") if wishes.greeting_languages(question, "bye") else None
 
 
 def _polite_answer(part: wishes.Part, say: Phrases) -> str:
     """Answer what tells nothing and asks for nothing: a greeting, thanks, a mood, a joke, a task."""
+    if wishes.greeting_languages(part.text, "bye"):
+        return say("small.bye")
     if part.intent == "greet":
         if wishes.mentions("how_are_you", part.text):
             return say("small.how_are_you")
@@ -190,6 +209,7 @@ def _polite_answer(part: wishes.Part, say: Phrases) -> str:
         return say("small.feel")
     # Answer a laugh, an emoji or a cheer with an emoji. Say of a task that the bot cannot do it.
     is_task = length_in_words(part.text) > _INTERJECTION and not part.text.rstrip().endswith(("!", "！"))
+    is_task = is_task and not wishes.says_little(part.text)
     return say("small.cannot") if is_task else "🙂"
 
 
@@ -283,13 +303,15 @@ class Assistant:
 
     async def _without_model(self, turn: Turn, say: Phrases) -> str:
         """Answer each part of a message: questions with what is known, statements with what was noted of them."""
+        if wishes.is_name(turn.words, turn.called):
+            return say("hello")
         parts = await wishes.parts_of(self._memory, turn.words)
+        asked = [part for part in parts if _asks(part)]
         lines = [
             await _small_answer(turn, part.text, say) or await _remembered(self._memory, turn, part.text, say)
-            for part in parts
-            if part.intent == "ask" or wishes.asks_only("coming_up", part.text)
+            for part in asked
         ]
-        if told := [part.text for part in parts if part.intent in _TELLING]:
+        if told := [part.text for part in parts if part.intent in _TELLING and part not in asked]:
             lines.insert(0, await self._noted(turn, " ".join(told), say) or say("small.ok"))
         if not lines:
             lines = [_polite_answer(max(parts, key=lambda part: max(part.wants.probabilities)), say)]

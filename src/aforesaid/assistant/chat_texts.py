@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Sequence
 from datetime import datetime, tzinfo
 from typing import TYPE_CHECKING, Final
@@ -11,6 +12,7 @@ from aforesaid.assistant.phrases import Phrases
 from aforesaid.domain.checks import to_zone
 from aforesaid.domain.hit import Hit
 from aforesaid.domain.memory import MemoryRecord
+from aforesaid.domain.message import Message
 from aforesaid.domain.receipt import Receipt
 from aforesaid.domain.report import MemoryStatus
 from aforesaid.errors import (
@@ -26,12 +28,18 @@ from aforesaid.errors import (
 from aforesaid.store.failover import IN_MEMORY, ON_DISK
 
 if TYPE_CHECKING:
+    from aforesaid.context import Context
     from aforesaid.facts import ForgetResult, RememberResult
     from aforesaid.facts.people import KnownPerson
+    from aforesaid.profiles.recipe import SectionName
 
 _SHOWN: Final = 20
 _FORGOTTEN: Final = 5
 """Maximum forgotten statements that are listed."""
+_FOR_MODELS: Final[frozenset[SectionName]] = frozenset({"system", "rules", "persona", "habits", "date"})
+"""Sections in words for models, of which a chat is told the length alone."""
+_LINE: Final = 80
+"""Maximum characters of an item in a list of what a model would be sent."""
 _STORAGES: Final = {"sqlite": "SQLite", "postgresql": "PostgreSQL"}
 _FAILURES: Final[Sequence[tuple[type[AforesaidError], str]]] = (
     (TooLarge, "error.too_long"),
@@ -117,7 +125,7 @@ def memories(found: Sequence[MemoryRecord], say: Phrases) -> str:
     if not found:
         return say("known.no_memories")
     lines = [
-        f"[{say(f'category.{memory.category}').upper()}] {memory.text} ({memory.importance}/10)"
+        f"[{say(f'category.{memory.category}').upper()}] {quoted(memory.text, say)} ({memory.importance}/10)"
         for memory in found[:_SHOWN]
     ]
     more = len(found) - _SHOWN
@@ -170,14 +178,45 @@ def _named(person: KnownPerson, say: Phrases) -> str:
     return person.name if relation is None else say("known.relation", name=person.name, relation=relation)
 
 
+_LABEL: Final = re.compile(r"^((?:\d\d:\d\d )?)(User|[Aa]ssistant)(?= \(\d{4}-|: )", re.MULTILINE)
+"""How a line of a summary or a context begins that was said by the bot, or by somebody without a name."""
+_ASKS: Final = re.compile(r'([^\n:"]+) asks: (?=")')
+
+
+def quoted(text: str, say: Phrases) -> str:
+    """Return a summary, a portrait or a memory with the words that Aforesaid adds in the person's language."""
+    text = _LABEL.sub(lambda found: found[1] + say(f"speaker.{found[2].lower()}"), text)
+    return _ASKS.sub(lambda found: f"{say('known.asks', name=found[1])} ", text)
+
+
+def context(found: Context, say: Phrases) -> str:
+    """Return what a model would be sent, section by section."""
+    lines = [say("context.used", count=found.tokens, budget=found.budget)]
+    for part in found.sections:
+        if part.items:
+            lines.append("\n" + say("context.part", name=say(f"context.{part.name}"), count=part.tokens))
+            items = (item for item in found.items if item.section == part.name and item.section not in _FOR_MODELS)
+            lines += [f"  {_brief(quoted(item.text, say))}" for item in items]
+    return "\n".join(lines)
+
+
+def _brief(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _LINE else f"{line[: _LINE - 1]}…"
+
+
 def hits(found: Sequence[Hit], say: Phrases, *, explained: bool = False) -> str:
     if not found:
         return say("nothing_found")
     lines = []
     for hit in found:
-        speaker = "" if hit.message is None else f"{hit.message.name or hit.message.author}: "
+        speaker = "" if hit.message is None else f"{_speaker(hit.message, say)}: "
         kind = "" if hit.kind == "message" else f"{say(f'known.{hit.kind}', number=str(hit.id))}: "
-        lines.append(f"{hit.at:%Y-%m-%d}  {kind}{speaker}{hit.text}")
+        lines.append(f"{hit.at:%Y-%m-%d}  {kind}{speaker}{quoted(hit.text, say)}")
         if explained:
-            lines.append(f"    {hit.explain()}")
+            lines.append(f"    {hit.explain(lambda words: say(f'explain.{words}'))}")
     return "\n".join(lines)
+
+
+def _speaker(message: Message, say: Phrases) -> str:
+    return say("speaker.assistant") if message.role == "assistant" else message.name or message.author

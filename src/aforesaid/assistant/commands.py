@@ -20,8 +20,9 @@ from aforesaid.domain.memory import MemoryRecord
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import is_direct
 from aforesaid.errors import InvalidInput, NotFound
+from aforesaid.facts.candidate import DATED
 from aforesaid.models.offline import forget_fact
-from aforesaid.models.offline.request_rules import AGAIN_AND_AGAIN, REMINDED_OF
+from aforesaid.models.offline.request_rules import AGAIN_AND_AGAIN, REMINDED_OF, recognise_request
 from aforesaid.models.prompts import SOMEBODY
 from aforesaid.profiles.effective import TIME_ZONE
 from aforesaid.text.sentences import split_sentences
@@ -245,12 +246,15 @@ _SEARCHED: Final = 20
 async def forget_said(user: UserMemory, what: str, but: Message | None, name: str | None) -> list[str]:
     """Take what is to be forgotten out of the person's messages, and return the sentences that are gone.
 
-    Sentences that say something else stay, as an edit. Earlier versions stay in the log until they are erased.
+    Sentences that say something else stay, as an edit, and so do requests to remember it. Earlier versions stay in the
+    log until they are erased.
     """
     gone: list[str] = []
     for hit in await user.search(what, _SEARCHED, min_score=0, kinds=("message",)):
         message = hit.message
         if message is None or message.author != user.scope.user or message.role != "user" or message == but:
+            continue
+        if recognise_request(message.text).action == "remember":
             continue
         left = forget_fact(message.text, what, () if name is None else (name,))
         if not left.found:
@@ -282,6 +286,8 @@ PENDING: Final = "reminder_setup"
 """The setting with the id of a reminder without a time, while the bot waits for the answer to "When?"."""
 _MOST_WORDS: Final = 1
 """Maximum other words in an answer to "When?", such as "please". With more it is another message."""
+_AFTER_TIME: Final = re.compile("^(?:に(?![\u3041-\u309f])|günü )")
+"""What is left at the beginning where a time was taken out, in Japanese and Turkish."""
 _SHOWN: Final = 50
 _SUGGESTED: Final = 3
 
@@ -310,6 +316,11 @@ async def set_reminder(
         if error.field != "when":
             raise
         return await _ask_when(user, what, source, f"{_refused(requested, said, say)} {asked}", tags)
+    # The message may have been learned from before this reminder was stored.
+    seqs = () if source is None else (source.seq,)
+    for each in await user.memories() if seqs else ():
+        if each.id != memory.id and each.category in DATED and each.sources == seqs:
+            await user.deactivate(each.id)
     return await _confirmed(user, memory, text, say, assumed=requested.assumed, name=name)
 
 
@@ -500,7 +511,7 @@ def _without_joint(text: str) -> str:
     if words.lower().startswith("me "):
         words = words[3:]
     joint = REMINDED_OF.match(words.lower())
-    return words[joint.end() if joint else 0 :].strip(" ,:")
+    return _AFTER_TIME.sub("", words[joint.end() if joint else 0 :].strip(" ,:"))
 
 
 def _zone_named(name: str) -> str | list[str]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from aforesaid.assistant import chat_texts, commands, wishes
 from aforesaid.assistant.commands import IN_THREAD, Answer, Names, SummarySetup, Turn, meant, with_names
 from aforesaid.assistant.phrases import ENGLISH, ChatLanguages, Phrases
+from aforesaid.domain.checks import Within
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import is_direct
 from aforesaid.errors import AforesaidError, ModelError
@@ -19,6 +20,7 @@ from aforesaid.models.offline.request_rules import ME, may_ask, means_everything
 from aforesaid.models.prompts import NAMELESS, Line, fence, lines_of, load_prompt
 
 if TYPE_CHECKING:
+    from aforesaid.digest import HistoryContext
     from aforesaid.memory import Memory, UserMemory
     from aforesaid.models.chat import Chat
 
@@ -154,13 +156,22 @@ def is_command(text: str) -> bool:
     return text.lstrip().startswith("/")
 
 
+def _within(user: UserMemory) -> Within:
+    """Return what a command speaks of: everybody in a group, or the person in a direct chat."""
+    return "user" if is_direct(user.scope.thread) else "thread"
+
+
 def _failed(error: AforesaidError, say: Phrases) -> Answer:
     why = chat_texts.failure(error, say)
     return Answer(say("error.model_failed" if isinstance(error, ModelError) else "error.failed", why=why))
 
 
 async def _summary_status(user: UserMemory, rest: str, say: Phrases) -> Answer:  # noqa: ARG001
-    return Answer(chat_texts.status(await user.status(), say))
+    status = await user.status()
+    if _within(user) == "thread":
+        here, waiting = [await user.count(within="thread", archived=archived) for archived in (True, False)]
+        status = replace(status, messages=here, archived=here - waiting)
+    return Answer(chat_texts.status(status, say))
 
 
 async def _summary_on(user: UserMemory, rest: str, say: Phrases) -> Answer:  # noqa: ARG001
@@ -177,10 +188,13 @@ async def _summary_off(user: UserMemory, rest: str, say: Phrases) -> Answer:  # 
 
 
 async def _summary_now(user: UserMemory, rest: str, say: Phrases) -> Answer:  # noqa: ARG001
-    made = await user.summarize()
-    if not made:
+    if _within(user) == "thread":
+        made = [await user.summarize_thread()]
+    else:
+        made = [summary.text for summary in await user.summarize()]
+    if not any(made):
         return Answer(say("summary.nothing_new"))
-    return Answer("\n\n".join([say("summary.made"), *(summary.text for summary in made)]))
+    return Answer("\n\n".join([say("summary.made"), *(chat_texts.quoted(text, say) for text in made)]))
 
 
 async def _history_context(user: UserMemory, rest: str, say: Phrases) -> Answer:  # noqa: ARG001
@@ -188,11 +202,15 @@ async def _history_context(user: UserMemory, rest: str, say: Phrases) -> Answer:
     if found.made_at is None and (await user.status()).policy != "tiers":
         # Only the policy `tiers` makes one automatically.
         found = await user.analyze()
-    return Answer(found.text)
+    return _analysis(found, say)
 
 
 async def _analyze(user: UserMemory, rest: str, say: Phrases) -> Answer:  # noqa: ARG001
-    return Answer((await user.analyze()).text)
+    return _analysis(await user.analyze(), say)
+
+
+def _analysis(found: HistoryContext, say: Phrases) -> Answer:
+    return Answer(say("known.nothing") if found.made_at is None else chat_texts.quoted(found.text, say))
 
 
 async def _clear(user: UserMemory, rest: str, say: Phrases) -> Answer:  # noqa: ARG001
@@ -200,9 +218,8 @@ async def _clear(user: UserMemory, rest: str, say: Phrases) -> Answer:  # noqa: 
     return Answer(say("summary.cleared"))
 
 
-async def _context(user: UserMemory, rest: str, say: Phrases) -> Answer:  # noqa: ARG001
-    context = await user.context(rest or "…")
-    return Answer(context.explain())
+async def _context(user: UserMemory, rest: str, say: Phrases) -> Answer:
+    return Answer(chat_texts.context(await user.context(rest or "…"), say))
 
 
 async def _remember(user: UserMemory, rest: str, say: Phrases) -> Answer:
@@ -220,7 +237,7 @@ async def _forget(user: UserMemory, rest: str, say: Phrases) -> Answer:
 
 
 async def _portrait(user: UserMemory, rest: str, say: Phrases) -> Answer:  # noqa: ARG001
-    return Answer(await user.portrait() or say("known.nothing"))
+    return Answer(chat_texts.quoted(await user.portrait() or say("known.nothing"), say))
 
 
 async def _memories(user: UserMemory, rest: str, say: Phrases) -> Answer:  # noqa: ARG001
@@ -239,13 +256,13 @@ async def _people(user: UserMemory, rest: str, say: Phrases) -> Answer:
 async def _search(user: UserMemory, rest: str, say: Phrases) -> Answer:
     if not rest:
         return Answer(chat_texts.example("search", say))
-    return Answer(chat_texts.hits(await user.search(rest), say))
+    return Answer(chat_texts.hits(await user.search(rest, within=_within(user)), say))
 
 
 async def _explain(user: UserMemory, rest: str, say: Phrases) -> Answer:
     if not rest:
         return Answer(chat_texts.example("explain", say))
-    return Answer(chat_texts.hits(await user.search(rest, 5), say, explained=True))
+    return Answer(chat_texts.hits(await user.search(rest, 5, within=_within(user)), say, explained=True))
 
 
 async def _remind(user: UserMemory, rest: str, say: Phrases) -> Answer:
@@ -290,8 +307,12 @@ class FreeForm:
 
     async def recognise(self, turn: Turn) -> Request | None:
         """Return the request of a message; None if it is none."""
+        if wishes.asks_only("about_me", turn.words):
+            return Request("recall", (turn.user.scope.user,), ME, "")
         parts = await wishes.parts_of(self._memory, turn.words)
         for part in parts:
+            if part.may_speak_of_reminders() and wishes.names_one(await turn.user.reminders(), part.text):
+                return Request("reminders", (turn.user.scope.user,), ME, part.text)
             if part.is_sure("remind"):
                 return await self._reminder(turn, part.text)
             if part.is_sure("reminders") and not wishes.asks_only("coming_up", part.text):
@@ -339,7 +360,8 @@ class FreeForm:
                 return Request("remind", whom, wanted.whose, wanted.what)
             return Request("remind", (turn.user.scope.user,), ME, text)
         word = "" if wanted.whose == "" and not direct else ME
-        return Request("remind", (turn.user.scope.user,), word, wanted.what)
+        what = f"{wanted.whose}: {wanted.what}" if wanted.whose and "@" not in wanted.whose else wanted.what
+        return Request("remind", (turn.user.scope.user,), word, what)
 
     async def carry_out(self, turn: Turn, request: Request, say: Phrases) -> Answer:
         if len(request.about) > 1:
@@ -367,9 +389,13 @@ class FreeForm:
                     return await commands.forget_period(person, *period, say, but=turn.message)
                 fact = with_names(request.fact, names)
                 found, gone = await person.forget(fact, name=names.of(who)), list[str]()
-                if not found and who == scope.user:
-                    # It was never extracted: what the person said themself is all there is.
+                if who == scope.user:
+                    # What was never extracted, too: it would be quoted as an answer.
                     gone = await commands.forget_said(person, fact, turn.message, names.of(who))
+                bare = wishes.without_first_person(fact)
+                if not found and not gone and bare != fact:
+                    # "meinen Hund" finds no "mein Hund".
+                    found = await person.forget(bare, name=names.of(who))
                 return Answer(chat_texts.forgotten(found, fact, say, gone))
             if not request.about:
                 return Answer("\n".join(await self._about_strangers(turn, request.word)))
@@ -377,6 +403,7 @@ class FreeForm:
         except AforesaidError as error:
             return _failed(error, say)
         other = _other(turn, who, names)
+        text = text and chat_texts.quoted(text, say)
         return Answer(text or (say("known.nothing_you") if other is None else say("known.nothing_other", name=other)))
 
     async def _remind(self, turn: Turn, request: Request, say: Phrases) -> Answer:
@@ -389,6 +416,9 @@ class FreeForm:
             name = (await self._names(turn)).of(request.about[0]) or request.word
             person = self._memory.user(request.about[0], space=scope.space, thread=scope.thread, actor=scope.user)
         source = turn.message if person is turn.user else None
+        if source is not None and (self._memory.models is None or not self._memory.models.has("chat")):
+            # First, so that learning in the background does not store a second reminder from the same message.
+            await self._memory.learn(scope)
         return await commands.set_reminder(person, request.fact, say, source=source, tags=tags, name=name)
 
     async def _remember(self, turn: Turn, request: Request, person: UserMemory, names: Names, say: Phrases) -> Answer:

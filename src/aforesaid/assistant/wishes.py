@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from aforesaid.models.offline.request_rules import asks
 from aforesaid.models.reader import Intent, Intents
-from aforesaid.text.languages import guess_language, stop_words
+from aforesaid.text.languages import CODES, guess_language, stop_words, vocabulary
 from aforesaid.text.sentences import split_sentences
 from aforesaid.text.times.find import find_times, read_requested_time
 from aforesaid.text.words import fold, fold_aligned, words_of
@@ -32,8 +32,14 @@ _CLEAR: Final = 0.9
 _ACTIONS: Final = frozenset[Intent]({"remind", "reminders", "forget", "request"})
 _READ: Final = 600
 """Characters in which phrases are looked for."""
+_ORDER: Final = 8
+"""Maximum words of an order to move or to cancel something, where the model sees none."""
 _STEM: Final = 4
 """Letters in which two words have to agree to be the same one with another ending."""
+_GRAMMAR: Final = re.compile("[\u3041-\u309f]|^[\u30a0-\u30ff]$")
+"""Japanese letters of grammar, and a single one of a longer word."""
+_PLAUSIBLE: Final = 0.3
+"""Probability from which a message may speak of reminders, if it names one."""
 
 
 class Part(NamedTuple):
@@ -46,6 +52,9 @@ class Part(NamedTuple):
     def intent(self) -> Intent:
         return self.wants.best
 
+    def may_speak_of_reminders(self) -> bool:
+        return self.wants.of("remind", "reminders") >= _PLAUSIBLE or (self.intent != "ask" and orders(self.text))
+
     def is_sure(self, intent: Intent) -> bool:
         return self.wants.best == intent and self.wants.of(intent) >= _SURE
 
@@ -56,14 +65,38 @@ async def parts_of(memory: Memory, text: str) -> list[Part]:
     if not 1 < len(sentences) <= _MOST_PARTS:
         sentences = [text]
     found = zip(sentences, await memory.intents(sentences), strict=True)
-    return [Part(text, Intents.surely("ask") if _is_asked(text, wants) else wants) for text, wants in found]
+    return [Part(text, Intents.surely("ask") if is_asked(text, wants) else wants) for text, wants in found]
 
 
-def _is_asked(text: str, wants: Intents) -> bool:
+def is_asked(text: str, wants: Intents) -> bool:
     """Return whether rules see a question where the model sees none, as in "Wo wohne ich?"."""
     if wants.best in _ACTIONS or not asks(text):
         return False
+    if wants.best == "feel" and wants.of("feel") >= _CLEAR:
+        return False
     return not (wants.best in {"greet", "chat"} and (wants.of(wants.best) >= _CLEAR or mentions("how_are_you", text)))
+
+
+def greeting_languages(text: str, *keys: str) -> tuple[str, ...]:
+    """Return the languages in which a text is a greeting, or a phrase of `keys`, and nothing else."""
+    said = words_of(fold(text[:_READ]))
+    return tuple(
+        language
+        for language, code in CODES.items()
+        for phrases in [_table()[key].get(code, "").split("|") for key in keys or ("hello", "bye")]
+        if said in [words_of(fold(phrase)) for phrase in phrases]
+    )
+
+
+def addressed(text: str) -> str | None:
+    """Return the word that a text may begin by calling: "Tom" of "Tom, can you bring the cake?"."""
+    found = re.match(r"\s*(?:@|<@!?)?(\w[\w'’-]{0,40})>?\s*[,:，、،]\s*\S", text)
+    return None if found is None else found[1]
+
+
+def is_name(text: str, called: Collection[str]) -> bool:
+    """Return whether a text is the name of the bot and nothing else: "Rex?"."""
+    return " ".join(words_of(fold(text))) in {" ".join(words_of(fold(name))) for name in called}
 
 
 def without_address(text: str, called: Collection[str]) -> str:
@@ -82,7 +115,7 @@ def without_address(text: str, called: Collection[str]) -> str:
         before = text[slice(*kept)] if begins["hello"] else ""
         rest = text[begins.end() :]
         # "Hi Rex!" is a greeting; of "Hey Rex, where do I live" the question is left.
-        text = rest if rest.strip() else before or text
+        text = rest if rest.strip(" ?!.…？！。؟") else before or text
     looked = fold_aligned(text)
     ends = re.search(rf"(?:[,،，、]\s*@?|\s+@)(?:{names})\s*(?P<mark>[?!.？。！؟]*)\s*$", looked)
     if ends is not None and text[: ends.start()].strip():
@@ -93,9 +126,13 @@ def without_address(text: str, called: Collection[str]) -> str:
 @cache
 def said(key: str) -> tuple[str, ...]:
     """Return the phrases for something in all languages, folded, the longest first."""
-    path = files("aforesaid.assistant") / "wishes.toml"
-    table = tomllib.loads(path.read_text(encoding="utf-8"))[key]
-    return tuple(sorted({fold(each) for phrases in table.values() for each in phrases.split("|")}, key=len)[::-1])
+    phrases = "|".join(_table()[key].values()).split("|")
+    return tuple(sorted({fold(each) for each in phrases}, key=len)[::-1])
+
+
+@cache
+def _table() -> dict[str, dict[str, str]]:
+    return tomllib.loads((files("aforesaid.assistant") / "wishes.toml").read_text(encoding="utf-8"))
 
 
 @cache
@@ -123,10 +160,18 @@ def mentions(key: str, text: str) -> bool:
 
 
 def asks_only(key: str, text: str) -> bool:
-    """Return whether a short question has a phrase of a key."""
-    folded = fold(text[:_READ]).replace("’", "'")
+    """Return whether a short question has a phrase of a key. A spoken one has no question mark."""
+    folded = fold(text[:_READ]).replace("’", "'").strip()
+    folded += "" if folded.endswith(("?", "？", "؟")) else "?"
     found = _pattern(key).search(folded)
     return found is not None and len(words_of(folded[: found.start()] + " " + folded[found.end() :])) <= _SHORT
+
+
+def says_little(text: str) -> bool:
+    """Return whether a text has only words of agreement and others that say nothing alone: "ach so, ja klar"."""
+    language = guess_language(text)
+    lists = vocabulary(language)
+    return (stop_words(language) | lists.small_talk | lists.dull | {*said("hello")}).issuperset(words_of(fold(text)))
 
 
 def without(key: str, text: str) -> tuple[str, str | None]:
@@ -160,6 +205,12 @@ def read_reminder(text: str) -> Wanted:
     return Wanted(rest, who)
 
 
+def without_first_person(text: str) -> str:
+    """Return a text without the words for oneself: "Hund" for "meinen Hund"."""
+    own = vocabulary(guess_language(text)).first_person
+    return " ".join(each for each in text.split() if fold(each) not in own) or text
+
+
 def read_forgetting(text: str) -> str:
     """Return what is to be forgotten, without the words of the request; empty for what was said just before."""
     rest, _ = without("please", text)
@@ -181,15 +232,36 @@ def period_in(text: str, said_at: datetime, request: str) -> tuple[datetime, dat
     return (times[0].start, times[0].end) if len(rest) <= 1 else None
 
 
+def orders(text: str) -> bool:
+    """Return whether a short text begins or ends with words that move or cancel something: "Dişçiyi 10'a ertele"."""
+    folded = fold(text[:_READ]).replace("’", "'").strip(" .!。！")
+    found = [match.span() for key in ("move", "cancel") for match in _pattern(key).finditer(folded)]
+    return len(words_of(folded)) <= _ORDER and any(start == 0 or end == len(folded) for start, end in found)
+
+
+def names_one(reminders: Sequence[MemoryRecord], text: str) -> bool:
+    """Return whether a text that says to move or to cancel something shares a word with a reminder."""
+    if not (mentions("move", text) or mentions("cancel", text)) or mentions("remind", text):
+        return False
+    words = _telling_words(text)
+    return any(_shared(words, _telling_words(each.text)) for each in reminders)
+
+
 def chosen(reminders: Sequence[MemoryRecord], text: str) -> list[MemoryRecord]:
     """Return the reminders that a text means: by number, by words, or the only one; several if that is open."""
     numbers = {int(number) for number in re.findall(r"(?<![\d:.])#?(\d{1,9})(?![\d:.])", text)}
     if by_number := [each for each in reminders if each.id in numbers]:
         return by_number
-    words = set(words_of(fold(text))) - {fold(each) for each in stop_words(guess_language(text))}
-    shared = {each.id: _shared(words, set(words_of(fold(each.text)))) for each in reminders}
+    words = _telling_words(text)
+    shared = {each.id: _shared(words, _telling_words(each.text)) for each in reminders}
     most = max(shared.values(), default=0)
     return [each for each in reminders if shared[each.id] == most]
+
+
+def _telling_words(text: str) -> set[str]:
+    """Return the words of a text without stop words, and without letters that are no word by themselves."""
+    words = set(words_of(fold(text))) - {fold(each) for each in stop_words(guess_language(text))}
+    return {each for each in words if not _GRAMMAR.search(each)}
 
 
 def _shared(one: set[str], other: set[str]) -> int:

@@ -15,6 +15,8 @@ from weakref import WeakValueDictionary
 from cachetools import LRUCache
 
 from aforesaid.assistant import NOT_DURABLE, Answer, Assistant, Phrases, SentContext, Turn, failure, is_command, notices
+from aforesaid.assistant.commands import Names, meant
+from aforesaid.assistant.wishes import addressed, without_address
 from aforesaid.background import BackgroundLoop
 from aforesaid.bots.contract import (
     Address,
@@ -197,9 +199,11 @@ class BotSession:
             return True
         async with self._turn(thread):
             user = self._user(incoming.address)
-            self.assistant.languages.hear(user, "" if is_command(text) else incoming.text, incoming.language)
+            said = without_address(text, incoming.called)
+            words = without_address(incoming.text, incoming.called)
+            self.assistant.languages.hear(user, "" if is_command(said) else words, incoming.language)
             try:
-                if await self._route(user, incoming, text):
+                if await self._route(user, incoming, said):
                     return True
                 if await found(user, incoming.id, versions=True) is not None:
                     return True  # delivered again
@@ -432,7 +436,8 @@ class BotSession:
 
     async def _store(self, user: UserMemory, incoming: IncomingMessage, text: str) -> None:
         thread = incoming.address.thread_key
-        answered = incoming.wanted and self._queue.waiting(thread) < MOST_WAITING
+        wanted = incoming.wanted and not await self._calls_another(user, incoming)
+        answered = wanted and self._queue.waiting(thread) < MOST_WAITING
         pending = PendingReply(incoming.address, incoming.id, time(), called=incoming.called)
         at = self._times.received(thread, incoming.at)
         adding = user.add("user", text, id=incoming.id, at=at, name=_clean(incoming.name), reply_to=incoming.reply_to)
@@ -450,10 +455,20 @@ class BotSession:
         self._notices.stored(incoming.address, receipt)
         if answered:
             self._do(incoming.address, lambda: self._reply(incoming, receipt.message, pending), pending)
-        elif incoming.wanted:
+        elif wanted:
             self.stats.skipped += 1
             if self._queue.waiting(thread) == MOST_WAITING:
                 self._say(incoming.address, lambda say: Answer(say("bot.many")))
+
+    async def _calls_another(self, user: UserMemory, incoming: IncomingMessage) -> bool:
+        """Return whether a message in a group begins with the name of somebody who is there, and names no bot."""
+        text, word = incoming.text, addressed(incoming.text)
+        if word is None or incoming.address.thread is None or without_address(text, incoming.called) != text.strip():
+            return False
+        if any(f"@{name.lstrip('@')}".casefold() in text.casefold() for name in incoming.called):
+            return False
+        turn = Turn(user, text, None, incoming.name, incoming.people)
+        return bool(meant(word, turn, Names.around(turn, await self.memory.names(incoming.address.space))))
 
     async def _reply(self, incoming: IncomingMessage, message: Message, pending: PendingReply) -> bool:
         """Answer a stored message: store the reply, then send it. Return False if it could not be sent."""

@@ -18,7 +18,8 @@ import discord
 from cachetools import LRUCache
 from discord import app_commands
 
-from aforesaid.assistant import CALLED, Answer, Button, File, Router
+from aforesaid.assistant import CALLED, Answer, Button, File, Phrases, Router
+from aforesaid.assistant.phrases import offered
 from aforesaid.background import beside
 from aforesaid.bots.bot_session import BotSession
 from aforesaid.bots.contract import Address, Deleted, Edited, IncomingMessage, Pressed
@@ -215,6 +216,22 @@ async def _direct(client: discord.Client, memory: Memory) -> list[Channel]:
     return found
 
 
+class _Translator(app_commands.Translator):
+    """Translates what commands do. Discord shows it in the language of a person's app."""
+
+    async def translate(
+        self, string: app_commands.locale_str, locale: discord.Locale, context: app_commands.TranslationContextTypes
+    ) -> str | None:
+        del context
+        code = locale.value.partition("-")[0]
+        name = string.extras.get("command")
+        return Router().commands(Phrases.of(code))[name][:_DESCRIPTION] if name and code in offered() else None
+
+
+_DESCRIPTION: Final = 100
+"""Maximum characters of what a command does."""
+
+
 class Client(discord.Client):
     def __init__(self, adapter: Discord) -> None:
         intents = discord.Intents(
@@ -227,9 +244,11 @@ class Client(discord.Client):
         router = Router()
         for name, what in router.commands().items():
             callback: Any = self._with_words(name) if router.takes_words(name) else self._alone(name)
-            self.tree.add_command(app_commands.Command(name=name, description=what[:100], callback=callback))
+            description = app_commands.locale_str(what[:_DESCRIPTION], command=name)
+            self.tree.add_command(app_commands.Command(name=name, description=description, callback=callback))
 
     async def setup_hook(self) -> None:
+        await self.tree.set_translator(_Translator())
         await self.tree.sync()
 
     async def on_ready(self) -> None:

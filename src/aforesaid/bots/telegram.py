@@ -34,7 +34,8 @@ from aiogram.utils.token import TokenValidationError
 from aiohttp import web
 from pydantic import ValidationError
 
-from aforesaid.assistant import CALLED, Button, File
+from aforesaid.assistant import CALLED, Button, File, Phrases
+from aforesaid.assistant.phrases import ENGLISH, offered
 from aforesaid.background import beside
 from aforesaid.bots.bot_session import BotSession
 from aforesaid.bots.contract import Address, Edited, IncomingMessage, Pressed
@@ -362,10 +363,11 @@ class Telegram:
         self._memory = session.memory
         await self._remember_moves(session.memory)
         with translated_errors():
-            menu = [
-                BotCommand(command=name, description=what) for name, what in session.assistant.router.commands().items()
-            ]
-            await self._bot.set_my_commands(menu)
+            for code in offered():
+                listed = session.assistant.router.commands(Phrases.of(code)).items()
+                menu = [BotCommand(command=name, description=what) for name, what in listed]
+                # The menu without a language is for everybody whose app has none of these.
+                await self._bot.set_my_commands(menu, language_code=None if code == ENGLISH else code)
         if self._settings.webhook is None:
             await self._poll(session)
         else:

@@ -128,7 +128,7 @@ class CalendarSteps:
             # Make one missing week summary of a participant of yesterday.
             days = self.history_days(when.day + timedelta(days=1))
             messages = await self._executor.store.read(MessagesBetween(when.space, when.since, when.until))
-            for user in dict.fromkeys(message.user for message in await self._of_those_who_want_it(messages)):
+            for user in dict.fromkeys(message.user for message in await self.of_those_who_want_it(messages)):
                 scope = Scope(when.space, user, direct_thread(user))
                 week, made = await self._week(scope, days)
                 if week is not None and made:
@@ -173,7 +173,7 @@ class CalendarSteps:
     async def _make_day(self, entry: Entry, when: _Day) -> Step:
         store, now = self._executor.store, self._executor.clock()
         messages = await store.read(MessagesBetween(when.space, when.since, when.until))
-        wanted = await self._of_those_who_want_it(messages)
+        wanted = await self.of_those_who_want_it(messages)
         parts: dict[str, list[Written]] = {}
         characters = self._executor.profile.day_characters
         for talk in talks(when.day, newest(wanted)):
@@ -188,7 +188,7 @@ class CalendarSteps:
         made = await self._executor.store_views(drafts, done)
         return Step(tuple(made), len(messages))
 
-    async def _of_those_who_want_it(self, messages: Sequence[Message]) -> list[Message]:
+    async def of_those_who_want_it(self, messages: Sequence[Message]) -> list[Message]:
         """Leave out messages of people who switched memory off: no summary contains them."""
         store = self._executor.store
         places = {(message.space, message.user) for message in messages}

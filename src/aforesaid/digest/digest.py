@@ -223,6 +223,15 @@ class Digest:
             tries = 0
         return made
 
+    async def summarize_thread(self, scope: Scope) -> str:
+        """Return a summary of the newest messages of a thread, of everybody who did not switch memory off."""
+        messages = await self._store.read(Messages(scope, within="thread", limit=_REQUESTED_PAGE))
+        wanted = await CalendarSteps(self.executor).of_those_who_want_it(messages)
+        if not wanted:
+            return ""
+        written = await self.executor.writer.of_messages(scope, wanted, self.executor.profile.summary_characters)
+        return written.text
+
     async def edit(self, scope: Scope, summary: int, text: str, editor: str) -> Summary:
         """Store an edited summary as its next version."""
         if len(summary_text(text)) > LONGEST_EDIT:

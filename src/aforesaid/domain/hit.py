@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
@@ -18,10 +18,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+_WORDS: Final = "its words match"
+_MEANING: Final = "its meaning is close"
 _REASONS: Final = {
-    "keyword": "its words match",
-    "coverage": "its words match",
-    "dense": "its meaning is close",
+    "keyword": _WORDS,
+    "coverage": _WORDS,
+    "dense": _MEANING,
     "before_keyword": "the messages around it match",
     "before_dense": "the messages around it match",
     "after_keyword": "the messages around it match",
@@ -83,21 +85,21 @@ class Hit:
             added[reason] = added.get(reason, 0.0) + value
         return sorted(((reason, value) for reason, value in added.items() if value), key=lambda each: -abs(each[1]))
 
-    def explain(self) -> str:
-        """Return one line that says why it was found."""
-        said = [self._in_detail(reason) for reason, value in self.reasons() if value >= _NOTABLE]
-        if self.terms and not any(reason.startswith("its words match") for reason in said):
-            said.append(self._in_detail("its words match"))
-        against = [reason for reason, value in self.reasons() if value <= -_NOTABLE]
-        line = f"score {self.score:.2f}: {', '.join(said) or 'nothing in it stands out'}"
-        return f"{line}; against it: {', '.join(against)}" if against else line
+    def explain(self, say: Callable[[str], str] = str) -> str:
+        """Return one line that says why it was found. `say` translates its words."""
+        said = [self._in_detail(reason, say) for reason, value in self.reasons() if value >= _NOTABLE]
+        if self.terms and all(reason != _WORDS or value < _NOTABLE for reason, value in self.reasons()):
+            said.append(self._in_detail(_WORDS, say))
+        against = [say(reason) for reason, value in self.reasons() if value <= -_NOTABLE]
+        line = f"{say('score')} {self.score:.2f}: {', '.join(said) or say('nothing in it stands out')}"
+        return f"{line}; {say('against it')}: {', '.join(against)}" if against else line
 
-    def _in_detail(self, reason: str) -> str:
-        if reason == "its words match" and self.terms:
-            return f"its words match ({', '.join(self.terms)})"
-        if reason == "its meaning is close" and self.similarity is not None:
-            return f"its meaning is close (similarity {self.similarity:.2f})"
-        return reason
+    def _in_detail(self, reason: str, say: Callable[[str], str]) -> str:
+        if reason == _WORDS and self.terms:
+            return f"{say(reason)} ({', '.join(self.terms)})"
+        if reason == _MEANING and self.similarity is not None:
+            return f"{say(reason)} ({say('similarity')} {self.similarity:.2f})"
+        return say(reason)
 
 
 Scalar: TypeAlias = str | int | float | bool | None

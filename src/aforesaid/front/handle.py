@@ -22,6 +22,7 @@ from aforesaid.domain.checks import moment, now
 from aforesaid.domain.context_receipt import ContextReceipt, new_receipt_id
 from aforesaid.domain.details import KnownIds
 from aforesaid.domain.memory import MemoryRecord
+from aforesaid.domain.message import Message
 from aforesaid.domain.report import Component
 from aforesaid.domain.scope import DEFAULT_SPACE, Scope
 from aforesaid.domain.setting import EVERYBODY
@@ -273,9 +274,9 @@ class Services:
         """Return the counted habits of a user."""
         return await self.habit_counter.stored_habits(scope)
 
-    async def observe(self, scope: Scope) -> None:
+    async def observe(self, scope: Scope, after: int, messages: Sequence[Message]) -> None:
         """Update the counted habits of a user."""
-        await self.habit_counter.preferences(scope)
+        await self.habit_counter.count_new(scope, after, messages)
 
     async def start(self) -> None:
         """Read what has to be known before the first call, and go on with the background work that was left.

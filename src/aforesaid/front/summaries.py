@@ -36,6 +36,14 @@ class UserSummaries(UserHandle):
         """
         return await self._services.digest.summarize(self.scope)
 
+    @public(audit=("summary.ask", "summarise the thread"), unbounded=True)
+    async def summarize_thread(self) -> str:
+        """Return a summary of what everybody said in this handle's thread of late; empty if nobody said anything.
+
+        It is not stored. Messages of people who switched memory off are left out.
+        """
+        return await self._services.digest.summarize_thread(self.scope)
+
     @public(audit=("summaries.read", "summaries"))
     async def summaries(
         self,

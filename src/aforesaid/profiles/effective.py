@@ -223,7 +223,8 @@ _MOST_KEPT: Final = 10_000
 
 async def settings_of(store: Store, scope: Scope) -> dict[str, SettingValue]:
     """Return the settings of a user: the space's settings, overridden by the user's own."""
-    return await _stored(store, scope.space, EVERYBODY) | await _stored(store, scope.space, scope.user)
+    both = await asyncio.gather(_stored(store, scope.space, EVERYBODY), _stored(store, scope.space, scope.user))
+    return both[0] | both[1]
 
 
 class EffectiveSettings:

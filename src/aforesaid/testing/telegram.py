@@ -78,7 +78,8 @@ class FakeTelegram:
         self.sent: list[Sent] = []
         self.calls: list[str] = []
         """The names of all methods that were called."""
-        self.commands: list[dict[str, str]] = []
+        self.menus: dict[str, list[dict[str, str]]] = {}
+        """The commands that are shown in each language; under "" for everybody else."""
         """The command menu that the bot set."""
         self.typing: list[int] = []
         """The chats in which the bot showed "typing"."""
@@ -270,7 +271,7 @@ class FakeTelegram:
                 await asyncio.sleep(0.05)
 
     def _set_commands(self, given: Mapping[str, Any]) -> bool:
-        self.commands = json.loads(given["commands"])
+        self.menus[given.get("language_code", "")] = json.loads(given["commands"])
         return True
 
     def _show_typing(self, given: Mapping[str, Any]) -> bool:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from cachetools import LRUCache
 
+from aforesaid.assistant.wishes import greeting_languages
 from aforesaid.domain.checks import Within
 from aforesaid.domain.scope import is_direct
 from aforesaid.errors import StoreError
@@ -123,7 +124,8 @@ class ChatLanguages:
     """Knows the language of each person in each chat.
 
     It is that of what they say. Where a message is too short to tell, it is what they wrote before, else what others
-    wrote in the chat, else the language of their app, else the setting `language`, else English.
+    wrote in the chat, else that of their greeting ("Ciao"), else of their app, else the setting `language`, else
+    English.
     """
 
     def __init__(self) -> None:
@@ -131,13 +133,20 @@ class ChatLanguages:
         """Languages by space, thread and person. None: nothing that was said there tells it."""
         self._apps: LRUCache[tuple[str, str], str] = LRUCache(_MOST_CHATS)
         """Codes of the languages of people's apps, by space and person."""
+        self._greeted: LRUCache[tuple[str, str], str] = LRUCache(_MOST_CHATS)
+        """Codes of the languages in which people greeted."""
 
     def hear(self, user: UserMemory, text: str, app: str | None = None) -> None:
         """Note the language of what a person said, and of their app: a tag such as `pt-BR`."""
         scope = user.scope
+        person = scope.space, scope.user
         code = (app or "").partition("-")[0].lower()
         if code in offered():
-            self._apps[scope.space, scope.user] = code
+            self._apps[person] = code
+        greeted = [CODES[language] for language in greeting_languages(text)]
+        # "Hi" and "ok" are said in many languages.
+        if greeted and ENGLISH not in greeted:
+            self._greeted[person] = self._apps[person] if self._apps.get(person) in greeted else greeted[0]
         for who in (scope.user, ""):
             place = (scope.space, scope.thread, who)
             if (told := language_told(text, self._known.get(place))) is not None:
@@ -155,7 +164,8 @@ class ChatLanguages:
             if found is None and not is_direct(scope.thread):
                 found = await self._said(user, "", "thread")
             code = None if found is None else CODES[found]
-            code = code or self._apps.get((scope.space, scope.user))
+            person = scope.space, scope.user
+            code = code or self._greeted.get(person) or self._apps.get(person)
             code = code or str((await user.settings()).get(LANGUAGE) or ENGLISH)
         except StoreError as error:
             _log.debug("the language of a chat cannot be read: %s", error)
