@@ -226,6 +226,9 @@ def table_of(language: str) -> dict[str, Any]:
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_every_language_has_the_tables_and_keys_of_english(language: str) -> None:
     english, table = table_of("english"), table_of(language)
+    # What is said in plain words differs from language to language.
+    assert set(table["plain"]) <= set(table["lines"])
+    table["plain"] = english["plain"]
     assert {name: list(keys) for name, keys in table.items()} == {name: list(keys) for name, keys in english.items()}
     assert len(table["lines"]) == 32
 

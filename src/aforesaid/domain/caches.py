@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import fields, make_dataclass
 from functools import partial
@@ -59,6 +60,8 @@ def clear_text_caches() -> None:
             cache.cache_clear()
         else:
             cache.clear()
+    # Patterns are made of words, too: of names, and of what is known.
+    re.purge()
 
 
 Row = TypeVar("Row", bound=tuple[Any, ...])

@@ -40,6 +40,8 @@ _STATED: Final = 15
 """How much it matters what a person stated to be remembered."""
 _LONGEST_NOTE: Final = 240
 """Characters of a note. A longer one is a story, which the search finds."""
+_UNDATED: Final = timedelta(days=14)
+"""How long an event is coming of which no date is known."""
 _OPEN: Final = timedelta(days=30)
 """How long an event that is over is described."""
 
@@ -68,7 +70,7 @@ def describe(stated: str, memories: Sequence[MemoryRecord], person: Person, at: 
         _line("who", sentence, [remembered[sentence]] if sentence in remembered else [], _STATED)
         for sentence in split_sentences(stated)
     ]
-    found += _values(values, language)
+    found += _values(values, language, at)
     said = [*split_sentences(stated), *(memory.text for memory in values)]
     notes = 0
     for memory in memories:
@@ -100,7 +102,7 @@ def language_of(memories: Iterable[MemoryRecord], stated: str = "") -> str:
     return counted.most_common(1)[0][0] if counted else guess_language(stated)
 
 
-def _values(values: Sequence[MemoryRecord], language: str) -> Iterator[Line]:
+def _values(values: Sequence[MemoryRecord], language: str, at: datetime) -> Iterator[Line]:
     own, others = defaultdict[str, list[MemoryRecord]](list), defaultdict[str, list[MemoryRecord]](list)
     for memory in sorted(values, key=lambda each: each.id):
         if memory.about is None:
@@ -117,7 +119,7 @@ def _values(values: Sequence[MemoryRecord], language: str) -> Iterator[Line]:
                 text = _with_more(_person(matter, memory.value or "", language), about, language)
                 yield _line(topic, text, [memory, *about], _weight(matter))
         elif matter == "event":
-            for memory in known:
+            for memory in (each for each in known if _is_coming(each, at)):
                 yield _line(topic, memory.text.partition(": ")[2] or memory.text, [memory], _weight(matter))
         else:
             known = known[-_MOST_VALUES:]
@@ -127,6 +129,12 @@ def _values(values: Sequence[MemoryRecord], language: str) -> Iterator[Line]:
     for about in others.values():
         called = about[0].about or ""
         yield _line("family", _with_more(_capital(called), about, language), about, importance_of("relative"))
+
+
+def _is_coming(event: MemoryRecord, at: datetime) -> bool:
+    """Return whether an event is still to come; one without a date, whether it was told lately."""
+    happened = event.happened
+    return happened.end > at if happened is not None else event.valid_from > at - _UNDATED
 
 
 def _person(matter: str, value: str, language: str) -> str:

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from aforesaid.domain.checks import Category, to_zone
 from aforesaid.domain.memory import Event
-from aforesaid.text.times.find import When, direction_of, find_times
+from aforesaid.text.times.find import When, direction_of, find_times, read_numbered_day
 from aforesaid.text.times.hours import in_an_hour, recurs
 
 _MORNING: Final = time(9)
@@ -70,6 +70,9 @@ def told_time(words: str, said: datetime) -> When | None:
     years". The next one is meant where the words say that it is still to come: "is getting married in January".
     """
     times = find_times(words, said, by_words=True)
+    if not times and direction_of(words) != "past" and (day := read_numbered_day(words, said)) is not None:
+        # As in: on the 26th at 9:15.
+        times = [day]
     if len(times) != 1 or (times[0].timed and times[0].start.date() == said.date()) or recurs(words):
         return None
     found = times[0]

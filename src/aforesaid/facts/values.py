@@ -68,6 +68,7 @@ _LEAST_DATED: Final = 0.4
 _IMPLIED: Final = 0.6
 _INTRODUCED: Final = 0.9
 _CALLED: Final = re.compile(r"[^\W\d_][\w'’-]*(?: [A-ZÀ-ÖØ-ÞĀ-ſА-ЯЁ][\w'’-]*)?")
+_WORD: Final = re.compile(r"[^\W\d_]+")
 _YEARS: Final = re.compile(r"\d{1,3}")
 _ENDING: Final = frozenset({"tell", "correct", "feel"})
 """What messages want that may say that something is over."""
@@ -82,10 +83,13 @@ _TELLING_PLAINLY: Final = 0.25
 _TELLING_END: Final = 0.4
 """The same of one that says that something known is over."""
 _LEAST_CERTAIN: Final[Mapping[str, float]] = {
-    "name": 0.6, "birthday": 0.55, "address": 0.6, "friend": 0.55, "pet": 0.5, "hobby": 0.5, "goal": 0.6,
+    "name": 0.6, "birthday": 0.65, "address": 0.6, "age": 0.6, "job": 0.5, "employer": 0.5, "own": 0.5, "friend": 0.55,
+    "pet": 0.5, "hobby": 0.5, "goal": 0.6,
 }  # fmt: skip
 """Least certainty that a value is one of its matter, where others are easily taken for one: a date for a birthday."""
 _USUALLY_CERTAIN: Final = 0.4
+_LEAST_ELSEWHERE: Final = 0.55
+"""The same of where somebody else lives or works: many places are named beside people."""
 _LEAST_OVER: Final = 0.5
 """Least certainty of what is over and known: a quarrel with a partner does not end anything."""
 _SURELY_OVER: Final = 0.8
@@ -98,6 +102,10 @@ _LONGEST_QUESTION: Final = 160
 _SHORT_NAME: Final = 3
 _WITHOUT_I: Final = frozenset({"polish", "turkish", "hindi", "korean", "japanese", "chinese", "arabic", "russian"})
 """Languages in which sentences often name nobody, or in which words are not separated."""
+_WITH_I: Final = frozenset({"english", "german", "french", "dutch"})
+"""Languages in which who speaks of their own people says "I" or "my"."""
+_SURELY_MINE: Final = 0.9
+"""Certainty from which somebody is somebody to the author, whatever the sentence says."""
 _SMALL_NATIONS: Final = frozenset({"italian", "spanish", "portuguese", "french", "russian"})
 """Languages that write nationalities small, so that a capital after "I am" begins a name."""
 _ANYWHERE: Final = frozenset({"event", "goal", "phone", "email", "address"})
@@ -120,6 +128,8 @@ _NAME: Final = re.compile(r" (?:[A-ZÀ-ÖØ-ÞĀ-ſА-ЯЁ][\w'’-]+)(?=[\s.,!?
 _PLACES: Final = frozenset({"home", "job", "employer", "study"})
 _GIVEN_UP: Final = frozenset({"hobby", "speaks", "own", "medicine", "diet", "study", "like", "pet"})
 """What somebody can give up, in plain words."""
+_ONCE: Final = frozenset({"like", "dislike", "hobby", "own", "home", "job", "employer"})
+"""What may have been so once."""
 _NUMBERS: Final = frozenset({"phone", "email", "address", "age", "when", "birthday"})
 _PHONE: Final = re.compile(r"[+(]?[\d٠-٩०-९][\d٠-٩०-९ ()/-]{5,}[\d٠-٩०-९]")
 _FORMS: Final[Mapping[str, re.Pattern[str]]] = {
@@ -165,6 +175,8 @@ class Matters(NamedTuple):
     """Relations and kinds of pets, folded."""
     stops: frozenset[str]
     """Words at which a value ends."""
+    plain: Mapping[str, tuple[re.Pattern[str], ...]]
+    """Which words say a value of a matter, whatever else is read."""
 
 
 @cache
@@ -187,6 +199,10 @@ def matters(language: str) -> Matters:
         {matter: re.compile("|".join(found)) for matter, found in table["endings"].items()},
         frozenset(fold(word) for words in table["titles"].values() for word in words),
         frozenset(map(fold, table["stop"]["value"])),
+        {
+            matter: tuple(re.compile(each.replace("§", _A_WORD), re.IGNORECASE) for each in found)
+            for matter, found in table["plain"].items()
+        },
     )
 
 
@@ -258,7 +274,7 @@ def by_values(
         mended = _corrected(text, told, known, message.author, language)
         told, corrects = mended, corrects or mended != told
         told += _introduced(text, told)
-        told += _at_home(text, reading, language, told)
+        told += _plainly(text, reading, language, told)
         found += [
             _candidate(each, message, speaker, language, zone)._replace(corrects=corrects, language=language)
             for each in told
@@ -329,20 +345,23 @@ def _introduced(text: str, told: Sequence[Told]) -> Iterator[Told]:
             return
 
 
-def _at_home(text: str, reading: Reading, language: str, told: Sequence[Told]) -> Iterator[Told]:
-    """Yield the place where a message says in plain words that its author lives, if none was read in it."""
-    if reading.intents.best not in _ENDING or any(each.matter == "home" for each in told):
+def _plainly(text: str, reading: Reading, language: str, told: Sequence[Told]) -> Iterator[Told]:
+    """Yield what a message says in plain words, by the patterns of its language, of matters not read in it."""
+    known = {each.matter for each in told}
+    patterns = {matter: found for matter, found in matters(language).plain.items() if matter not in known}
+    if reading.intents.best not in _ENDING or not patterns or is_joke(text):
         return
     for sentence in split_sentences(text):
-        found = pattern("i_live").search(sentence)
-        if found is None or is_question(sentence) or is_joke(text):
+        if is_question(sentence) or _subject(sentence, language) is not None or pattern("unsure").search(sentence):
             continue
-        place = _CLAUSES.split(sentence[found.end() :])[0]
-        mark = Mark(found.end(), found.end() + len(place), place, "home", "own", _INTRODUCED, _INTRODUCED)
-        words = _whole(mark, sentence, language).words
-        if words and length_in_words(words) <= _SHORT_NAME and (words[0].isupper() or language in UNSPACED_LANGUAGES):
-            yield Told("home", words, "own", None, _MOVED, sentence)
-            return
+        for matter, found in patterns.items():
+            for match in (each for pattern_of in found for each in pattern_of.finditer(sentence)):
+                start, end = match.span("v")
+                mark = Mark(start, end, sentence[start:end], matter, "own", _INTRODUCED, _INTRODUCED)
+                words = _whole(mark, sentence, language).words
+                if words and not any(each.value in words or words in each.value for each in told):
+                    words = " ".join(filter(None, (words, match.groupdict().get("v2"))))
+                    yield Told(cast("Matter", matter), words, "own", None, _MOVED, sentence)
 
 
 def _implied(text: str, known: Sequence[MemoryRecord | Candidate], language: str) -> Iterator[Told]:
@@ -368,7 +387,13 @@ def _candidate(told: Told, message: Message, speaker: Person, language: str, zon
     said = to_zone(message.at, zone)
     category, kind = category_of(told.matter)
     shown, event = line(told.matter, told.value, language), None
-    if told.matter == "event" and (when := told_time(told.sentence, said)) is not None:
+    when = None
+    if told.matter == "event":
+        when, beside = told_time(told.sentence, said), told_time(told.when, said) if told.when else None
+        if beside is not None and (when is None or beside.start.day != when.start.day):
+            # "I signed the lease yesterday, we move on the 28th": the time beside the event is the one.
+            when = beside
+    if when is not None:
         event = Event(when.start, when.end, when.timed)
         category = lasting("schedule", event, said)
         kind = "schedule" if category == "schedule" else "event"
@@ -444,6 +469,8 @@ def told_in(text: str, reading: Reading, language: str, known: Collection[str] =
         if reading.tells < (_TELLING if mark.marked < _PLAINLY or mark.certainty < _PLAIN else _TELLING_PLAINLY):
             return False
         if mark.certainty < _LEAST_CERTAIN.get(mark.slot, _USUALLY_CERTAIN):
+            return False
+        if mark.holds == "other" and mark.slot in _PLACES and mark.certainty < _LEAST_ELSEWHERE:
             return False
         return mark.marked >= (_LEAST_DATED if intent == "remind" and mark.slot == "event" else least)
 
@@ -602,7 +629,7 @@ def _whole(mark: Mark, text: str, language: str) -> Mark:
         and not pattern("not").search(_sentence_at(text, start))
     ):
         mark, holds = mark._replace(certainty=max(mark.certainty, _MOVED)), "own"
-    if slot == "home" and holds == "own" and pattern("for_a_while").search(_sentence_at(text, start)):
+    if slot in _PLACES and holds == "own" and pattern("for_a_while").search(_sentence_at(text, start)):
         return mark._replace(words="")
     if slot == "medicine" and _UNIT.match(stripped) and (dose := _AMOUNT.search(text[:start])) is not None:
         start, stripped = dose.start(), text[dose.start() : end]
@@ -621,10 +648,19 @@ def _whole(mark: Mark, text: str, language: str) -> Mark:
             start = start - len(clause) + denied.start()
             stripped = text[start:end]
     sentence = _sentence_at(text, start)
+    if slot in LIVING and holds != "other" and _is_theirs(_CLAUSES.split(text[:start])[-1], language):
+        # "Inês visits with her son", "said that her cat is called Ministro"
+        return mark._replace(words="")
+    if slot in PEOPLE and holds != "other" and not _is_mine(mark, stripped, sentence, language):
+        return mark._replace(words="")
+    if slot == "event" and pattern("moved").search(stripped) and (place := _place_in(stripped, sentence, language)):
+        start, stripped, slot = end - len(place), place, "home"
     if slot == "allergy" and (
         pattern("fine").search(fold(sentence)) or pattern("no_allergy").search(sentence.casefold())
     ):
         return mark._replace(words="")
+    if slot in _ONCE and holds == "own" and pattern("once").search(_clause_at(text, start, end)):
+        holds = "over"
     if slot in _GIVEN_UP and (pattern("gave_up").search(text[:start]) or pattern("given_up").match(text, end)):
         mark, holds = mark._replace(certainty=max(mark.certainty, _MOVED)), "over"
     if slot in _GIVEN_UP | _PLACES and pattern("instead_of").search(text[:start]):
@@ -643,6 +679,43 @@ def _whole(mark: Mark, text: str, language: str) -> Mark:
     if slot == "from" and language in _SMALL_NATIONS and stripped.istitle() and pattern("i_am").search(text[:start]):
         slot = "name"
     return mark._replace(start=start, end=end, words=stripped, slot=slot, holds=holds)
+
+
+def _is_mine(mark: Mark, words: str, sentence: str, language: str) -> bool:
+    """Return whether somebody who is only named is somebody to the author: the sentence says "I" or "my"."""
+    if language not in _WITH_I or mark.certainty >= _SURELY_MINE:
+        return True
+    titles, said = matters(language).titles, words_of(sentence)
+    if not vocabulary(language).first_person.isdisjoint(said) or not titles.isdisjoint(words_of(words)):
+        return True
+    if pattern("third").match(sentence):
+        return False
+    return len(said) <= _SHORT_ANSWER or (not titles.isdisjoint(said) and not _is_theirs(sentence, language))
+
+
+def _is_theirs(before: str, language: str) -> bool:
+    """Return whether words speak of somebody who is somebody else's: "her son", "said that her cat is called"."""
+    if pattern("theirs").search(before):
+        return True
+    if not vocabulary(language).first_person.isdisjoint(words_of(before)):
+        return False
+    titles = matters(language).titles
+    return any(
+        fold(word[0]) in titles and pattern("theirs").search(before[: word.start()]) for word in _WORD.finditer(before)
+    )
+
+
+def _place_in(words: str, sentence: str, language: str) -> str:
+    """Return the place at the end of what is told as an event: "moving to Lisbon"; empty if it is unsure."""
+    found = _NAME.search(words)
+    if (
+        language in UNSPACED_LANGUAGES
+        or found is None
+        or found.end() != len(words)
+        or pattern("unsure").search(sentence)
+    ):
+        return ""
+    return found[0].strip() if pattern("towards").search(words[: found.start() + 1]) else ""
 
 
 def _is_subject(mark: Mark, text: str, language: str) -> bool:

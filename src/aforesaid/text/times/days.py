@@ -188,10 +188,23 @@ def _next_numbered(match: re.Match[str], today: date, _towards: Direction) -> Da
 
 REQUESTED: Final[Rules] = (
     (
-        re.compile(r"(?<!\w)(?:on|by) the (?P<day>\d{1,2})(?:st|nd|rd|th)(?! (?:floor|time|street|avenue))(?!\w)"),
+        re.compile(
+            r"(?<!\w)(?:on|by|to|for|until) the (?P<day>\d{1,2})(?:st|nd|rd|th)(?! (?:floor|time|street|avenue))(?!\w)"
+        ),
         _next_numbered,
     ),
-    (re.compile(r"(?<!\w)am (?P<day>\d{1,2})\.(?! ?\d)"), _next_numbered),
+    (re.compile(r"(?<!\w)(?:am|auf den|bis zum|zum) (?P<day>\d{1,2})\.(?! ?\d)"), _next_numbered),
+    (
+        re.compile(
+            r"(?<!\w)(?:el(?: dia)?|al|le|il(?: giorno)?|(?:no |o )?dia) (?P<day>\d{1,2})"
+            r"(?= (?:a las|a la|alle|as|a \d)|\W*$)"
+        ),
+        _next_numbered,
+    ),
+    (re.compile(r"(?<!\w)op de (?P<day>\d{1,2})(?:e|ste|de)(?!\w)"), _next_numbered),
+    (re.compile(r"(?<!\w)(?P<day>\d{1,2})(?:-?го(?: числа)?| числа)(?!\w)"), _next_numbered),
+    (re.compile(r"(?<!\w)ay[iı]n (?P<day>\d{1,2})'?\w*"), _next_numbered),
+    (re.compile(r"(?<![\d月])(?P<day>\d{1,2})(?:号|號|日(?![間间前後后目])|일(?![간전후째]))"), _next_numbered),
 )
 """Rules for requests alone."""
 

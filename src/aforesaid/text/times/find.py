@@ -521,6 +521,14 @@ def read_requested_time(text: str, said: datetime) -> RequestedTime | None:
     return None
 
 
+def read_numbered_day(text: str, said: datetime) -> When | None:
+    """Return the next day that a text names by its number alone, "on the 26th at 9:15"; None if it names none."""
+    if not any(pattern.search(fold_aligned(text)) for pattern, _ in REQUESTED):
+        return None
+    found = read_requested_time(text, said)
+    return None if found is None or found.assumed else found.when
+
+
 def _exact(written: str, said: datetime) -> When | None:
     """Parse a moment in ISO 8601; without an offset it is in the time zone of `said`."""
     try:
