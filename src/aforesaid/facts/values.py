@@ -94,7 +94,7 @@ _LEAST_OVER: Final = 0.5
 """Least certainty of what is over and known: a quarrel with a partner does not end anything."""
 _SURELY_OVER: Final = 0.8
 """Certainty from which a place is over, whatever words like "now" say."""
-_SURELY_ASKS: Final = 0.55
+_SURELY_ASKS: Final = 0.5
 """Probability from which a clause asks that has neither a question mark nor a word that asks."""
 _SHORT_ANSWER: Final = 8
 """Maximum words of a message that is read after the question before it."""

@@ -290,7 +290,11 @@ class Summarised(NamedTuple):
 
 _LONGEST: Final = 300
 """Maximum characters of a question without a question mark."""
-_OPENING: Final = r"(?:(?:hey|hi|ok|okay|so|and|but|please|bot|und|y|et|e|en|а|и)[,\s]+)*"
+_OPENING: Final = (
+    r"(?:(?:hey|hi|ok|okay|so|and|but|please|bot|und|y|et|e|en|а|и|also|"
+    r"ahm|ehm|uhm?|umm?|euh|eh|hm+|mm+|э+м*|e{2,}|sag mal|"
+    r"oye|dis|senti|olha|zeg|слушаи|sluchaj|sey|peki)[,\s]+)*"
+)
 _ASKING: Final = alternatives("""
     what whats what's when whens when's where wheres where's who whos who's whom whose which why how
     was wann wo wohin woher wer wen wem wessen welche[rsnm]? warum wieso wie worin
@@ -307,6 +311,11 @@ _QUESTION_WORDS: Final = re.compile(
     rf"{_OPENING}(?:{_ASKING}\b|ou (?:est|sont|suis|ai|as|vais|vas|habit\w+|etait|se)\b|"
     r"come (?:si|mi|ti|ci|sta|stai|va|e)\b)"
 )
+_ASKED_WITHIN: Final = re.compile(rf"(?<!\w)(?:{_ASKING}|اي)(?!\w)")
+_CLAUSE: Final = 10
+"""Maximum words of a clause that may ask by a word within it."""
+_PAUSE: Final = re.compile("[,;:.،、。，]")
+_CHOICE: Final = re.compile(r"\s(or|oder|ou|o|of|czy|или|veya|yoksa|ام|ولا|还是)\s\S+(?:\s\S+){0,2}$")
 _NO_QUESTION: Final = re.compile(
     rf"{_OPENING}(?:what a|how (?:nice|lovely|cool|great|sweet|sad|awful|funny)|when (?:i|we|he|she|they|you)\b|"
     r"was (?:fur|ein)\b|was (?:a|the|it|that|not|so|just|very|really)\b|que (?:bien|bueno|lindo)|"
@@ -336,6 +345,16 @@ _ANYWHERE: Final = re.compile(
     r"\bczy\b|(?:^|\s)هل\s|\sام\s"
 )
 """Words that ask wherever they stand in a sentence."""
+
+
+def may_be_asked(text: str) -> bool:
+    """Return whether a text has a word that asks, or ends with an alternative: most that do are no questions."""
+    folded = fold(text).replace("’", "'")
+    choice = _CHOICE.search(folded)
+    # The Portuguese "o" is an article.
+    is_choice = choice is not None and (choice[1] != "o" or guess_language(text) != "portuguese")
+    is_clause = len(folded.split()) <= _CLAUSE and not _PAUSE.search(folded)
+    return is_choice or (is_clause and _ASKED_WITHIN.search(folded) is not None)
 
 
 def asks(text: str) -> bool:
