@@ -29,7 +29,7 @@ from aforesaid.facts.people import Person, whom
 from aforesaid.facts.settling import as_past, ended, settle
 from aforesaid.facts.statement import contradicts, least_shared, name_stems, says_the_same, single, statement
 from aforesaid.facts.timing import timing
-from aforesaid.facts.values import LIVING, SINGLE, key_of, renamed, same_value
+from aforesaid.facts.values import LIVING, SINGLE, key_of, names, renamed, same_value
 from aforesaid.models.offline.memories.keys import says_less
 from aforesaid.models.salience import Judgement
 from aforesaid.models.superseding import (
@@ -45,6 +45,7 @@ from aforesaid.models.superseding import (
 from aforesaid.store.memories import AddMemory, ChangeMemory, CountMemory
 from aforesaid.store.operations import Change
 from aforesaid.text.languages import guess_language
+from aforesaid.text.sentences import length_in_words
 from aforesaid.text.words import fold
 
 if TYPE_CHECKING:
@@ -263,7 +264,8 @@ def _with_value(plan: Plan, candidate: Candidate, draft: MemoryDraft, given: Rec
         plan.drafts[number] = replace(repeated_one, times=repeated_one.times + 1, sources=sources)
     elif repeated_one is not None:
         _count(candidate, repeated_one, given, plan)
-    for each in settled.ends:
+    over = [] if settled.ends or candidate.holds != "over" else _short_notes(candidate, given, plan.gone, language)
+    for each in (*settled.ends, *over):
         if isinstance(each, MemoryRecord) and each.valid_from <= said:
             _end(each, candidate, given, plan)
     if not settled.is_stored:
@@ -361,6 +363,27 @@ def _notes_of(memory: MemoryRecord, given: ReconcileInput, gone: Collection[int]
         and each.kind != INSTRUCTION
         and not set(each.sources).isdisjoint(memory.sources)
         and value in fold(each.text)
+    ]
+
+
+def _short_notes(
+    candidate: Candidate, given: ReconcileInput, gone: Collection[int], language: str
+) -> list[MemoryRecord]:
+    """Return the notes that say little more than that something is so which is over now."""
+    return [
+        each
+        for each in given.known
+        if each.matter is None
+        and each.state == "active"
+        and each.id not in gone
+        and each.speaker == candidate.speaker.id
+        and each.trust != "stated"
+        and each.category in {"fact", "other", "preference"}
+        and each.kind != INSTRUCTION
+        and max(each.sources, default=0) < candidate.last
+        and length_in_words(each.text) <= _SHORT_NOTE
+        and candidate.value is not None
+        and names(each.text, candidate.value, language)
     ]
 
 
@@ -553,6 +576,8 @@ def _supersedes(draft: MemoryDraft, candidate: Candidate, memory: MemoryRecord) 
 
 MOST_COMPARED: Final = 1_000
 """Maximum memories that a statement is compared with, the newest ones."""
+_SHORT_NOTE: Final = 9
+"""Maximum words of a note that says little more than one thing."""
 _DAY_SECONDS: Final = 86_400
 
 

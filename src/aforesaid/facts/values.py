@@ -11,6 +11,7 @@ import re
 import tomllib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import tzinfo
+from difflib import SequenceMatcher
 from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Final, NamedTuple, cast
@@ -54,6 +55,7 @@ _USUAL: Final = 5
 _CACHED: Final = 4_096
 _INFLECTED: Final = frozenset({"german", "russian", "polish", "turkish", "arabic", "hindi", *UNSPACED_LANGUAGES})
 """Languages in which names have endings, or no capital letters of their own."""
+_MOST_OF: Final = 0.6
 _LEAST_FORM: Final = 4
 _LONGEST_ENDING: Final = 4
 _A_WORD: Final = r"[^\s.,;:!?،。、，？！\"'“”«»„()]+"
@@ -110,6 +112,8 @@ _SMALL_NATIONS: Final = frozenset({"italian", "spanish", "portuguese", "french",
 """Languages that write nationalities small, so that a capital after "I am" begins a name."""
 _ANYWHERE: Final = frozenset({"event", "goal", "phone", "email", "address"})
 """What need not be told of its author to be the author's."""
+_BETWEEN: Final = 16
+"""Maximum characters between the parts of one value."""
 _FOR_LIFE: Final = frozenset({"child", "parent", "sibling", "relative"})
 """Who somebody is to a person until death."""
 _NUMBERED: Final = 0.8
@@ -128,6 +132,12 @@ _NAME: Final = re.compile(r" (?:[A-ZÀ-ÖØ-ÞĀ-ſА-ЯЁ][\w'’-]+)(?=[\s.,!?
 _PLACES: Final = frozenset({"home", "job", "employer", "study"})
 _GIVEN_UP: Final = frozenset({"hobby", "speaks", "own", "medicine", "diet", "study", "like", "pet"})
 """What somebody can give up, in plain words."""
+_NOW: Final = frozenset({"home", "job", "employer", "study", "diet", "medicine", "hobby", "own", "boss", "speaks"})
+"""What is so now if it is said with a word like "now"."""
+_FINISHED: Final = frozenset({
+    "study", "hobby", "goal", "condition", "medicine", "diet", "own", "event", "employer", "job", "speaks", "pet",
+})  # fmt: skip
+"""What is over where a clause names it and says that something is over."""
 _ONCE: Final = frozenset({"like", "dislike", "hobby", "own", "home", "job", "employer"})
 """What may have been so once."""
 _NUMBERS: Final = frozenset({"phone", "email", "address", "age", "when", "birthday"})
@@ -288,8 +298,15 @@ def by_values(
             its = found[before:]
             found += [
                 _candidate(each, message, speaker, language, zone)._replace(language=language)
-                for each in _implied(text, own, language)
-                if not any(other.matter == each.matter and other.value == each.value for other in its)
+                for each in (*_implied(text, own, language), *_finished(text, own, language))
+                if not any(
+                    other.matter == each.matter
+                    and (
+                        other.value == each.value
+                        or (other.holds == "over" and touches(other.value or "", each.value, language))
+                    )
+                    for other in its
+                )
             ]
         if reading.intents.best in _ENDING:
             found += [
@@ -297,6 +314,7 @@ def by_values(
                 for sentence in split_sentences(text)
                 if not is_question(sentence)
                 for matter in ended_in(sentence, language)
+                if not any(each.matter == matter and each.holds == "own" for each in found[before:])
             ]
     return found
 
@@ -347,7 +365,7 @@ def _introduced(text: str, told: Sequence[Told]) -> Iterator[Told]:
 
 def _plainly(text: str, reading: Reading, language: str, told: Sequence[Told]) -> Iterator[Told]:
     """Yield what a message says in plain words, by the patterns of its language, of matters not read in it."""
-    known = {each.matter for each in told}
+    known = {each.matter for each in told if each.matter not in PEOPLE or not only_titles(each.value, language)}
     patterns = {matter: found for matter, found in matters(language).plain.items() if matter not in known}
     if reading.intents.best not in _ENDING or not patterns or is_joke(text):
         return
@@ -359,8 +377,8 @@ def _plainly(text: str, reading: Reading, language: str, told: Sequence[Told]) -
                 start, end = match.span("v")
                 mark = Mark(start, end, sentence[start:end], matter, "own", _INTRODUCED, _INTRODUCED)
                 words = _whole(mark, sentence, language).words
-                if words and not any(each.value in words or words in each.value for each in told):
-                    words = " ".join(filter(None, (words, match.groupdict().get("v2"))))
+                words = " ".join(filter(None, (words, match.groupdict().get("v2") and match["v2"].strip(_EDGES))))
+                if words and not any(words in each.value for each in told):
                     yield Told(cast("Matter", matter), words, "own", None, _MOVED, sentence)
 
 
@@ -381,6 +399,42 @@ def _implied(text: str, known: Sequence[MemoryRecord | Candidate], language: str
                 words = [word for word in words_of(value) if len(word) > 1]
                 if any(_alike(word, each, language) for word in words for each in words_of(sentence)):
                     yield Told("allergy", value, "over", None, _IMPLIED, sentence)
+
+
+def _finished(text: str, known: Sequence[MemoryRecord | Candidate], language: str) -> Iterator[Told]:
+    """Yield known values that a message names in a sentence which says that something is over: "I passed the exam"."""
+    for sentence in split_sentences(text):
+        if is_question(sentence) or pattern("not_over").search(sentence) or _subject(sentence, language) is not None:
+            continue
+        clauses = [
+            each
+            for each in _CLAUSES.split(sentence)
+            if pattern("finished").search(each) or pattern("parted").search(each)
+            if matters(language).titles.isdisjoint(words := words_of(each)) or says_i(words, language)
+        ]
+        for memory in known:
+            if memory.matter not in _FINISHED or memory.about is not None or memory.value is None:
+                continue
+            ends = pattern("parted" if memory.matter == "pet" else "finished")
+            if any(ends.search(clause) and names(clause, memory.value, language) for clause in clauses):
+                yield Told(cast("Matter", memory.matter), memory.value, "over", None, _IMPLIED, sentence)
+
+
+def names(clause: str, value: str, language: str) -> bool:
+    """Return whether a clause has all words of a value that say something."""
+    if language in UNSPACED_LANGUAGES:
+        return len(value) > 1 and value in clause
+    stops = stop_words(language) | (
+        matters(language).titles if matters(language).titles.isdisjoint([fold(value)]) else set()
+    )
+    words = [word.removeprefix("ال") for word in words_of(value) if word not in stops and len(word) > 1]
+    said = [word.removeprefix("ال") for word in words_of(clause)]
+    return bool(words) and all(any(_alike(word, each, language) for each in said) for word in words)
+
+
+def says_i(words: Collection[str], language: str) -> bool:
+    """Return whether words speak of their author."""
+    return not vocabulary(language).first_person.isdisjoint(words)
 
 
 def _candidate(told: Told, message: Message, speaker: Person, language: str, zone: tzinfo) -> Candidate:
@@ -475,15 +529,35 @@ def told_in(text: str, reading: Reading, language: str, known: Collection[str] =
         return mark.marked >= (_LEAST_DATED if intent == "remind" and mark.slot == "event" else least)
 
     def surer(mark: Mark) -> Mark:
+        if mark is moved and mark.holds == "other" and pattern("we").search(_sentence_at(text, mark.start)):
+            # "My daughter and I have moved"
+            mark = mark._replace(holds="own")
         is_plain = mark is moved and not pattern("not").search(_sentence_at(text, mark.start))
         return mark._replace(certainty=max(mark.certainty, _MOVED)) if is_plain else mark
 
     marks = [_whole(surer(mark), text, language) for mark in reading.marks if is_sure(mark)]
     joking = is_joke(text)
+    marks = _joined(marks, text)
     told = _values(text, [mark for mark in marks if mark.words and not (joking and mark.holds == "over")], language)
     # The parts of a number are all marked, and "wool" and "wool products" mean the same.
     its = {(each.matter, each.value, each.about): each for each in told}
     return [each for each in its.values() if not any(_says_less(each, other) for other in its.values())]
+
+
+def _joined(marks: Sequence[Mark], text: str) -> list[Mark]:
+    """Return marks in which the parts of one value are one: "appointment with the dentist", "wrist is broken"."""
+    found: list[Mark] = []
+    for mark in marks:
+        last = found[-1] if found else None
+        if last is not None and last.slot == mark.slot in {"event", "condition"} and last.holds == mark.holds:
+            between = text[last.end : mark.start]
+            is_near = not _CLAUSES.search(between) and not pattern("and").search(between)
+            if is_near and len(between) <= _BETWEEN and len(words_of(between)) <= _SHORT_NAME:
+                whole, certainty = text[last.start : mark.end], max(last.certainty, mark.certainty)
+                found[-1] = last._replace(end=mark.end, words=whole, certainty=certainty)
+                continue
+        found.append(mark)
+    return found
 
 
 def _says_less(one: Told, other: Told) -> bool:
@@ -554,8 +628,9 @@ def touches(one: str, other: str, language: str) -> bool:
     if same_value(one, other, language) or same_value(other, one, language):
         return True
     if language in UNSPACED_LANGUAGES:
-        # Single characters would be compared.
-        return False
+        # Single characters would be compared: most of the shorter value has to be in the other one.
+        found = SequenceMatcher(None, one, other, autojunk=False).find_longest_match()
+        return found.size >= max(2, _MOST_OF * min(len(one), len(other)))
     titles, others = matters(language).titles, _keys(other, language) - matters(language).titles
     return any(_alike(mine, each, language) for mine in _keys(one, language) - titles for each in others)
 
@@ -621,15 +696,16 @@ def _whole(mark: Mark, text: str, language: str) -> Mark:
         return mark._replace(words="")
     if slot == "home" and holds == "over" and _is_target(mark._replace(start=start, end=end), text):
         holds = "own"
+    before = _CLAUSES.split(text[:start])[-1]
     if (
-        slot in _PLACES
+        slot in _NOW
         and holds == "over"
-        and mark.certainty < _SURELY_OVER
-        and (pattern("now").search(text[:start]) or pattern("just_now").match(text, end))
-        and not pattern("not").search(_sentence_at(text, start))
+        and (slot not in _PLACES or mark.certainty < _SURELY_OVER)
+        and (pattern("now").search(before) or pattern("just_now").match(text, end))
+        and not pattern("not").search(_clause_at(text, start, end))
     ):
         mark, holds = mark._replace(certainty=max(mark.certainty, _MOVED)), "own"
-    if slot in _PLACES and holds == "own" and pattern("for_a_while").search(_sentence_at(text, start)):
+    if slot in _PLACES and holds == "own" and _is_for_a_while(text, start):
         return mark._replace(words="")
     if slot == "medicine" and _UNIT.match(stripped) and (dose := _AMOUNT.search(text[:start])) is not None:
         start, stripped = dose.start(), text[dose.start() : end]
@@ -716,6 +792,11 @@ def _place_in(words: str, sentence: str, language: str) -> str:
     ):
         return ""
     return found[0].strip() if pattern("towards").search(words[: found.start() + 1]) else ""
+
+
+def _is_for_a_while(text: str, start: int) -> bool:
+    sentence = _sentence_at(text, start)
+    return pattern("for_a_while").search(sentence) is not None and not says_move(sentence)
 
 
 def _is_subject(mark: Mark, text: str, language: str) -> bool:

@@ -19,7 +19,7 @@ from aforesaid.extras import np
 from aforesaid.models.embed.contract import Beginning, Embedder, Forgetting, ReadingEmbedder, TokenEmbedder, Vectors
 from aforesaid.models.embed.remote import RemoteEmbedder
 from aforesaid.models.embed.token_vectors import TokenVectors
-from aforesaid.models.offline.request_rules import asks, intents_by_rules, may_be_asked
+from aforesaid.models.offline.request_rules import asks, intents_by_rules, is_clause, may_be_asked
 from aforesaid.models.reader import Reading
 from aforesaid.store import Store
 from aforesaid.store.searches import MessageVectors as MessageVectorsQuestion
@@ -38,8 +38,10 @@ _MOST_BYTES: Final = 4 * 1024 * 1024
 _ASKED: Final = re.compile("[?？؟]")
 _PLAUSIBLE: Final = 0.05
 """Least probability that a text asks, where its words do and it has no question mark, as where it was spoken."""
-_LIKELY: Final = 0.15
+_LIKELY: Final = 0.12
 """The same of a text that only may ask by its words."""
+_SURE: Final = 0.3
+"""The same of a text of several clauses."""
 _MAY_ASK: Final = frozenset({"tell", "correct", "feel", "greet", "thank"})
 """What a message wants beside which it may ask. A riddle and its answer are a joke."""
 
@@ -230,7 +232,9 @@ async def _asking(embedder: ReadingEmbedder, texts: Sequence[str], readings: Seq
     for number, (text, reading) in enumerate(zip(texts, readings, strict=True)):
         may_ask = reading.intents.best in _MAY_ASK and reading.intents.of("ask") >= _PLAUSIBLE
         is_one = may_ask and not _ASKED.search(text) and len(split_sentences(text)) == 1
-        if is_one and (asks(text) or (may_be_asked(text) and reading.intents.of("ask") >= _LIKELY)):
+        probability = reading.intents.of("ask")
+        is_asked = asks(text) and (probability >= _SURE or is_clause(text))
+        if is_one and (is_asked or (may_be_asked(text) and probability >= _LIKELY)):
             made[number] = reading._replace(intents=reading.intents.asking())
         if reading.intents.best in _MAY_ASK and _ASKED.search(text) and len(sentences := split_sentences(text)) > 1:
             parts += [(number, sentence) for sentence in sentences if _ASKED.search(sentence)]

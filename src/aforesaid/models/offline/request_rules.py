@@ -315,7 +315,7 @@ _ASKED_WITHIN: Final = re.compile(rf"(?<!\w)(?:{_ASKING}|اي)(?!\w)")
 _CLAUSE: Final = 10
 """Maximum words of a clause that may ask by a word within it."""
 _PAUSE: Final = re.compile("[,;:.،、。，]")
-_CHOICE: Final = re.compile(r"\s(or|oder|ou|o|of|czy|или|veya|yoksa|ام|ولا|还是)\s\S+(?:\s\S+){0,2}$")
+_CHOICE: Final = re.compile(r"\s(or|oder|ou|o|of|czy|или|veya|yoksa|ام|还是)\s\S+(?:\s\S+){0,2}$")
 _NO_QUESTION: Final = re.compile(
     rf"{_OPENING}(?:what a|how (?:nice|lovely|cool|great|sweet|sad|awful|funny)|when (?:i|we|he|she|they|you)\b|"
     r"was (?:fur|ein)\b|was (?:a|the|it|that|not|so|just|very|really)\b|que (?:bien|bueno|lindo)|"
@@ -347,14 +347,19 @@ _ANYWHERE: Final = re.compile(
 """Words that ask wherever they stand in a sentence."""
 
 
+def is_clause(text: str) -> bool:
+    """Return whether a text has no pause: "when I have a headache, I take ..." begins like a question."""
+    return not _PAUSE.search(text)
+
+
 def may_be_asked(text: str) -> bool:
     """Return whether a text has a word that asks, or ends with an alternative: most that do are no questions."""
     folded = fold(text).replace("’", "'")
     choice = _CHOICE.search(folded)
     # The Portuguese "o" is an article.
     is_choice = choice is not None and (choice[1] != "o" or guess_language(text) != "portuguese")
-    is_clause = len(folded.split()) <= _CLAUSE and not _PAUSE.search(folded)
-    return is_choice or (is_clause and _ASKED_WITHIN.search(folded) is not None)
+    is_short = len(folded.split()) <= _CLAUSE and is_clause(folded)
+    return is_choice or (is_short and _ASKED_WITHIN.search(folded) is not None)
 
 
 def asks(text: str) -> bool:
