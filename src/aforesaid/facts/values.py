@@ -295,10 +295,14 @@ def by_values(
                 each for each in known if each.state == "active" and each.speaker == message.author
             ]
             own += [each for each in found[:before] if each.holds == "own"]
+            finished = list(_finished(text, own, language))
+            # "The gastritis is cured": what is named is not told as something that is so.
+            ended = {(each.matter, each.value) for each in finished}
+            found[before:] = [each for each in found[before:] if (each.matter, each.value) not in ended]
             its = found[before:]
             found += [
                 _candidate(each, message, speaker, language, zone)._replace(language=language)
-                for each in (*_implied(text, own, language), *_finished(text, own, language))
+                for each in (*_implied(text, own, language), *finished)
                 if not any(
                     other.matter == each.matter
                     and (
@@ -365,7 +369,11 @@ def _introduced(text: str, told: Sequence[Told]) -> Iterator[Told]:
 
 def _plainly(text: str, reading: Reading, language: str, told: Sequence[Told]) -> Iterator[Told]:
     """Yield what a message says in plain words, by the patterns of its language, of matters not read in it."""
-    known = {each.matter for each in told if each.matter not in PEOPLE or not only_titles(each.value, language)}
+    known = {
+        each.matter
+        for each in told
+        if each.holds == "own" and (each.matter not in PEOPLE or not only_titles(each.value, language))
+    }
     patterns = {matter: found for matter, found in matters(language).plain.items() if matter not in known}
     if reading.intents.best not in _ENDING or not patterns or is_joke(text):
         return
@@ -531,6 +539,9 @@ def told_in(text: str, reading: Reading, language: str, known: Collection[str] =
     def surer(mark: Mark) -> Mark:
         if mark is moved and mark.holds == "other" and pattern("we").search(_sentence_at(text, mark.start)):
             # "My daughter and I have moved"
+            mark = mark._replace(holds="own")
+        if mark.holds == "over" and mark.slot in {"phone", "email"} and fold(mark.words.strip(_EDGES)) not in known:
+            # "The old address is no longer in use: new@example.org"
             mark = mark._replace(holds="own")
         is_plain = mark is moved and not pattern("not").search(_sentence_at(text, mark.start))
         return mark._replace(certainty=max(mark.certainty, _MOVED)) if is_plain else mark
@@ -802,7 +813,7 @@ def _is_for_a_while(text: str, start: int) -> bool:
 def _is_subject(mark: Mark, text: str, language: str) -> bool:
     """Return whether a clause begins with somebody and tells neither of its author nor of a death: "Pilar has quit"."""
     before = _CLAUSES.split(text[: mark.start])[-1]
-    if mark.slot not in PEOPLE - {"partner"} or before.strip(_EDGES):
+    if mark.slot not in PEOPLE or before.strip(_EDGES):
         return False
     clause = _CLAUSES.split(text[mark.start :])[0]
     return not pattern("died").search(clause) and vocabulary(language).first_person.isdisjoint(words_of(clause))

@@ -304,6 +304,7 @@ _ASKING: Final = alternatives("""
     onde quem qual quais quantos quantas wat wanneer waar welke waarom hoe hoeveel
     что когда где куда откуда кто кого кому чеи чья какои какая какие какое почему зачем как сколько
     co kto kogo kiedy gdzie dokad skad jak ile dlaczego czemu czy ktory ktora ktore jaki jaka jakie
+    jakiego jakiej ktorego ktorej czyj czyja
     ne_zaman nerede neresi nereye nereden kim kimin hangi nasil nicin kac
     ما متى اين وين كيف لماذا ليش كم هل ماذا شو
 """).replace("_", " ")
@@ -315,7 +316,7 @@ _ASKED_WITHIN: Final = re.compile(rf"(?<!\w)(?:{_ASKING}|اي)(?!\w)")
 _CLAUSE: Final = 10
 """Maximum words of a clause that may ask by a word within it."""
 _PAUSE: Final = re.compile("[,;:.،、。，]")
-_CHOICE: Final = re.compile(r"\s(or|oder|ou|o|of|czy|или|veya|yoksa|ام|还是)\s\S+(?:\s\S+){0,2}$")
+_CHOICE: Final = re.compile(r"\s(or|oder|ou|o|of|czy|или|veya|yoksa|ام|या|还是)\s\S+(?:\s\S+){0,2}$")
 _NO_QUESTION: Final = re.compile(
     rf"{_OPENING}(?:what a|how (?:nice|lovely|cool|great|sweet|sad|awful|funny)|when (?:i|we|he|she|they|you)\b|"
     r"was (?:fur|ein)\b|was (?:a|the|it|that|not|so|just|very|really)\b|que (?:bien|bueno|lindo)|"
@@ -324,7 +325,10 @@ _NO_QUESTION: Final = re.compile(
 """Statements that begin like a question."""
 _TELL: Final = (
     rf"{_OPENING}(?:(?:can|could|would|will) you )?(?:please )?(?:tell me|show me|remind me|any idea|"
-    r"do you (?:know|remember|recall)|i (?:forgot|forget|wonder|don'?t remember|can'?t remember)|"
+    r"do you (?:know|remember|recall)|i (?:forgot|forget|wonder|don'?t remember|can'?t remember|"
+    r"want to know|would like to know)|"
+    r"ich (?:mochte|will|wurde gern\w*) wissen|ik wil (?:graag )?weten|"
+    r"je voudrais savoir|quiero saber|quisiera saber|vorrei sapere|queria saber|quero saber|хочу узнать|chce wiedziec|"
     r"sag mir|weisst du|dime|dis-moi|dimmi|diga-me|me diga|vertel me|weet je|скажи|подскажи|напомни|помнишь)"
     r"(?: again| noch ?mal)?,? "
 )
@@ -339,9 +343,9 @@ _ANYWHERE: Final = re.compile(
     r"什么|什麼|哪里|哪裡|哪儿|哪个|谁|誰|几[点号岁年个]|什么时候|多少|为什么|怎么|吗[。.]?$|呢[。.]?$|还是|"
     r"いつ|どこ|なに|何時|何です|どう|なぜ|ですか|ますか|でしたか|ましたか|か[。.]?$|何(?:歳|年|か月|ヶ月|日|回)|それとも|(?:っけ|かな)[。.]?$|"
     r"언제|어디|누구|무엇|뭐|왜|까[.]?$|나요[.]?$|몇 ?(?:살|시|월|년|번|개)|"
-    r"(?:이야|이에요|예요) \S+(?:이야|이에요|예요)[.]?$|아니면|더라[.]?$|"
+    r"(?:이야|이에요|예요) (?:\S+ ){0,2}\S+(?:이야|이에요|예요)[.]?$|며칠|[이었]었나|알려 ?줘|아니면|더라[.]?$|"
     r"(?:^|\s)(?:कब|कहाँ|कहां|कौन|किसने|किसका|कितन[ाेी]|क्यों|कैसे)(?:\s|$)|^क्या\s|"
-    r"\bm[iıu](?:y[iıu]m|yd[iıu]|y[iıu]z|s[iıu]n)?(?:[.]?$| yoksa\b)|\byoksa\b|\bne zaman\b|\bkac\b|"
+    r"\bm[iıu](?:y[iıu]m|yd[iıu]|y[iıu]z|s[iıu]n)?(?:[.]?$| yoksa\b)|\byoksa\b|\bney(?:di|mis)\b|\bne zaman\b|\bkac\b|"
     r"\bczy\b|(?:^|\s)هل\s|\sام\s"
 )
 """Words that ask wherever they stand in a sentence."""
