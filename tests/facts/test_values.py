@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import re
+import tomllib
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
+from importlib.resources import files
+from typing import get_args
 
 import pytest
 
 from aforesaid.assistant import Assistant
-from aforesaid.domain.memory import ENDED
+from aforesaid.domain.memory import ENDED, Matter
+from aforesaid.facts.describing import answer_from
 from aforesaid.memory import Memory, UserMemory
 from aforesaid.models.embed import LocalEmbedder
 from facts.talking import connect
@@ -257,3 +262,26 @@ async def test_a_note_that_two_changes_of_one_message_concern_is_changed_once(me
     )
     assert "Tom" not in " ".join(each.value or "" for each in await ann.memories() if each.matter == "partner")
     assert (await memory.upkeep()).error is None
+
+
+@pytest.mark.defect("M7")
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Where do I live now?", "wo wohne ich", "¿Dónde vivo?", "où est-ce que j'habite", "Dove abito?", "onde eu moro",
+        "Waar woon ik?", "gdzie mieszkam", "Где я живу?", "nerede yaşıyorum", "أين أسكن", "我住在哪里",
+        "どこに住んでる？", "나 어디 살아", "मैं कहाँ रहता हूँ",
+    ],
+)  # fmt: skip
+async def test_a_question_for_a_matter_is_answered_with_what_holds_now(memory: Memory, question: str) -> None:
+    ann = await tell(memory, "I live in Lisbon and I am allergic to nuts.", "We moved to Porto.")
+    known = await ann.memories(active=None)
+    assert answer_from(question, known, "english") == ["Lives in Porto"]
+    assert answer_from("What a day!", known, "english") is None
+
+
+def test_what_is_asked_for_are_matters_whose_patterns_are_valid() -> None:
+    table = tomllib.loads((files("aforesaid.facts") / "asked.toml").read_text(encoding="utf-8"))
+    assert set(table) <= set(get_args(Matter))
+    for found in table.values():
+        re.compile("|".join(found))

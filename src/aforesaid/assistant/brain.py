@@ -20,11 +20,13 @@ from aforesaid.domain.memory import ENDED, FORGOTTEN, MemoryRecord
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import is_direct
 from aforesaid.errors import ModelError
+from aforesaid.facts.describing import answer_from, people_lines
 from aforesaid.models.offline import Spoken, extract
 from aforesaid.models.offline.memories.keys import asks_own_name
 from aforesaid.models.offline.request_rules import recognise_request
+from aforesaid.text.languages import CODES
 from aforesaid.text.sentences import length_in_words, split_sentences
-from aforesaid.text.words import fold
+from aforesaid.text.words import fold, words_of
 
 if TYPE_CHECKING:
     from aforesaid.context import Context
@@ -58,12 +60,17 @@ _CHATS: Final = 10_000
 async def _remembered(memory: Memory, turn: Turn, question: str, say: Phrases) -> str:
     """Answer a question with what is remembered: what is known and what was said, without what is over."""
     without = () if turn.message is None else (turn.message.id,)
+    known = await turn.user.memories(active=None)
+    language = next(name for name, code in CODES.items() if code == say.code)
+    if (asked := answer_from(question, known, language)) is not None and asked:
+        return "\n".join(say("recall.memory", text=each) for each in asked)
     # With its opening words ("tell me"): search recognises the same question, asked before, by all of its words.
     found = await turn.user.search(question, _CANDIDATES, within=turn.within, without=without, min_score=0)
     remembered = {source for hit in found if hit.kind == "memory" for source in hit.sources}
-    known = await turn.user.memories(active=None)
     reminders = {str(each.id) for each in known if each.category == "reminder"}
     texts = {str(each.id): _without_name(each) for each in known}
+    people = {str(number): text for number, text in people_lines(known, language).items()}
+    texts |= people
     current = {seq for each in known if each.active for seq in each.sources}
     ended = [each for each in known if each.state == "superseded" or each.reason in {FORGOTTEN, ENDED}]
     over = {seq for each in ended for seq in each.sources} - current
@@ -81,7 +88,12 @@ async def _remembered(memory: Memory, turn: Turn, question: str, say: Phrases) -
     statements = await _statements(memory, hits[:_READ], [(each.sources, each.value) for each in ended if each.value])
     tells = {hit: statements.get(hit, texts.get(hit.id, hit.text)) for hit in hits[:_READ]}
     answers = {hit: line for hit, text in tells.items() if (line := _told(hit, text, turn, say))}
-    close = [hit for hit in answers if _answers(hit)]
+    # What is asked for by its matter is not guessed from what only sounds alike.
+    close = [hit for hit in answers if _answers(hit) and (asked is None or hit.terms)]
+    asked_for = set(words_of(question))
+    if named := [hit for hit in close if hit.id in people and not asked_for.isdisjoint(hit.terms)]:
+        # "Where does Beth live" is not answered with where somebody else lives.
+        close = [hit for hit in close if hit in named or hit.kind == "message"]
     best = max(map(_strength, close), default=0.0)
     fitting = [hit for hit in close if _strength(hit) >= _CLOSE_TO_BEST * best]
     told = [answers[hit] for hit in _each_once(sorted(fitting, key=_strength, reverse=True))]

@@ -259,7 +259,9 @@ async def forget_said(user: UserMemory, what: str, but: Message | None, name: st
         left = forget_fact(message.text, what, () if name is None else (name,))
         if not left.found:
             continue
-        gone += [each for each in split_sentences(message.text) if each not in split_sentences(left.text)]
+        said, kept = split_sentences(message.text), split_sentences(left.text)
+        # Of a sentence of which a part stays, what was named is gone.
+        gone += [what] if set(kept) - set(said) else [each for each in said if each not in kept]
         await (user.edit(message, left.text) if left.text.strip() else user.take_back(message))
     return gone
 

@@ -5,10 +5,15 @@ Only what is current is shown. The lines are in the language in which most value
 
 from __future__ import annotations
 
+import re
+import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import cache
+from importlib.resources import files
 from typing import Final, NamedTuple
+from unicodedata import normalize
 
 from aforesaid.domain.memory import INSTRUCTION, MemoryRecord
 from aforesaid.facts.people import Person
@@ -70,7 +75,7 @@ def describe(stated: str, memories: Sequence[MemoryRecord], person: Person, at: 
         _line("who", sentence, [remembered[sentence]] if sentence in remembered else [], _STATED)
         for sentence in split_sentences(stated)
     ]
-    found += _values(values, language, at)
+    found += _values([each for each in values if each.matter != "event" or _is_coming(each, at)], language)
     said = [*split_sentences(stated), *(memory.text for memory in values)]
     notes = 0
     for memory in memories:
@@ -83,6 +88,39 @@ def describe(stated: str, memories: Sequence[MemoryRecord], person: Person, at: 
             said.append(memory.text)
             found.append(_line(topic, memory.text, [memory], memory.importance - 1))
     return sorted(found, key=lambda each: TOPICS.index(each.topic))
+
+
+def answer_from(question: str, memories: Sequence[MemoryRecord], language: str) -> list[str] | None:
+    """Return what is known of the matter that a question asks for, one line each; None if it asks for none.
+
+    The matter is the author's own, and what is over is not told: "where do I live" after a move.
+    """
+    plain = normalize("NFC", question)
+    asked = next((matter for matter, pattern in _questions().items() if pattern.search(plain)), None)
+    if asked is None:
+        return None
+    matters_of = {"employer": ("employer", "job"), "job": ("job", "employer"), "diet": ("diet", "allergy", "condition")}
+    for matter in matters_of.get(asked, (asked,)):
+        known = [each for each in memories if each.active and each.matter == matter and each.speaker == each.user]
+        own = [each for each in known if each.about is None]
+        whose = {fold(each.value or "") for each in own}
+        others = [each for each in memories if each.active and each.about is not None and fold(each.about) in whose]
+        if own:
+            return [each.text for each in _values([*own, *others], language)]
+    return []
+
+
+def people_lines(memories: Sequence[MemoryRecord], language: str) -> dict[int, str]:
+    """Return how people and pets are described, with what is known of them, by the ids of all memories that tell it."""
+    values = [each for each in memories if each.active and each.value is not None and each.speaker == each.user]
+    living = [each for each in values if each.about is not None or each.matter in PEOPLE or each.matter == "pet"]
+    return {number: each.text for each in _values(living, language) for number in each.memories}
+
+
+@cache
+def _questions() -> Mapping[str, re.Pattern[str]]:
+    table = tomllib.loads((files("aforesaid.facts") / "asked.toml").read_text(encoding="utf-8"))
+    return {matter: re.compile("|".join(found), re.IGNORECASE) for matter, found in table.items()}
 
 
 def under_headings(lines: Sequence[Line], language: str) -> str:
@@ -102,7 +140,7 @@ def language_of(memories: Iterable[MemoryRecord], stated: str = "") -> str:
     return counted.most_common(1)[0][0] if counted else guess_language(stated)
 
 
-def _values(values: Sequence[MemoryRecord], language: str, at: datetime) -> Iterator[Line]:
+def _values(values: Sequence[MemoryRecord], language: str) -> Iterator[Line]:
     own, others = defaultdict[str, list[MemoryRecord]](list), defaultdict[str, list[MemoryRecord]](list)
     for memory in sorted(values, key=lambda each: each.id):
         if memory.about is None:
@@ -119,7 +157,7 @@ def _values(values: Sequence[MemoryRecord], language: str, at: datetime) -> Iter
                 text = _with_more(_person(matter, memory.value or "", language), about, language)
                 yield _line(topic, text, [memory, *about], _weight(matter))
         elif matter == "event":
-            for memory in (each for each in known if _is_coming(each, at)):
+            for memory in known:
                 yield _line(topic, memory.text.partition(": ")[2] or memory.text, [memory], _weight(matter))
         else:
             known = known[-_MOST_VALUES:]

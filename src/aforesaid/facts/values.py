@@ -541,7 +541,7 @@ def told_in(text: str, reading: Reading, language: str, known: Collection[str] =
             # "My daughter and I have moved"
             mark = mark._replace(holds="own")
         if mark.holds == "over" and mark.slot in {"phone", "email"} and fold(mark.words.strip(_EDGES)) not in known:
-            # "The old address is no longer in use: new@example.org"
+            # As in: the old address is gone, the new one is this.
             mark = mark._replace(holds="own")
         is_plain = mark is moved and not pattern("not").search(_sentence_at(text, mark.start))
         return mark._replace(certainty=max(mark.certainty, _MOVED)) if is_plain else mark

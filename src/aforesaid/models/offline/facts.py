@@ -217,6 +217,8 @@ def _rejoined(sentence: str, pieces: Sequence[str], gone: Collection[str], names
         claim = claim_of(first, names)
         # "Ann's favourite" names Ann.
         subject = _POSSESSIVE.split(first[: claim.start].strip())[0] if claim is not None else ""
+        # "I'm a cook and I'm allergic": the rest has a subject of its own.
+        subject = "" if not subject[-1:].isalnum() or fold(rest[0]).startswith(fold(subject)) else subject
         if subject and len(subject.split()) <= 2:  # noqa: PLR2004 - a name, or a first name and a family name
             joined = f"{subject} {joined}"
     stop = sentence[-1] if sentence[-1] in _STOPS else "."

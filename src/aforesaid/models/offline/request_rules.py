@@ -297,6 +297,7 @@ _OPENING: Final = (
 )
 _ASKING: Final = alternatives("""
     what whats what's when whens when's where wheres where's who whos who's whom whose which why how
+    wogegen wofur womit wozu wodurch worauf woruber wovon woran
     was wann wo wohin woher wer wen wem wessen welche[rsnm]? warum wieso wie worin
     que cuando donde adonde quien quienes cual cuales por_que como cuanto cuantos cuanta cuantas
     quand qui quoi quel quels quelle quelles pourquoi comment combien est-ce_que qu'est-ce
