@@ -174,7 +174,8 @@ def test_at_least_80_percent_of_the_unchanged_history_stays_a_common_prefix() ->
         shares = []
         for number in range(12):
             subject = SUBJECTS[number % len(SUBJECTS)]
-            text = f"I like the music of Orchestra{number}. What about my {subject}?"
+            # It tells nothing new: what is learned meanwhile changes the description that stands before the history.
+            text = f"What about my {subject} and the music of Orchestra{number}?"
             messages.append({"role": "user", "content": text})
             messages.append({"role": "assistant", "content": ask(client, SYSTEM, *messages)})
             eventually(lambda: not talk.server.served._finishing)

@@ -18,7 +18,7 @@ from unicodedata import normalize
 from aforesaid.domain.memory import INSTRUCTION, MemoryRecord
 from aforesaid.facts.people import Person
 from aforesaid.facts.statement import says_the_same
-from aforesaid.facts.values import ESSENTIAL, PEOPLE, importance_of, line, matters, only_titles
+from aforesaid.facts.values import ESSENTIAL, HEALTH, PEOPLE, importance_of, line, matters, only_titles
 from aforesaid.text.languages import guess_language, query_terms
 from aforesaid.text.sentences import split_sentences
 from aforesaid.text.words import UNSPACED_LANGUAGES, fold
@@ -45,6 +45,10 @@ _STATED: Final = 15
 """How much it matters what a person stated to be remembered."""
 _LONGEST_NOTE: Final = 240
 """Characters of a note. A longer one is a story, which the search finds."""
+_LEAST_SHOWN: Final = 0.6
+"""Least confidence of a value that is described, unless it was told again,"""
+_LEAST_HEALTH: Final = 0.45
+"""and of what is told of health: a doubtful allergy is told rather than left out."""
 _UNDATED: Final = timedelta(days=14)
 """How long an event is coming of which no date is known."""
 _OPEN: Final = timedelta(days=30)
@@ -68,7 +72,9 @@ class Line(NamedTuple):
 
 def describe(stated: str, memories: Sequence[MemoryRecord], person: Person, at: datetime) -> list[Line]:
     """Return what is known about a person in lines: what they stated as a text, and their active memories."""
-    values = [memory for memory in memories if memory.value is not None and memory.speaker == memory.user]
+    values = [
+        memory for memory in memories if memory.value is not None and memory.speaker == memory.user and _is_sure(memory)
+    ]
     language = language_of(values, stated)
     remembered = {memory.text: memory for memory in memories if memory.value is None}
     found = [
@@ -167,6 +173,12 @@ def _values(values: Sequence[MemoryRecord], language: str) -> Iterator[Line]:
     for about in others.values():
         called = about[0].about or ""
         yield _line("family", _with_more(_capital(called), about, language), about, importance_of("relative"))
+
+
+def _is_sure(memory: MemoryRecord) -> bool:
+    """Return whether a value is sure enough to be shown to everybody. A search finds the others, too."""
+    least = _LEAST_HEALTH if memory.matter in HEALTH else _LEAST_SHOWN
+    return memory.confidence is None or memory.confidence >= least or memory.times > 1
 
 
 def _is_coming(event: MemoryRecord, at: datetime) -> bool:

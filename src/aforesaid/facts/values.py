@@ -59,7 +59,7 @@ _MOST_OF: Final = 0.6
 _LEAST_FORM: Final = 4
 _LONGEST_ENDING: Final = 4
 _A_WORD: Final = r"[^\s.,;:!?،。、，？！\"'“”«»„()]+"
-_HEALTH: Final = frozenset({"allergy", "condition", "medicine", "diet"})
+HEALTH: Final = frozenset({"allergy", "condition", "medicine", "diet"})
 _PREFERENCES: Final = frozenset({"diet", "like", "dislike", "hobby"})
 _LEAST: Final[Mapping[str, float]] = {
     "tell": 0.4, "correct": 0.4, "ask": 0.45, "request": 0.45, "feel": 0.6, "greet": 0.5, "remind": 0.6, "chat": 0.6,
@@ -596,7 +596,7 @@ def _is_asked(mark: Mark, text: str, reading: Reading) -> bool:
     sentence = _sentence_at(text, mark.start)
     clause = _clause_at(text, mark.start, mark.end)
     if is_question(sentence):
-        supposed = mark.slot in _HEALTH and mark.certainty >= _PLAIN
+        supposed = mark.slot in HEALTH and mark.certainty >= _PLAIN
         return not supposed and (len(clause) + 2 >= len(sentence) or asks(clause))
     if any(map(is_question, split_sentences(text))):
         return False
