@@ -76,7 +76,7 @@ _LOOKED_BACK: Final = 3
 """Messages before a batch of which it is read whether they ask."""
 _PLAUSIBLE: Final = 0.2
 """Least probability that words ask for something, where a rule says that they do."""
-_QUIET: Final = 0.4
+_QUIET: Final = 0.25
 """Probability below which a message is not quoted: it tells nothing about its author."""
 _TELLS: Final = 0.9
 """Probability from which a message is quoted that tells a value which could not be told from the rest."""
