@@ -44,6 +44,8 @@ _LEAST_SIMILARITY: Final = 0.3
 """Minimum similarity (0 to 1, calibrated) of an answer that shares no word with the question."""
 _SURE_SIMILARITY: Final = 0.7
 """Minimum similarity of an answer with a low score, as questions without a known word have in small memories."""
+_SURELY_SIMILAR: Final = 0.5
+"""The same of a question for a matter of which nothing is known."""
 _CLOSE_TO_BEST: Final = 0.7
 """Minimum share of the best answer's fit; worse ones are left out."""
 _WORTH_OF_A_WORD: Final = 0.25
@@ -89,7 +91,7 @@ async def _remembered(memory: Memory, turn: Turn, question: str, say: Phrases) -
     tells = {hit: statements.get(hit, texts.get(hit.id, hit.text)) for hit in hits[:_READ]}
     answers = {hit: line for hit, text in tells.items() if (line := _told(hit, text, turn, say))}
     # What is asked for by its matter is not guessed from what only sounds alike.
-    close = [hit for hit in answers if _answers(hit) and (asked is None or hit.terms)]
+    close = [hit for hit in answers if _answers(hit) and (asked is None or _is_surely_about(hit))]
     asked_for = set(words_of(question))
     if named := [hit for hit in close if hit.id in people and not asked_for.isdisjoint(hit.terms)]:
         # "Where does Beth live" is not answered with where somebody else lives.
@@ -124,6 +126,11 @@ def _answers(hit: Hit) -> bool:
     return similarity >= _SURE_SIMILARITY or (
         hit.score >= _LEAST_SCORE and (bool(hit.terms) or similarity >= _LEAST_SIMILARITY)
     )
+
+
+def _is_surely_about(hit: Hit) -> bool:
+    """Return whether a hit speaks of a matter of which nothing is known, rather than only in a like way."""
+    return len(hit.terms) > 1 or (bool(hit.terms) and (hit.similarity or 0.0) >= _SURELY_SIMILAR)
 
 
 def _strength(hit: Hit) -> float:

@@ -264,7 +264,16 @@ def _telling_words(text: str) -> set[str]:
     return {each for each in words if not _GRAMMAR.search(each)}
 
 
+def _stem(one: str, other: str) -> int:
+    """Return how many letters two words have to share: three of words as short as "маму" and "маме"."""
+    return max(_STEM - 1, min(_STEM, len(one) - 1, len(other) - 1))
+
+
 def _shared(one: set[str], other: set[str]) -> int:
     return sum(
-        any(word == each or (len(word) >= _STEM and word[:_STEM] == each[:_STEM]) for each in other) for word in one
+        any(
+            word == each or (len(word) >= _STEM and word[: _stem(word, each)] == each[: _stem(word, each)])
+            for each in other
+        )
+        for word in one
     )

@@ -284,7 +284,9 @@ def by_values(
         mended = _corrected(text, told, known, message.author, language)
         told, corrects = mended, corrects or mended != told
         told += _introduced(text, told)
-        told += _plainly(text, reading, language, told)
+        plainly = list(_plainly(text, reading, language, told))
+        # "I love hiking but hate crowds": the verb beside it says what is liked.
+        told = [each for each in told if not any(_opposite(each, other) for other in plainly)] + plainly
         found += [
             _candidate(each, message, speaker, language, zone)._replace(corrects=corrects, language=language)
             for each in told
@@ -386,8 +388,13 @@ def _plainly(text: str, reading: Reading, language: str, told: Sequence[Told]) -
                 mark = Mark(start, end, sentence[start:end], matter, "own", _INTRODUCED, _INTRODUCED)
                 words = _whole(mark, sentence, language).words
                 words = " ".join(filter(None, (words, match.groupdict().get("v2") and match["v2"].strip(_EDGES))))
-                if words and not any(words in each.value for each in told):
+                if words and not any(each.matter == matter and words in each.value for each in told):
                     yield Told(cast("Matter", matter), words, "own", None, _MOVED, sentence)
+
+
+def _opposite(one: Told, other: Told) -> bool:
+    """Return whether one value is liked and the other, the same, is not."""
+    return {one.matter, other.matter} == {"like", "dislike"} and (one.value in other.value or other.value in one.value)
 
 
 def _implied(text: str, known: Sequence[MemoryRecord | Candidate], language: str) -> Iterator[Told]:
@@ -882,6 +889,9 @@ def _subject(sentence: str, language: str) -> str | None:
     if found is None or not vocabulary(language).first_person.isdisjoint(words_of(sentence)):
         return None
     name = next(filter(None, found.groupdict().values()), "")
+    if pattern("we").fullmatch(name):
+        # The French "on" is we.
+        return None
     return "" if fold(name) in stop_words(language) | vocabulary(language).dull else name
 
 
