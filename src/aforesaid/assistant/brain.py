@@ -129,7 +129,7 @@ def _answers(hit: Hit) -> bool:
 
 
 def _is_surely_about(hit: Hit) -> bool:
-    """Return whether a hit speaks of a matter of which nothing is known, rather than only in a like way."""
+    """Return whether a hit answers a question for a matter without a known value: it shares words with the question."""
     return len(hit.terms) > 1 or (bool(hit.terms) and (hit.similarity or 0.0) >= _SURELY_SIMILAR)
 
 

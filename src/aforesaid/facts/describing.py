@@ -46,9 +46,9 @@ _STATED: Final = 15
 _LONGEST_NOTE: Final = 240
 """Characters of a note. A longer one is a story, which the search finds."""
 _LEAST_SHOWN: Final = 0.6
-"""Least confidence of a value that is described, unless it was told again,"""
+"""Minimum confidence of a described value. One that was told several times needs none."""
 _LEAST_HEALTH: Final = 0.45
-"""and of what is told of health: a doubtful allergy is told rather than left out."""
+"""Minimum confidence of a described allergy, condition, medicine or diet: leaving one out does more harm."""
 _UNDATED: Final = timedelta(days=14)
 """How long an event is coming of which no date is known."""
 _OPEN: Final = timedelta(days=30)

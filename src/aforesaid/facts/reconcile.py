@@ -349,37 +349,37 @@ def _end(memory: MemoryRecord, candidate: Candidate, given: ReconcileInput, plan
         plan.ends[each.id] = ChangeMemory(ended(each, candidate), "end")
 
 
+def _is_note(memory: MemoryRecord, gone: Collection[int]) -> bool:
+    """Return whether a memory is an active quote of what somebody said, and not among those that are gone."""
+    return (
+        memory.matter is None
+        and memory.state == "active"
+        and memory.id not in gone
+        and memory.trust != "stated"
+        and memory.category in {"fact", "other", "preference"}
+        and memory.kind != INSTRUCTION
+    )
+
+
 def _notes_of(memory: MemoryRecord, given: ReconcileInput, gone: Collection[int]) -> list[MemoryRecord]:
     """Return the notes that quote the words in which a value was told."""
     value = fold(memory.value or "")
     return [
         each
         for each in given.known
-        if each.matter is None
-        and each.state == "active"
-        and each.id not in gone
-        and each.trust != "stated"
-        and each.category in {"fact", "other", "preference"}
-        and each.kind != INSTRUCTION
-        and not set(each.sources).isdisjoint(memory.sources)
-        and value in fold(each.text)
+        if _is_note(each, gone) and not set(each.sources).isdisjoint(memory.sources) and value in fold(each.text)
     ]
 
 
 def _short_notes(
     candidate: Candidate, given: ReconcileInput, gone: Collection[int], language: str
 ) -> list[MemoryRecord]:
-    """Return the notes that say little more than that something is so which is over now."""
+    """Return the short notes that name the value of a candidate, which is over."""
     return [
         each
         for each in given.known
-        if each.matter is None
-        and each.state == "active"
-        and each.id not in gone
+        if _is_note(each, gone)
         and each.speaker == candidate.speaker.id
-        and each.trust != "stated"
-        and each.category in {"fact", "other", "preference"}
-        and each.kind != INSTRUCTION
         and max(each.sources, default=0) < candidate.last
         and length_in_words(each.text) <= _SHORT_NOTE
         and candidate.value is not None

@@ -425,7 +425,7 @@ def _finished(text: str, known: Sequence[MemoryRecord | Candidate], language: st
             each
             for each in _CLAUSES.split(sentence)
             if pattern("finished").search(each) or pattern("parted").search(each)
-            if matters(language).titles.isdisjoint(words := words_of(each)) or says_i(words, language)
+            if matters(language).titles.isdisjoint(words := words_of(each)) or _says_i(words, language)
         ]
         for memory in known:
             if memory.matter not in _FINISHED or memory.about is not None or memory.value is None:
@@ -447,7 +447,7 @@ def names(clause: str, value: str, language: str) -> bool:
     return bool(words) and all(any(_alike(word, each, language) for each in said) for word in words)
 
 
-def says_i(words: Collection[str], language: str) -> bool:
+def _says_i(words: Collection[str], language: str) -> bool:
     """Return whether words speak of their author."""
     return not vocabulary(language).first_person.isdisjoint(words)
 
@@ -780,7 +780,7 @@ def _is_mine(mark: Mark, words: str, sentence: str, language: str) -> bool:
     if language not in _WITH_I or mark.certainty >= _SURELY_MINE:
         return True
     titles, said = matters(language).titles, words_of(sentence)
-    if not vocabulary(language).first_person.isdisjoint(said) or not titles.isdisjoint(words_of(words)):
+    if _says_i(said, language) or not titles.isdisjoint(words_of(words)):
         return True
     if pattern("third").match(sentence):
         return False
@@ -791,7 +791,7 @@ def _is_theirs(before: str, language: str) -> bool:
     """Return whether words speak of somebody who is somebody else's: "her son", "said that her cat is called"."""
     if pattern("theirs").search(before):
         return True
-    if not vocabulary(language).first_person.isdisjoint(words_of(before)):
+    if _says_i(words_of(before), language):
         return False
     titles = matters(language).titles
     return any(
@@ -800,7 +800,7 @@ def _is_theirs(before: str, language: str) -> bool:
 
 
 def _place_in(words: str, sentence: str, language: str) -> str:
-    """Return the place at the end of what is told as an event: "moving to Lisbon"; empty if it is unsure."""
+    """Return the place at the end of an event, "Lisbon" of "moving to Lisbon"; empty if the move is undecided."""
     found = _NAME.search(words)
     if (
         language in UNSPACED_LANGUAGES
@@ -823,14 +823,14 @@ def _is_subject(mark: Mark, text: str, language: str) -> bool:
     if mark.slot not in PEOPLE or before.strip(_EDGES):
         return False
     clause = _CLAUSES.split(text[mark.start :])[0]
-    return not pattern("died").search(clause) and vocabulary(language).first_person.isdisjoint(words_of(clause))
+    return not pattern("died").search(clause) and not _says_i(words_of(clause), language)
 
 
 def _speaks_of_self(sentence: str, language: str) -> bool:
     """Return whether a name in a sentence can be that of its author: it says "I" or "my", or hardly anything else."""
     words = words_of(sentence)
     short = language not in UNSPACED_LANGUAGES and len(words) <= _SHORT_NAME
-    return short or language in _WITHOUT_I or not vocabulary(language).first_person.isdisjoint(words)
+    return short or language in _WITHOUT_I or _says_i(words, language)
 
 
 def _number_at(text: str, start: int, end: int) -> re.Match[str] | None:
@@ -886,7 +886,7 @@ def _subject(sentence: str, language: str) -> str | None:
     "Tom is vegetarian", "There is a physiotherapist next door".
     """
     found = pattern("third").match(sentence)
-    if found is None or not vocabulary(language).first_person.isdisjoint(words_of(sentence)):
+    if found is None or _says_i(words_of(sentence), language):
         return None
     name = next(filter(None, found.groupdict().values()), "")
     if pattern("we").fullmatch(name):

@@ -230,19 +230,27 @@ async def _asking(embedder: ReadingEmbedder, texts: Sequence[str], readings: Seq
     """Return what texts want, where one of several sentences may ask: "Which wine? My boss comes."."""
     made, parts = list(readings), list[tuple[int, str]]()
     for number, (text, reading) in enumerate(zip(texts, readings, strict=True)):
-        may_ask = reading.intents.best in _MAY_ASK and reading.intents.of("ask") >= _PLAUSIBLE
-        is_one = may_ask and not _ASKED.search(text) and len(split_sentences(text)) == 1
-        probability = reading.intents.of("ask")
-        is_asked = asks(text) and (probability >= _SURE or is_clause(text))
-        if is_one and (is_asked or (may_be_asked(text) and probability >= _LIKELY)):
-            made[number] = reading._replace(intents=reading.intents.asking())
-        if reading.intents.best in _MAY_ASK and _ASKED.search(text) and len(sentences := split_sentences(text)) > 1:
+        if reading.intents.best not in _MAY_ASK:
+            continue
+        sentences = split_sentences(text)
+        if len(sentences) > 1:
             parts += [(number, sentence) for sentence in sentences if _ASKED.search(sentence)]
+        elif len(sentences) == 1 and not _ASKED.search(text) and _asks_aloud(text, reading.intents.of("ask")):
+            made[number] = reading._replace(intents=reading.intents.asking())
     if parts:
         for (number, _), part in zip(parts, await embedder.read([part for _, part in parts]), strict=True):
             if part.intents.best == "ask":
                 made[number] = made[number]._replace(intents=part.intents)
     return made
+
+
+def _asks_aloud(text: str, probability: float) -> bool:
+    """Return whether a sentence without a question mark asks, as spoken ones do."""
+    if probability < _PLAUSIBLE:
+        return False
+    if asks(text) and (probability >= _SURE or is_clause(text)):
+        return True
+    return probability >= _LIKELY and may_be_asked(text)
 
 
 class MessageVectors:
