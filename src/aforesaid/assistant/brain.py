@@ -129,8 +129,11 @@ def _answers(hit: Hit) -> bool:
 
 
 def _is_surely_about(hit: Hit) -> bool:
-    """Return whether a hit answers a question for a matter without a known value: it shares words with the question."""
-    return len(hit.terms) > 1 or (bool(hit.terms) and (hit.similarity or 0.0) >= _SURELY_SIMILAR)
+    """Return whether a hit answers a question for a matter without a known value: it shares words with the question.
+
+    Without an embedder, one word is enough: no values are read then either.
+    """
+    return len(hit.terms) > 1 or (bool(hit.terms) and (hit.similarity is None or hit.similarity >= _SURELY_SIMILAR))
 
 
 def _strength(hit: Hit) -> float:
