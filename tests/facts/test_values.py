@@ -161,6 +161,32 @@ async def test_plans_other_people_and_questions_change_nothing(memory: Memory, s
     assert (await values(ann))["home"] == {"Lisbon"}
 
 
+@pytest.mark.defect("M8")
+@pytest.mark.parametrize(
+    ("said", "matter"),
+    [
+        ("I start on the 1st of September then", "birthday"),
+        ("Twee weken, geen drie. 26 juli en 2 augustus vallen uit", "birthday"),
+        ("essay came back. 48. pass is 40", "age"),
+    ],
+)
+async def test_what_sounds_like_a_value_in_a_chat_is_none(memory: Memory, said: str, matter: str) -> None:
+    ann = await tell(memory, said)
+    assert matter not in await values(ann)
+
+
+@pytest.mark.defect("M8")
+async def test_a_birthday_is_known_where_it_is_called_one(memory: Memory) -> None:
+    ann = await tell(memory, "My birthday is on 3 May.")
+    assert (await values(ann))["birthday"] == {"3 May"}
+
+
+async def test_a_name_before_an_age_is_known(memory: Memory) -> None:
+    ann = await tell(memory, "I'm Martha, I'm 58 and I live in Leeds.")
+    known = await values(ann)
+    assert (known["name"], known["home"]) == ({"Martha"}, {"Leeds"})
+
+
 @pytest.mark.defect("M7")
 @pytest.mark.req("G19")
 async def test_a_bot_answers_with_what_is_so_now(memory: Memory) -> None:

@@ -38,13 +38,13 @@ from aforesaid.facts.reconcile import (
     telling_changes,
     with_outdated,
 )
-from aforesaid.facts.salience_extraction import by_salience
+from aforesaid.facts.salience_extraction import SALIENCE, by_salience
 from aforesaid.facts.statement import statement
 from aforesaid.facts.values import answered, by_values, composed, may_answer
 from aforesaid.models.calibration import SameMeaning
 from aforesaid.models.embed import Embedder, read_messages
 from aforesaid.models.offline import without_contradicted
-from aforesaid.models.reader import Intents, Reading
+from aforesaid.models.reader import Reading
 from aforesaid.models.salience import Judgement
 from aforesaid.models.superseding import may_change_plainly
 from aforesaid.profiles import Profile
@@ -76,13 +76,15 @@ _LOOKED_BACK: Final = 3
 """Messages before a batch of which it is read whether they ask."""
 _PLAUSIBLE: Final = 0.2
 """Least probability that words ask for something, where a rule says that they do."""
-_QUIET: Final = 0.25
+_QUIET: Final = 0.1
 """Probability below which a message is not quoted: it tells nothing about its author."""
 _TELLS: Final = 0.9
 """Probability from which a message is quoted that tells a value which could not be told from the rest."""
 _DOUBTFUL: Final = -0.9
 """Log-odds of the salience model below which a message is fleeting, whatever it tells: "My coffee is cold."."""
 _SHORT_WISH: Final = 4
+_LEAST_WORTH: Final = 0.4
+"""Probability below which a quote is not worth keeping, or cannot be understood by itself."""
 _SURELY_NOT: Final = 0.9
 """Probability from which words say nothing that is worth remembering."""
 _COMMA: Final = re.compile("[,;，、،]")
@@ -294,7 +296,7 @@ class Extractor:
         return [
             each
             for each in candidates
-            if each.matter is not None or each.quote not in wanted or _says(each, wanted[each.quote].intents)
+            if each.matter is not None or each.quote not in wanted or _says(each, wanted[each.quote])
         ]
 
     @staticmethod
@@ -407,7 +409,8 @@ def _with_reading(judgement: Judgement, reading: Reading | None, *, is_told: boo
     return judgement
 
 
-def _says(candidate: Candidate, wants: Intents) -> bool:
+def _says(candidate: Candidate, reading: Reading) -> bool:
+    wants = reading.intents
     if candidate.request:
         # Two or three words ("Nenn mich Jo.") are hard to read.
         short = length_in_words(candidate.quote) <= _SHORT_WISH and wants.best not in {"ask", "feel"}
@@ -418,8 +421,13 @@ def _says(candidate: Candidate, wants: Intents) -> bool:
         return False
     if candidate.extractor == RULES:
         return wants.of("ask") < _SURELY_NOT
+    if candidate.outdates is not None:
+        return True
+    # What is quoted must be worth it, but with what it answers it is understood.
+    if candidate.extractor == SALIENCE and len(candidate.sources) == 1 and reading.worth < _LEAST_WORTH:
+        return f'"{candidate.quote}' not in candidate.text
     # A statement is never dropped for a doubt: what is no statement must be plainly something else.
-    return candidate.outdates is not None or wants.best in {"tell", "correct"} or wants.of(wants.best) < _SURELY_NOT
+    return wants.best in {"tell", "correct"} or wants.of(wants.best) < _SURELY_NOT
 
 
 def relevant(known: Sequence[MemoryRecord], batch: Sequence[Message], near: Collection[int] = ()) -> list[MemoryRecord]:

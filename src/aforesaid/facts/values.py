@@ -39,6 +39,8 @@ PEOPLE: Final = frozenset({
     "partner", "child", "parent", "sibling", "relative", "friend", "colleague", "boss", "neighbour",
 })  # fmt: skip
 """Matters that are a person."""
+_USUAL_PEOPLE: Final = frozenset({"parent", "friend", "colleague", "boss", "neighbour"})
+"""Who says nothing without a name."""
 LIVING: Final = PEOPLE | {"pet"}
 SINGLE: Final = frozenset({
     "name", "age", "birthday", "home", "job", "employer", "partner", "phone", "email", "address",
@@ -90,6 +92,14 @@ _LEAST_CERTAIN: Final[Mapping[str, float]] = {
 }  # fmt: skip
 """Least certainty that a value is one of its matter, where others are easily taken for one: a date for a birthday."""
 _USUALLY_CERTAIN: Final = 0.4
+_LEAST_RIGHT: Final = 0.35
+"""Least probability that a value is right;"""
+_LEAST_RIGHT_HEALTH: Final = 0.2
+"""the same of health, where leaving one out does more harm; and"""
+_SURELY_RIGHT: Final = 0.55
+"""that it is beyond doubt: what is doubted is found by searches, but not described, and it replaces nothing."""
+_DOUBTED: Final = 0.55
+"""Most certainty of what is doubted."""
 _LEAST_ELSEWHERE: Final = 0.55
 """The same of where somebody else lives or works: many places are named beside people."""
 _LEAST_OVER: Final = 0.5
@@ -361,7 +371,8 @@ def _introduced(text: str, told: Sequence[Told]) -> Iterator[Told]:
     if any(each.matter == "name" and each.about is None for each in told):
         return
     for sentence in split_sentences(text):
-        said = introduction(sentence.strip(" ,;"))
+        # "I'm Martha, I'm 58 and I live in Leeds"
+        said = introduction(sentence.strip(" ,;")) or introduction(_CLAUSES.split(sentence.strip(" ,;"))[0])
         named = pattern("my_name").search(sentence) if said is None else None
         name = said.name if said is not None else _CALLED.match(sentence, named.end()) if named is not None else None
         if name is not None and not is_question(sentence):
@@ -530,6 +541,8 @@ def told_in(text: str, reading: Reading, language: str, known: Collection[str] =
             return False
         if mark is moved:
             return mark.marked >= _LEAST_MOVED
+        if mark.slot == "birthday" and length_in_words(text) > _SHORT_NAME and not pattern("born").search(text):
+            return False
         if mark.holds == "over" and intent in _ENDING and any(fold(word) in known for word in mark.words.split()):
             if mark.certainty >= _LEAST_OVER and reading.tells >= _TELLING_END:
                 return True
@@ -537,7 +550,7 @@ def told_in(text: str, reading: Reading, language: str, known: Collection[str] =
                 return True
         if reading.tells < (_TELLING if mark.marked < _PLAINLY or mark.certainty < _PLAIN else _TELLING_PLAINLY):
             return False
-        if mark.certainty < _LEAST_CERTAIN.get(mark.slot, _USUALLY_CERTAIN):
+        if mark.certainty < _LEAST_CERTAIN.get(mark.slot, _USUALLY_CERTAIN) or _is_doubtful(mark):
             return False
         if mark.holds == "other" and mark.slot in _PLACES and mark.certainty < _LEAST_ELSEWHERE:
             return False
@@ -551,7 +564,9 @@ def told_in(text: str, reading: Reading, language: str, known: Collection[str] =
             # As in: the old address is gone, the new one is this.
             mark = mark._replace(holds="own")
         is_plain = mark is moved and not pattern("not").search(_sentence_at(text, mark.start))
-        return mark._replace(certainty=max(mark.certainty, _MOVED)) if is_plain else mark
+        if is_plain:
+            return mark._replace(certainty=max(mark.certainty, _MOVED))
+        return mark if mark.right >= _SURELY_RIGHT else mark._replace(certainty=min(mark.certainty, _DOUBTED))
 
     marks = [_whole(surer(mark), text, language) for mark in reading.marks if is_sure(mark)]
     joking = is_joke(text)
@@ -559,7 +574,17 @@ def told_in(text: str, reading: Reading, language: str, known: Collection[str] =
     told = _values(text, [mark for mark in marks if mark.words and not (joking and mark.holds == "over")], language)
     # The parts of a number are all marked, and "wool" and "wool products" mean the same.
     its = {(each.matter, each.value, each.about): each for each in told}
-    return [each for each in its.values() if not any(_says_less(each, other) for other in its.values())]
+    return [
+        each
+        for each in its.values()
+        if not any(_says_less(each, other) for other in its.values())
+        # Everybody has a mother.
+        and not (each.matter in _USUAL_PEOPLE and each.holds == "own" and only_titles(each.value, language))
+    ]
+
+
+def _is_doubtful(mark: Mark) -> bool:
+    return mark.right < (_LEAST_RIGHT_HEALTH if mark.slot in HEALTH else _LEAST_RIGHT)
 
 
 def _joined(marks: Sequence[Mark], text: str) -> list[Mark]:

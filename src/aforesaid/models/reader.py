@@ -1,15 +1,16 @@
 """Reads messages: what one wants (it tells, asks, greets …), and which words in it hold a value about its author.
 
 A small network reads the features that the built-in encoder computes for the tokens of a text anyway, the vector of the
-sentence, and its spelling (hashed runs of one to five characters). The weights come with the package; tools/reader
-trains them on messages in 15 languages.
+sentence, and its spelling (hashed runs of one to five characters). A second one judges what the first one read, as
+people did who read chats: in these most words that look like a value are none. The weights come with the package;
+tools/reader trains them on messages in 15 languages.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from math import ceil
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Self, TypeAlias, get_args
@@ -43,7 +44,9 @@ Holds: TypeAlias = Literal["own", "over", "other"]
 _HOLDS: Final[tuple[Holds, ...]] = get_args(Holds)
 
 _WEIGHTS: Final = "65e02777594b824c211b4ba3730a98de6b5ebd5947d39225675ab043d939fbe2"
-"""The SHA-256 of the weights."""
+"""The SHA-256 of the weights,"""
+_JUDGE: Final = "eeb8336a8e3530116284b3f6d50ecb024455c05bee4e01ea445b00fb6a2527cd"
+"""and of those that judge what was read."""
 _BITS: Final = 14
 _LONGEST_RUN: Final = 5
 _CHARACTERS: Final = 400
@@ -121,6 +124,8 @@ class Mark(NamedTuple):
     """The mean probability of its tokens to hold this."""
     marked: float
     """The same to hold any value, of whatever matter."""
+    right: float = 1.0
+    """The probability that this is true of whom it is said, as a second network judges from its surroundings."""
 
 
 class Reading(NamedTuple):
@@ -129,6 +134,8 @@ class Reading(NamedTuple):
     intents: Intents
     tells: float = 0.0
     """The probability that it holds a value about its author, of today or of the past."""
+    worth: float = 1.0
+    """The probability that it is worth knowing weeks later, and can be understood by itself."""
     marks: tuple[Mark, ...] = ()
     """The values, in the order of the text."""
 
@@ -140,9 +147,9 @@ class Reading(NamedTuple):
 
 
 class Reader:
-    def __init__(self, values: dict[str, Floats]) -> None:
-        self._spelling = values["spelling"]
+    def __init__(self, values: dict[str, Floats], judge: dict[str, Floats]) -> None:
         self._values = values
+        self._judge = judge
         self._layers = sum(name.startswith("qkv_") and "offset" not in name for name in values)
 
     def read(
@@ -179,13 +186,27 @@ class Reader:
         tells = 1 / (1 + np.exp(-np.clip(hidden @ its["any"] + its["any_offset"], -30, 30)))
         tags = _shares(tokens @ its["tag"] + its["tag_offset"])
         least = np.minimum.reduceat(tags[:, 0], starts)
+        worth = self._judged("worth", seen_in_texts(pooled, hidden, intents, tells, np.array(lengths)))
         made = []
         for number, (start, length) in enumerate(zip(starts.tolist(), lengths, strict=True)):
             # Most texts hold no value at all.
             marked = least[number] < 1 - _MARKED
-            marks = _marks(texts[number], ids[number], tags[start : start + length], pieces) if marked else ()
-            made.append(Reading(Intents(tuple(intents[number].tolist())), float(tells[number, 0]), marks))
+            found = list(_marks(texts[number], ids[number], tags[start : start + length], pieces)) if marked else []
+            marks = tuple(mark for mark, _ in found)
+            reading = Reading(Intents(tuple(intents[number].tolist())), float(tells[number, 0]), worth[number], marks)
+            if found:
+                words = np.stack([tokens[start : start + length][its].mean(axis=0) for _, its in found])
+                rights = self._judged("right", seen_in_marks(reading, words, pooled[number], hidden[number]))
+                rated = (mark._replace(right=right) for mark, right in zip(marks, rights, strict=True))
+                reading = reading._replace(marks=tuple(rated))
+            made.append(reading)
         return made
+
+    def _judged(self, what: str, seen: Floats) -> list[float]:
+        """Return what the second network says of each row."""
+        inner = np.maximum(seen @ self._judge[f"{what}_inner"] + self._judge[f"{what}_inner_offset"], 0)
+        said = inner @ self._judge[what] + self._judge[f"{what}_offset"]
+        return [float(each) for each in 1 / (1 + np.exp(-np.clip(said[:, 0], -30, 30)))]
 
     def _normed(self, values: Floats, which: str, layer: int) -> Floats:
         values = values - values.mean(axis=-1, keepdims=True)
@@ -206,7 +227,7 @@ class Reader:
         return attended
 
     def _spellings(self, texts: Sequence[str]) -> Floats:
-        return np.stack([self._spelling[_runs(text)].mean(axis=0) for text in texts])
+        return np.stack([self._values["spelling"][_runs(text)].mean(axis=0) for text in texts])
 
 
 class Pieces:
@@ -272,9 +293,11 @@ class _Word(NamedTuple):
     end: int
     tags: Floats
     """The mean of the probabilities of its tokens, the longer ones counting more."""
+    tokens: list[int]
 
 
-def _marks(text: str, ids: Sequence[int], tags: Floats, pieces: Pieces) -> tuple[Mark, ...]:
+def _marks(text: str, ids: Sequence[int], tags: Floats, pieces: Pieces) -> Iterator[tuple[Mark, list[int]]]:
+    """Yield the values in a text, each with its tokens."""
     text = unicodedata.normalize("NFC", text)
     words = _words(text, pieces.places(text, ids), tags)
     unspaced = [_UNSPACED.search(text[word.start : word.end]) is not None for word in words]
@@ -296,7 +319,6 @@ def _marks(text: str, ids: Sequence[int], tags: Floats, pieces: Pieces) -> tuple
             runs[-1].append(number)
         else:
             runs.append([number])
-    made = []
     for run in runs:
         tags = np.mean([words[number].tags for number in run], axis=0)
         mean: Floats = tags[1:].reshape(len(SLOTS), len(_HOLDS))
@@ -304,8 +326,8 @@ def _marks(text: str, ids: Sequence[int], tags: Floats, pieces: Pieces) -> tuple
         best = int(mean[slot].argmax())
         start, end = words[run[0]].start, words[run[-1]].end
         certainty, marked_as = float(mean[slot, best]), 1 - float(tags[0])
-        made.append(Mark(start, end, text[start:end], SLOTS[slot], _HOLDS[best], certainty, marked_as))
-    return tuple(made)
+        mark = Mark(start, end, text[start:end], SLOTS[slot], _HOLDS[best], certainty, marked_as)
+        yield mark, [token for number in run for token in words[number].tokens]
 
 
 def _touch(words: Sequence[_Word], one: int, other: int) -> bool:
@@ -332,17 +354,37 @@ def _words(text: str, places: Sequence[tuple[int, int]], tags: Floats) -> list[_
     made = []
     for group in groups:
         lengths = np.array([places[token][1] - places[token][0] for token in group], dtype=np.float32)
-        made.append(_Word(places[group[0]][0], places[group[-1]][1], lengths @ tags[group] / lengths.sum()))
+        mean = lengths @ tags[group] / lengths.sum()
+        made.append(_Word(places[group[0]][0], places[group[-1]][1], mean, group))
+    return made
+
+
+def seen_in_marks(reading: Reading, words: Floats, text: Floats, whole: Floats) -> Floats:
+    """Return what says of each mark of a text whether it is right: its words, the text, and what else is read."""
+    count = len(reading.marks)
+    rows = np.zeros((count, len(SLOTS) * len(_HOLDS) + 5), dtype=np.float32)
+    for row, mark in zip(rows, reading.marks, strict=True):
+        row[SLOTS.index(mark.slot) * len(_HOLDS) + _HOLDS.index(mark.holds)] = 1
+        row[-5:] = mark.certainty, mark.marked, reading.tells, min(count, 6) / 6, min(mark.start, 100) / 100
+    rest = (text, whole, np.asarray(reading.intents.probabilities, dtype=np.float32))
+    made: Floats = np.concatenate([words, *(np.broadcast_to(each, (count, len(each))) for each in rest), rows], axis=1)
+    return made
+
+
+def seen_in_texts(pooled: Floats, hidden: Floats, intents: Floats, tells: Floats, lengths: Numbers) -> Floats:
+    """Return what says of each text whether it is worth quoting."""
+    long = (np.minimum(lengths, _WINDOW) / _WINDOW).astype(np.float32)[:, None]
+    made: Floats = np.concatenate([pooled, hidden, intents, tells, long], axis=1)
     return made
 
 
 @cache
 def load_reader() -> Reader:
-    """Load the network. Raises ModelError if its weights are not the expected ones."""
+    """Load the networks. Raises ModelError if their weights are not the expected ones."""
     values = arrays(read_weights("reader.npz", _WEIGHTS))
     for name in [name for name in values if f"{name}.scale" in values]:
         values[name] = values[name] * values.pop(f"{name}.scale")
-    return Reader(values)
+    return Reader(values, arrays(read_weights("judge.npz", _JUDGE)))
 
 
 def _runs(text: str) -> Numbers:
