@@ -95,11 +95,10 @@ _DAYS: Final = """
 SELECT policy, space, day, done_at, done_seq FROM agenda WHERE day != '' AND done_at IS NOT NULL
  ORDER BY space, policy, day
 """
-# In PostgreSQL, what all spent together is counted per space.
+# What all spent together is counted per space.
 _SPENDING: Final = """
-[[SELECT day, '', '', sum(tokens)::bigint FROM spending WHERE owner = '' GROUP BY day
-  UNION ALL SELECT day, space, owner, tokens FROM spending WHERE owner != '' ORDER BY 1, 2, 3
-~ SELECT day, space, user, tokens FROM spending]]
+SELECT day, '', '', sum(tokens)[[::bigint]] FROM spending WHERE [[owner ~ user]] = '' GROUP BY day
+UNION ALL SELECT day, space, [[owner ~ user]], tokens FROM spending WHERE [[owner ~ user]] != '' ORDER BY 1, 2, 3
 """
 _RECEIPTS: Final = f"SELECT {_OWNER}, x.id, x.at, x.reply, x.details, x.owner FROM receipt x{_JOIN}"
 _AUDIT: Final = "SELECT x.id, x.at, x.space, x.[[owner ~ user]], x.actor, x.action, x.subject FROM audit x"

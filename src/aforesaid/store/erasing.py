@@ -18,7 +18,7 @@ from aforesaid.domain.message import Draft, Message
 from aforesaid.domain.scope import Entry, Scope, Subject, is_direct
 from aforesaid.domain.summary import Summary
 from aforesaid.domain.transfer import Purged
-from aforesaid.store.agenda import entries_of, progress_of
+from aforesaid.store.agenda import entries_of, planned, progress_of, put_entries
 from aforesaid.store.checksums import both, setting
 from aforesaid.store.memories import ChangeMemory, Memories
 from aforesaid.store.messages import MessagesByNumber, VersionsOf
@@ -122,6 +122,9 @@ _LISTED: Final = "[[= ANY($2::bigint[]) ~ IN (SELECT value FROM json_each($2))]]
 _NAMED: Final = "[[space = $1 AND name = ANY($2::text[]) ~ id IN (SELECT value FROM json_each($2))]]"
 _IN_LOG: Final = f"FROM log WHERE [[space = $1 AND ]]seq {_LISTED}"
 _ERASE_MESSAGES: Final = (
+    # In PostgreSQL, the words of a message lie in its row.
+    """[[ ~ INSERT INTO log_index (log_index, rowid, terms)
+    SELECT 'delete', seq, terms FROM log_index_content WHERE seq IN (SELECT value FROM json_each($2))]]""",
     f"""
     UPDATE thread SET messages = thread.messages - l.messages, words = thread.words - l.words, revision = revision + 1
       FROM (SELECT thread, count(*) FILTER (WHERE shared) AS messages,
@@ -171,12 +174,44 @@ _DROP_EMPTY: Final = (
     ),
 )
 """Deletes threads that nothing is in."""
+
+
+def _unindex_notes(table: str, odd: int) -> tuple[str, str]:
+    """Return what takes summaries or memories out of the keyword index, with their vectors."""
+    return (
+        f"""[[ ~ INSERT INTO note_index (note_index, rowid, terms)
+        SELECT 'delete', 2 * id + {odd}, index_terms(owner, 0, 0, text) FROM {table}
+         WHERE id IN (SELECT value FROM json_each($2))]]""",
+        f"""
+        [[DELETE FROM note_embedding WHERE space = $1 AND note IN (SELECT 2 * n + {odd} FROM unnest($2::bigint[]) n)
+        ~ DELETE FROM note_vector WHERE (embedder, owner, note) IN (
+              SELECT e.id, x.owner, 2 * x.id + {odd} FROM embedder e, {table} x
+               WHERE x.id IN (SELECT value FROM json_each($2)))]]
+        """,
+    )
+
+
 _ERASE_SUMMARIES: Final = (
+    *_unindex_notes("summary", 0),
     f"DELETE FROM summary_source WHERE [[space = $1 AND ]](summary {_LISTED} OR source {_LISTED})",
     f"UPDATE summary SET {setting('summary', replaces='NULL')} WHERE [[space = $1 AND ]]replaces {_LISTED}",
     f"DELETE FROM summary WHERE [[space = $1 AND ]]id {_LISTED}",
 )
+_PART_VERSIONS: Final = both(
+    lambda checksums: checksums.update(
+        "memory_version",
+        """
+        [[space = $1 AND (was ->> 'superseded_by')::bigint = ANY($2::bigint[])
+        ~ memory IN (SELECT id FROM memory WHERE owner IN (
+              SELECT owner FROM memory WHERE id IN (SELECT value FROM json_each($2))))
+          AND json_extract(was, '$.superseded_by') IN (SELECT value FROM json_each($2))]]
+        """,
+        was="[[jsonb_set(was::jsonb, '{superseded_by}', 'null')::json ~ json_set(was, '$.superseded_by', NULL)]]",
+    )
+)
 _ERASE_MEMORIES: Final = (
+    *_unindex_notes("memory", 1),
+    _PART_VERSIONS,
     f"DELETE FROM memory_source WHERE [[space = $1 AND ]]memory {_LISTED}",
     f"DELETE FROM memory_version WHERE [[space = $1 AND ]]memory {_LISTED}",
     f"UPDATE memory SET {setting('memory', superseded_by='NULL')} WHERE [[space = $1 AND ]]superseded_by {_LISTED}",
@@ -206,18 +241,6 @@ UPDATE person SET last_seq = coalesce((
        last_at = (SELECT max(at) FROM log WHERE [[log.space = $1 AND log.owner = person.name ~ log.owner = person.id]])
  WHERE [[space = $1 AND name = ANY($2::text[]) ~ id IN (SELECT value FROM json_each($2))]]
 """
-_PART_VERSIONS: Final = both(
-    lambda checksums: checksums.update(
-        "memory_version",
-        """
-        [[space = $1 AND (was ->> 'superseded_by')::bigint = ANY($2::bigint[])
-        ~ memory IN (SELECT id FROM memory WHERE owner IN (
-              SELECT owner FROM memory WHERE id IN (SELECT value FROM json_each($2))))
-          AND json_extract(was, '$.superseded_by') IN (SELECT value FROM json_each($2))]]
-        """,
-        was="[[jsonb_set(was::jsonb, '{superseded_by}', 'null')::json ~ json_set(was, '$.superseded_by', NULL)]]",
-    )
-)
 _ERASE_DERIVED: Final = """
 DELETE FROM derived WHERE [[space = $1 AND owner = ANY($2::text[])
  ~ owner IN (SELECT id FROM person WHERE space = $1 AND name IN (SELECT value FROM json_each($2)))]]
@@ -230,7 +253,6 @@ def erase_messages(within: Transaction, space: str, seqs: list[int]) -> Answer[N
     found = yield from rows(text, space, seqs)
     sessions, threads, owners = (sorted({row[place] for row in found}) for place in range(3))
     with within.overwriting():
-        within.unindex_messages(seqs)
         _run(within, _ERASE_MESSAGES, space, seqs)
         within.later(_NEWEST, space, owners)
         _run(within, _COUNT_SESSIONS, space, sessions)
@@ -243,7 +265,6 @@ def erase_summaries(within: Transaction, space: str, numbers: list[int]) -> Answ
     text = f"SELECT DISTINCT thread FROM summary WHERE [[space = $1 AND ]]{listed('id', '$2')}"
     threads = [thread for (thread,) in (yield from rows(text, space, numbers))]
     with within.overwriting():
-        within.unindex_notes(space, "summary", numbers)
         _run(within, _ERASE_SUMMARIES, space, numbers)
         _run(within, _DROP_EMPTY, space, threads)
         within.dropped(space)
@@ -252,8 +273,6 @@ def erase_summaries(within: Transaction, space: str, numbers: list[int]) -> Answ
 def erase_memories(within: Transaction, space: str, numbers: list[int]) -> None:
     """Delete memories with their vectors and earlier versions."""
     with within.overwriting():
-        within.unindex_notes(space, "memory", numbers)
-        within.later(_PART_VERSIONS, space, numbers)
         _run(within, _ERASE_MEMORIES, space, numbers)
 
 
@@ -504,13 +523,13 @@ def _plan_again(
     due = [replace(_without(entry, messages, progress), due_at=at, failures=0, error=None) for entry in entries]
     days = {summary.day for summary in summaries if summary.kind == "day" and summary.day is not None}
     subjects = [Subject("calendar", space, day=day.isoformat()) for day in sorted({*days, *_days_near(messages)})]
-    for entry in (yield from within.planned(subjects)) if subjects else []:
+    for entry in (yield from planned(subjects)) if subjects else []:
         if entry.subject.date in days:
             due.append(replace(entry, due_at=at, failures=0, error=None, done_at=None, done_seq=0))
         elif entry.error is not None:
             due.append(replace(entry, due_at=at, failures=0, error=None))  # a model's error may quote what it read
     if due:
-        within.put_entries(due)
+        put_entries(within, due)
 
 
 def _without(entry: Entry, messages: Sequence[MessageToPurge], progress: Mapping[str, int]) -> Entry:

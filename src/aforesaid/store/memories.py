@@ -110,9 +110,8 @@ def read_memory(row: Row) -> MemoryRecord:
 
 def _values(within: Transaction, it: MemoryRecord) -> dict[str, Any]:
     speaker = None if it.speaker == it.user else within.person(it.space, it.speaker)
-    tags = within.array(it.tags)
     values = (
-        it.category, it.text, it.importance, tags, it.active, it.state, it.priority, speaker, it.subject,
+        it.category, it.text, it.importance, list(it.tags), it.active, it.state, it.priority, speaker, it.subject,
         *_event(it.event), _optional_number(it.remind_at), _optional_number(it.delivered_at),
         _optional_number(it.expires_at), number_of(it.valid_from), _optional_number(it.valid_to), it.superseded_by,
         it.extractor, it.trust, it.reason, it.times, number_of(it.seen_at), it.kind, it.about, number_of(it.said_at),

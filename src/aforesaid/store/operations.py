@@ -11,12 +11,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from datetime import date
 from typing import Any, ClassVar, Generic, Protocol, TypeVar, cast
 
 from aforesaid.domain.hit import VectorRow
-from aforesaid.domain.memory import NoteKey, NoteKind, NoteVector
-from aforesaid.domain.scope import Entry, Scope, Subject
+from aforesaid.domain.memory import NoteKey, NoteVector
+from aforesaid.domain.scope import Scope
 from aforesaid.domain.transfer import VectorOf
 from aforesaid.store.sql import Answer
 
@@ -101,7 +100,7 @@ class Transaction(Protocol):
     """One write transaction of a database. What it writes is there before the next statement is run."""
 
     def later(self, text: str, *values: Any) -> None:  # noqa: ANN401 - whatever the text binds
-        """Run a statement for both databases."""
+        """Run a statement for both databases, or for the one that it has a text for."""
 
     def insert(self, table: str, row: Mapping[str, Any], *, replacing: tuple[str, ...] = ()) -> None:
         """Insert a row with its checksum. `replacing` is the key of a row that it may take the place of."""
@@ -124,9 +123,6 @@ class Transaction(Protocol):
     def thread(self, space: str, name: str) -> Any:  # noqa: ANN401
         """Return what a column holds of a thread, which is stored if it is new."""
 
-    def array(self, values: Sequence[str]) -> Any:  # noqa: ANN401 - an array or JSON
-        """Return what a column holds of several texts."""
-
     def terms(self, text: str) -> dict[str, Any]:
         """Return the column by which the words of a note are found; SQLite has an index instead."""
 
@@ -139,15 +135,6 @@ class Transaction(Protocol):
     def index_note(self, scope: Scope, key: NoteKey, text: str, before: str | None = None) -> None:
         """Let a summary or memory be found by its words; one whose text changed, by the new ones."""
 
-    def put_entries(self, entries: Sequence[Entry]) -> None:
-        """Store entries of the agenda, in the place of those of the same subjects."""
-
-    def planned(self, subjects: Sequence[Subject]) -> Answer[list[Entry]]:
-        """Return the entries of the agenda for these subjects, in any order. Those without one are missing."""
-
-    def spend(self, day: date, space: str, user: str | None, tokens: int) -> None:
-        """Count tokens of a user, or (None) of all users together; a store may count those of each space apart."""
-
     def add_vectors(self, embedder: str, rows: Sequence[VectorRow], up_to: int) -> None:
         """Store vectors of messages, and how far the embedder has come."""
 
@@ -159,12 +146,6 @@ class Transaction(Protocol):
 
     def overwriting(self) -> AbstractContextManager[None]:
         """Overwrite the bytes of what is deleted, where the database writes files of its own."""
-
-    def unindex_messages(self, seqs: Sequence[int]) -> None:
-        """Take messages that are about to be deleted out of the keyword index."""
-
-    def unindex_notes(self, space: str, kind: NoteKind, numbers: Sequence[int]) -> None:
-        """Take summaries or memories that are about to be deleted out of the keyword index, with their vectors."""
 
     def dropped(self, space: str) -> None:
         """Forget what is remembered of the people, threads and sessions of a space: some were deleted or changed."""

@@ -5,20 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import astuple, dataclass
-from datetime import date
 from typing import Any, Final
 
 from aforesaid.domain.checks import now
 from aforesaid.domain.hit import VectorRow
-from aforesaid.domain.memory import NoteKey, NoteKind, NoteVector
-from aforesaid.domain.scope import Entry, Scope, Subject
+from aforesaid.domain.memory import NoteKey, NoteVector
+from aforesaid.domain.scope import Scope
 from aforesaid.domain.transfer import VectorOf
-from aforesaid.store import sql
-from aforesaid.store.agenda import ENTRY_ROWS, entry_values, read_entry
 from aforesaid.store.checksums import POSTGRES as CHECKSUMS
 from aforesaid.store.postgres import search
-from aforesaid.store.postgres.queries import Queries, Row, Statement, insert_rows, over_rows, statements
-from aforesaid.store.ranking import content_hash, hashed, note_number_of
+from aforesaid.store.postgres.queries import Queries, Row, Statement, insert_rows, over_rows
+from aforesaid.store.ranking import content_hash, hashed
 from aforesaid.store.sql import Answer, exists, first, for_postgres
 from aforesaid.text.languages import terms
 
@@ -48,29 +45,6 @@ _OWNS: Final = CHECKSUMS.insert(
 _AUTHOR: Final = CHECKSUMS.insert("person", ("space", "name", "created_at", "revision"), "ON CONFLICT DO NOTHING")
 _THREAD: Final = CHECKSUMS.insert("thread", ("space", "name", "revision"), "ON CONFLICT DO NOTHING")
 _AUDIT: Final = insert_rows("audit", "id bigint, at bigint, owner text, actor text, action text, subject text")
-
-
-_ENTRIES: Final = insert_rows(
-    "agenda",
-    ", ".join(f"{name} {column.type}" for name, column in CHECKSUMS.columns["agenda"].items() if name != "space"),
-    CHECKSUMS.replacing("agenda", "space", "policy", "owner", "thread", "day", derived=True),
-)
-_PLANNED: Final = over_rows(
-    for_postgres(ENTRY_ROWS)
-    + """
-    JOIN {rows} ON agenda.space = {space} AND agenda.policy = new.policy AND agenda.owner = new.owner
-     AND agenda.thread = new.thread AND agenda.day = new.day
-    """,
-    "policy text, owner text, thread text, day text",
-)
-_TOKENS: Final = CHECKSUMS.insert(
-    "spending",
-    ("space", "day", "owner", "tokens"),
-    f"""
-    ON CONFLICT (space, day, owner)
-    DO UPDATE SET {CHECKSUMS.setting("spending", tokens="spending.tokens + excluded.tokens")}
-    """,
-)
 _VECTOR: Final = """
 INSERT INTO embedding (space, seq, embedder, owner, content, value, tokens)
 SELECT space, seq, $3, owner, $4, $5, $6 FROM log WHERE space = $1 AND seq = $2
@@ -133,7 +107,8 @@ class WriteTransaction:
             self.queries.later_rows(_COUNT, counted)
 
     def later(self, text: str, *values: Any) -> None:  # noqa: ANN401
-        self.queries.later(for_postgres(text), *values)
+        if chosen := for_postgres(text):
+            self.queries.later(chosen, *values)
 
     def insert(self, table: str, row: Mapping[str, Any], *, replacing: tuple[str, ...] = ()) -> None:
         self.queries.later(CHECKSUMS.insert_or_replace(table, tuple(row), replacing), *row.values())
@@ -161,9 +136,6 @@ class WriteTransaction:
         self.queries.later(_THREAD, space, name, self.numbers[space].first_revision)
         return name
 
-    def array(self, values: Sequence[str]) -> list[str]:
-        return list(values)
-
     def terms(self, text: str) -> dict[str, Any]:
         return {"terms": hashed(terms(text))}
 
@@ -181,20 +153,6 @@ class WriteTransaction:
         if before is not None:
             search.embed_again(self.queries, scope, key.id)
 
-    def put_entries(self, entries: Sequence[Entry]) -> None:
-        values = [entry_values(entry) for entry in entries]
-        self.queries.later_rows(_ENTRIES, [(space, policy, *others) for policy, space, *others in values])
-
-    def planned(self, subjects: Sequence[Subject]) -> Answer[list[Entry]]:
-        wanted = [(subject.space, subject.policy, *subject[2:]) for subject in subjects]
-        asked = statements(_PLANNED, wanted, distributed=self.queries.distributed)
-        found = yield tuple(sql.Statement(*each) for each in asked)
-        return [read_entry(row) for some in found for row in some]
-
-    def spend(self, day: date, space: str, user: str | None, tokens: int) -> None:
-        """Count tokens of a user, or of all users together, whose tokens are counted for each space."""
-        self.queries.later(_TOKENS, space, day.isoformat(), user or "", tokens)
-
     def add_vectors(self, embedder: str, rows: Sequence[VectorRow], _: int) -> None:
         search.add(self.queries, embedder, rows)
 
@@ -209,13 +167,6 @@ class WriteTransaction:
     def overwriting(self) -> AbstractContextManager[None]:
         """Do nothing: what lies in freed pages is up to the database's own services."""
         return nullcontext()
-
-    def unindex_messages(self, seqs: Sequence[int]) -> None:
-        """Do nothing: the words of a message lie in its row."""
-
-    def unindex_notes(self, space: str, kind: NoteKind, numbers: Sequence[int]) -> None:
-        notes = [note_number_of(NoteKey(kind, number)) for number in numbers]
-        self.queries.later("DELETE FROM note_embedding WHERE space = $1 AND note = ANY($2::bigint[])", space, notes)
 
     def dropped(self, space: str) -> None:
         """Give who comes anew another revision: a thread that is dropped and comes back is not the old one."""

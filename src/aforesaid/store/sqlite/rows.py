@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import apsw
 
@@ -44,9 +44,12 @@ def answered(connection: apsw.Connection, answer: Answer[T]) -> T:
         return result
 
 
+_as_json: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
 def bound(values: Iterable[Any]) -> list[Any]:
     """Return values as SQLite takes them: lists as JSON."""
-    return [json.dumps(value, separators=(",", ":")) if isinstance(value, list) else value for value in values]
+    return [_as_json(value) if isinstance(value, list) else value for value in values]
 
 
 _PERSON = "SELECT id FROM person WHERE space = ? AND name = ?"

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import date
 from typing import Any, Final
 
 import apsw
 
 from aforesaid.domain.checks import now
 from aforesaid.domain.hit import VectorRow
-from aforesaid.domain.memory import NoteKey, NoteKind, NoteVector
-from aforesaid.domain.scope import Entry, Scope, Subject
+from aforesaid.domain.memory import NoteKey, NoteVector
+from aforesaid.domain.scope import Scope
 from aforesaid.domain.transfer import VectorOf
-from aforesaid.store.agenda import ENTRY, ENTRY_ROWS, entry_values, read_entry
 from aforesaid.store.checksums import SQLITE as CHECKSUMS
 from aforesaid.store.ranking import content_hash, note_number_of
 from aforesaid.store.sql import Answer, done, for_sqlite
@@ -40,27 +37,6 @@ _AUDIT: Final = CHECKSUMS.insert_selected(
 )
 
 
-_TOKENS: Final = CHECKSUMS.insert(
-    "spending",
-    ("day", "space", "user", "tokens"),
-    f"ON CONFLICT DO UPDATE SET {CHECKSUMS.setting('spending', tokens='spending.tokens + excluded.tokens')}",
-)
-_ENTRY: Final = CHECKSUMS.insert("agenda", ENTRY, CHECKSUMS.replacing("agenda", *ENTRY[:5], derived=True))
-_PLANNED: Final = f"""
-{for_sqlite(ENTRY_ROWS)} WHERE (policy, space, user, thread, day) IN (
-    SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4 FROM json_each(?))
-"""
-_UNINDEX_MESSAGES: Final = """
-INSERT INTO log_index (log_index, rowid, terms)
-    SELECT 'delete', seq, terms FROM log_index_content WHERE seq IN (SELECT value FROM json_each(?))
-"""
-_UNINDEX_NOTES: Final = """
-INSERT INTO note_index (note_index, rowid, terms)
-    SELECT 'delete', 2 * x.id + :odd, index_terms(owner, 0, 0, text) FROM {table} x
-     WHERE id IN (SELECT value FROM json_each(:gone));
-DELETE FROM note_vector WHERE (embedder, owner, note) IN (
-    SELECT e.id, owner, 2 * x.id + :odd FROM embedder e, {table} x WHERE x.id IN (SELECT value FROM json_each(:gone)));
-"""
 _NEW_EMBEDDER: Final = "INSERT INTO embedder (name, dimensions) VALUES (?, ?) ON CONFLICT DO NOTHING"
 _SEEN: Final = "UPDATE embedder SET {mark} = max({mark}, ?) WHERE name = ?"
 # A message keeps the vector that it has, unless this is a shorter form of it.
@@ -132,9 +108,6 @@ class WriteTransaction:
     def thread(self, space: str, name: str) -> int:
         return self.names.thread(space, name)
 
-    def array(self, values: Sequence[str]) -> str:
-        return json.dumps(values, ensure_ascii=False)
-
     def terms(self, _: str) -> dict[str, Any]:
         return {}
 
@@ -154,16 +127,6 @@ class WriteTransaction:
             mark = _MARKS[key.kind]
             execute(f"UPDATE embedder SET {mark} = min({mark}, ? - 1)", (key.id,))
         execute(_INDEX_NOTE, (owner, note, text))
-
-    def put_entries(self, entries: Sequence[Entry]) -> None:
-        self.connection.executemany(_ENTRY, [entry_values(entry) for entry in entries])
-
-    def planned(self, subjects: Sequence[Subject]) -> Answer[list[Entry]]:
-        return done([read_entry(row) for row in self.connection.execute(_PLANNED, (json.dumps(subjects),))])
-
-    def spend(self, day: date, space: str, user: str | None, tokens: int) -> None:
-        payer = ("", "") if user is None else (space, user)
-        self.connection.execute(_TOKENS, (day.isoformat(), *payer, tokens))
 
     def add_vectors(self, embedder: str, rows: Sequence[VectorRow], up_to: int) -> None:
         execute, new = self.connection.execute, [row for row in rows if row.value]
@@ -192,13 +155,6 @@ class WriteTransaction:
             _set_indexes(self.connection, 1)
             yield
             _set_indexes(self.connection, 0)
-
-    def unindex_messages(self, seqs: Sequence[int]) -> None:
-        self.connection.execute(_UNINDEX_MESSAGES, (json.dumps(list(seqs)),))
-
-    def unindex_notes(self, _: str, kind: NoteKind, numbers: Sequence[int]) -> None:
-        gone = {"odd": kind == "memory", "gone": json.dumps(list(numbers))}
-        self.connection.execute(_UNINDEX_NOTES.format(table=kind), gone)
 
     def dropped(self, _: str) -> None:
         self.names.forget()
