@@ -92,12 +92,30 @@ class TextMatches:
         return tuple(posting.word for posting in self.postings if has(posting.rows, row))
 
 
-def posting(word: str, rows: Rows, counts: NDArray[np.int64], documents: int) -> Posting:
-    """Make a posting; `documents` is how many messages were searched. Rows are in order."""
-    return Posting(word, math.log1p((documents - len(rows) + 0.5) / (len(rows) + 0.5)), rows, counts)
+def text_matches(
+    columns: Columns,
+    words: Iterable[tuple[str, Rows, NDArray[np.int64]]],
+    inside: NDArray[np.bool_] | None,
+    counts: tuple[int, int],
+    *,
+    notes: bool,
+    vectors: Few | None = None,
+) -> TextMatches:
+    """Return the matches for a query.
+
+    `words` has the rows with each of its words, in order, and how often each row has it; `inside` says which rows
+    count. `counts` is how many messages were searched, and how many words these have.
+    """
+    documents, total = counts
+    postings: list[Posting] = []
+    for word, rows, times in words:
+        rarity = math.log1p((documents - len(rows) + 0.5) / (len(rows) + 0.5))
+        kept = slice(None) if inside is None else inside[rows]
+        postings.append(Posting(word, rarity, rows[kept], times[kept]))
+    return TextMatches(columns, _telling(postings), max(total / max(documents, 1), 1.0), notes, vectors)
 
 
-def telling(postings: Sequence[Posting]) -> tuple[Posting, ...]:
+def _telling(postings: Sequence[Posting]) -> tuple[Posting, ...]:
     """Keep the rarest words of a long query, in their order: a whole page as a query is about what is rare in it.
 
     One word that was not found stays too, if there is any: it tells that no message has all words of the query.

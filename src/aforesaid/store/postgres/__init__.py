@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final, Self, TypeVar, cast
+from typing import Final, Self, TypeVar, cast
 
 from aforesaid.domain.checks import moment
 from aforesaid.domain.receipt import Receipt
@@ -24,22 +24,11 @@ from aforesaid.store.postgres import search, verify
 from aforesaid.store.postgres.connection import Options, shown, translated
 from aforesaid.store.postgres.database import Database, migrate
 from aforesaid.store.postgres.queries import GatheredSettings, Queries, answered
-from aforesaid.store.postgres.search import VectorSearch, stored
+from aforesaid.store.postgres.search import stored
 from aforesaid.store.postgres.write_transaction import WriteTransaction
 from aforesaid.store.postgres.writer import Writer, prepared
 from aforesaid.store.retention import Discard
-from aforesaid.store.searches import (
-    ChangeToken,
-    MatchText,
-    MessageVectors,
-    SearchMemories,
-    SearchNotes,
-    SearchText,
-    SearchVector,
-    TokenVectors,
-    UnembeddedMessages,
-    UnembeddedNotes,
-)
+from aforesaid.store.searches import ChangeToken
 from aforesaid.store.sql import Answer
 
 __all__ = ["Options", "PostgresStore"]
@@ -80,20 +69,7 @@ class PostgresStore:
         self.dsn = dsn
         self._database = Database(dsn, options)
         self._writer = Writer(self._database, options.transactions)
-        found = search.Search()
-        self._own: Mapping[type[Question[Any]], Callable[[Queries, Any], Awaitable[Any]]] = {
-            SearchText: found.search,
-            MatchText: found.match,
-            SearchVector: VectorSearch().similar,
-            SearchNotes: search.search,
-            SearchMemories: search.search_memories,
-            MessageVectors: search.of_messages,
-            TokenVectors: search.of_tokens,
-            UnembeddedMessages: search.unembedded,
-            UnembeddedNotes: search.unembedded_notes,
-            Totals: _totals,
-            ChangeToken: _change_token,
-        }
+        self._own: search.Answers = {**search.answers(), Totals: _totals, ChangeToken: _change_token}
         """Questions that are answered in another way than by `answer`."""
         self._settings = GatheredSettings(lambda work: self._read(None, work))
         self._purging = asyncio.Lock()

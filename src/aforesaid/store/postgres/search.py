@@ -3,36 +3,34 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from aforesaid.background import to_the_end
 from aforesaid.domain.checks import Within, now
 from aforesaid.domain.hit import EVERY_MESSAGE, TOKENS, Hit, Similar, Unembedded, VectorRow
 from aforesaid.domain.memory import MemoryRecord, NoteKey, NoteKind, NoteMatch, NoteVector, UnembeddedNote
 from aforesaid.domain.scope import Scope, is_direct
-from aforesaid.store.columns import ColumnRow, Columns, Growing, Roll, columns_of, places_of
+from aforesaid.extras import np
+from aforesaid.store.columns import ColumnRow, Growing, Roll, columns_of, places_of
 from aforesaid.store.memories import RelevantMemories
-from aforesaid.store.messages import MessagesByNumber, add_filter, inside
+from aforesaid.store.messages import add_filter, inside
+from aforesaid.store.operations import Question
 from aforesaid.store.postgres.queries import HalfVector, Queries, Row, Vector, answered, insert_rows, over_rows
 from aforesaid.store.ranking import (
     MOST_HAVING,
     MOST_SOURCES,
     Inverted,
-    Posting,
     RankedNote,
     TextMatches,
-    best_hits,
     content_hash,
     covering,
     hashed,
-    hit,
     number_of,
-    posting,
     rank_notes,
-    telling,
+    text_matches,
     words_asked,
 )
 from aforesaid.store.ranking import note_number_of as note_number
@@ -46,13 +44,14 @@ from aforesaid.store.searches import (
     TokenVectors,
     UnembeddedMessages,
     UnembeddedNotes,
+    holds_place,
+    selected,
 )
 from aforesaid.store.sql import NOT_SEARCHED, SEARCHED, for_postgres
 from aforesaid.store.vector_matrix import SAMPLE, Signs, SizedCache, in_words, unpacked
 from aforesaid.text.languages import query_words
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 
@@ -69,7 +68,6 @@ _HAS_NOTES: Final = """
 SELECT EXISTS (SELECT 1 FROM summary WHERE space = $1 AND owner = $2)
     OR EXISTS (SELECT 1 FROM memory WHERE space = $1 AND owner = $2)
 """
-_SESSION: Final = "SELECT id FROM session WHERE space = $1 AND name = $3 AND md5(thread) = md5($2) AND thread = $2"
 
 
 class Place(NamedTuple):
@@ -135,13 +133,7 @@ class Search:
 
     async def search(self, queries: Queries, question: SearchText) -> list[Hit]:
         """Return the best matches of any of the words."""
-        best = best_hits(
-            await self.match(queries, MatchText(question.scope, question.words, question.within, None, question.where)),
-            question.limit,
-        )
-        wanted = MessagesByNumber(question.scope, [seq for seq, _, _ in best], question.within)
-        messages = {each.seq: each for each in await answered(queries, wanted.answer())}
-        return [hit(messages[seq], score, found) for seq, score, found in best]
+        return await answered(queries, question.hits(await self.match(queries, question.matching)))
 
     async def match(self, queries: Queries, question: MatchText) -> TextMatches:
         """Return which messages have which words."""
@@ -152,20 +144,11 @@ class Search:
             if counts is None:
                 self._kept.drop(place)
                 return TextMatches(columns_of(()), (), 1.0)
-            documents, total = counts
-            columns = kept.roll.columns()
-            selected = await _selected(queries, kept, columns, question)
-            postings = []
-            for word, terms in query_words(question.words):
-                rows, found = kept.index.having(terms)
-                made = posting(word, rows, found, documents)
-                if selected is not None:
-                    here = selected[rows]
-                    made = Posting(word, made.rarity, rows[here], found[here])
-                postings.append(made)
+            columns, thread = kept.roll.columns(), kept.threads.get(question.scope.thread, -1)
+            inside = await answered(queries, selected(columns, question, thread))
+            words = [(word, *kept.index.having(terms)) for word, terms in query_words(question.words)]
             self._kept.resized(place)
-        average = max(total / max(documents, 1), 1.0)
-        return TextMatches(columns, telling(postings), average, question.within == "user" and notes)
+        return text_matches(columns, words, inside, counts, notes=question.within == "user" and notes)
 
     @staticmethod
     async def _bring_up_to_date(
@@ -189,36 +172,6 @@ class Search:
                 kept.extend(new)
             new = [] if len(new) < _PAGE else await queries.rows(place.new, *here, kept.roll.last)
         return (documents, total), notes
-
-
-async def _selected(queries: Queries, kept: _Kept, columns: Columns, question: MatchText) -> NDArray[np.bool_] | None:
-    """Return which messages the scope holds and the filter lets through, where that is not all of its place."""
-    held = await _held(queries, kept, columns, question.scope, question.within)
-    if question.where == EVERY_MESSAGE:
-        return held
-    import numpy as np  # noqa: PLC0415
-
-    limits = await answered(queries, inside(question.scope, question.within))
-    add_filter(limits, question.where)
-    query = for_postgres(f"SELECT array_agg(log.seq) FROM log WHERE {limits}")
-    chosen = np.isin(columns.seq, await queries.value(query, *limits.values) or [])
-    return chosen if held is None else held & chosen
-
-
-async def _held(
-    queries: Queries, kept: _Kept, columns: Columns, scope: Scope, within: Within
-) -> NDArray[np.bool_] | None:
-    """Return which messages the scope holds, where that is not all of its place."""
-    if within == "user" or (within == "thread" and not is_direct(scope.thread)):
-        return None
-    if within == "thread":
-        here: NDArray[np.bool_] = columns.thread == kept.threads.get(scope.thread, -1)
-        return here
-    session = await queries.value(_SESSION, scope.space, scope.thread, scope.named_session())
-    chosen: NDArray[np.bool_] = columns.session == (
-        columns.sessions.index(session) if session in columns.sessions else -1
-    )
-    return chosen
 
 
 _SEEN: Final = {
@@ -254,9 +207,6 @@ _KNOWN: Final = over_rows(
     """,
     "content bigint",
 )
-_OF_MESSAGES: Final = """
-SELECT seq, halfvec_send(value) FROM embedding WHERE space = $1 AND owner = $2 AND embedder = $3 AND seq = ANY($4::bigint[])
-"""
 _JOIN_LOG: Final = "JOIN log ON log.space = v.space AND log.seq = v.seq"
 
 
@@ -286,25 +236,8 @@ async def unembedded(queries: Queries, question: UnembeddedMessages) -> list[Une
     return [Unembedded(seq, text, known.get((space, text)), space, role) for space, seq, text, role in due]
 
 
-async def of_messages(queries: Queries, question: MessageVectors) -> dict[int, bytes]:
-    """Return the vectors of those of the messages that are the user's and have one."""
-    found = await queries.rows(
-        _OF_MESSAGES, question.scope.space, question.scope.user, question.embedder, list(question.seqs)
-    )
-    return {seq: halves(value) for seq, value in found}
-
-
-async def of_tokens(queries: Queries, question: TokenVectors) -> dict[int, bytes]:
-    """Return the token vectors of those of the messages that the scope holds and that have some."""
-    limits = await answered(queries, inside(question.scope, question.within))
-    limits.add("v.embedder = {0} AND v.seq = ANY({1}::bigint[])", question.encoder, list(question.seqs))
-    join, where = _JOIN_LOG, str(limits)
-    if question.within == "user":
-        join, where = "", where.replace("log.", "v.")
-    query = for_postgres(
-        f"SELECT v.seq, coalesce(v.tokens, halfvec_send(v.value)) FROM embedding v {join} WHERE {where}"
-    )
-    return {seq: stored(value) for seq, value in await queries.rows(query, *limits.values)}
+async def stored_vectors(queries: Queries, question: MessageVectors | TokenVectors) -> dict[int, bytes]:
+    return {seq: stored(value) for seq, value in await answered(queries, question.vectors())}
 
 
 def columns_for(value: bytes) -> tuple[HalfVector | None, bytes | None]:
@@ -319,8 +252,6 @@ def stored(sent: bytes) -> bytes:
 
 def halves(sent: bytes) -> bytes:
     """Turn what the database sends of a vector into numbers of half precision in a row."""
-    import numpy as np  # noqa: PLC0415
-
     return np.frombuffer(sent, dtype=">f2", offset=4).astype(np.float16).tobytes()
 
 
@@ -395,8 +326,6 @@ class _KeptVectors:
         self.sample, self.step = None, 0
 
     def extend(self, rows: list[Row], seen: int) -> None:
-        import numpy as np  # noqa: PLC0415
-
         self.seen = seen
         if not rows:
             return
@@ -423,8 +352,7 @@ class VectorSearch:
     async def similar(self, queries: Queries, question: SearchVector) -> Similar | None:
         """Return the messages of the scope that are most similar to a vector."""
         place = place_of(question.scope, question.within)
-        whole = question.within == "user" or (question.within == "thread" and not is_direct(question.scope.thread))
-        if not whole or question.where != EVERY_MESSAGE:
+        if not holds_place(question.scope, question.within) or question.where != EVERY_MESSAGE:
             return await _compared(queries, question)
         query = _STATE.format(table="thread" if place.shared else "person")
         state = await queries.first(query, place.space, place.name, question.embedder)
@@ -451,8 +379,6 @@ class VectorSearch:
 
 async def _bring_up_to_date(queries: Queries, key: _Key, kept: _KeptVectors, up_to: int) -> None:
     """Read the signs of vectors that came since the last search, and a new sample once it would be sparser."""
-    import numpy as np  # noqa: PLC0415
-
     query = _SIGNS_OF_THREAD if key.place.shared else _SIGNS_OF_USER
     while kept.seen < up_to:
         new = await queries.rows(query, key.place.space, key.place.name, key.embedder, kept.seen, up_to, _PAGE_OF_SIGNS)
@@ -469,8 +395,6 @@ async def _compared_with(
     queries: Queries, question: SearchVector, seqs: NDArray[np.int64], shortlist: NDArray[np.intp]
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]] | None:
     """Compare a shortlist, which comes first, and the messages that were asked for by name."""
-    import numpy as np  # noqa: PLC0415
-
     listed, wanted = np.zeros(len(seqs), dtype=np.bool_), np.zeros(len(seqs), dtype=np.bool_)
     listed[shortlist] = wanted[shortlist] = True
     wanted[places_of(np.array(question.also, dtype=np.int64), seqs)] = True
@@ -488,8 +412,6 @@ async def _compared_with(
 
 async def _compared(queries: Queries, question: SearchVector) -> Similar | None:
     """Compare all vectors of the scope that fulfil the filter."""
-    import numpy as np  # noqa: PLC0415
-
     limits = await answered(queries, inside(question.scope, question.within))
     add_filter(limits, question.where)
     join, where = _JOIN_LOG, f"{limits} AND {for_postgres(SEARCHED)}"
@@ -617,8 +539,6 @@ async def search(queries: Queries, question: SearchNotes) -> list[NoteMatch]:
 
 def _having(words: str, stored: Mapping[int, bytes]) -> dict[str, list[int]]:
     """Return which notes have each word of a query."""
-    import numpy as np  # noqa: PLC0415
-
     known = {note: set(np.frombuffer(terms, dtype="<i8").tolist()) for note, terms in stored.items()}
     numbers = {word: list(map(number_of, wanted)) for word, wanted in query_words(words)}
     return {
@@ -665,3 +585,22 @@ async def _read(queries: Queries, scope: Scope, ranked: list[RankedNote]) -> lis
         for each in ranked
         if (row := found.get(each.note)) is not None
     ]
+
+
+Answers: TypeAlias = dict[type[Question[Any]], Callable[[Queries, Any], Awaitable[Any]]]
+
+
+def answers() -> Answers:
+    """Return what answers the questions that each database answers in its own way."""
+    found = Search()
+    return {
+        SearchText: found.search,
+        MatchText: found.match,
+        SearchVector: VectorSearch().similar,
+        SearchNotes: search,
+        SearchMemories: search_memories,
+        MessageVectors: stored_vectors,
+        TokenVectors: stored_vectors,
+        UnembeddedMessages: unembedded,
+        UnembeddedNotes: unembedded_notes,
+    }

@@ -28,7 +28,6 @@ from aforesaid.errors import StoreClosed, StoreDamaged, StoreError, StoreRefused
 from aforesaid.store.group_commit import GroupCommitQueue, Job, deliver
 from aforesaid.store.sql import Answer
 from aforesaid.store.sqlite.append import IndexIncomplete, Place, answer_without_waiting
-from aforesaid.store.sqlite.caches import Caches
 from aforesaid.store.sqlite.connection import (
     Identity,
     Options,
@@ -39,6 +38,7 @@ from aforesaid.store.sqlite.connection import (
     refuse_unsafe_places,
     translated,
 )
+from aforesaid.store.sqlite.search import Caches
 from aforesaid.store.sqlite.transaction import WriteTransaction
 from aforesaid.store.sqlite.verify import refuse_damaged_log, state_of
 from aforesaid.store.sqlite.writer import ChangeSet, Writer, close_quietly
