@@ -22,13 +22,13 @@ from aforesaid.domain.transfer import Row
 from aforesaid.errors import AforesaidError, StoreDamaged, StoreError, StoreRefused
 from aforesaid.store import dumping
 from aforesaid.store.checksums import SQLITE as CHECKSUMS
+from aforesaid.store.dumping import RowImporter
 from aforesaid.store.people import PutMark
 from aforesaid.store.readable.disk import Disk, Lock, make_folders, replace_file
 from aforesaid.store.readable.document import ADVICE, Document, Header, Read, pieces, read
 from aforesaid.store.readable.layouts import HEALTH_CHECK, LOST, WINDOWS, Layout
 from aforesaid.store.readable.records import GIVEN, Content
 from aforesaid.store.readable.restoring import FilesRead, database_files, journals_of, label, load
-from aforesaid.store.row_importer import RowImporter
 from aforesaid.store.sqlite import SqliteStore
 from aforesaid.store.sqlite.connection import Options, connect, translated
 from aforesaid.store.sqlite.rows import answered
