@@ -24,8 +24,7 @@ from aforesaid.store.postgres import Options, PostgresStore
 from aforesaid.store.searches import ChangeToken
 from aforesaid.store.sql import for_postgres, for_sqlite
 from aforesaid.store.sqlite.connection import Options as SqliteOptions
-from aforesaid.store.sqlite.connection import connect, migrate
-from aforesaid.store.sqlite.rows import answered
+from aforesaid.store.sqlite.connection import answered, connect, migrate
 from aforesaid.store.sqlite.search import CACHED, OWN
 from making import add, adding
 

@@ -28,8 +28,7 @@ from aforesaid.store.messages import MessageById, Messages, Sessions, UserLedger
 from aforesaid.store.people import PutSetting, Settings
 from aforesaid.store.searches import AddVectors, MatchText, SearchText, SearchVector
 from aforesaid.store.sqlite import SqliteStore, connection, search
-from aforesaid.store.sqlite.connection import migrations
-from aforesaid.store.sqlite.rows import answered
+from aforesaid.store.sqlite.connection import answered, migrations
 from aforesaid.store.sqlite.writer import ChangeSet
 from aforesaid.store.summaries import Summaries
 from making import add, adding, archive, minutes

@@ -39,7 +39,6 @@ _ABANDONED_SECONDS: Final = 3_600
 
 
 def folder_of(store: Path) -> Path:
-    """Return the folder of attachments beside a store."""
     store = store.expanduser().absolute()
     return store.with_name(store.name + SUFFIX)
 
@@ -279,5 +278,4 @@ class _AttachingStore:
 
 
 def attaching(store: Store, attachments: Attachments) -> Store:
-    """Return a store that keeps attachments in step with its messages."""
     return _AttachingStore(store, attachments)

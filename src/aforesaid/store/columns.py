@@ -42,7 +42,6 @@ class Growing:
         return self._held.nbytes
 
     def reserve(self, count: int) -> None:
-        """Make room for this many rows in all."""
         if count > len(self._held):
             larger = np.empty((count, *self._held.shape[1:]), dtype=self._held.dtype)
             larger[: self._count] = self._held[: self._count]

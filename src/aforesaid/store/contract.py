@@ -143,12 +143,11 @@ EVERY: Final = 1_000
 """Changes between two reports."""
 
 
-def reporting(items: Sequence[T], what: str, progress: Progress | None) -> Iterable[T]:
-    """Return the items, and report after every thousandth of them, and after the last, how many were dealt with."""
-    return items if progress is None else _reporting(items, what, progress)
-
-
-def _reporting(items: Sequence[T], what: str, progress: Progress) -> Iterator[T]:
+def reporting(items: Sequence[T], what: str, progress: Progress | None) -> Iterator[T]:
+    """Yield the items, and report after every thousandth of them, and after the last, how many were dealt with."""
+    if progress is None:
+        yield from items
+        return
     for place, item in enumerate(items, 1):
         yield item
         if place % EVERY == 0 or place == len(items):

@@ -349,7 +349,11 @@ class Renumbering:
             case DayRow():
                 return row._replace(done_seq=self.runs("message", row.space).before(row.done_seq))
             case ContextReceipt():
-                return self._receipt(row)
+                # What was erased before has no new number: its old one may be another's here.
+                kinds: tuple[Kind, ...] = ("message", "memory", "summary")
+                sections = renumbered(row.sections, {kind: self.runs(kind, row.space).get for kind in kinds})
+                reply = None if row.reply is None else self.runs("message", row.space).get(row.reply)
+                return replace(row, sections=sections, reply=reply)
             case VectorOf():
                 return row._replace(seq=self._need("message", row.space, row.seq))
             case _:
@@ -410,13 +414,6 @@ class Renumbering:
                 current = revision > len(row.versions)
                 self.successors.append(SuccessorRow(space, row.memory.id, None if current else revision, by))
         return MemoryRow(memory, versions)
-
-    def _receipt(self, row: ContextReceipt) -> ContextReceipt:
-        """Return a receipt with new numbers. What was erased before has none: its old number may be another's here."""
-        kinds: tuple[Kind, ...] = ("message", "memory", "summary")
-        sections = renumbered(row.sections, {kind: self.runs(kind, row.space).get for kind in kinds})
-        reply = None if row.reply is None else self.runs("message", row.space).get(row.reply)
-        return replace(row, sections=sections, reply=reply)
 
     def _with_successor(self, memory: MemoryRecord) -> MemoryRecord:
         if memory.superseded_by is None:

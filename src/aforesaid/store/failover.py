@@ -69,7 +69,6 @@ class PendingMessages:
         return receipt
 
     async def count(self) -> int:
-        """Return how many messages wait, up to a limit."""
         return len((await self.store.read(Unprocessed(_POLICY, _TOGETHER * 100))).passed)
 
     async def messages(self, question: Messages) -> list[Message]:
@@ -90,7 +89,12 @@ class PendingMessages:
             for message, seq in zip(messages, await self._store(target, messages, silence), strict=True):
                 told(message.seq, seq)
             merged += len(messages)
-            await self._mark(after, passed[-1].seq)
+            try:
+                await self.store.apply([Advance(_POLICY, after, passed[-1].seq, ())])
+            except StoreError as error:
+                # They are recognised when they are merged again.
+                _log.warning("what was merged could not be marked: %s", error)
+                raise
 
     async def _store(self, target: Store, messages: Sequence[Message], silence: int) -> list[int]:
         """Store messages, and return their numbers; zero for one that the store refuses for good."""
@@ -110,14 +114,6 @@ class PendingMessages:
             self._merged[message.seq] = seq
             numbers.append(seq)
         return numbers
-
-    async def _mark(self, after: int, up_to: int) -> None:
-        try:
-            await self.store.apply([Advance(_POLICY, after, up_to, ())])
-        except StoreError as error:
-            # They are recognised when they are merged again.
-            _log.warning("what was merged could not be marked: %s", error)
-            raise
 
 
 def _independent(change: AddMessage) -> AddMessage:
@@ -297,10 +293,8 @@ class Failover:
             except StoreError as error:
                 if error.consequence != "fail over" or not _can_wait(changes):
                     raise
-        return await self._apply_in_turn([_recognisable(change) for change in changes], progress)
-
-    async def _apply_in_turn(self, changes: Sequence[Change], progress: Progress | None) -> Receipt:
-        """Try once more, after whoever tried before; keep what cannot be stored."""
+        changes = [_recognisable(change) for change in changes]
+        # Try once more, after whoever tried before; keep what cannot be stored.
         async with self._turn:
             await self._recover()
             if self._failure is None:

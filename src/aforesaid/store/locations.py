@@ -40,7 +40,6 @@ def default_location() -> str | Path:
 
 
 def data_folder() -> Path:
-    """Return the platform's folder for application data, ours in it."""
     if sys.platform == "win32":
         base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
     elif sys.platform == "darwin":
@@ -295,7 +294,6 @@ GROUP: Final = "aforesaid.stores"
 
 
 def outside_stores() -> dict[str, EntryPoint]:
-    """Return the registered stores by name."""
     return {each.name: each for each in entry_points(group=GROUP)}
 
 

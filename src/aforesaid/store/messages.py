@@ -529,7 +529,6 @@ def _read_ledger(counts: Row | None, levels: Sequence[Row]) -> Ledger:
 
 
 def count_up_to(scope: Scope, seq: int) -> Answer[int]:
-    """Return how many messages the user has up to a number."""
     return number(f"SELECT count(*) FROM log WHERE {OWNED} AND seq <= $3", *scope[:2], seq)
 
 

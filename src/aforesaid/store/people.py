@@ -281,18 +281,15 @@ _SAME_AUDIT: Final = f"SELECT 1 FROM audit WHERE {BY_NAME} AND at = $3 AND actor
 
 
 def is_user(scope: Scope) -> Answer[bool]:
-    """Return whether the user owns something."""
     return exists("SELECT 1 FROM person WHERE space = $1 AND name = $2 AND owner", *scope[:2])
 
 
 def expect_user(scope: Scope) -> Answer[None]:
-    """Refuse a user who owns nothing."""
     if not (yield from is_user(scope)):
         raise NotFound(f"there is no user {quoted(scope.user)} in the space {quoted(scope.space)}")
 
 
 def was_purged(scope: Scope) -> Answer[bool]:
-    """Return whether the audit log says that the user was purged."""
     return exists(f"SELECT 1 FROM audit WHERE {BY_NAME} AND action = 'purge' LIMIT 1", *scope[:2])
 
 

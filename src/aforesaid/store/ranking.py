@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from aforesaid.domain.caches import holds_texts
 from aforesaid.domain.checks import moment
-from aforesaid.domain.hit import Hit
 from aforesaid.domain.memory import NoteKey, NoteMatch
-from aforesaid.domain.message import Message, message_id
+from aforesaid.domain.message import message_id
 from aforesaid.extras import np
 from aforesaid.store.columns import Columns, Growing
 from aforesaid.store.vector_matrix import Few, unpacked
@@ -126,27 +125,6 @@ def _telling(postings: Sequence[Posting]) -> tuple[Posting, ...]:
     kept = {posting.word for posting in sorted(found, key=lambda posting: -posting.rarity)[:_MOST_WORDS]}
     kept.update([posting.word for posting in postings if not len(posting.rows)][:1])
     return tuple(posting for posting in postings if posting.word in kept)
-
-
-def best_hits(matches: TextMatches, limit: int) -> list[tuple[int, float, tuple[str, ...]]]:
-    """Return sequence number, score and words of the best matches."""
-    scores = matches.scores()
-    return [
-        (int(matches.columns.seq[row]), float(scores[row]), matches.words(row)) for row in matches.best(scores, limit)
-    ]
-
-
-def hit(message: Message, score: float, terms: Sequence[str]) -> Hit:
-    return Hit(
-        kind="message",
-        id=message.id,
-        text=message.text,
-        score=score,
-        at=message.at,
-        sources=(message.id,),
-        terms=tuple(terms),
-        message=message,
-    )
 
 
 def has(rows: Rows, row: int) -> bool:

@@ -15,7 +15,7 @@ from aforesaid.extras import np
 from aforesaid.store.columns import Columns
 from aforesaid.store.messages import ITS_SESSION, MessagesByNumber, add_filter, inside
 from aforesaid.store.operations import Change, OfScope, OfScopeShort, Question, Transaction
-from aforesaid.store.ranking import TextMatches, best_hits, hit
+from aforesaid.store.ranking import TextMatches
 from aforesaid.store.sql import USER, Answer, Conditions, Row, done, first, listed, rows
 
 if TYPE_CHECKING:
@@ -39,10 +39,23 @@ class SearchText(OfScope[list[Hit]]):
 
     def hits(self, matches: TextMatches) -> Answer[list[Hit]]:
         """Return the best of the matches."""
-        best = best_hits(matches, self.limit)
-        found = yield from MessagesByNumber(self.scope, [seq for seq, _, _ in best], self.within).answer()
-        messages = {message.seq: message for message in found}
-        return [hit(messages[seq], score, words) for seq, score, words in best]
+        scores = matches.scores()
+        best = {int(matches.columns.seq[row]): row for row in matches.best(scores, self.limit)}
+        found = yield from MessagesByNumber(self.scope, list(best), self.within).answer()
+        messages = {each.seq: each for each in found}
+        return [
+            Hit(
+                kind="message",
+                id=(it := messages[seq]).id,
+                text=it.text,
+                score=float(scores[row]),
+                at=it.at,
+                sources=(it.id,),
+                terms=matches.words(row),
+                message=it,
+            )
+            for seq, row in best.items()
+        ]
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,7 +65,6 @@ class PostgresStore:
     """The store contract over a PostgreSQL database. See `aforesaid.store.contract` for what it promises."""
 
     def __init__(self, dsn: str, options: Options) -> None:
-        """Use `PostgresStore.open`."""
         self.dsn = dsn
         self._database = Database(dsn, options)
         self._writer = Writer(self._database, options.transactions)
@@ -91,7 +90,6 @@ class PostgresStore:
         return store
 
     async def apply(self, changes: Sequence[Change], progress: Progress | None = None) -> Receipt:
-        """Store all changes, or none and raise."""
         self._check_open()
         many = len(changes) >= MANY
         steps = await asyncio.to_thread(prepared, changes, progress) if many else prepared(changes, progress)
@@ -111,7 +109,6 @@ class PostgresStore:
         return await self._read(question.within_space, lambda queries: answered(queries, question.answer()))
 
     async def health(self) -> Component:
-        """Say how the store is doing."""
         writer, breaker = self._writer, self._database.breaker
         issues = tuple(
             issue for issue in (breaker.error or writer.last_error, "closed" if self._closed else None) if issue
@@ -133,7 +130,6 @@ class PostgresStore:
         )
 
     async def verify(self, progress: Progress | None = None) -> Verification:
-        """Check everything, as it is at one moment. Other calls are not blocked."""
         messages = (await self.read(Totals())).messages
         found = await self._read(None, lambda queries: verify.checks(queries, messages, progress))
         return Verification(tuple(found))
@@ -143,7 +139,6 @@ class PostgresStore:
         raise InvalidInput(f"{target} was not written: back {shown(self.dsn)} up with pg_dump, or export it")
 
     async def dump(self, *, vectors: bool = False) -> AsyncIterator[Sequence[MovingRow]]:
-        """Give out everything as it is at one moment, page by page."""
         self._check_open()
         with translated(shown(self.dsn), "reading"):
             async with self._database.snapshot() as queries:
@@ -174,7 +169,6 @@ class PostgresStore:
         return await self._database.write([scope.space], "eraser", alone)
 
     async def close(self) -> None:
-        """Finish what was handed in, then let go of everything."""
         if not self._closed:
             self._closed = True
             await self._writer.close()

@@ -100,10 +100,7 @@ _GROW: Final = over_rows(
 
 
 class Appender(Placing):
-    """Appends messages within one write transaction."""
-
     def __init__(self, transaction: WriteTransaction, steps: Sequence[Prepared]) -> None:
-        """Append the messages of these steps, and no others."""
         super().__init__(transaction, {})
         self._transaction = transaction
         self._steps = steps
@@ -217,7 +214,6 @@ class Appender(Placing):
         )
 
     def newest_sessions(self) -> dict[Place, Latest]:
-        """Return the newest sessions of threads, as far as they are known in the end."""
         return {place: latest for place, latest in self._latest.items() if latest is not None}
 
     def _table(self, counted: Mapping[Place, tuple[int, ...]]) -> list[Row]:

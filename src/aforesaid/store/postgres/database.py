@@ -169,7 +169,6 @@ class Database:
         return await self._persist("writing to", attempt)
 
     async def close(self) -> None:
-        """Let go of everything."""
         if self._marked and self.breaker.state == "closed":
             try:
                 await asyncio.wait_for(self._drop_marks(), 5)
@@ -337,7 +336,6 @@ _NOTE: Final = "INSERT INTO aforesaid_schema (step, name, needs) VALUES ($1, $2,
 
 
 def migrations() -> tuple[Migration, ...]:
-    """Return all steps in order."""
     return steps_of("aforesaid.store.postgres")
 
 

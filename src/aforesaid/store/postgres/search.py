@@ -79,18 +79,15 @@ class Place(NamedTuple):
 
     @property
     def counts(self) -> str:
-        """The query for its counts."""
         return _COUNTS.format(table="thread" if self.shared else "person")
 
     @property
     def new(self) -> str:
-        """The query for what is new."""
         limit, shared = ("thread", "AND shared") if self.shared else ("owner", "")
         return _NEW.format(limit=limit, shared=shared, searched=for_postgres(SEARCHED))
 
 
 def place_of(scope: Scope, within: Within) -> Place:
-    """Return the place that holds the whole scope."""
     shared = within != "user" and not is_direct(scope.thread)
     return Place(shared, scope.space, scope.thread if shared else scope.user)
 
@@ -121,22 +118,17 @@ class _Kept:
 
 
 class Search:
-    """Searches by words."""
-
     def __init__(self) -> None:
         self._kept: SizedCache[Place, _Kept] = SizedCache()
 
     @property
     def size(self) -> int:
-        """Bytes of all columns and terms in memory."""
         return self._kept.size
 
     async def search(self, queries: Queries, question: SearchText) -> list[Hit]:
-        """Return the best matches of any of the words."""
         return await answered(queries, question.hits(await self.match(queries, question.matching)))
 
     async def match(self, queries: Queries, question: MatchText) -> TextMatches:
-        """Return which messages have which words."""
         place = place_of(question.scope, question.within)
         kept = self._kept.get(place, _Kept)
         async with kept.lock:
@@ -344,13 +336,10 @@ class _Key(NamedTuple):
 
 
 class VectorSearch:
-    """Searches by meaning."""
-
     def __init__(self) -> None:
         self._kept: SizedCache[_Key, _KeptVectors] = SizedCache(_MOST_BYTES)
 
     async def similar(self, queries: Queries, question: SearchVector) -> Similar | None:
-        """Return the messages of the scope that are most similar to a vector."""
         place = place_of(question.scope, question.within)
         if not holds_place(question.scope, question.within) or question.where != EVERY_MESSAGE:
             return await _compared(queries, question)
@@ -494,13 +483,11 @@ _MARKS: Final[Mapping[NoteKind, str]] = {"summary": "summaries_up_to", "memory":
 
 
 def embed_again(queries: Queries, scope: Scope, memory: int) -> None:
-    """Let a memory whose text was changed be embedded again."""
     queries.later(_DROP_VECTORS, scope.space, scope.user, note_number(NoteKey("memory", memory)))
     queries.later(_GO_BACK, scope.space, memory)
 
 
 async def unembedded_notes(queries: Queries, question: UnembeddedNotes) -> list[UnembeddedNote]:
-    """Return the oldest notes that an embedder has not seen."""
     kinds: tuple[NoteKind, ...] = ("summary", "memory")
     found: list[UnembeddedNote] = []
     for kind in kinds:
@@ -511,7 +498,6 @@ async def unembedded_notes(queries: Queries, question: UnembeddedNotes) -> list[
 
 
 def add_vectors(queries: Queries, embedder: str, found: Sequence[NoteVector]) -> None:
-    """Store the vectors of notes, and how far the embedder has come."""
     marks: dict[tuple[str, NoteKind], int] = {}
     for key, value, space in found:
         vector = HalfVector(unpacked([value])[0])
@@ -522,7 +508,6 @@ def add_vectors(queries: Queries, embedder: str, found: Sequence[NoteVector]) ->
 
 
 async def search(queries: Queries, question: SearchNotes) -> list[NoteMatch]:
-    """Return the active notes of a user that fit best."""
     here = question.scope.space, question.scope.user
     notes = await queries.rows(_TERMS, *here)
     if not notes:
@@ -538,7 +523,6 @@ async def search(queries: Queries, question: SearchNotes) -> list[NoteMatch]:
 
 
 def _having(words: str, stored: Mapping[int, bytes]) -> dict[str, list[int]]:
-    """Return which notes have each word of a query."""
     known = {note: set(np.frombuffer(terms, dtype="<i8").tolist()) for note, terms in stored.items()}
     numbers = {word: list(map(number_of, wanted)) for word, wanted in query_words(words)}
     return {

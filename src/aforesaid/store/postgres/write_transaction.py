@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import astuple, dataclass
 from typing import Any, Final
@@ -13,6 +13,7 @@ from aforesaid.domain.memory import NoteKey, NoteVector
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.transfer import VectorOf
 from aforesaid.store.checksums import POSTGRES as CHECKSUMS
+from aforesaid.store.operations import Transaction
 from aforesaid.store.postgres import search
 from aforesaid.store.postgres.queries import Queries, Row, Statement, insert_rows, over_rows
 from aforesaid.store.ranking import content_hash, hashed
@@ -70,8 +71,10 @@ class Numbers:
         return self.purges << 32
 
 
-class WriteTransaction:
+class WriteTransaction(Transaction):
     """The inside of one write transaction. Nobody else writes to its spaces until it ends."""
+
+    checksums = CHECKSUMS
 
     def __init__(self, queries: Queries, spaces: Sequence[str]) -> None:
         self.queries = queries
@@ -82,7 +85,11 @@ class WriteTransaction:
 
     async def begin(self, *asked: Statement) -> list[list[Row]]:
         """Lock the spaces, and ask some things once they are locked."""
-        new, hold = self._locking()
+        new: list[Statement] = [(_NEW_SPACES, (self._spaces,))]
+        hold: list[Statement] = [(_HOLD, (self._spaces,))]
+        if self.queries.distributed:
+            new = [(_NEW_SPACE, (space,)) for space in self._spaces]
+            hold = [(_HOLD_ONE, (space,)) for space in self._spaces]
         answers = await self.queries.together(*hold, *asked)
         while sum(map(len, answers[: len(hold)])) < len(self._spaces):
             # What was asked together with it may be of a moment before the new spaces were locked.
@@ -90,12 +97,6 @@ class WriteTransaction:
         self._before = {row[0]: row[1:] for found in answers[: len(hold)] for row in found}
         self.numbers = {space: Numbers(*last) for space, last in self._before.items()}
         return answers[len(hold) :]
-
-    def _locking(self) -> tuple[list[Statement], list[Statement]]:
-        """Return what creates the spaces and what locks them, in the order of their names."""
-        if self.queries.distributed:
-            return [(_NEW_SPACE, (space,)) for space in self._spaces], [(_HOLD_ONE, (space,)) for space in self._spaces]
-        return [(_NEW_SPACES, (self._spaces,))], [(_HOLD, (self._spaces,))]
 
     def settle(self) -> None:
         """Write down the numbers that were given, and the audit rows."""
@@ -109,12 +110,6 @@ class WriteTransaction:
     def later(self, text: str, *values: Any) -> None:  # noqa: ANN401
         if chosen := for_postgres(text):
             self.queries.later(chosen, *values)
-
-    def insert(self, table: str, row: Mapping[str, Any], *, replacing: tuple[str, ...] = ()) -> None:
-        self.queries.later(CHECKSUMS.insert_or_replace(table, tuple(row), replacing), *row.values())
-
-    def update(self, table: str, where: str, key: tuple[Any, ...], **values: Any) -> None:  # noqa: ANN401
-        self.queries.later(CHECKSUMS.update_bound(table, where, len(key), tuple(values)), *key, *values.values())
 
     def number(self, table: str, space: str, least: int = 0) -> int:
         numbers = self.numbers[space]

@@ -30,8 +30,7 @@ from aforesaid.store.readable.layouts import HEALTH_CHECK, LOST, WINDOWS, Layout
 from aforesaid.store.readable.records import GIVEN, Content
 from aforesaid.store.readable.restoring import FilesRead, database_files, journals_of, label, load
 from aforesaid.store.sqlite import SqliteStore
-from aforesaid.store.sqlite.connection import Options, connect, translated
-from aforesaid.store.sqlite.rows import answered
+from aforesaid.store.sqlite.connection import Options, answered, connect, translated
 from aforesaid.store.sqlite.salvaging import salvage as salvage_database
 from aforesaid.store.sqlite.verify import refuse_damaged_log
 from aforesaid.store.unfinished import sync_folder, unfinished
@@ -413,7 +412,6 @@ class Files:
                     self._changed.set()
 
     def write_copy(self, target: Path) -> None:
-        """Write all files to another place, in the same form."""
         layout = type(self.layout)(target)
         layout.prepare(self.disk)
         assert self._connection is not None  # noqa: S101 - the store is open
@@ -442,7 +440,6 @@ class Files:
         self._connection = None
 
     def let_go(self) -> None:
-        """Release the lock."""
         self._lock.release()
 
     def note(self, error: Exception) -> None:

@@ -52,7 +52,6 @@ def shown_id(user: str) -> int | str:
 
 
 def read_id(shown: object) -> str:
-    """Read a user's id."""
     if isinstance(shown, bool) or not isinstance(shown, int | str):
         raise TypeError(f"a user's id cannot be a {type(shown).__name__}")
     return str(shown)
@@ -92,7 +91,6 @@ class Content:
             yield from self.records.get(owner, {}).get(table, ())
 
     def add(self, row: Row) -> None:
-        """Add a row of a dump."""
         match row:
             case Message():
                 owner = row.space, row.user
@@ -122,7 +120,14 @@ class Content:
             case SettingRow():
                 self._put((row.space, row.user), "settings", _named(row) | encode(row.setting))
             case UserRow():
-                self._add_user(row)
+                owner = row.space, row.user
+                self.users[owner] = row
+                shown = {"user_id": shown_id(row.user), "space": row.space, "created_at": row.created_at.isoformat()}
+                self._put(owner, "users", shown)
+                if row.extracted:
+                    self._put(owner, "extracted", _named(row) | {"extracted_up_to": row.extracted})
+                if row.last_chunk:
+                    self._put(owner, "chunks", _named(row) | {"last_chunk": row.last_chunk})
             case DayRow():
                 self._put(None, "days", encode(row))
             case SpendingRow():
@@ -141,16 +146,6 @@ class Content:
     def _put(self, owner: Name | None, table: str, record: Record) -> Record:
         self.records.setdefault(owner, {}).setdefault(table, []).append(record)
         return record
-
-    def _add_user(self, row: UserRow) -> None:
-        owner = row.space, row.user
-        self.users[owner] = row
-        record = {"user_id": shown_id(row.user), "space": row.space, "created_at": row.created_at.isoformat()}
-        self._put(owner, "users", record)
-        if row.extracted:
-            self._put(owner, "extracted", _named(row) | {"extracted_up_to": row.extracted})
-        if row.last_chunk:
-            self._put(owner, "chunks", _named(row) | {"last_chunk": row.last_chunk})
 
 
 def pack_message(message: Message) -> Record:

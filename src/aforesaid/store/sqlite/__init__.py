@@ -26,9 +26,8 @@ from aforesaid.store.operations import Change, Question
 from aforesaid.store.people import Totals
 from aforesaid.store.searches import ChangeToken, MatchText
 from aforesaid.store.sqlite import backup, search, verify
-from aforesaid.store.sqlite.connection import MEMORY, Options, connect, connect_reader, translated
+from aforesaid.store.sqlite.connection import MEMORY, Options, answered, connect, connect_reader, translated
 from aforesaid.store.sqlite.engine import Engine, acquire, change_token, release
-from aforesaid.store.sqlite.rows import answered
 from aforesaid.store.sqlite.writer import prepare
 
 __all__ = ["MemoryStore", "Options", "SqliteStore"]

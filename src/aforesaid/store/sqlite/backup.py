@@ -69,7 +69,6 @@ def copy(reader: apsw.Connection, target: Path, progress: Progress | None = None
 
 
 def _fill(arriving: Path, reader: apsw.Connection, progress: Progress | None) -> None:
-    """Copy a database into an empty file."""
     with closing(opened(arriving)) as writer:
         # One step, in one read transaction: a copy in several would start over whenever somebody writes.
         with writer.backup("main", reader, "main") as pages:

@@ -52,10 +52,9 @@ from aforesaid.store.searches import (
     selected,
 )
 from aforesaid.store.sql import NOT_SEARCHED, SEARCHED, for_sqlite
-from aforesaid.store.sqlite import rows
 from aforesaid.store.sqlite.append import Place, is_complete_for
-from aforesaid.store.sqlite.connection import owner_prefix
-from aforesaid.store.sqlite.rows import answered, find_person, find_thread
+from aforesaid.store.sqlite.connection import answered, every, one, owner_prefix
+from aforesaid.store.sqlite.transaction import find_person, find_thread
 from aforesaid.store.vector_matrix import Few, Matrix, SizedCache, unpacked
 from aforesaid.text.languages import query_words
 
@@ -144,7 +143,7 @@ class Caches:
         if place is None:
             return None
         complete = is_complete_for(connection, place)
-        documents, words, revision = rows.one(
+        documents, words, revision = one(
             connection.execute(f"SELECT messages, words, revision FROM {place.table} WHERE id = ?", (place.number,))
         )
         self._scopes.put(_key(scope, within), place)
@@ -208,7 +207,7 @@ class Caches:
 def _extend_roll(connection: apsw.Connection, roll: Roll, place: Place) -> int:
     """Add a block of messages that the roll does not have yet, and return how many they are."""
     query = _COLUMNS.replace("{limit}", place.limit)
-    count, *numbers, speakers = rows.one(connection.execute(query, (place.number, roll.last, _BLOCK)))
+    count, *numbers, speakers = one(connection.execute(query, (place.number, roll.last, _BLOCK)))
     if count:
         seq, at, thread, assistant, length, session = (
             np.fromstring(column, dtype=np.int64, sep=",") for column in numbers
@@ -221,7 +220,7 @@ def _extend_roll(connection: apsw.Connection, roll: Roll, place: Place) -> int:
 
 def _read_vectors(connection: apsw.Connection, embedder: str, seqs: NDArray[np.int64]) -> NDArray[np.float32]:
     """Return vectors by sequence number. One that this transaction does not see is all zeros: similar to nothing."""
-    found: dict[int, bytes] = dict(rows.every(connection.execute(_BY_NUMBER, (embedder, json.dumps(seqs.tolist())))))
+    found: dict[int, bytes] = dict(every(connection.execute(_BY_NUMBER, (embedder, json.dumps(seqs.tolist())))))
     vectors = unpacked(list(found.values()))
     made = np.zeros((len(seqs), vectors.shape[1]), dtype=np.float32)
     known = np.fromiter(found, dtype=np.int64, count=len(found))
@@ -301,7 +300,7 @@ SELECT v.value FROM vector v JOIN log ON log.seq = v.seq
 def unembedded(connection: apsw.Connection, question: UnembeddedMessages) -> list[Unembedded]:
     return [
         Unembedded(seq, text, connection.execute(_KNOWN, (question.embedder, content_hash(text), text)).get, role=role)
-        for seq, text, role in rows.every(connection.execute(_DUE, (question.embedder, question.limit)))
+        for seq, text, role in every(connection.execute(_DUE, (question.embedder, question.limit)))
     ]
 
 
@@ -373,7 +372,6 @@ def unembedded_notes(connection: apsw.Connection, question: UnembeddedNotes) -> 
 
 
 def search_notes(connection: apsw.Connection, question: SearchNotes) -> list[NoteMatch]:
-    """Return the active notes of a user that fit best."""
     owner = find_person(connection, question.scope.space, question.scope.user)
     if owner is None:
         return []
@@ -389,7 +387,7 @@ def search_notes(connection: apsw.Connection, question: SearchNotes) -> list[Not
     vectors: dict[int, bytes] = {}
     if question.vector is not None:
         query = _VECTORS if count < _IN_A_ROW * len(active) else _ACTIVE_VECTORS
-        found = rows.every(connection.execute(query, (owner, question.embedder)))
+        found = every(connection.execute(query, (owner, question.embedder)))
         vectors.update((note, value) for note, value in found if note in active)
     matches: list[NoteMatch] = []
     for ranked in rank_notes(having, similarities(vectors, question.vector), count):
@@ -409,7 +407,6 @@ _SOME: Final = "SELECT count(*) FROM (SELECT 1 FROM memory WHERE owner = ? LIMIT
 
 
 def search_memories(connection: apsw.Connection, question: SearchMemories) -> list[tuple[MemoryRecord, float]]:
-    """Return the memories that a question is about."""
     owner = find_person(connection, question.scope.space, question.scope.user)
     if owner is None:
         return []

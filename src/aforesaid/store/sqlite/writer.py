@@ -37,6 +37,7 @@ from aforesaid.store.sqlite.append import (
 from aforesaid.store.sqlite.connection import (
     Identity,
     Options,
+    answered,
     configured_key,
     connect,
     identity,
@@ -44,8 +45,7 @@ from aforesaid.store.sqlite.connection import (
     patience,
     translated,
 )
-from aforesaid.store.sqlite.rows import Names, answered
-from aforesaid.store.sqlite.transaction import WriteTransaction, overwriting
+from aforesaid.store.sqlite.transaction import Names, WriteTransaction, overwriting
 
 _log: Final = logging.getLogger("aforesaid.store")
 
@@ -78,14 +78,11 @@ _FAILS_THE_GROUP: Final = (apsw.FullError, apsw.IOError, apsw.CorruptError, apsw
 
 
 class ChangeSet(NamedTuple):
-    """A prepared change set."""
-
     steps: Sequence[Step] | Batch
     progress: Progress | None = None
 
     @property
     def is_batch(self) -> bool:
-        """Whether it is many messages of one owner and thread."""
         return isinstance(self.steps, Batch)
 
 
@@ -315,7 +312,6 @@ class Writer:
             self.note(StoreBusy(f"{self._path} {why}"))
 
     def rebuild_index(self, error: StoreError) -> None:
-        """Make the keyword index again from the messages, summaries and memories."""
         _log.error("the keyword index of %s is damaged and is made again: %s", self._path, error)
         with translated(self._path, "indexing"):
             for table in ("log_index", "note_index"):
