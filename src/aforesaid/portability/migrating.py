@@ -137,7 +137,7 @@ class Repair:
 
 async def repair(location: str | os.PathLike[str] | None, progress: Progress | None = None) -> Repair:
     """Verify a store that no other process uses, and repair it if it is damaged. Nothing is overwritten."""
-    kind, path = locate(location)
+    kind, path, _ = locate(location)
     if path is None:
         raise InvalidInput(NO_FILES)
     place = path.expanduser().absolute()

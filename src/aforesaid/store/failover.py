@@ -34,7 +34,7 @@ from aforesaid.errors import (
 )
 from aforesaid.store.agenda import Advance, Unprocessed
 from aforesaid.store.contract import Progress, Store
-from aforesaid.store.locations import Location, data_folder, file_name, locate, open_layout, open_store, postgres_dsn
+from aforesaid.store.locations import Location, data_folder, file_name, locate, open_layout, open_store
 from aforesaid.store.messages import AddMessage, MessageById, MessageCount, Messages, MessagesByNumber, Threads
 from aforesaid.store.operations import Change, Question
 from aforesaid.store.people import AuditAccess, PutMark, PutSetting, Settings, Spend, Totals, Users
@@ -587,8 +587,8 @@ async def open_with_failover(location: str | os.PathLike[str] | None, fallback: 
     store that is in memory itself needs none. With anything but `auto` also a store that cannot be opened is taken over
     from, until it can be.
     """
-    dsn = postgres_dsn(location)
-    place = _place_of_database(dsn) if dsn is not None else locate(location).path
+    found = locate(location)
+    place = _place_of_database(found.address) if found.kind == "postgres" else found.path
     if fallback == NONE or place is None:
         return await open_store(location)
     behind = _behind(place, fallback)

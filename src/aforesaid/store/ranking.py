@@ -88,7 +88,8 @@ class TextMatches:
         return np.flatnonzero(found == len(self.postings))
 
     def words(self, row: int) -> tuple[str, ...]:
-        return tuple(posting.word for posting in self.postings if has(posting.rows, row))
+        places = [(posting, int(posting.rows.searchsorted(row))) for posting in self.postings]
+        return tuple(each.word for each, place in places if place < len(each.rows) and int(each.rows[place]) == row)
 
 
 def text_matches(
@@ -127,13 +128,8 @@ def _telling(postings: Sequence[Posting]) -> tuple[Posting, ...]:
     return tuple(posting for posting in postings if posting.word in kept)
 
 
-def has(rows: Rows, row: int) -> bool:
-    place = int(rows.searchsorted(row))
-    return place < len(rows) and int(rows[place]) == row
-
-
 def have(rows: Rows, wanted: Rows) -> list[bool]:
-    """Tell the same of many rows at once."""
+    """Tell which of the wanted rows are among some that are in order."""
     if not len(rows):
         return [False] * len(wanted)
     found: list[bool] = (rows[np.minimum(rows.searchsorted(wanted), len(rows) - 1)] == wanted).tolist()
