@@ -24,7 +24,7 @@ from aforesaid.store.memories import ChangeMemory, Memories
 from aforesaid.store.messages import MessagesByNumber, VersionsOf
 from aforesaid.store.operations import Change, Transaction
 from aforesaid.store.people import expect_user, was_purged
-from aforesaid.store.sql import BY_NAME, OWNED, USER, USER_ID, Answer, exists, listed, rows
+from aforesaid.store.sql import BY_NAME, OWNED, USER, USER_ID, Answer, Row, exists, listed, rows
 from aforesaid.store.summaries import SUMMARY, read_summaries, release_sources
 
 
@@ -37,13 +37,6 @@ class MessageToPurge(NamedTuple):
     at: int
     chunk: int | None
     characters: int
-
-
-class MemoryToPurge(NamedTuple):
-    """A memory that is deleted, and whose it is."""
-
-    id: int
-    user: str
 
 
 # --- What is found ----------------------------------------------------------------------------------------------------
@@ -101,10 +94,6 @@ WITH RECURSIVE earlier (seq) AS (
 
 def _messages(text: str, *values: Any) -> Answer[list[MessageToPurge]]:  # noqa: ANN401 - whatever the text binds
     return [MessageToPurge(*row) for row in (yield from rows(text, *values))]
-
-
-def _memories(text: str, *values: Any) -> Answer[list[MemoryToPurge]]:  # noqa: ANN401
-    return [MemoryToPurge(*row) for row in (yield from rows(text, *values))]
 
 
 def taken_back_before(space: str, seqs: Sequence[int]) -> Answer[list[MessageToPurge]]:
@@ -292,11 +281,11 @@ def purge(within: Transaction, scope: Scope, actor: str) -> Answer[Purged]:
         yield from expect_user(scope)
     messages += yield from taken_back_before(space, [message.seq for message in messages])
     summaries, memories = yield from _resting(space, messages, scope)
-    of_others = [owner for owner in [*(y.user for y in summaries), *(m.user for m in memories)] if owner != user]
+    of_others = [owner for owner in [*(y.user for y in summaries), *(whose for _, whose in memories)] if owner != user]
     others = sorted({*of_others, *(message.user for message in messages)} - {user})
     yield from _plan_again(within, space, others, messages, summaries)
     yield from _release(within, (summary for summary in summaries if summary.user != user))
-    erase_memories(within, space, [memory.id for memory in memories])
+    erase_memories(within, space, [memory for memory, _ in memories])
     yield from erase_summaries(within, space, [summary.id for summary in summaries])
     yield from erase_messages(within, space, [message.seq for message in messages])
     with within.overwriting():
@@ -316,9 +305,11 @@ def erase(within: Transaction, scope: Scope, actor: str, seqs: Sequence[int]) ->
     if not messages:
         return Purged(0, 0, 0)  # erased before
     summaries, memories = yield from _without_summaries(within, space, messages, messages)
-    erase_memories(within, space, [memory.id for memory in memories])
+    erase_memories(within, space, [memory for memory, _ in memories])
     yield from erase_messages(within, space, [message.seq for message in messages])
-    of_others = [owner for owner in [*(y.user for y in summaries), *(m.user for m in memories)] if owner != scope.user]
+    of_others = [
+        owner for owner in [*(y.user for y in summaries), *(whose for _, whose in memories)] if owner != scope.user
+    ]
     purged = Purged(len(messages), len(summaries), len(memories), len(of_others))
     within.audit(scope, actor, "messages.erase", purged.counts)
     return purged
@@ -429,7 +420,7 @@ def _release(within: Transaction, summaries: Iterable[Summary]) -> Answer[None]:
             yield from release_sources(within, summary)
 
 
-_Resting: TypeAlias = tuple[list[Summary], list[MemoryToPurge]]
+_Resting: TypeAlias = tuple[list[Summary], list[Row]]
 
 
 def _resting(space: str, messages: Sequence[MessageToPurge], purged: Scope | None = None) -> Answer[_Resting]:
@@ -444,10 +435,10 @@ def _resting(space: str, messages: Sequence[MessageToPurge], purged: Scope | Non
     """
     user, seqs = None if purged is None else purged.user, [message.seq for message in messages]
     if purged is None:
-        memories = yield from _memories(_MEMORIES_FROM, space, seqs)
+        memories = yield from rows(_MEMORIES_FROM, space, seqs)
     else:
-        memories = yield from _memories(_MEMORIES_TO_PURGE, *purged[:2], seqs)
-    sources = yield from _messages(_SOURCES_OF, space, [memory.id for memory in memories])
+        memories = yield from rows(_MEMORIES_TO_PURGE, *purged[:2], seqs)
+    sources = yield from _messages(_SOURCES_OF, space, [memory for memory, _ in memories])
     by_user, stating, days = _by_user(messages), _by_user(sources), set(_days_near(messages))
     users = {*by_user, *stating, *(() if user is None else (user,))}
     texts = [day.isoformat() for day in sorted(days)]

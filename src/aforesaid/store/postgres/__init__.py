@@ -25,7 +25,7 @@ from aforesaid.store.postgres.connection import Options, shown, translated
 from aforesaid.store.postgres.database import Database, migrate
 from aforesaid.store.postgres.queries import GatheredSettings, Queries, answered
 from aforesaid.store.postgres.search import stored
-from aforesaid.store.postgres.write_transaction import WriteTransaction
+from aforesaid.store.postgres.transaction import WriteTransaction
 from aforesaid.store.postgres.writer import Writer, prepared
 from aforesaid.store.retention import Discard
 from aforesaid.store.searches import ChangeToken

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from aforesaid.background import to_the_end
 from aforesaid.domain.checks import Within, now
-from aforesaid.domain.hit import EVERY_MESSAGE, TOKENS, Hit, Similar, Unembedded, VectorRow
-from aforesaid.domain.memory import MemoryRecord, NoteKey, NoteKind, NoteMatch, NoteVector, UnembeddedNote
+from aforesaid.domain.hit import EVERY_MESSAGE, TOKENS, Hit, Similar, Unembedded
+from aforesaid.domain.memory import MemoryRecord, NoteKey, NoteKind, NoteMatch, UnembeddedNote
 from aforesaid.domain.scope import Scope, is_direct
 from aforesaid.extras import np
-from aforesaid.store.columns import ColumnRow, Growing, Roll, columns_of, places_of
+from aforesaid.store.columns import Growing, Roll, places_of
 from aforesaid.store.memories import RelevantMemories
 from aforesaid.store.messages import add_filter, inside
 from aforesaid.store.operations import Question
-from aforesaid.store.postgres.queries import HalfVector, Queries, Row, Vector, answered, insert_rows, over_rows
+from aforesaid.store.postgres.queries import Queries, Row, Vector, answered, over_rows
+from aforesaid.store.postgres.transaction import MARKS
 from aforesaid.store.ranking import (
     MOST_HAVING,
     MOST_SOURCES,
@@ -33,7 +34,6 @@ from aforesaid.store.ranking import (
     text_matches,
     words_asked,
 )
-from aforesaid.store.ranking import note_number_of as note_number
 from aforesaid.store.searches import (
     MatchText,
     MessageVectors,
@@ -48,7 +48,7 @@ from aforesaid.store.searches import (
     selected,
 )
 from aforesaid.store.sql import NOT_SEARCHED, SEARCHED, for_postgres
-from aforesaid.store.vector_matrix import SAMPLE, Signs, SizedCache, in_words, unpacked
+from aforesaid.store.vector_matrix import SAMPLE, Signs, SizedCache, in_words
 from aforesaid.text.languages import query_words
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ _IN_A_THREAD: Final = 1_000
 
 _COUNTS: Final = "SELECT messages, words, revision FROM {table} WHERE space = $1 AND name = $2"
 _NEW: Final = f"""
-SELECT seq, at, thread, session, coalesce(name, author), role, words, terms FROM log
+SELECT seq, at, thread, session, coalesce(name, author), role = 'assistant', words, terms FROM log
  WHERE space = $1 AND {{limit}} = $2 AND seq > $3 AND {{searched}} {{shared}} ORDER BY seq LIMIT {_PAGE}
 """
 _HAS_NOTES: Final = """
@@ -110,20 +110,16 @@ class _Kept:
         self.roll, self.index, self.threads, self.revision = Roll(), Inverted(), {}, revision
 
     def extend(self, rows: list[Row]) -> None:
-        threads = self.threads
-        self.index.extend([row[7] for row in rows])
-        self.roll.extend(
-            [ColumnRow(row[0], row[1], threads.setdefault(row[2], len(threads)), *row[3:7]) for row in rows]
-        )
+        seq, at, names, sessions, speakers, assistant, words, terms = zip(*rows, strict=True)
+        threads = [self.threads.setdefault(name, len(self.threads)) for name in names]
+        self.index.extend(terms)
+        numbers = (np.array(column) for column in (seq, at, threads, assistant, words))
+        self.roll.extend(*numbers, sessions=sessions, speakers=speakers)
 
 
 class Search:
     def __init__(self) -> None:
         self._kept: SizedCache[Place, _Kept] = SizedCache()
-
-    @property
-    def size(self) -> int:
-        return self._kept.size
 
     async def search(self, queries: Queries, question: SearchText) -> list[Hit]:
         return await answered(queries, question.hits(await self.match(queries, question.matching)))
@@ -135,7 +131,7 @@ class Search:
             counts, notes = await self._bring_up_to_date(queries, place, kept, question.scope)
             if counts is None:
                 self._kept.drop(place)
-                return TextMatches(columns_of(()), (), 1.0)
+                return TextMatches(Roll().columns(), (), 1.0)
             columns, thread = kept.roll.columns(), kept.threads.get(question.scope.thread, -1)
             inside = await answered(queries, selected(columns, question, thread))
             words = [(word, *kept.index.having(terms)) for word, terms in query_words(question.words)]
@@ -166,24 +162,6 @@ class Search:
         return (documents, total), notes
 
 
-_SEEN: Final = {
-    mark: insert_rows(
-        "embedder",
-        f"name text, {mark} bigint",
-        f"ON CONFLICT (space, name) DO UPDATE SET {mark} = greatest(embedder.{mark}, excluded.{mark})",
-    )
-    for mark in ("up_to", "summaries_up_to", "memories_up_to")
-}
-_ADD: Final = over_rows(
-    """
-    INSERT INTO embedding (space, seq, embedder, owner, content, value, tokens)
-    SELECT log.space, log.seq, {0}::text, log.owner, new.content, new.value, new.tokens
-      FROM {rows} JOIN log ON log.space = {space} AND log.seq = new.seq
-    ON CONFLICT (space, seq, embedder) DO UPDATE SET value = NULL, tokens = excluded.tokens
-       WHERE embedding.tokens IS NULL AND excluded.tokens IS NOT NULL
-    """,
-    "seq bigint, content bigint, value halfvec, tokens bytea",
-)
 _DUE: Final = """
 SELECT s.space, l.seq, l.text, l.role
   FROM space s LEFT JOIN embedder e ON e.space = s.space AND e.name = $1
@@ -202,21 +180,6 @@ _KNOWN: Final = over_rows(
 _JOIN_LOG: Final = "JOIN log ON log.space = v.space AND log.seq = v.seq"
 
 
-def add(queries: Queries, embedder: str, found: Sequence[VectorRow]) -> None:
-    """Store vectors, and how far the embedder has come in each space."""
-    if not found:
-        return
-    marks: dict[str, int] = {}
-    new = []
-    for row in found:
-        if row.value:
-            new.append((row.space, row.seq, content_hash(row.text), *columns_for(row.value)))
-        marks[row.space] = max(marks.get(row.space, 0), row.seq)
-    if new:
-        queries.later_rows(_ADD, new, embedder)
-    queries.later_rows(_SEEN["up_to"], [(space, embedder, up_to) for space, up_to in marks.items()])
-
-
 async def unembedded(queries: Queries, question: UnembeddedMessages) -> list[Unembedded]:
     """Return the oldest messages, space by space, that an embedder has not seen, with the vectors of equal texts."""
     due = await queries.rows(_DUE, question.embedder, question.limit)
@@ -230,11 +193,6 @@ async def unembedded(queries: Queries, question: UnembeddedMessages) -> list[Une
 
 async def stored_vectors(queries: Queries, question: MessageVectors | TokenVectors) -> dict[int, bytes]:
     return {seq: stored(value) for seq, value in await answered(queries, question.vectors())}
-
-
-def columns_for(value: bytes) -> tuple[HalfVector | None, bytes | None]:
-    """Return what the columns `value` and `tokens` hold of a vector. Only numbers of half precision can be compared."""
-    return (None, value) if value.startswith(TOKENS) else (HalfVector(unpacked([value])[0]), None)
 
 
 def stored(sent: bytes) -> bytes:
@@ -469,42 +427,18 @@ SELECT s.space, n.id, n.text
     ) ORDER BY t.id LIMIT $2
   ) n WHERE s.{last} > coalesce(e.{mark}, 0) ORDER BY s.space, n.id LIMIT $2
 """
-_ADD_VECTOR: Final = """
-INSERT INTO note_embedding (space, owner, note, embedder, value)
-SELECT space, owner, $3, $4, $5 FROM {table} WHERE space = $1 AND id = $2
-ON CONFLICT DO NOTHING
-"""
-_DROP_VECTORS: Final = "DELETE FROM note_embedding WHERE space = $1 AND owner = $2 AND note = $3"
-_GO_BACK: Final = "UPDATE embedder SET memories_up_to = least(memories_up_to, $2 - 1) WHERE space = $1"
 _NOTES_PAGE: Final = 50
 """Notes read at a time, until enough of them are active."""
-
-_MARKS: Final[Mapping[NoteKind, str]] = {"summary": "summaries_up_to", "memory": "memories_up_to"}
-
-
-def embed_again(queries: Queries, scope: Scope, memory: int) -> None:
-    queries.later(_DROP_VECTORS, scope.space, scope.user, note_number(NoteKey("memory", memory)))
-    queries.later(_GO_BACK, scope.space, memory)
 
 
 async def unembedded_notes(queries: Queries, question: UnembeddedNotes) -> list[UnembeddedNote]:
     kinds: tuple[NoteKind, ...] = ("summary", "memory")
     found: list[UnembeddedNote] = []
     for kind in kinds:
-        query = _UNEMBEDDED.format(table=kind, mark=_MARKS[kind], odd=int(kind == "memory"), last=f"last_{kind}")
+        query = _UNEMBEDDED.format(table=kind, mark=MARKS[kind], odd=int(kind == "memory"), last=f"last_{kind}")
         rows = await queries.rows(query, question.embedder, question.limit - len(found))
         found += [UnembeddedNote(NoteKey(kind, note), text, space) for space, note, text in rows]
     return found
-
-
-def add_vectors(queries: Queries, embedder: str, found: Sequence[NoteVector]) -> None:
-    marks: dict[tuple[str, NoteKind], int] = {}
-    for key, value, space in found:
-        vector = HalfVector(unpacked([value])[0])
-        queries.later(_ADD_VECTOR.format(table=key.kind), space, key.id, note_number(key), embedder, vector)
-        marks[space, key.kind] = max(marks.get((space, key.kind), 0), key.id)
-    for (space, kind), up_to in marks.items():
-        queries.later_rows(_SEEN[_MARKS[kind]], [(space, embedder, up_to)])
 
 
 async def search(queries: Queries, question: SearchNotes) -> list[NoteMatch]:

@@ -18,10 +18,9 @@ from aforesaid.store.contract import Progress, reporting
 from aforesaid.store.group_commit import GROUP, settle
 from aforesaid.store.operations import Change
 from aforesaid.store.placing import Latest, Place, Prepared, Returning, Step, prepare_change
-from aforesaid.store.postgres.append import Appender, Continuation
 from aforesaid.store.postgres.database import Database
 from aforesaid.store.postgres.queries import answered
-from aforesaid.store.postgres.write_transaction import WriteTransaction
+from aforesaid.store.postgres.transaction import Appender, Continuation, WriteTransaction
 from aforesaid.store.ranking import hashed
 
 

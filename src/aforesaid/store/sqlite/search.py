@@ -24,7 +24,7 @@ from aforesaid.domain.hit import Hit, Similar, Unembedded
 from aforesaid.domain.memory import MemoryRecord, NoteKey, NoteKind, NoteMatch, UnembeddedNote
 from aforesaid.domain.scope import Scope, is_direct
 from aforesaid.extras import np
-from aforesaid.store.columns import Columns, Roll, columns_of
+from aforesaid.store.columns import Columns, Roll
 from aforesaid.store.memories import RelevantMemories
 from aforesaid.store.ranking import (
     MOST_HAVING,
@@ -212,9 +212,7 @@ def _extend_roll(connection: apsw.Connection, roll: Roll, place: Place) -> int:
         seq, at, thread, assistant, length, session = (
             np.fromstring(column, dtype=np.int64, sep=",") for column in numbers
         )
-        roll.extend_columns(
-            seq, at, thread, assistant, length, sessions=session.tolist(), speakers=json.loads(speakers)
-        )
+        roll.extend(seq, at, thread, assistant, length, sessions=session.tolist(), speakers=json.loads(speakers))
     return int(count)
 
 
@@ -260,7 +258,7 @@ def match(connection: apsw.Connection, caches: Caches, question: MatchText) -> T
     """Return which messages have which words. Terms are looked up one by one: no query language is involved."""
     found = caches.find(connection, question)
     if found is None:
-        return TextMatches(columns_of(()), (), 1.0)
+        return TextMatches(Roll().columns(), (), 1.0)
     vectors = None if question.embedder is None else caches.few(connection, found, question.embedder)
     notes = question.within == "user" and bool(connection.execute(_HAS_NOTES, (found.place.number,)).get)
     words = (
