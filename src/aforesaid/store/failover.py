@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Final, TypeVar, cast
 
 from aforesaid.background import close_all
-from aforesaid.domain.checks import LARGEST, microseconds, moment, now
+from aforesaid.domain.checks import LARGEST, moment, now
 from aforesaid.domain.message import Draft, Message, in_time_order, sequence_number
 from aforesaid.domain.receipt import Receipt, Repeated, Result, Stored
 from aforesaid.domain.report import Component, Setting, Verification
 from aforesaid.domain.scope import SESSION_SILENCE, Scope, opening_message
 from aforesaid.domain.thread import Thread, joined, newest_first, threads_after, threads_of
-from aforesaid.domain.transfer import Purged, Row
+from aforesaid.domain.transfer import Purged, Row, draft_of
 from aforesaid.errors import (
     AforesaidError,
     InvalidInput,
@@ -148,18 +148,8 @@ async def _one(target: Store, change: AddMessage) -> int:
 def _draft(message: Message) -> Draft:
     """Make a draft of a message that waited. With its time given, it is recognised when it comes twice."""
     session = message.session if opening_message(message.session) is None else None
-    return Draft(
-        scope=Scope(message.space, message.user, message.thread, session),
-        role=message.role,
-        text=message.text,
-        author=message.author,
-        name=message.name,
-        at=microseconds(message.at, "the time"),
-        at_given=True,
-        stored_at=microseconds(message.stored_at, "the time"),
-        id=message.id if sequence_number(message.id) is None else None,
-        details=message.details,
-    )
+    scope = Scope(message.space, message.user, message.thread, session)
+    return draft_of(message)._replace(scope=scope, replaces=None)
 
 
 Open = Callable[[], Awaitable[Store]]
