@@ -13,6 +13,7 @@ from aforesaid.domain.memory import MemoryRecord, NoteMatch, NoteVector, Unembed
 from aforesaid.domain.scope import Scope, is_direct
 from aforesaid.extras import np
 from aforesaid.store.columns import Columns
+from aforesaid.store.memories import RelevantMemories
 from aforesaid.store.messages import ITS_SESSION, MessagesByNumber, add_filter, inside
 from aforesaid.store.operations import Change, OfScope, OfScopeShort, Question, Transaction
 from aforesaid.store.ranking import TextMatches
@@ -108,6 +109,10 @@ class SearchMemories(OfScope[list[tuple[MemoryRecord, float]]]):
     limit: int
     dated: bool = False
     periods: Sequence[tuple[datetime, datetime]] = ()
+
+    def relevant(self, worded: Sequence[tuple[int, float]]) -> Answer[list[tuple[MemoryRecord, float]]]:
+        found = RelevantMemories(self.scope, worded, self.messages, self.limit, self.dated, self.periods)
+        return found.answer()
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,39 +14,12 @@ from aforesaid.domain.hit import EVERY_MESSAGE, TOKENS, Hit, Similar, Unembedded
 from aforesaid.domain.memory import MemoryRecord, NoteKey, NoteKind, NoteMatch, UnembeddedNote
 from aforesaid.domain.scope import Scope, is_direct
 from aforesaid.extras import np
+from aforesaid.store import ranking, searches
 from aforesaid.store.columns import Growing, Roll, places_of
-from aforesaid.store.memories import RelevantMemories
 from aforesaid.store.messages import add_filter, inside
 from aforesaid.store.operations import Question
 from aforesaid.store.postgres.queries import Queries, Row, Vector, answered, over_rows
 from aforesaid.store.postgres.transaction import MARKS
-from aforesaid.store.ranking import (
-    MOST_HAVING,
-    MOST_SOURCES,
-    Inverted,
-    RankedNote,
-    TextMatches,
-    content_hash,
-    covering,
-    hashed,
-    number_of,
-    rank_notes,
-    text_matches,
-    words_asked,
-)
-from aforesaid.store.searches import (
-    MatchText,
-    MessageVectors,
-    SearchMemories,
-    SearchNotes,
-    SearchText,
-    SearchVector,
-    TokenVectors,
-    UnembeddedMessages,
-    UnembeddedNotes,
-    holds_place,
-    selected,
-)
 from aforesaid.store.sql import NOT_SEARCHED, SEARCHED, for_postgres
 from aforesaid.store.vector_matrix import SAMPLE, Signs, SizedCache, in_words
 from aforesaid.text.languages import query_words
@@ -98,7 +71,7 @@ class _Kept:
 
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     roll: Roll = field(default_factory=Roll)
-    index: Inverted = field(default_factory=Inverted)
+    index: ranking.Inverted = field(default_factory=ranking.Inverted)
     threads: dict[str, int] = field(default_factory=dict)
     revision: int = -1
 
@@ -107,7 +80,7 @@ class _Kept:
         return self.roll.size + self.index.size
 
     def start_again(self, revision: int) -> None:
-        self.roll, self.index, self.threads, self.revision = Roll(), Inverted(), {}, revision
+        self.roll, self.index, self.threads, self.revision = Roll(), ranking.Inverted(), {}, revision
 
     def extend(self, rows: list[Row]) -> None:
         seq, at, names, sessions, speakers, assistant, words, terms = zip(*rows, strict=True)
@@ -121,22 +94,22 @@ class Search:
     def __init__(self) -> None:
         self._kept: SizedCache[Place, _Kept] = SizedCache()
 
-    async def search(self, queries: Queries, question: SearchText) -> list[Hit]:
+    async def search(self, queries: Queries, question: searches.SearchText) -> list[Hit]:
         return await answered(queries, question.hits(await self.match(queries, question.matching)))
 
-    async def match(self, queries: Queries, question: MatchText) -> TextMatches:
+    async def match(self, queries: Queries, question: searches.MatchText) -> ranking.TextMatches:
         place = place_of(question.scope, question.within)
         kept = self._kept.get(place, _Kept)
         async with kept.lock:
             counts, notes = await self._bring_up_to_date(queries, place, kept, question.scope)
             if counts is None:
                 self._kept.drop(place)
-                return TextMatches(Roll().columns(), (), 1.0)
+                return ranking.TextMatches(Roll().columns(), (), 1.0)
             columns, thread = kept.roll.columns(), kept.threads.get(question.scope.thread, -1)
-            inside = await answered(queries, selected(columns, question, thread))
+            inside = await answered(queries, searches.selected(columns, question, thread))
             words = [(word, *kept.index.having(terms)) for word, terms in query_words(question.words)]
             self._kept.resized(place)
-        return text_matches(columns, words, inside, counts, notes=question.within == "user" and notes)
+        return ranking.text_matches(columns, words, inside, counts, notes=question.within == "user" and notes)
 
     @staticmethod
     async def _bring_up_to_date(
@@ -180,18 +153,20 @@ _KNOWN: Final = over_rows(
 _JOIN_LOG: Final = "JOIN log ON log.space = v.space AND log.seq = v.seq"
 
 
-async def unembedded(queries: Queries, question: UnembeddedMessages) -> list[Unembedded]:
+async def unembedded(queries: Queries, question: searches.UnembeddedMessages) -> list[Unembedded]:
     """Return the oldest messages, space by space, that an embedder has not seen, with the vectors of equal texts."""
     due = await queries.rows(_DUE, question.embedder, question.limit)
     if not due:
         return []
-    contents = {(space, content_hash(text)) for space, _, text, _ in due}
+    contents = {(space, ranking.content_hash(text)) for space, _, text, _ in due}
     found = await queries.rows_of(_KNOWN, list(contents), question.embedder)
     known = {(space, text): stored(value) for space, text, value in found}
     return [Unembedded(seq, text, known.get((space, text)), space, role) for space, seq, text, role in due]
 
 
-async def stored_vectors(queries: Queries, question: MessageVectors | TokenVectors) -> dict[int, bytes]:
+async def stored_vectors(
+    queries: Queries, question: searches.MessageVectors | searches.TokenVectors
+) -> dict[int, bytes]:
     return {seq: stored(value) for seq, value in await answered(queries, question.vectors())}
 
 
@@ -297,9 +272,9 @@ class VectorSearch:
     def __init__(self) -> None:
         self._kept: SizedCache[_Key, _KeptVectors] = SizedCache(_MOST_BYTES)
 
-    async def similar(self, queries: Queries, question: SearchVector) -> Similar | None:
+    async def similar(self, queries: Queries, question: searches.SearchVector) -> Similar | None:
         place = place_of(question.scope, question.within)
-        if not holds_place(question.scope, question.within) or question.where != EVERY_MESSAGE:
+        if not searches.holds_place(question.scope, question.within) or question.where != EVERY_MESSAGE:
             return await _compared(queries, question)
         query = _STATE.format(table="thread" if place.shared else "person")
         state = await queries.first(query, place.space, place.name, question.embedder)
@@ -339,7 +314,7 @@ async def _bring_up_to_date(queries: Queries, key: _Key, kept: _KeptVectors, up_
 
 
 async def _compared_with(
-    queries: Queries, question: SearchVector, seqs: NDArray[np.int64], shortlist: NDArray[np.intp]
+    queries: Queries, question: searches.SearchVector, seqs: NDArray[np.int64], shortlist: NDArray[np.intp]
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]] | None:
     """Compare a shortlist, which comes first, and the messages that were asked for by name."""
     listed, wanted = np.zeros(len(seqs), dtype=np.bool_), np.zeros(len(seqs), dtype=np.bool_)
@@ -357,7 +332,7 @@ async def _compared_with(
     return numbers[every], values[every]
 
 
-async def _compared(queries: Queries, question: SearchVector) -> Similar | None:
+async def _compared(queries: Queries, question: searches.SearchVector) -> Similar | None:
     """Compare all vectors of the scope that fulfil the filter."""
     limits = await answered(queries, inside(question.scope, question.within))
     add_filter(limits, question.where)
@@ -404,7 +379,7 @@ SELECT 2 * y.id, y.text, y.created_at, l.seqs, l.given_ids FROM summary y CROSS 
                AND log.at BETWEEN z.began_at AND z.ended_at)
         ELSE log.seq BETWEEN y.fresh_seq AND y.last_seq AND log.at BETWEEN y.began_at AND y.ended_at
              AND (y.reach = 'user' OR log.thread = y.thread)
-        END AND log.seq BETWEEN y.first_seq AND y.last_seq ORDER BY log.seq LIMIT {MOST_SOURCES}) k
+        END AND log.seq BETWEEN y.first_seq AND y.last_seq ORDER BY log.seq LIMIT {ranking.MOST_SOURCES}) k
 ) l WHERE y.space = $1 AND y.owner = $2 AND y.id = ANY($3::bigint[]) AND y.active
 """
 _MEMORIES: Final = """
@@ -431,7 +406,7 @@ _NOTES_PAGE: Final = 50
 """Notes read at a time, until enough of them are active."""
 
 
-async def unembedded_notes(queries: Queries, question: UnembeddedNotes) -> list[UnembeddedNote]:
+async def unembedded_notes(queries: Queries, question: searches.UnembeddedNotes) -> list[UnembeddedNote]:
     kinds: tuple[NoteKind, ...] = ("summary", "memory")
     found: list[UnembeddedNote] = []
     for kind in kinds:
@@ -441,7 +416,7 @@ async def unembedded_notes(queries: Queries, question: UnembeddedNotes) -> list[
     return found
 
 
-async def search(queries: Queries, question: SearchNotes) -> list[NoteMatch]:
+async def search(queries: Queries, question: searches.SearchNotes) -> list[NoteMatch]:
     here = question.scope.space, question.scope.user
     notes = await queries.rows(_TERMS, *here)
     if not notes:
@@ -449,7 +424,7 @@ async def search(queries: Queries, question: SearchNotes) -> list[NoteMatch]:
     similar: dict[int, float] = {}
     if question.vector is not None:
         similar.update(await queries.rows(_SIMILAR, *here, question.embedder, Vector(question.vector)))
-    ranked = rank_notes(_having(question.words, dict(notes)), similar, len(notes))
+    ranked = ranking.rank_notes(_having(question.words, dict(notes)), similar, len(notes))
     matches: list[NoteMatch] = []
     while len(matches) < question.limit and (page := list(islice(ranked, _NOTES_PAGE))):
         matches += await _read(queries, question.scope, page)
@@ -458,7 +433,7 @@ async def search(queries: Queries, question: SearchNotes) -> list[NoteMatch]:
 
 def _having(words: str, stored: Mapping[int, bytes]) -> dict[str, list[int]]:
     known = {note: set(np.frombuffer(terms, dtype="<i8").tolist()) for note, terms in stored.items()}
-    numbers = {word: list(map(number_of, wanted)) for word, wanted in query_words(words)}
+    numbers = {word: list(map(ranking.number_of, wanted)) for word, wanted in query_words(words)}
     return {
         word: [note for note, found in known.items() if not found.isdisjoint(wanted)]
         for word, wanted in numbers.items()
@@ -466,33 +441,30 @@ def _having(words: str, stored: Mapping[int, bytes]) -> dict[str, list[int]]:
 
 
 _NEWEST_HAVING: Final = f"""
-SELECT w.word, (array_agg(DISTINCT m.id ORDER BY m.id DESC))[1:{MOST_HAVING}]
+SELECT w.word, (array_agg(DISTINCT m.id ORDER BY m.id DESC))[1:{ranking.MOST_HAVING}]
   FROM memory m JOIN unnest($3::text[], $4::bytea[]) AS w (word, term) ON position(w.term IN m.terms) > 0
  WHERE m.space = $1 AND m.owner = $2 GROUP BY w.word
 """
 _SOME: Final = f"""
-SELECT count(*) FROM (SELECT 1 FROM memory WHERE space = $1 AND owner = $2 LIMIT {MOST_HAVING}) x
+SELECT count(*) FROM (SELECT 1 FROM memory WHERE space = $1 AND owner = $2 LIMIT {ranking.MOST_HAVING}) x
 """
 
 
-async def search_memories(queries: Queries, question: SearchMemories) -> list[tuple[MemoryRecord, float]]:
+async def search_memories(queries: Queries, question: searches.SearchMemories) -> list[tuple[MemoryRecord, float]]:
     """Return the memories that a question is about. The database compares the words; it has no index of them."""
     here = question.scope.space, question.scope.user
-    asked = words_asked(question.words)
-    pairs = [(word, hashed([term])) for word, terms in asked for term in terms]
+    asked = ranking.words_asked(question.words)
+    pairs = [(word, ranking.hashed([term])) for word, terms in asked for term in terms]
     worded: list[tuple[int, float]] = []
     if pairs:
         words, values = map(list, zip(*pairs, strict=True))
         rows, [(count,)] = await queries.together((_NEWEST_HAVING, (*here, words, values)), (_SOME, here))
         having: dict[str, list[int]] = dict(rows)
-        worded = covering({word: having.get(word, []) for word, _ in asked}, count)
-    found = RelevantMemories(
-        question.scope, worded, question.messages, question.limit, question.dated, question.periods
-    )
-    return await answered(queries, found.answer())
+        worded = ranking.covering({word: having.get(word, []) for word, _ in asked}, count)
+    return await answered(queries, question.relevant(worded))
 
 
-async def _read(queries: Queries, scope: Scope, ranked: list[RankedNote]) -> list[NoteMatch]:
+async def _read(queries: Queries, scope: Scope, ranked: list[ranking.RankedNote]) -> list[NoteMatch]:
     summaries = [each.note // 2 for each in ranked if each.note % 2 == 0]
     memories = [each.note // 2 for each in ranked if each.note % 2]
     here = scope.space, scope.user
@@ -512,13 +484,13 @@ def answers() -> Answers:
     """Return what answers the questions that each database answers in its own way."""
     found = Search()
     return {
-        SearchText: found.search,
-        MatchText: found.match,
-        SearchVector: VectorSearch().similar,
-        SearchNotes: search,
-        SearchMemories: search_memories,
-        MessageVectors: stored_vectors,
-        TokenVectors: stored_vectors,
-        UnembeddedMessages: unembedded,
-        UnembeddedNotes: unembedded_notes,
+        searches.SearchText: found.search,
+        searches.MatchText: found.match,
+        searches.SearchVector: VectorSearch().similar,
+        searches.SearchNotes: search,
+        searches.SearchMemories: search_memories,
+        searches.MessageVectors: stored_vectors,
+        searches.TokenVectors: stored_vectors,
+        searches.UnembeddedMessages: unembedded,
+        searches.UnembeddedNotes: unembedded_notes,
     }

@@ -21,7 +21,7 @@ from aforesaid.store.contract import EVERY, MANY, Progress
 from aforesaid.store.messages import MESSAGE, AddMessages, read_message
 from aforesaid.store.placing import Growth, Placing, Prepared
 from aforesaid.store.sql import Answer, Row, done, for_sqlite
-from aforesaid.store.sqlite.connection import answered, every, one, owner_prefix, prefixed_terms, thread_prefix
+from aforesaid.store.sqlite.connection import answered, every, one, owner_prefix, prefixed_terms, thread_prefix, writing
 from aforesaid.store.sqlite.transaction import WriteTransaction
 from aforesaid.text.languages import terms
 
@@ -100,17 +100,12 @@ def is_incomplete(connection: apsw.Connection) -> bool:
 
 def index_step(connection: apsw.Connection, place: Place | None = None) -> bool:
     """Index the next messages, of one place or of all, in a transaction. Return whether there were any."""
-    connection.execute("BEGIN IMMEDIATE")
-    try:
+    with writing(connection):
         where, values = ("", ()) if place is None else (f"WHERE {place.column} = ?", (place.number,))
         left = STEP
         # Small batches leave many short ranges.
         while left > 0 and (waiting := connection.execute(_RANGE.format(where=where), values).fetchone()) is not None:
             left -= _index(connection, waiting, left)
-        connection.execute("COMMIT")
-    finally:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
     return left < STEP
 
 

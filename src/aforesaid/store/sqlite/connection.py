@@ -130,13 +130,24 @@ def whole_schema() -> Migration:
     return Migration(int(number[1]), "schema", sql)
 
 
+@contextmanager
+def writing(connection: apsw.Connection) -> Iterator[None]:
+    """Hold the write lock; commit what was done, or take it back when the block raises."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+
+
 def migrate(connection: apsw.Connection, path: Path) -> None:
     """Apply the steps that the file lacks, all in one transaction. Several processes may try at once."""
     newest = migrations()[-1].number
     if schema_version(connection, path) == newest:
         return
-    connection.execute("BEGIN IMMEDIATE")
-    try:
+    with writing(connection):
         current = schema_version(connection, path)
         whole = whole_schema()
         if current == 0 and whole.number <= newest:
@@ -147,11 +158,6 @@ def migrate(connection: apsw.Connection, path: Path) -> None:
                 connection.execute(step.sql)
         connection.pragma("user_version", newest)
         connection.pragma("application_id", APPLICATION_ID)
-        connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise
 
 
 def schema_version(connection: apsw.Connection, path: Path) -> int:

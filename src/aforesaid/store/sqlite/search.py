@@ -24,33 +24,8 @@ from aforesaid.domain.hit import Hit, Similar, Unembedded
 from aforesaid.domain.memory import MemoryRecord, NoteKey, NoteKind, NoteMatch, UnembeddedNote
 from aforesaid.domain.scope import Scope, is_direct
 from aforesaid.extras import np
+from aforesaid.store import ranking, searches
 from aforesaid.store.columns import Columns, Roll
-from aforesaid.store.memories import RelevantMemories
-from aforesaid.store.ranking import (
-    MOST_HAVING,
-    MOST_SOURCES,
-    RankedNote,
-    TextMatches,
-    content_hash,
-    covering,
-    rank_notes,
-    similarities,
-    text_matches,
-    words_asked,
-)
-from aforesaid.store.searches import (
-    MatchText,
-    MessageVectors,
-    SearchMemories,
-    SearchNotes,
-    SearchText,
-    SearchVector,
-    TokenVectors,
-    UnembeddedMessages,
-    UnembeddedNotes,
-    holds_place,
-    selected,
-)
 from aforesaid.store.sql import NOT_SEARCHED, SEARCHED, for_sqlite
 from aforesaid.store.sqlite.append import Place, is_complete_for
 from aforesaid.store.sqlite.connection import answered, every, one, owner_prefix
@@ -136,7 +111,7 @@ class Caches:
         place = self._scopes.get(_key(scope, within))
         return place is not None and (place, None) in self._kept
 
-    def find(self, connection: apsw.Connection, question: MatchText | SearchVector) -> Found | None:
+    def find(self, connection: apsw.Connection, question: searches.MatchText | searches.SearchVector) -> Found | None:
         """Return the messages of a scope as columns; None when nobody has heard of it. Raises IndexIncomplete."""
         scope, within = question.scope, question.within
         place = place_of(connection, scope, within)
@@ -157,11 +132,11 @@ class Caches:
             columns = kept.roll.columns()
             if complete:
                 self._kept.resized((place, None))
-        thread = None if holds_place(scope, within) else find_thread(connection, scope.space, scope.thread)
-        inside = answered(connection, selected(columns, question, -1 if thread is None else thread))
+        thread = None if searches.holds_place(scope, within) else find_thread(connection, scope.space, scope.thread)
+        inside = answered(connection, searches.selected(columns, question, -1 if thread is None else thread))
         return Found(place, columns, inside, documents, words, revision)
 
-    def similar(self, connection: apsw.Connection, question: SearchVector) -> Similar | None:
+    def similar(self, connection: apsw.Connection, question: searches.SearchVector) -> Similar | None:
         found = self.find(connection, question)
         if found is None:
             return None
@@ -250,15 +225,15 @@ SELECT EXISTS (SELECT 1 FROM summary WHERE owner = ?1) OR EXISTS (SELECT 1 FROM 
 _POSTING: Final = "SELECT group_concat(doc) FROM log_posting WHERE term = ?"
 
 
-def search(connection: apsw.Connection, caches: Caches, question: SearchText) -> list[Hit]:
+def search(connection: apsw.Connection, caches: Caches, question: searches.SearchText) -> list[Hit]:
     return answered(connection, question.hits(match(connection, caches, question.matching)))
 
 
-def match(connection: apsw.Connection, caches: Caches, question: MatchText) -> TextMatches:
+def match(connection: apsw.Connection, caches: Caches, question: searches.MatchText) -> ranking.TextMatches:
     """Return which messages have which words. Terms are looked up one by one: no query language is involved."""
     found = caches.find(connection, question)
     if found is None:
-        return TextMatches(Roll().columns(), (), 1.0)
+        return ranking.TextMatches(Roll().columns(), (), 1.0)
     vectors = None if question.embedder is None else caches.few(connection, found, question.embedder)
     notes = question.within == "user" and bool(connection.execute(_HAS_NOTES, (found.place.number,)).get)
     words = (
@@ -266,7 +241,7 @@ def match(connection: apsw.Connection, caches: Caches, question: MatchText) -> T
         for word, terms in query_words(question.words)
     )
     counts = found.documents, found.words
-    return text_matches(found.columns, words, found.inside, counts, notes=notes, vectors=vectors)
+    return ranking.text_matches(found.columns, words, found.inside, counts, notes=notes, vectors=vectors)
 
 
 def _posting(connection: apsw.Connection, columns: Columns, terms: Sequence[str]) -> tuple[Rows, NDArray[np.int64]]:
@@ -295,14 +270,18 @@ SELECT v.value FROM vector v JOIN log ON log.seq = v.seq
 """
 
 
-def unembedded(connection: apsw.Connection, question: UnembeddedMessages) -> list[Unembedded]:
+def unembedded(connection: apsw.Connection, question: searches.UnembeddedMessages) -> list[Unembedded]:
     return [
-        Unembedded(seq, text, connection.execute(_KNOWN, (question.embedder, content_hash(text), text)).get, role=role)
+        Unembedded(
+            seq, text, connection.execute(_KNOWN, (question.embedder, ranking.content_hash(text), text)).get, role=role
+        )
         for seq, text, role in every(connection.execute(_DUE, (question.embedder, question.limit)))
     ]
 
 
-def stored_vectors(connection: apsw.Connection, question: MessageVectors | TokenVectors) -> dict[int, bytes]:
+def stored_vectors(
+    connection: apsw.Connection, question: searches.MessageVectors | searches.TokenVectors
+) -> dict[int, bytes]:
     return dict(answered(connection, question.vectors()))
 
 
@@ -329,7 +308,7 @@ SELECT text, created_at, {", ".join(_COVERING)} FROM summary WHERE id = ? AND ow
 # A summary of summaries may stand for everything that was ever said: the log is read until there are enough.
 _BELOW: Final = f"""
 SELECT l.seq, l.given_id FROM log l WHERE l.owner = :owner AND l.seq BETWEEN :first_seq AND :last_seq AND {{belongs}}
- ORDER BY l.seq LIMIT {MOST_SOURCES}
+ ORDER BY l.seq LIMIT {ranking.MOST_SOURCES}
 """
 _WITHIN: Final = "l.seq >= :fresh_seq AND l.at BETWEEN :began_at AND :ended_at"
 _BELONGS: Final = {
@@ -358,7 +337,7 @@ SELECT id, text FROM {table} WHERE id > :mark AND NOT EXISTS (
 _MARKS: Final = "SELECT summaries_up_to, memories_up_to FROM embedder WHERE name = ?"
 
 
-def unembedded_notes(connection: apsw.Connection, question: UnembeddedNotes) -> list[UnembeddedNote]:
+def unembedded_notes(connection: apsw.Connection, question: searches.UnembeddedNotes) -> list[UnembeddedNote]:
     summaries, memories = connection.execute(_MARKS, (question.embedder,)).fetchone() or (0, 0)
     kinds: tuple[tuple[NoteKind, int], ...] = (("summary", summaries), ("memory", memories))
     found: list[UnembeddedNote] = []
@@ -369,7 +348,7 @@ def unembedded_notes(connection: apsw.Connection, question: UnembeddedNotes) -> 
     return found
 
 
-def search_notes(connection: apsw.Connection, question: SearchNotes) -> list[NoteMatch]:
+def search_notes(connection: apsw.Connection, question: searches.SearchNotes) -> list[NoteMatch]:
     owner = find_person(connection, question.scope.space, question.scope.user)
     if owner is None:
         return []
@@ -388,7 +367,7 @@ def search_notes(connection: apsw.Connection, question: SearchNotes) -> list[Not
         found = every(connection.execute(query, (owner, question.embedder)))
         vectors.update((note, value) for note, value in found if note in active)
     matches: list[NoteMatch] = []
-    for ranked in rank_notes(having, similarities(vectors, question.vector), count):
+    for ranked in ranking.rank_notes(having, ranking.similarities(vectors, question.vector), count):
         match = _read(connection, owner, ranked) if ranked.note in active else None
         if match is not None:
             matches.append(match)
@@ -404,23 +383,20 @@ SELECT group_concat(rowid / 2) FROM (
 _SOME: Final = "SELECT count(*) FROM (SELECT 1 FROM memory WHERE owner = ? LIMIT ?)"
 
 
-def search_memories(connection: apsw.Connection, question: SearchMemories) -> list[tuple[MemoryRecord, float]]:
+def search_memories(connection: apsw.Connection, question: searches.SearchMemories) -> list[tuple[MemoryRecord, float]]:
     owner = find_person(connection, question.scope.space, question.scope.user)
     if owner is None:
         return []
     prefix, having = owner_prefix(owner), {}
-    for word, terms in words_asked(question.words):
+    for word, terms in ranking.words_asked(question.words):
         wanted = " OR ".join([f'"{prefix}{term.replace(chr(34), chr(34) * 2)}"' for term in terms])
-        listed = connection.execute(_HAVING, (wanted, MOST_HAVING)).get
+        listed = connection.execute(_HAVING, (wanted, ranking.MOST_HAVING)).get
         having[word] = [int(memory) for memory in listed.split(",")] if listed else []
-    worded = covering(having, connection.execute(_SOME, (owner, MOST_HAVING)).get) if having else []
-    found = RelevantMemories(
-        question.scope, worded, question.messages, question.limit, question.dated, question.periods
-    )
-    return answered(connection, found.answer())
+    worded = ranking.covering(having, connection.execute(_SOME, (owner, ranking.MOST_HAVING)).get) if having else []
+    return answered(connection, question.relevant(worded))
 
 
-def _read(connection: apsw.Connection, owner: int, ranked: RankedNote) -> NoteMatch | None:
+def _read(connection: apsw.Connection, owner: int, ranked: ranking.RankedNote) -> NoteMatch | None:
     key, execute = ranked.key, connection.execute
     if key.kind == "memory":
         row = execute(_MEMORY, (key.id, owner, now())).fetchone()
@@ -433,17 +409,17 @@ def _read(connection: apsw.Connection, owner: int, ranked: RankedNote) -> NoteMa
 
 
 OWN: Final[Mapping[type, Callable[[apsw.Connection, Any], Any]]] = {
-    UnembeddedMessages: unembedded,
-    MessageVectors: stored_vectors,
-    TokenVectors: stored_vectors,
-    UnembeddedNotes: unembedded_notes,
-    SearchNotes: search_notes,
-    SearchMemories: search_memories,
+    searches.UnembeddedMessages: unembedded,
+    searches.MessageVectors: stored_vectors,
+    searches.TokenVectors: stored_vectors,
+    searches.UnembeddedNotes: unembedded_notes,
+    searches.SearchNotes: search_notes,
+    searches.SearchMemories: search_memories,
 }
 """Questions that are answered in another way than by `answer`."""
 CACHED: Final[Mapping[type, Callable[[apsw.Connection, Caches, Any], Any]]] = {
-    SearchText: search,
-    MatchText: match,
-    SearchVector: lambda connection, caches, question: caches.similar(connection, question),
+    searches.SearchText: search,
+    searches.MatchText: match,
+    searches.SearchVector: lambda connection, caches, question: caches.similar(connection, question),
 }
 """Searches, which keep columns and vectors in memory."""
