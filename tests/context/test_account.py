@@ -146,13 +146,13 @@ async def test_history_is_read_when_it_is_needed_kept_and_read_on_from_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read: list[int] = []
-    original = Roll.extend_columns
+    original = Roll.extend
 
     def watched(self: Roll, seq: Any, *others: Any, **more: Any) -> None:  # noqa: ANN401
         read.append(len(seq))
         original(self, seq, *others, **more)
 
-    monkeypatch.setattr(Roll, "extend_columns", watched)
+    monkeypatch.setattr(Roll, "extend", watched)
     async with connect(tmp_path / "memory.db", profile="account", embedder="deterministic") as memory:
         ann = memory.user("ann")
         # Many callers at once share one transaction, and nothing of it waits for an analysis.

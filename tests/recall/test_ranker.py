@@ -16,7 +16,7 @@ from aforesaid.recall.candidates import Candidates, Question, candidates_of, nei
 from aforesaid.recall.features import session_dense
 from aforesaid.recall.queue import Background
 from aforesaid.recall.ranker import MOST, _compare
-from aforesaid.store.columns import ColumnRow, Columns, columns_of
+from aforesaid.store.columns import Columns, Roll
 from aforesaid.store.ranking import TextMatches
 from aforesaid.store.searches import TokenVectors as TokenVectorsQuestion
 
@@ -105,7 +105,7 @@ def test_among_five_candidates_the_ranker_counts_half() -> None:
     All are in the middle of a level, and so are stored exactly.
     """
     token, one = np.eye(1, DIMENSIONS, dtype=np.float32), np.ones(1, dtype=np.float32)
-    columns = columns_of([ColumnRow(seq, seq, 1, 1, "Ann", "user", 3) for seq in range(1, 6)])
+    columns = messages([1] * 5)
     vectors = {seq: TokenVectors(token * np.float32((2 * seq - 1) * 0.45 / 16), one).packed() for seq in range(1, 6)}
     matches, asked = TextMatches(columns, (), average_length=3.0), Question.of("Where?", NOON)
     candidates = candidates_of(asked, matches, np.arange(5), np.zeros(6), np.zeros(6), Background())
@@ -172,7 +172,10 @@ NOBODY = 5
 
 def messages(sessions: Sequence[int]) -> Columns:
     """Return one message for each of these sessions."""
-    return columns_of([ColumnRow(row + 1, row, 1, session, "Ann", "user", 3) for row, session in enumerate(sessions)])
+    at, same = np.arange(len(sessions)), np.ones(len(sessions), dtype=np.int64)
+    roll = Roll()
+    roll.extend(at + 1, at, same, same < 1, 3 * same, sessions=sessions, speakers=["Ann"] * len(sessions))
+    return roll.columns()
 
 
 def compared(columns: Columns, dense: Sequence[float]) -> Candidates:

@@ -12,8 +12,7 @@ from aforesaid.domain.scope import Scope
 from aforesaid.errors import StoreFailed
 from aforesaid.portability.migrating import repair
 from aforesaid.store import open_store
-from aforesaid.store.failover import Failover
-from aforesaid.store.failover.fallback import FIRST, Fallback
+from aforesaid.store.failover import FIRST, Failover, Fallback
 from aforesaid.store.locations import Location, open_layout
 from aforesaid.store.messages import Messages
 from aforesaid.store.readable import ReadableStore

@@ -15,10 +15,10 @@ from aforesaid.domain.scope import Scope
 from aforesaid.store import Store, open_store
 from aforesaid.store.messages import Messages, ResponseOwner
 from aforesaid.store.people import Totals
-from aforesaid.store.row_importer import copy
 from aforesaid.store.searches import AddVectors, MessageVectors, SearchText, UnembeddedMessages
 from aforesaid.store.sqlite.salvaging import salvage
 from aforesaid.store.summaries import CoveredMessages
+from copying import copy
 from making import adding, archive, minutes
 
 ANN = Scope.of("ann")

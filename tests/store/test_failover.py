@@ -22,9 +22,15 @@ from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary import SummaryDraft
 from aforesaid.errors import InvalidInput, NotFound, StoreError, StoreUnavailable
 from aforesaid.store import Store, open_store
-from aforesaid.store.failover import Failover, open_with_failover
-from aforesaid.store.failover.failover import IN_MEMORY, ON_DISK
-from aforesaid.store.failover.fallback import FIRST, Fallback, PendingMessages
+from aforesaid.store.failover import (
+    FIRST,
+    IN_MEMORY,
+    ON_DISK,
+    Failover,
+    Fallback,
+    PendingMessages,
+    open_with_failover,
+)
 from aforesaid.store.locations import Location, open_layout
 from aforesaid.store.messages import MessageById, MessageCount, Messages, MessagesByNumber, Threads
 from aforesaid.store.people import PutSetting, Settings, Totals

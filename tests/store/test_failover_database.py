@@ -13,11 +13,9 @@ import pytest
 import aforesaid
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import StoreError
-from aforesaid.store import open_store
+from aforesaid.store import failover, open_store
 from aforesaid.store.contract import Store
-from aforesaid.store.failover import failover
-from aforesaid.store.failover.failover import Failover
-from aforesaid.store.failover.fallback import FIRST, Fallback
+from aforesaid.store.failover import FIRST, Failover, Fallback
 from aforesaid.store.locations import Location, open_layout
 from aforesaid.store.messages import MessagesBetween
 from aforesaid.store.people import Users

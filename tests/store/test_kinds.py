@@ -21,7 +21,7 @@ from aforesaid.portability.row_codec import decode as decode_row
 from aforesaid.portability.row_codec import encode as encode_row
 from aforesaid.store import open_store
 from aforesaid.store.memories import AddMemory, Memories, MemoryVersions
-from aforesaid.store.readable import codec
+from aforesaid.store.readable import records
 from aforesaid.store.sql import steps_of
 from aforesaid.store.sqlite import Options, connection
 from citus import clean_distributed_database, reason_to_leave_out
@@ -175,8 +175,8 @@ async def test_old_records_and_exports_get_their_kind_when_they_are_read(draft: 
     store = await open_store(":memory:")
     memory = (await store.apply([AddMemory(draft)])).memory
     await store.close()
-    plain = codec.encode(memory)
-    assert codec.decode(MemoryRecord, {name: plain[name] for name in plain if name not in FIELDS}).kind == kind
+    plain = records.encode(memory)
+    assert records.decode(MemoryRecord, {name: plain[name] for name in plain if name not in FIELDS}).kind == kind
     row = encode_row(MemoryRow(memory, ()))
     assert decode_row(row) == MemoryRow(memory, ())
     lacking = {name: value for name, value in row.items() if name not in {*FIELDS[1:], "memory_kind"}}

@@ -20,7 +20,7 @@ from aforesaid.portability.row_codec import decode as decode_row
 from aforesaid.portability.row_codec import encode as encode_row
 from aforesaid.store import Store, open_store
 from aforesaid.store.memories import AddMemory, ChangeMemory, Memories, MemoryVersions
-from aforesaid.store.readable import codec
+from aforesaid.store.readable import records
 from aforesaid.store.sqlite import Options, connection
 from citus import clean_distributed_database, reason_to_leave_out
 from pg import shared_server
@@ -168,12 +168,12 @@ async def test_exports_and_records_keep_them_and_older_ones_are_of_notes() -> No
     plain = encode_row(row)
     assert (plain["matter"], plain["value"]) == ("allergy", "all nuts")
     assert decode_row(plain) == row
-    assert codec.decode(MemoryRecord, codec.encode(memory)) == memory
+    assert records.decode(MemoryRecord, records.encode(memory)) == memory
     note = replace(memory, matter=None, value=None)
     older = {name: value for name, value in plain.items() if name not in FIELDS} | {"versions": []}
     assert decode_row(older) == MemoryRow(note, ())
-    record = {name: value for name, value in codec.encode(memory).items() if name not in FIELDS}
-    assert codec.decode(MemoryRecord, record) == note
+    record = {name: value for name, value in records.encode(memory).items() if name not in FIELDS}
+    assert records.decode(MemoryRecord, record) == note
     for wrong in ({"matter": "rumour"}, {"matter": None}, {"value": "x" * (VALUE_CHARACTERS + 1)}, {"value": 7}):
         with pytest.raises(InvalidInput):
             decode_row({**plain, **wrong})

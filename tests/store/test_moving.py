@@ -31,9 +31,9 @@ from aforesaid.store.memories import (
 from aforesaid.store.messages import Messages, MessagesByNumber, Sessions
 from aforesaid.store.people import AuditRows, PutSetting, Users
 from aforesaid.store.postgres import PostgresStore
-from aforesaid.store.row_importer import copy
 from aforesaid.store.searches import AddVectors, MessageVectors, SearchText, SearchVector
 from aforesaid.store.summaries import AddView, Archive, CoveredMessages, Revise, RollBack, Summaries
+from copying import copy
 from filling import ANN, ANN_AWAY, ANN_HERE, BOB, BOB_HERE, EMBEDDER, everything, fill_with_everything, shown
 from making import NOON, add, adding, archive, minutes
 from pg import clean_database

@@ -23,10 +23,9 @@ from aforesaid.store.operations import Change, OfScope, OfScopeShort, OfSpace, Q
 from aforesaid.store.postgres import Options, PostgresStore
 from aforesaid.store.searches import ChangeToken
 from aforesaid.store.sql import for_postgres, for_sqlite
-from aforesaid.store.sqlite import _CACHED, _OWN
 from aforesaid.store.sqlite.connection import Options as SqliteOptions
-from aforesaid.store.sqlite.connection import connect, migrate
-from aforesaid.store.sqlite.rows import answered
+from aforesaid.store.sqlite.connection import answered, connect, migrate
+from aforesaid.store.sqlite.search import CACHED, OWN
 from making import add, adding
 
 ANN = Scope.of("ann")
@@ -51,7 +50,7 @@ def has_no_answer(question: type[Question[Any]]) -> bool:
 async def test_what_has_no_answer_of_its_own_is_answered_by_each_database() -> None:
     without = set(filter(has_no_answer, derived(Question)))
     assert without
-    assert without <= {*_OWN, *_CACHED, ChangeToken}
+    assert without <= {*OWN, *CACHED, ChangeToken}
     assert without <= {*PostgresStore("postgresql://nowhere", Options())._own}
 
 

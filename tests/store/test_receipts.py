@@ -25,7 +25,7 @@ from aforesaid.store.memories import AddMemory, Memories
 from aforesaid.store.messages import Messages
 from aforesaid.store.people import KeepReceipt, Receipts, Users
 from aforesaid.store.retention import Discard, DiscardableCount
-from aforesaid.store.row_importer import copy
+from copying import copy
 from filling import ANN, ANN_AWAY, BOB, receipt_of
 from making import add, minutes
 

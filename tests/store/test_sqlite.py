@@ -27,9 +27,8 @@ from aforesaid.store.agenda import Advance
 from aforesaid.store.messages import MessageById, Messages, Sessions, UserLedger
 from aforesaid.store.people import PutSetting, Settings
 from aforesaid.store.searches import AddVectors, MatchText, SearchText, SearchVector
-from aforesaid.store.sqlite import SqliteStore, caches, connection
-from aforesaid.store.sqlite.connection import migrations
-from aforesaid.store.sqlite.rows import answered
+from aforesaid.store.sqlite import SqliteStore, connection, search
+from aforesaid.store.sqlite.connection import answered, migrations
 from aforesaid.store.sqlite.writer import ChangeSet
 from aforesaid.store.summaries import Summaries
 from making import add, adding, archive, minutes
@@ -345,8 +344,8 @@ async def test_vectors_that_are_not_held_in_memory_are_read_from_the_file(
     await store.close()
     for name, number in (("EXACT", 10), ("SAMPLE", 20)):
         monkeypatch.setattr(vector_matrix, name, number)
-    monkeypatch.setattr(caches, "_HELD", 20)
-    monkeypatch.setattr(caches, "_BLOCK", 8)
+    monkeypatch.setattr(search, "_HELD", 20)
+    monkeypatch.setattr(search, "_BLOCK", 8)
     store = await open_store(path)
     for (seqs, scores), (_, exact) in zip(await answers(), after, strict=True):
         assert scores[:5] == exact[:5], seqs
@@ -359,7 +358,7 @@ async def test_vectors_that_are_not_held_in_memory_are_read_from_the_file(
 async def test_columns_that_are_read_in_several_blocks_have_every_message_in_its_place(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(caches, "_BLOCK", 2)
+    monkeypatch.setattr(search, "_BLOCK", 2)
     names = ['Ann "the baker"', "Bob, junior", "Cem\nand Ayşe", 'Ann "the baker"', "123"]
     store = await open_store(path)
     for number, name in enumerate(names):

@@ -14,7 +14,7 @@ import pytest
 from aforesaid.domain.message import message_hash
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import InvalidInput, StoreRefused, StoreTooNew, StoreUnavailable
-from aforesaid.store import default_location, locate, open_store, sqlite_path
+from aforesaid.store import Location, default_location, locate, open_store
 from aforesaid.store.checksums import SQLITE as CHECKSUMS
 from aforesaid.store.searches import SearchText, UnembeddedMessages
 from aforesaid.store.sqlite import Options, SqliteStore, connection, engine
@@ -194,20 +194,20 @@ async def test_a_new_file_is_ours_and_every_commit_is_synced(path: Path) -> None
 
 
 def test_locations_are_read_as_people_write_them(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    assert sqlite_path("memory.db") == Path("memory.db")
-    assert sqlite_path("sqlite:memory.db") == Path("memory.db")
-    assert sqlite_path("sqlite:///var/memory.db") == Path("/var/memory.db")
-    assert sqlite_path(tmp_path) == tmp_path
-    assert sqlite_path(":memory:") is None
-    assert locate("json:memory.json") == ("json", Path("memory.json"))
-    assert locate("files:memory/") == ("files", Path("memory"))
+    assert locate("memory.db").path == Path("memory.db")
+    assert locate("sqlite:memory.db").path == Path("memory.db")
+    assert locate("sqlite:///var/memory.db").path == Path("/var/memory.db")
+    assert locate(tmp_path).path == tmp_path
+    assert locate(":memory:").path is None
+    assert locate("json:memory.json") == Location("json", Path("memory.json"))
+    assert locate("files:memory/") == Location("files", Path("memory"))
     for wrong in ("", "json:", "files:", "mysql://host/db", "nul\0", 5):
         with pytest.raises(InvalidInput):
-            sqlite_path(wrong)  # type: ignore[arg-type]
+            locate(wrong)  # type: ignore[arg-type]
     monkeypatch.setenv("AFORESAID_STORE", f"sqlite:{tmp_path / 'chosen.db'}")
-    assert sqlite_path(None) == tmp_path / "chosen.db"
+    assert locate(None).path == tmp_path / "chosen.db"
     monkeypatch.setenv("AFORESAID_STORE", ":memory:")
-    assert sqlite_path(None) is None
+    assert locate(None).path is None
     monkeypatch.delenv("AFORESAID_STORE")
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     monkeypatch.setattr(sys, "platform", "linux")

@@ -17,9 +17,9 @@ from aforesaid.store import Store, open_store
 from aforesaid.store.erasing import SetAside
 from aforesaid.store.messages import MessageById, Messages, MessagesAfter
 from aforesaid.store.people import Totals
-from aforesaid.store.row_importer import copy
 from aforesaid.store.searches import AddVectors, SearchText, SearchVector
 from aforesaid.store.summaries import CoveredMessages
+from copying import copy
 from making import adding, archive, minutes
 
 ANN = Scope.of("ann")

@@ -20,9 +20,9 @@ from aforesaid.store.memories import AddMemory, CountMemory, DerivedText, Memori
 from aforesaid.store.messages import AddMessage, Messages, UserLedger, VersionsOf
 from aforesaid.store.people import AuditRows, Spend, TokensSpent
 from aforesaid.store.retention import Discard
-from aforesaid.store.row_importer import copy
 from aforesaid.store.searches import SearchText
 from aforesaid.store.summaries import AddView, Archive, Revise, RollBack, Summaries
+from copying import copy
 from making import adding, archive, minutes
 
 ANN, BOB = Scope.of("ann"), Scope.of("bob")

@@ -19,7 +19,7 @@ from aforesaid.store.messages import Messages
 from aforesaid.store.placing import Latest
 from aforesaid.store.sqlite import Options
 from aforesaid.store.sqlite.connection import patience, translated
-from aforesaid.store.sqlite.rows import Names
+from aforesaid.store.sqlite.transaction import Names
 from aforesaid.store.sqlite.writer import CHECKPOINT_PAGES, OVERDUE_PAGES, Writer, prepare
 from making import adding
 

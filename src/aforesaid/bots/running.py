@@ -21,8 +21,8 @@ from aforesaid.domain.report import Component
 from aforesaid.errors import PlatformUnavailable
 from aforesaid.memory import Memory
 from aforesaid.settings.layers import usual_place
-from aforesaid.store import sqlite_path
-from aforesaid.store.locations import address_of, file_name
+from aforesaid.store import locate
+from aforesaid.store.locations import file_name
 
 HEARTBEAT_SECONDS: Final = 15.0
 """Seconds between two writes of the file."""
@@ -39,9 +39,9 @@ def folder_and_name(location: str | None) -> tuple[Path, str] | None:
         return usual_place(os.environ).parent, "postgresql"
     for scheme in _ELSEWHERE:
         where = where.removeprefix(scheme)
-    if (address := address_of(where or None)) is not None:
+    _, file, address = locate(where or None)
+    if address:
         return usual_place(os.environ).parent, file_name(address)
-    file = sqlite_path(where or None)
     return None if file is None else (file.expanduser().parent, file.name)
 
 

@@ -3,6 +3,6 @@
 from aforesaid.portability.exporting import AttachmentCopy, Exported
 from aforesaid.portability.importing import READERS, Loaded
 from aforesaid.portability.migrating import Migrated, migrate
-from aforesaid.store.row_importer import list_counts
+from aforesaid.store.dumping import list_counts
 
 __all__ = ["READERS", "AttachmentCopy", "Exported", "Loaded", "Migrated", "list_counts", "migrate"]

@@ -44,8 +44,8 @@ from aforesaid.portability.input_files import STREAM, TimeSort, telling, writing
 from aforesaid.portability.row_codec import VERSION, encode
 from aforesaid.store import Progress, Store
 from aforesaid.store.attachments import Attachments, folder_of
+from aforesaid.store.dumping import NAMES, list_counts
 from aforesaid.store.people import Totals
-from aforesaid.store.row_importer import NAMES, list_counts
 from aforesaid.store.unfinished import unfinished
 
 

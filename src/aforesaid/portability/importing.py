@@ -34,8 +34,8 @@ from aforesaid.portability.json_stream import JsonStream
 from aforesaid.portability.row_codec import Aforesaid, somebody
 from aforesaid.store import Progress, Store
 from aforesaid.store.attachments import Attachments, folder_of
+from aforesaid.store.dumping import NAMES, RowImporter
 from aforesaid.store.messages import AddMessage, Messages
-from aforesaid.store.row_importer import NAMES, RowImporter
 
 READERS: Final[dict[str, type[Format]]] = {
     "aforesaid": Aforesaid,

@@ -31,10 +31,10 @@ from aforesaid.errors import (
 )
 from aforesaid.portability.exporting import AttachmentCopy, attachments_named_by
 from aforesaid.store import Progress, Store, hides_damage, locate, open_store, restore_store, salvage_store
+from aforesaid.store.dumping import NAMES, RowImporter
 from aforesaid.store.locations import NO_FILES
 from aforesaid.store.messages import AttachmentHashes
 from aforesaid.store.people import Totals
-from aforesaid.store.row_importer import NAMES, RowImporter
 from aforesaid.store.sqlite.connection import configured_key
 
 
@@ -137,7 +137,7 @@ class Repair:
 
 async def repair(location: str | os.PathLike[str] | None, progress: Progress | None = None) -> Repair:
     """Verify a store that no other process uses, and repair it if it is damaged. Nothing is overwritten."""
-    kind, path = locate(location)
+    kind, path, _ = locate(location)
     if path is None:
         raise InvalidInput(NO_FILES)
     place = path.expanduser().absolute()

@@ -49,7 +49,7 @@ from aforesaid.domain.transfer import (
 from aforesaid.errors import InvalidInput, quoted
 from aforesaid.portability.formats.base import Format, ImportedRow, Item, Problem
 from aforesaid.portability.json_stream import Fields, numbered_lines, parsed
-from aforesaid.store.row_importer import NAMES
+from aforesaid.store.dumping import NAMES
 
 T = TypeVar("T")
 

@@ -28,8 +28,8 @@ from aforesaid.errors import InvalidInput, NotFound, StoreDamaged, quoted
 from aforesaid.memory import Memory, UserMemory
 from aforesaid.settings import Secret, Settings
 from aforesaid.settings.layers import usual_place
-from aforesaid.store import sqlite_path
-from aforesaid.store.locations import address_of, file_name, postgres_dsn
+from aforesaid.store import locate
+from aforesaid.store.locations import file_name
 
 try:
     import fcntl
@@ -334,9 +334,9 @@ def keys_path(settings: Settings, location: str | os.PathLike[str] | None) -> Pa
     if settings.server.keys is not None:
         return Path(settings.server.keys).expanduser()
     where = settings.store if location is None else os.fspath(location)
-    if (address := address_of(where)) is not None:
+    _, path, address = locate(where)
+    if address:
         return usual_place(os.environ).parent / f"{file_name(address)}.keys.json"
-    path = sqlite_path(where)
     return None if path is None else path.expanduser().with_name(f"{path.name}.keys.json")
 
 
@@ -359,7 +359,7 @@ def check_shared_keys(settings: Settings, location: str | os.PathLike[str] | Non
 def shared_keys(settings: Settings, location: str | os.PathLike[str] | None) -> Path | None:
     """Return the file that older versions had for all databases; None for stores that it was not for."""
     where = settings.store if location is None else os.fspath(location)
-    if settings.server.keys is not None or postgres_dsn(where) is None:
+    if settings.server.keys is not None or locate(where).kind != "postgres":
         return None
     return usual_place(os.environ).parent / "keys.json"
 

@@ -9,7 +9,6 @@ from aforesaid.store.locations import (
     open_store,
     restore_store,
     salvage_store,
-    sqlite_path,
 )
 
 __all__ = [
@@ -22,5 +21,4 @@ __all__ = [
     "open_store",
     "restore_store",
     "salvage_store",
-    "sqlite_path",
 ]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from aforesaid.domain.scope import Ahead, Backlog, Entry, Passed, Subject, Touch
 from aforesaid.domain.transfer import DayRow, Restored
 from aforesaid.errors import SourcesChanged
+from aforesaid.store.checksums import Checksums, both
 from aforesaid.store.messages import count_between
 from aforesaid.store.operations import Change, Question, Transaction
 from aforesaid.store.sql import BY_NAME, Answer, Row, Statement, first, number, rows
@@ -20,20 +21,8 @@ SELECT agenda.policy, agenda.space, agenda.[[owner ~ user]], agenda.thread, agen
 """What `read_entry` reads."""
 
 
-ENTRY: Final = (
-    "policy", "space", "user", "thread", "day", "messages", "characters", "waiting", "last_seq", "due_at", "done_at",
-    "done_seq", "failures", "error",
-)  # fmt: skip
-"""The columns of an entry of the agenda in SQLite; the first five are its key."""
-
-
 def read_entry(row: Row) -> Entry:
     return Entry(Subject(*row[:5]), *row[5:])
-
-
-def entry_values(entry: Entry) -> Row:
-    counts = (entry.messages, entry.characters, entry.waiting, entry.last_seq)
-    return (*entry.subject, *counts, entry.due_at, entry.done_at, entry.done_seq, entry.failures, entry.error)
 
 
 # In PostgreSQL, one space after another. The last number may be that of a message that was erased, so there must be
@@ -111,9 +100,8 @@ class PlannedEntry(Question[Entry | None]):
         return self.subject.space
 
     def answer(self) -> Answer[Entry | None]:
-        text = f"{ENTRY_ROWS} WHERE {BY_NAME} AND policy = $3 AND thread = $4 AND day = $5"
-        found = yield from first(text, *self.subject[1:3], self.subject.policy, *self.subject[3:])
-        return None if found is None else read_entry(found)
+        found = yield from planned([self.subject])
+        return found[0] if found else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +125,29 @@ class PolicyBacklog(Question[Backlog]):
 def progress_of(space: str, policy: str) -> Answer[int]:
     """Return the last message of a space that a policy has processed; 0 for none."""
     return number("SELECT up_to FROM cursor WHERE [[space = $1 AND ]]policy = $2", space, policy)
+
+
+def planned(subjects: Sequence[Subject]) -> Answer[list[Entry]]:
+    """Return the entries of these subjects. Those without one are missing."""
+    text = f"{ENTRY_ROWS} WHERE {BY_NAME} AND policy = $3 AND thread = $4 AND day = $5"
+    found = yield tuple(Statement(text, (*each[1:3], each.policy, *each[3:])) for each in subjects)
+    return [read_entry(row) for some in found for row in some]
+
+
+def _put_entry(checksums: Checksums) -> str:
+    names = tuple(checksums.columns["agenda"])
+    return checksums.insert("agenda", names, checksums.replacing("agenda", *names[:5], derived=True))
+
+
+_PUT: Final = both(_put_entry)
+
+
+def put_entries(within: Transaction, entries: Iterable[Entry]) -> None:
+    """Store entries in the place of those of the same subjects."""
+    for it in entries:
+        key = it.subject.space, it.subject.policy, *it.subject[2:]
+        counts = it.messages, it.characters, it.waiting, it.last_seq
+        within.later(_PUT, *key, *counts, it.due_at, it.done_at, it.done_seq, it.failures, it.error)
 
 
 def entries_of(space: str, users: Collection[str]) -> Answer[list[Entry]]:
@@ -183,11 +194,11 @@ class Advance(Change):
         row = {**columns, "policy": self.policy, "up_to": self.up_to}
         within.insert("cursor", row, replacing=(*columns, "policy"))
         if self.touched:
-            found = yield from within.planned([touch.subject for touch in self.touched])
-            planned = {entry.subject: entry for entry in found}
+            found = yield from planned([touch.subject for touch in self.touched])
+            entries = {entry.subject: entry for entry in found}
             for touch in self.touched:
-                planned[touch.subject] = _touched(planned.get(touch.subject), touch)
-            within.put_entries(list(planned.values()))
+                entries[touch.subject] = _touched(entries.get(touch.subject), touch)
+            put_entries(within, entries.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +225,7 @@ class FinishEntry(Change):
             return
         if self.error is not None:
             failed = replace(entry, failures=entry.failures + 1, error=self.error, due_at=self.due_at)
-            within.put_entries([failed])
+            put_entries(within, [failed])
             return
         unchanged = entry.last_seq == self.last_seq
         finished = replace(
@@ -226,7 +237,7 @@ class FinishEntry(Change):
             due_at=self.due_at if unchanged or entry.due_at is None else entry.due_at,
             waiting=0 if unchanged else entry.waiting,
         )
-        within.put_entries([finished])
+        put_entries(within, [finished])
 
 
 def restore_day(within: Transaction, row: DayRow) -> Answer[Restored]:
@@ -239,7 +250,7 @@ def restore_day(within: Transaction, row: DayRow) -> Answer[Restored]:
     done_at = max(row.done_at, entry.done_at or row.done_at)
     finished = replace(entry, done_at=done_at, done_seq=max(row.done_seq, entry.done_seq))
     if finished != known:
-        within.put_entries([finished])
+        put_entries(within, [finished])
     return Restored(0, finished != known)
 
 

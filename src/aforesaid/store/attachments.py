@@ -11,22 +11,22 @@ import os
 import shutil
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 
 from aforesaid.domain.details import SHA256, Part
 from aforesaid.domain.receipt import Receipt
-from aforesaid.domain.report import Check, Component, Verification
+from aforesaid.domain.report import Check, Verification
 from aforesaid.domain.scope import Scope
-from aforesaid.domain.transfer import Purged, Row
+from aforesaid.domain.transfer import Purged
 from aforesaid.errors import InvalidInput, NotFound, StoreDamaged, StoreRefused, quoted
-from aforesaid.store.contract import Progress, Store, run
+from aforesaid.store.contract import Progress, Store, WrappedStore, run
 from aforesaid.store.messages import AttachmentHashes
-from aforesaid.store.operations import Change, Question
+from aforesaid.store.operations import Change
 from aforesaid.store.retention import Discard
 from aforesaid.store.unfinished import sync_folder, write_new
 
@@ -39,7 +39,6 @@ _ABANDONED_SECONDS: Final = 3_600
 
 
 def folder_of(store: Path) -> Path:
-    """Return the folder of attachments beside a store."""
     store = store.expanduser().absolute()
     return store.with_name(store.name + SUFFIX)
 
@@ -208,23 +207,17 @@ def _make_private(folder: Path) -> None:
         each.mkdir(parents=True, exist_ok=True, mode=0o700)
 
 
-class _AttachingStore:
-    """Passes everything on to a store, and keeps the attachments in step with its messages."""
+class _AttachingStore(WrappedStore):
+    """Keeps the attachments in step with the messages of a store."""
 
     def __init__(self, store: Store, attachments: Attachments) -> None:
-        self._inner = store
+        super().__init__(store)
         self._attachments = attachments
 
     def apply(self, changes: Sequence[Change], progress: Progress | None = None) -> Coroutine[Any, Any, Receipt]:
         # No coroutine of its own: storing a message is the hottest path.
         stored = self._inner.apply(changes, progress)
         return self._erasing(stored) if changes and type(changes[0]) is Discard else stored
-
-    def read(self, question: Question[T]) -> Coroutine[Any, Any, T]:
-        return self._inner.read(question)
-
-    def dump(self, *, vectors: bool = False) -> AsyncIterator[Sequence[Row]]:
-        return self._inner.dump(vectors=vectors)
 
     async def purge(self, scope: Scope, actor: str = "aforesaid") -> Purged:
         return await self._erasing(self._inner.purge(scope, actor))
@@ -252,12 +245,6 @@ class _AttachingStore:
             raise
         await self._copy_attachments(folder)
 
-    async def health(self) -> Component:
-        return await self._inner.health()
-
-    async def close(self) -> None:
-        await self._inner.close()
-
     async def _copy_attachments(self, target: Path) -> None:
         if self._attachments.folder is not None and self._attachments.folder.is_dir():
             await asyncio.to_thread(copy_attachments, self._attachments.folder, target)
@@ -279,5 +266,4 @@ class _AttachingStore:
 
 
 def attaching(store: Store, attachments: Attachments) -> Store:
-    """Return a store that keeps attachments in step with its messages."""
-    return _AttachingStore(store, attachments)
+    return cast("Store", _AttachingStore(store, attachments))

@@ -138,10 +138,13 @@ class Checksums:
 
     def of(self, table: str, values: Mapping[str, str]) -> str:
         """Return the checksum of a row with these values (as SQL). What is not given has its default."""
-        return self._function(
-            (self._typed(table, name, values[name]) if name in values else _default(table, name, column), column.type)
-            for name, column in self.columns[table].items()
-        )
+        typed: list[tuple[str, str]] = []
+        for name, column in self.columns[table].items():
+            value = self._typed(table, name, values[name]) if name in values else column.default
+            if value is None:
+                raise KeyError(f"{table}.{name} has no default: name it")
+            typed.append((value, column.type))
+        return self._function(typed)
 
     def insert(self, table: str, names: Iterable[str], then: str = "") -> str:
         """Return an INSERT of one row, whose values are bound in the order of the names."""
@@ -219,12 +222,6 @@ class Checksums:
 def _column(declared: str) -> tuple[str, Column]:
     (name, kind), (_, default) = declared.partition("=")[0].split(), declared.partition("=")[1:]
     return name, Column(kind, default.strip() or None)
-
-
-def _default(table: str, name: str, column: Column) -> str:
-    if column.default is None:
-        raise KeyError(f"{table}.{name} has no default: name it")
-    return column.default
 
 
 def row_checksum(*values: object) -> int:

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from aforesaid.domain.checks import Role
 from aforesaid.extras import np
 
 if TYPE_CHECKING:
@@ -42,7 +41,6 @@ class Growing:
         return self._held.nbytes
 
     def reserve(self, count: int) -> None:
-        """Make room for this many rows in all."""
         if count > len(self._held):
             larger = np.empty((count, *self._held.shape[1:]), dtype=self._held.dtype)
             larger[: self._count] = self._held[: self._count]
@@ -59,20 +57,6 @@ class Growing:
 Value = TypeVar("Value")
 
 _ARRAYS: Final = ("seq", "at", "thread", "session", "speaker", "assistant", "length")
-
-
-class ColumnRow(NamedTuple):
-    """What a message adds to the columns."""
-
-    seq: int
-    at: int
-    thread: int
-    session: int
-    speaker: str
-    """The name that was shown, or the id."""
-    role: Role
-    length: int
-    """How many index terms it has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,15 +108,7 @@ class Roll:
         seqs = self._columns["seq"].rows
         return int(seqs[-1]) if len(seqs) else 0
 
-    def extend(self, rows: Sequence[ColumnRow]) -> None:
-        if not rows:
-            return
-        seq, at, thread, sessions, speakers, roles, length = zip(*rows, strict=True)
-        assistant = [role == "assistant" for role in roles]
-        numbers = (np.array(values) for values in (seq, at, thread, assistant, length))
-        self.extend_columns(*numbers, sessions=sessions, speakers=speakers)
-
-    def extend_columns(
+    def extend(
         self,
         seq: NDArray[np.int64],
         at: NDArray[np.int64],
@@ -163,12 +139,6 @@ class Roll:
             speakers=tuple(self._speakers),
             sessions=tuple(self._sessions),
         )
-
-
-def columns_of(rows: Sequence[ColumnRow]) -> Columns:
-    roll = Roll()
-    roll.extend(rows)
-    return roll.columns()
 
 
 def _numbered(values: Iterable[Value], known: dict[Value, int]) -> list[int]:

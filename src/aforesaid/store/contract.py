@@ -7,7 +7,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Protocol, TypeAlias, TypeVar, runtime_checkable
+from typing import Any, Final, Protocol, TypeAlias, TypeVar, cast, runtime_checkable
 
 from aforesaid.domain.receipt import Receipt
 from aforesaid.domain.report import Check, Component, Verification
@@ -143,12 +143,11 @@ EVERY: Final = 1_000
 """Changes between two reports."""
 
 
-def reporting(items: Sequence[T], what: str, progress: Progress | None) -> Iterable[T]:
-    """Return the items, and report after every thousandth of them, and after the last, how many were dealt with."""
-    return items if progress is None else _reporting(items, what, progress)
-
-
-def _reporting(items: Sequence[T], what: str, progress: Progress) -> Iterator[T]:
+def reporting(items: Sequence[T], what: str, progress: Progress | None) -> Iterator[T]:
+    """Yield the items, and report after every thousandth of them, and after the last, how many were dealt with."""
+    if progress is None:
+        yield from items
+        return
     for place, item in enumerate(items, 1):
         yield item
         if place % EVERY == 0 or place == len(items):
@@ -241,11 +240,21 @@ class Announcements:
                 listener(owners)
 
 
-class _AnnouncingStore:
-    """Passes everything on to a store, and announces what was changed."""
+class WrappedStore:
+    """Passes on to a store whatever a subclass does not do in its own way."""
+
+    def __init__(self, store: Store) -> None:
+        self._inner = store
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - what the store has
+        return getattr(self._inner, name)
+
+
+class _AnnouncingStore(WrappedStore):
+    """Announces what was changed."""
 
     def __init__(self, store: Store, announcements: Announcements) -> None:
-        self._inner = store
+        super().__init__(store)
         self._announcements = announcements
 
     async def apply(self, changes: Sequence[Change], progress: Progress | None = None) -> Receipt:
@@ -263,28 +272,10 @@ class _AnnouncingStore:
         self._announcements.announce_all()
         return done
 
-    async def read(self, question: Question[T]) -> T:
-        return await self._inner.read(question)
-
-    def dump(self, *, vectors: bool = False) -> AsyncIterator[Sequence[Row]]:
-        return self._inner.dump(vectors=vectors)
-
-    async def verify(self, progress: Progress | None = None) -> Verification:
-        return await self._inner.verify(progress)
-
-    async def backup(self, target: Path, progress: Progress | None = None) -> None:
-        await self._inner.backup(target, progress)
-
-    async def health(self) -> Component:
-        return await self._inner.health()
-
-    async def close(self) -> None:
-        await self._inner.close()
-
 
 def announcing(store: Store, announcements: Announcements) -> Store:
     """Return a store that announces its changes."""
-    return _AnnouncingStore(store, announcements)
+    return cast("Store", _AnnouncingStore(store, announcements))
 
 
 def owners(changes: Iterable[Change]) -> frozenset[Owner]:

@@ -18,13 +18,13 @@ from aforesaid.domain.message import Draft, Message
 from aforesaid.domain.scope import Entry, Scope, Subject, is_direct
 from aforesaid.domain.summary import Summary
 from aforesaid.domain.transfer import Purged
-from aforesaid.store.agenda import entries_of, progress_of
+from aforesaid.store.agenda import entries_of, planned, progress_of, put_entries
 from aforesaid.store.checksums import both, setting
 from aforesaid.store.memories import ChangeMemory, Memories
 from aforesaid.store.messages import MessagesByNumber, VersionsOf
 from aforesaid.store.operations import Change, Transaction
 from aforesaid.store.people import expect_user, was_purged
-from aforesaid.store.sql import BY_NAME, OWNED, USER, USER_ID, Answer, exists, listed, rows
+from aforesaid.store.sql import BY_NAME, OWNED, USER, USER_ID, Answer, Row, exists, listed, rows
 from aforesaid.store.summaries import SUMMARY, read_summaries, release_sources
 
 
@@ -37,13 +37,6 @@ class MessageToPurge(NamedTuple):
     at: int
     chunk: int | None
     characters: int
-
-
-class MemoryToPurge(NamedTuple):
-    """A memory that is deleted, and whose it is."""
-
-    id: int
-    user: str
 
 
 # --- What is found ----------------------------------------------------------------------------------------------------
@@ -103,10 +96,6 @@ def _messages(text: str, *values: Any) -> Answer[list[MessageToPurge]]:  # noqa:
     return [MessageToPurge(*row) for row in (yield from rows(text, *values))]
 
 
-def _memories(text: str, *values: Any) -> Answer[list[MemoryToPurge]]:  # noqa: ANN401
-    return [MemoryToPurge(*row) for row in (yield from rows(text, *values))]
-
-
 def taken_back_before(space: str, seqs: Sequence[int]) -> Answer[list[MessageToPurge]]:
     """Return the earlier versions of those of the messages that are tombstones, without those that are named.
 
@@ -122,6 +111,9 @@ _LISTED: Final = "[[= ANY($2::bigint[]) ~ IN (SELECT value FROM json_each($2))]]
 _NAMED: Final = "[[space = $1 AND name = ANY($2::text[]) ~ id IN (SELECT value FROM json_each($2))]]"
 _IN_LOG: Final = f"FROM log WHERE [[space = $1 AND ]]seq {_LISTED}"
 _ERASE_MESSAGES: Final = (
+    # In PostgreSQL, the words of a message lie in its row.
+    """[[ ~ INSERT INTO log_index (log_index, rowid, terms)
+    SELECT 'delete', seq, terms FROM log_index_content WHERE seq IN (SELECT value FROM json_each($2))]]""",
     f"""
     UPDATE thread SET messages = thread.messages - l.messages, words = thread.words - l.words, revision = revision + 1
       FROM (SELECT thread, count(*) FILTER (WHERE shared) AS messages,
@@ -171,12 +163,44 @@ _DROP_EMPTY: Final = (
     ),
 )
 """Deletes threads that nothing is in."""
+
+
+def _unindex_notes(table: str, odd: int) -> tuple[str, str]:
+    """Return what takes summaries or memories out of the keyword index, with their vectors."""
+    return (
+        f"""[[ ~ INSERT INTO note_index (note_index, rowid, terms)
+        SELECT 'delete', 2 * id + {odd}, index_terms(owner, 0, 0, text) FROM {table}
+         WHERE id IN (SELECT value FROM json_each($2))]]""",
+        f"""
+        [[DELETE FROM note_embedding WHERE space = $1 AND note IN (SELECT 2 * n + {odd} FROM unnest($2::bigint[]) n)
+        ~ DELETE FROM note_vector WHERE (embedder, owner, note) IN (
+              SELECT e.id, x.owner, 2 * x.id + {odd} FROM embedder e, {table} x
+               WHERE x.id IN (SELECT value FROM json_each($2)))]]
+        """,
+    )
+
+
 _ERASE_SUMMARIES: Final = (
+    *_unindex_notes("summary", 0),
     f"DELETE FROM summary_source WHERE [[space = $1 AND ]](summary {_LISTED} OR source {_LISTED})",
     f"UPDATE summary SET {setting('summary', replaces='NULL')} WHERE [[space = $1 AND ]]replaces {_LISTED}",
     f"DELETE FROM summary WHERE [[space = $1 AND ]]id {_LISTED}",
 )
+_PART_VERSIONS: Final = both(
+    lambda checksums: checksums.update(
+        "memory_version",
+        """
+        [[space = $1 AND (was ->> 'superseded_by')::bigint = ANY($2::bigint[])
+        ~ memory IN (SELECT id FROM memory WHERE owner IN (
+              SELECT owner FROM memory WHERE id IN (SELECT value FROM json_each($2))))
+          AND json_extract(was, '$.superseded_by') IN (SELECT value FROM json_each($2))]]
+        """,
+        was="[[jsonb_set(was::jsonb, '{superseded_by}', 'null')::json ~ json_set(was, '$.superseded_by', NULL)]]",
+    )
+)
 _ERASE_MEMORIES: Final = (
+    *_unindex_notes("memory", 1),
+    _PART_VERSIONS,
     f"DELETE FROM memory_source WHERE [[space = $1 AND ]]memory {_LISTED}",
     f"DELETE FROM memory_version WHERE [[space = $1 AND ]]memory {_LISTED}",
     f"UPDATE memory SET {setting('memory', superseded_by='NULL')} WHERE [[space = $1 AND ]]superseded_by {_LISTED}",
@@ -206,18 +230,6 @@ UPDATE person SET last_seq = coalesce((
        last_at = (SELECT max(at) FROM log WHERE [[log.space = $1 AND log.owner = person.name ~ log.owner = person.id]])
  WHERE [[space = $1 AND name = ANY($2::text[]) ~ id IN (SELECT value FROM json_each($2))]]
 """
-_PART_VERSIONS: Final = both(
-    lambda checksums: checksums.update(
-        "memory_version",
-        """
-        [[space = $1 AND (was ->> 'superseded_by')::bigint = ANY($2::bigint[])
-        ~ memory IN (SELECT id FROM memory WHERE owner IN (
-              SELECT owner FROM memory WHERE id IN (SELECT value FROM json_each($2))))
-          AND json_extract(was, '$.superseded_by') IN (SELECT value FROM json_each($2))]]
-        """,
-        was="[[jsonb_set(was::jsonb, '{superseded_by}', 'null')::json ~ json_set(was, '$.superseded_by', NULL)]]",
-    )
-)
 _ERASE_DERIVED: Final = """
 DELETE FROM derived WHERE [[space = $1 AND owner = ANY($2::text[])
  ~ owner IN (SELECT id FROM person WHERE space = $1 AND name IN (SELECT value FROM json_each($2)))]]
@@ -230,7 +242,6 @@ def erase_messages(within: Transaction, space: str, seqs: list[int]) -> Answer[N
     found = yield from rows(text, space, seqs)
     sessions, threads, owners = (sorted({row[place] for row in found}) for place in range(3))
     with within.overwriting():
-        within.unindex_messages(seqs)
         _run(within, _ERASE_MESSAGES, space, seqs)
         within.later(_NEWEST, space, owners)
         _run(within, _COUNT_SESSIONS, space, sessions)
@@ -243,7 +254,6 @@ def erase_summaries(within: Transaction, space: str, numbers: list[int]) -> Answ
     text = f"SELECT DISTINCT thread FROM summary WHERE [[space = $1 AND ]]{listed('id', '$2')}"
     threads = [thread for (thread,) in (yield from rows(text, space, numbers))]
     with within.overwriting():
-        within.unindex_notes(space, "summary", numbers)
         _run(within, _ERASE_SUMMARIES, space, numbers)
         _run(within, _DROP_EMPTY, space, threads)
         within.dropped(space)
@@ -252,8 +262,6 @@ def erase_summaries(within: Transaction, space: str, numbers: list[int]) -> Answ
 def erase_memories(within: Transaction, space: str, numbers: list[int]) -> None:
     """Delete memories with their vectors and earlier versions."""
     with within.overwriting():
-        within.unindex_notes(space, "memory", numbers)
-        within.later(_PART_VERSIONS, space, numbers)
         _run(within, _ERASE_MEMORIES, space, numbers)
 
 
@@ -273,11 +281,11 @@ def purge(within: Transaction, scope: Scope, actor: str) -> Answer[Purged]:
         yield from expect_user(scope)
     messages += yield from taken_back_before(space, [message.seq for message in messages])
     summaries, memories = yield from _resting(space, messages, scope)
-    of_others = [owner for owner in [*(y.user for y in summaries), *(m.user for m in memories)] if owner != user]
+    of_others = [owner for owner in [*(y.user for y in summaries), *(whose for _, whose in memories)] if owner != user]
     others = sorted({*of_others, *(message.user for message in messages)} - {user})
     yield from _plan_again(within, space, others, messages, summaries)
     yield from _release(within, (summary for summary in summaries if summary.user != user))
-    erase_memories(within, space, [memory.id for memory in memories])
+    erase_memories(within, space, [memory for memory, _ in memories])
     yield from erase_summaries(within, space, [summary.id for summary in summaries])
     yield from erase_messages(within, space, [message.seq for message in messages])
     with within.overwriting():
@@ -297,9 +305,11 @@ def erase(within: Transaction, scope: Scope, actor: str, seqs: Sequence[int]) ->
     if not messages:
         return Purged(0, 0, 0)  # erased before
     summaries, memories = yield from _without_summaries(within, space, messages, messages)
-    erase_memories(within, space, [memory.id for memory in memories])
+    erase_memories(within, space, [memory for memory, _ in memories])
     yield from erase_messages(within, space, [message.seq for message in messages])
-    of_others = [owner for owner in [*(y.user for y in summaries), *(m.user for m in memories)] if owner != scope.user]
+    of_others = [
+        owner for owner in [*(y.user for y in summaries), *(whose for _, whose in memories)] if owner != scope.user
+    ]
     purged = Purged(len(messages), len(summaries), len(memories), len(of_others))
     within.audit(scope, actor, "messages.erase", purged.counts)
     return purged
@@ -410,7 +420,7 @@ def _release(within: Transaction, summaries: Iterable[Summary]) -> Answer[None]:
             yield from release_sources(within, summary)
 
 
-_Resting: TypeAlias = tuple[list[Summary], list[MemoryToPurge]]
+_Resting: TypeAlias = tuple[list[Summary], list[Row]]
 
 
 def _resting(space: str, messages: Sequence[MessageToPurge], purged: Scope | None = None) -> Answer[_Resting]:
@@ -425,10 +435,10 @@ def _resting(space: str, messages: Sequence[MessageToPurge], purged: Scope | Non
     """
     user, seqs = None if purged is None else purged.user, [message.seq for message in messages]
     if purged is None:
-        memories = yield from _memories(_MEMORIES_FROM, space, seqs)
+        memories = yield from rows(_MEMORIES_FROM, space, seqs)
     else:
-        memories = yield from _memories(_MEMORIES_TO_PURGE, *purged[:2], seqs)
-    sources = yield from _messages(_SOURCES_OF, space, [memory.id for memory in memories])
+        memories = yield from rows(_MEMORIES_TO_PURGE, *purged[:2], seqs)
+    sources = yield from _messages(_SOURCES_OF, space, [memory for memory, _ in memories])
     by_user, stating, days = _by_user(messages), _by_user(sources), set(_days_near(messages))
     users = {*by_user, *stating, *(() if user is None else (user,))}
     texts = [day.isoformat() for day in sorted(days)]
@@ -504,13 +514,13 @@ def _plan_again(
     due = [replace(_without(entry, messages, progress), due_at=at, failures=0, error=None) for entry in entries]
     days = {summary.day for summary in summaries if summary.kind == "day" and summary.day is not None}
     subjects = [Subject("calendar", space, day=day.isoformat()) for day in sorted({*days, *_days_near(messages)})]
-    for entry in (yield from within.planned(subjects)) if subjects else []:
+    for entry in (yield from planned(subjects)) if subjects else []:
         if entry.subject.date in days:
             due.append(replace(entry, due_at=at, failures=0, error=None, done_at=None, done_seq=0))
         elif entry.error is not None:
             due.append(replace(entry, due_at=at, failures=0, error=None))  # a model's error may quote what it read
     if due:
-        within.put_entries(due)
+        put_entries(within, due)
 
 
 def _without(entry: Entry, messages: Sequence[MessageToPurge], progress: Mapping[str, int]) -> Entry:

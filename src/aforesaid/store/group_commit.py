@@ -77,7 +77,6 @@ class GroupCommitQueue(Generic[Work]):
                 self._something.notify()
 
     def close(self) -> None:
-        """Let the thread finish what was handed in, and take nothing more."""
         with self._something:
             self.closing = True
             self._something.notify_all()

@@ -40,7 +40,6 @@ def default_location() -> str | Path:
 
 
 def data_folder() -> Path:
-    """Return the platform's folder for application data, ours in it."""
     if sys.platform == "win32":
         base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
     elif sys.platform == "darwin":
@@ -56,6 +55,8 @@ class Location(NamedTuple):
     kind: Kind
     path: Path | None
     """None for a store without files of ours: in memory, in a database, or of another package."""
+    address: str = ""
+    """Of a database, or of a store of another package."""
 
 
 def locate(location: str | os.PathLike[str] | None) -> Location:
@@ -74,7 +75,7 @@ def locate(location: str | os.PathLike[str] | None) -> Location:
     if not location:
         raise InvalidInput("the location is empty")
     if location.startswith(_POSTGRES):
-        return Location("postgres", None)
+        return Location("postgres", None, location)
     if location in (MEMORY, f"sqlite:{MEMORY}"):
         return Location("memory", None)
     for kind in _ON_DISK:
@@ -90,42 +91,22 @@ def locate(location: str | os.PathLike[str] | None) -> Location:
 
     others = outside_stores()
     if scheme[1] in others:
-        return Location("outside", None)
+        return Location("outside", None, location)
     known = ", ".join(["sqlite:PATH", "json:PATH", "files:PATH", *(f"{name}:…" for name in others), "postgresql://…"])
     raise InvalidInput(
         f"unknown kind of location {quoted(scheme[0])} in {quoted(location)}; use a path, {known} or {MEMORY}"
     )
 
 
-def sqlite_path(location: str | os.PathLike[str] | None) -> Path | None:
-    """Return the file or the folder that a location names, or None for a store in memory."""
-    return locate(location).path
-
-
-def postgres_dsn(location: str | os.PathLike[str] | None) -> str | None:
-    """Return the address of the database that a location names, or None for another kind of location."""
-    if locate(location).kind != "postgres":
-        return None
-    return str(default_location() if location is None else location)
-
-
-def address_of(location: str | os.PathLike[str] | None) -> str | None:
-    """Return the location of a database or of a store of another package; None for other kinds."""
-    if locate(location).kind not in ("postgres", "outside"):
-        return None
-    return str(default_location() if location is None else location)
-
-
 async def open_store(location: str | os.PathLike[str] | None) -> Store:
     """Open the store that a location names. Only the code of that kind of store is loaded."""
-    kind, path = locate(location)
-    dsn = postgres_dsn(location)
-    if dsn is not None:
+    kind, path, address = locate(location)
+    if kind == "postgres":
         from aforesaid.store.postgres import PostgresStore  # noqa: PLC0415 - loaded only when asked for
 
-        return await PostgresStore.open(dsn)
+        return await PostgresStore.open(address)
     if kind == "outside":
-        name, _, rest = str(address_of(location)).partition(":")
+        name, _, rest = address.partition(":")
         return await open_outside(name, rest)
     if path is None:
         from aforesaid.store.sqlite import MemoryStore  # noqa: PLC0415 - loaded only when asked for
@@ -147,7 +128,7 @@ async def open_layout(location: Location, first: int = 0) -> Store:
     """Open a store of files. In one that has no messages yet, they are numbered from after `first`."""
     from aforesaid.store.readable import ReadableStore  # noqa: PLC0415
 
-    kind, path = location
+    kind, path, _ = location
     if path is None:
         raise InvalidInput("files need a path")
     if os.environ.get("AFORESAID_KEY") or os.environ.get("AFORESAID_KEY_FILE"):
@@ -163,17 +144,17 @@ def attachments_of(location: str | os.PathLike[str] | Store | None, folder: str 
         return Attachments(None, refusal="a key is configured, and attachments would be files that are not encrypted")
     if folder is not None:
         return Attachments(checks.file_path(folder, "the folder of attachments").expanduser().absolute())
-    kind, path = (None, None) if isinstance(location, Store) else locate(location)
-    if kind in ("postgres", "outside", None):
-        where = "a database" if kind == "postgres" else "this store"
+    found = Location("outside", None) if isinstance(location, Store) else locate(location)
+    if found.kind in ("postgres", "outside"):
+        where = "a database" if found.kind == "postgres" else "this store"
         refusal = f"there is no folder for attachments beside {where}; name one with the setting `attachments`"
         return Attachments(None, refusal=refusal)
-    return Attachments(None if path is None else folder_of(path))
+    return Attachments(None if found.path is None else folder_of(found.path))
 
 
 def restore_store(backup: Path, location: str | os.PathLike[str] | None, *, replace: bool) -> Path | None:
     """Put a backup in the place of a store. What was there is set aside; its new name is returned."""
-    kind, path = locate(location)
+    kind, path, _ = locate(location)
     if path is None:
         raise InvalidInput("only a store in files can be restored; name a file, or load an export with `import`")
     from aforesaid.store.attachments import copy_attachments, folder_of  # noqa: PLC0415
@@ -192,7 +173,7 @@ def restore_store(backup: Path, location: str | os.PathLike[str] | None, *, repl
 
 def hides_damage(location: str | os.PathLike[str] | None) -> bool:
     """Tell whether opening a store would silently skip damage. No other process may use it."""
-    kind, path = locate(location)
+    kind, path, _ = locate(location)
     if path is None or kind != "sqlite":
         return False
     from aforesaid.store.sqlite.verify import log_is_broken  # noqa: PLC0415
@@ -203,7 +184,7 @@ def hides_damage(location: str | os.PathLike[str] | None) -> bool:
 
 def salvage_store(location: str | os.PathLike[str] | None) -> Salvage:
     """Read whatever is whole in a store that nobody uses. It stays as it is."""
-    kind, path = locate(location)
+    kind, path, _ = locate(location)
     if path is None:
         raise InvalidInput(NO_FILES)
     if kind == "sqlite":
@@ -295,7 +276,6 @@ GROUP: Final = "aforesaid.stores"
 
 
 def outside_stores() -> dict[str, EntryPoint]:
-    """Return the registered stores by name."""
     return {each.name: each for each in entry_points(group=GROUP)}
 
 

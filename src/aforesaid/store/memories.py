@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
 from typing import Any, ClassVar, Final
 
@@ -34,7 +34,7 @@ from aforesaid.domain.report import MemoryCount
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.transfer import ForgottenRow, MemoryRow, Restored, SuccessorRow
 from aforesaid.errors import InvalidInput, NotFound, SourcesChanged, quoted
-from aforesaid.store.checksums import both, inserting
+from aforesaid.store.checksums import SQLITE, both, inserting
 from aforesaid.store.messages import MessagesByNumber, expect_newest
 from aforesaid.store.operations import Change, OfScope, OfScopeShort, OfSpace, Question, Transaction
 from aforesaid.store.people import expect_user, is_user
@@ -60,12 +60,7 @@ _HUNDRED: Final = 100
 """Confidence is stored in hundredths, since every database writes whole numbers alike."""
 _made: Final = fast_constructor(MemoryRecord)
 
-COLUMNS: Final = (
-    "category", "text", "importance", "tags", "active", "state", "priority", "speaker", "subject", "event_start",
-    "event_end", "event_timed", "remind_at", "delivered_at", "expires_at", "valid_from", "valid_to", "superseded_by",
-    "extractor", "trust", "reason", "times", "seen_at", "kind", "about", "said_at", "language", "confidence",
-    "matter", "value",
-)  # fmt: skip
+COLUMNS: Final = tuple(SQLITE.columns["memory"])[3:]
 """The columns of a memory that a change may set, and that are kept of what was before it."""
 
 
@@ -110,9 +105,8 @@ def read_memory(row: Row) -> MemoryRecord:
 
 def _values(within: Transaction, it: MemoryRecord) -> dict[str, Any]:
     speaker = None if it.speaker == it.user else within.person(it.space, it.speaker)
-    tags = within.array(it.tags)
     values = (
-        it.category, it.text, it.importance, tags, it.active, it.state, it.priority, speaker, it.subject,
+        it.category, it.text, it.importance, list(it.tags), it.active, it.state, it.priority, speaker, it.subject,
         *_event(it.event), _optional_number(it.remind_at), _optional_number(it.delivered_at),
         _optional_number(it.expires_at), number_of(it.valid_from), _optional_number(it.valid_to), it.superseded_by,
         it.extractor, it.trust, it.reason, it.times, number_of(it.seen_at), it.kind, it.about, number_of(it.said_at),
@@ -123,7 +117,6 @@ def _values(within: Transaction, it: MemoryRecord) -> dict[str, Any]:
 
 
 def number_of(at: datetime) -> int:
-    """Return a time of a memory as tables hold it."""
     return microseconds(at, "a time of the memory")
 
 
@@ -534,22 +527,6 @@ _TOMBSTONE: Final = inserting(
 )
 
 
-def _extracted(scope: Scope) -> Answer[int]:
-    """Return the last of the user's messages that memories were extracted from; 0 for none."""
-    return number("SELECT extracted FROM person WHERE space = $1 AND name = $2", *scope[:2])
-
-
-def _newest_memory(scope: Scope) -> Answer[int]:
-    """Return the id of the user's newest memory, in whatever state; 0 where there is none."""
-    return number(f"SELECT max(id) FROM memory WHERE [[space = $1 AND ]]owner = {USER}", *scope[:2])
-
-
-def _first_stated(scope: Scope, created_at: int, text: str) -> Answer[MemoryRecord | None]:
-    """Return the user's memory that was stored at a moment (microseconds) with a text, whatever it says now."""
-    found = yield from first(_FIRST_STATED, *scope[:2], created_at, text)
-    return None if found is None else (yield from MemoryById(scope, *found).answer())
-
-
 def _add_memory(within: Transaction, memory: MemoryRecord, least: int = 0) -> MemoryRecord:
     """Store a memory and its sources under the next number, which is at least `least`."""
     number = within.number("memory", memory.space, least)
@@ -631,7 +608,6 @@ class AddMemory(Change):
 
     @property
     def scope(self) -> Scope:
-        """Whose memory it is."""
         return self.draft.scope
 
     def carry_out(self, within: Transaction) -> Answer[MemoryRecord]:
@@ -679,7 +655,6 @@ class ChangeMemory(Change):
     actor: str = "aforesaid"
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be stored."""
         memory = self.memory
         check_memory(memory, memory.delivered_at)
         checks.identifier(self.actor, "the actor")
@@ -688,7 +663,6 @@ class ChangeMemory(Change):
 
     @property
     def scope(self) -> Scope:
-        """Whose memory it is."""
         return Scope.of(self.memory.user, self.memory.space)
 
     def carry_out(self, within: Transaction) -> Answer[MemoryRecord]:
@@ -740,14 +714,15 @@ class Forget(Change):
     newest: int | None = None
 
     def __post_init__(self) -> None:
-        """Refuse text that cannot be stored."""
         for words in self.words:
             checks.storable(words, "what to forget")
 
     def carry_out(self, within: Transaction) -> Answer[None]:
         within.own(self.scope, now())
-        if self.newest is not None and (yield from _newest_memory(self.scope)) != self.newest:
-            raise SourcesChanged(f"a memory of {quoted(self.scope.user)} was stored since; read the memories again")
+        if self.newest is not None:
+            newest = yield from number(f"SELECT max(m.id) FROM memory m WHERE {_OWN}", *self.scope[:2])
+            if newest != self.newest:
+                raise SourcesChanged(f"a memory of {quoted(self.scope.user)} was stored since; read the memories again")
         for words in self.words:
             _add_tombstone(within, self.scope, words)
         within.audit(self.scope, self.actor, "forget", f"{len(self.words)} things")
@@ -775,7 +750,6 @@ class PutDerived(Change):
     """The user's summaries and memories that it was worked out from."""
 
     def __post_init__(self) -> None:
-        """Refuse text that cannot be stored."""
         checks.storable(self.value, f"the {self.kind}")
 
     def carry_out(self, within: Transaction) -> Answer[None]:
@@ -825,7 +799,8 @@ class MarkExtracted(Change):
 
     def carry_out(self, within: Transaction) -> Answer[None]:
         yield from expect_user(self.scope)
-        if (yield from _extracted(self.scope)) != self.after:
+        extracted = yield from number("SELECT extracted FROM person WHERE space = $1 AND name = $2", *self.scope[:2])
+        if extracted != self.after:
             raise SourcesChanged(f"the messages of {quoted(self.scope.user)} were processed by another process first")
         if self.requests is not None and len((yield from Tombstones(self.scope).answer())) != self.requests:
             raise SourcesChanged(f"{quoted(self.scope.user)} asked to forget something since; extract again")
@@ -847,7 +822,6 @@ class PutFacts(Change):
     instead_of: int | None = None
 
     def __post_init__(self) -> None:
-        """Raise InvalidInput for text that cannot be stored."""
         checks.storable(self.text, "the facts")
         checks.storable(self.cause, "the cause")
 
@@ -869,12 +843,13 @@ def restore_memory(within: Transaction, row: MemoryRow) -> Answer[Restored]:
     new = replace(row.memory, revision=1 + len(row.versions))
     scope, created = Scope.of(new.user, new.space), microseconds(new.created_at, "the time")
     within.own(scope, created)
-    known = yield from _first_stated(scope, created, row.first_text)
-    if known is None:
+    found = yield from first(_FIRST_STATED, *scope[:2], created, row.first_text)
+    if found is None:
         number = _add_memory(within, replace(new, sources=()), least=new.id).id
         _keep_versions(within, row, number, 0)
         _add_sources(within, scope, number, new.sources, max(SOURCES_KEPT, len(new.sources)))
         return Restored(number, True)
+    known = yield from MemoryById(scope, *found).answer()
     if known.revision < new.revision:
         _keep_versions(within, row, known.id, known.revision - 1)
         _put_memory(within, replace(new, id=known.id), known.text)
@@ -908,43 +883,21 @@ def _unchanged(scope: Scope, number: int, revision: int | None) -> Answer[Memory
 
 
 def _drafted(draft: MemoryDraft, sources: tuple[int, ...], created: datetime) -> MemoryRecord:
-    since = draft.valid_from or created
+    since, user = draft.valid_from or created, draft.scope.user
+    # Fields that a draft and a memory have mean the same.
+    known = {each.name: getattr(draft, each.name) for each in fields(draft) if each.name != "scope"} | {
+        "sources": sources,
+        "speaker": draft.speaker or user,
+        "valid_from": since,
+        "kind": draft.kind or kind_of(draft.category, draft.tags, draft.event, draft.subject),
+        "about": draft.about or about_in(draft.tags),
+        "said_at": draft.said_at or since,
+    }
+    active = draft.state == "active"
     return MemoryRecord(
-        id=0,
-        space=draft.scope.space,
-        user=draft.scope.user,
-        category=draft.category,
-        text=draft.text,
-        importance=draft.importance,
-        tags=draft.tags,
-        sources=sources,
-        created_at=created,
-        active=draft.state == "active",
-        state=draft.state,
-        priority=draft.priority,
-        speaker=draft.speaker or draft.scope.user,
-        subject=draft.subject,
-        event=draft.event,
-        remind_at=draft.remind_at,
-        delivered_at=None,
-        expires_at=draft.expires_at,
-        valid_from=since,
-        valid_to=draft.valid_to,
-        superseded_by=draft.superseded_by,
-        extractor=draft.extractor,
-        trust=draft.trust,
-        reason=draft.reason,
-        times=draft.times,
-        seen_at=since,
-        revision=1,
-        kind=draft.kind or kind_of(draft.category, draft.tags, draft.event, draft.subject),
-        about=draft.about or about_in(draft.tags),
-        said_at=draft.said_at or since,
-        language=draft.language,
-        confidence=draft.confidence,
-        matter=draft.matter,
-        value=draft.value,
-    )
+        id=0, space=draft.scope.space, user=user, created_at=created, active=active, delivered_at=None, seen_at=since,
+        revision=1, **known,
+    )  # fmt: skip
 
 
 def restore_facts(within: Transaction, row: Facts) -> Answer[Restored]:

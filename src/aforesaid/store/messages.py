@@ -98,7 +98,7 @@ def inside(scope: Scope, within: Within) -> Answer[Conditions]:
     else:
         limits.add("[[log.shared ~ log.shared = 1]]")
     if within == "session":
-        found = yield from first(_ITS_SESSION, scope.space, scope.thread, scope.named_session())
+        found = yield from first(ITS_SESSION, scope.space, scope.thread, scope.named_session())
         if found is None:
             limits.add("1 = 0")
             return limits
@@ -150,7 +150,7 @@ def _by_time(within: Within, where: MessageFilter) -> str:
 
 
 _PAGE: Final = 500
-_ITS_SESSION: Final = f"""
+ITS_SESSION: Final = f"""
 SELECT id, first_seq, last_seq[[ ~ , started_at, last_at]] FROM session
  WHERE [[space = $1 AND md5(thread) = md5($2) AND ]]thread = {A_THREAD.format("$2")} AND name = $3
 """
@@ -529,7 +529,6 @@ def _read_ledger(counts: Row | None, levels: Sequence[Row]) -> Ledger:
 
 
 def count_up_to(scope: Scope, seq: int) -> Answer[int]:
-    """Return how many messages the user has up to a number."""
     return number(f"SELECT count(*) FROM log WHERE {OWNED} AND seq <= $3", *scope[:2], seq)
 
 

@@ -8,16 +8,17 @@ appending messages (`store.placing`) are written once for each database, because
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from datetime import date
-from typing import Any, ClassVar, Generic, Protocol, TypeVar, cast
+from typing import Any, ClassVar, Generic, TypeVar, cast
 
 from aforesaid.domain.hit import VectorRow
-from aforesaid.domain.memory import NoteKey, NoteKind, NoteVector
-from aforesaid.domain.scope import Entry, Scope, Subject
+from aforesaid.domain.memory import NoteKey, NoteVector
+from aforesaid.domain.scope import Scope
 from aforesaid.domain.transfer import VectorOf
+from aforesaid.store.checksums import Checksums
 from aforesaid.store.sql import Answer
 
 T = TypeVar("T", covariant=True)  # noqa: PLC0105 - the usual name would say less
@@ -97,74 +98,76 @@ class Change:
         raise TypeError(f"{type(self).__name__} is carried out by each database in its own way")
 
 
-class Transaction(Protocol):
+class Transaction(ABC):
     """One write transaction of a database. What it writes is there before the next statement is run."""
 
+    __slots__ = ()
+    checksums: ClassVar[Checksums]
+
+    @abstractmethod
     def later(self, text: str, *values: Any) -> None:  # noqa: ANN401 - whatever the text binds
-        """Run a statement for both databases."""
+        """Run a statement for both databases, or for the one that it has a text for."""
 
     def insert(self, table: str, row: Mapping[str, Any], *, replacing: tuple[str, ...] = ()) -> None:
         """Insert a row with its checksum. `replacing` is the key of a row that it may take the place of."""
+        self.later(self.checksums.insert_or_replace(table, tuple(row), replacing), *row.values())
 
     def update(self, table: str, where: str, key: tuple[Any, ...], **values: Any) -> None:  # noqa: ANN401
         """Set columns of the rows that a condition finds, and their checksums. `key` is what the condition binds."""
+        self.later(self.checksums.update_bound(table, where, len(key), tuple(values)), *key, *values.values())
 
+    @abstractmethod
     def number(self, table: str, space: str, least: int = 0) -> int:
         """Return the number of a new row, which is at least `least`."""
 
+    @abstractmethod
     def space(self, space: str) -> dict[str, str]:
         """Return the column that names the space of a row; SQLite has none."""
 
+    @abstractmethod
     def whose(self, space: str, user: str) -> dict[str, Any]:
         """Return the columns that name the owner of a row."""
 
+    @abstractmethod
     def person(self, space: str, name: str, at: int | None = None) -> Any:  # noqa: ANN401 - a number or a name
         """Return what a column holds of a person, who is stored if they are new (since `at`, or now)."""
 
+    @abstractmethod
     def thread(self, space: str, name: str) -> Any:  # noqa: ANN401
         """Return what a column holds of a thread, which is stored if it is new."""
 
-    def array(self, values: Sequence[str]) -> Any:  # noqa: ANN401 - an array or JSON
-        """Return what a column holds of several texts."""
-
+    @abstractmethod
     def terms(self, text: str) -> dict[str, Any]:
         """Return the column by which the words of a note are found; SQLite has an index instead."""
 
+    @abstractmethod
     def own(self, scope: Scope, at: int) -> None:
         """Create the user if missing, and mark them as an owner."""
 
+    @abstractmethod
     def audit(self, scope: Scope, actor: str, action: str, subject: str, at: int | None = None) -> None:
         """Add a row to the audit log, at a moment (microseconds) or now."""
 
+    @abstractmethod
     def index_note(self, scope: Scope, key: NoteKey, text: str, before: str | None = None) -> None:
         """Let a summary or memory be found by its words; one whose text changed, by the new ones."""
 
-    def put_entries(self, entries: Sequence[Entry]) -> None:
-        """Store entries of the agenda, in the place of those of the same subjects."""
-
-    def planned(self, subjects: Sequence[Subject]) -> Answer[list[Entry]]:
-        """Return the entries of the agenda for these subjects, in any order. Those without one are missing."""
-
-    def spend(self, day: date, space: str, user: str | None, tokens: int) -> None:
-        """Count tokens of a user, or (None) of all users together; a store may count those of each space apart."""
-
+    @abstractmethod
     def add_vectors(self, embedder: str, rows: Sequence[VectorRow], up_to: int) -> None:
         """Store vectors of messages, and how far the embedder has come."""
 
+    @abstractmethod
     def add_note_vectors(self, embedder: str, rows: Sequence[NoteVector]) -> None:
         """Store vectors of notes, and how far the embedder has come."""
 
+    @abstractmethod
     def put_vector(self, row: VectorOf) -> Answer[bool]:
         """Store the vector of a message unless it has one. Return whether it was stored."""
 
+    @abstractmethod
     def overwriting(self) -> AbstractContextManager[None]:
         """Overwrite the bytes of what is deleted, where the database writes files of its own."""
 
-    def unindex_messages(self, seqs: Sequence[int]) -> None:
-        """Take messages that are about to be deleted out of the keyword index."""
-
-    def unindex_notes(self, space: str, kind: NoteKind, numbers: Sequence[int]) -> None:
-        """Take summaries or memories that are about to be deleted out of the keyword index, with their vectors."""
-
+    @abstractmethod
     def dropped(self, space: str) -> None:
         """Forget what is remembered of the people, threads and sessions of a space: some were deleted or changed."""

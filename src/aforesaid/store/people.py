@@ -18,7 +18,7 @@ from aforesaid.domain.scope import Scope
 from aforesaid.domain.setting import EVERYBODY
 from aforesaid.domain.transfer import Restored, SettingRow, SpendingRow, UserRow
 from aforesaid.errors import NotFound, SourcesChanged, quoted
-from aforesaid.store.checksums import both
+from aforesaid.store.checksums import Checksums, both
 from aforesaid.store.messages import count_up_to
 from aforesaid.store.operations import Change, OfScope, OfScopeShort, OfSpace, Question, Transaction
 from aforesaid.store.sql import (
@@ -269,22 +269,27 @@ _MERGE: Final = both(
 )
 
 
+def _count_tokens(checksums: Checksums) -> str:
+    *key, tokens = checksums.columns["spending"]
+    counted = checksums.setting("spending", tokens="spending.tokens + excluded.tokens")
+    return checksums.insert("spending", (*key, tokens), f"ON CONFLICT ({', '.join(key)}) DO UPDATE SET {counted}")
+
+
+_SPEND: Final = both(_count_tokens)
+"""Counts tokens of a user. What all users of a space spent together is counted without a name."""
 _SAME_AUDIT: Final = f"SELECT 1 FROM audit WHERE {BY_NAME} AND at = $3 AND actor = $4 AND action = $5 AND subject = $6"
 
 
 def is_user(scope: Scope) -> Answer[bool]:
-    """Return whether the user owns something."""
     return exists("SELECT 1 FROM person WHERE space = $1 AND name = $2 AND owner", *scope[:2])
 
 
 def expect_user(scope: Scope) -> Answer[None]:
-    """Refuse a user who owns nothing."""
     if not (yield from is_user(scope)):
         raise NotFound(f"there is no user {quoted(scope.user)} in the space {quoted(scope.space)}")
 
 
 def was_purged(scope: Scope) -> Answer[bool]:
-    """Return whether the audit log says that the user was purged."""
     return exists(f"SELECT 1 FROM audit WHERE {BY_NAME} AND action = 'purge' LIMIT 1", *scope[:2])
 
 
@@ -369,9 +374,9 @@ class Spend(Change):
     def carry_out(self, within: Transaction) -> Answer[None]:
         scope = self.scope
         space = "" if scope is None else scope.space
-        within.spend(self.day, space, None, self.tokens)
+        within.later(_SPEND, space, self.day.isoformat(), "", self.tokens)
         if scope is not None and ((yield from is_user(scope)) or not (yield from was_purged(scope))):
-            within.spend(self.day, space, scope.user, self.tokens)
+            within.later(_SPEND, space, self.day.isoformat(), scope.user, self.tokens)
 
 
 @dataclass(frozen=True, slots=True)
@@ -456,7 +461,7 @@ def restore_spending(within: Transaction, row: SpendingRow) -> Answer[Restored]:
     scope = Scope(row.space, row.user, "") if row.user else None
     missing = row.tokens - (yield from TokensSpent(row.day, scope).answer())
     if missing > 0:
-        within.spend(row.day, row.space, row.user or None, missing)
+        within.later(_SPEND, row.space, row.day.isoformat(), row.user, missing)
     return Restored(0, missing > 0)
 
 

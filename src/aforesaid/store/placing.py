@@ -79,7 +79,6 @@ def prepare(change: AddMessage, indexed: Callable[[Sequence[str]], Any]) -> Prep
 
 
 def prepare_change(change: Change, indexed: Callable[[Sequence[str]], Any]) -> Change | Prepared | Returning:
-    """Compute what a change needs that needs no database."""
     if isinstance(change, AddMessage):
         return prepare(change, indexed)
     if isinstance(change, Restore) and isinstance(message := change.row, Message):

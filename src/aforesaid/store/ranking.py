@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from aforesaid.domain.caches import holds_texts
 from aforesaid.domain.checks import moment
-from aforesaid.domain.hit import Hit
 from aforesaid.domain.memory import NoteKey, NoteMatch
-from aforesaid.domain.message import Message, message_id
+from aforesaid.domain.message import message_id
 from aforesaid.extras import np
 from aforesaid.store.columns import Columns, Growing
 from aforesaid.store.vector_matrix import Few, unpacked
@@ -89,15 +88,34 @@ class TextMatches:
         return np.flatnonzero(found == len(self.postings))
 
     def words(self, row: int) -> tuple[str, ...]:
-        return tuple(posting.word for posting in self.postings if has(posting.rows, row))
+        places = [(posting, int(posting.rows.searchsorted(row))) for posting in self.postings]
+        return tuple(each.word for each, place in places if place < len(each.rows) and int(each.rows[place]) == row)
 
 
-def posting(word: str, rows: Rows, counts: NDArray[np.int64], documents: int) -> Posting:
-    """Make a posting; `documents` is how many messages were searched. Rows are in order."""
-    return Posting(word, math.log1p((documents - len(rows) + 0.5) / (len(rows) + 0.5)), rows, counts)
+def text_matches(
+    columns: Columns,
+    words: Iterable[tuple[str, Rows, NDArray[np.int64]]],
+    inside: NDArray[np.bool_] | None,
+    counts: tuple[int, int],
+    *,
+    notes: bool,
+    vectors: Few | None = None,
+) -> TextMatches:
+    """Return the matches for a query.
+
+    `words` has the rows with each of its words, in order, and how often each row has it; `inside` says which rows
+    count. `counts` is how many messages were searched, and how many words these have.
+    """
+    documents, total = counts
+    postings: list[Posting] = []
+    for word, rows, times in words:
+        rarity = math.log1p((documents - len(rows) + 0.5) / (len(rows) + 0.5))
+        kept = slice(None) if inside is None else inside[rows]
+        postings.append(Posting(word, rarity, rows[kept], times[kept]))
+    return TextMatches(columns, _telling(postings), max(total / max(documents, 1), 1.0), notes, vectors)
 
 
-def telling(postings: Sequence[Posting]) -> tuple[Posting, ...]:
+def _telling(postings: Sequence[Posting]) -> tuple[Posting, ...]:
     """Keep the rarest words of a long query, in their order: a whole page as a query is about what is rare in it.
 
     One word that was not found stays too, if there is any: it tells that no message has all words of the query.
@@ -110,34 +128,8 @@ def telling(postings: Sequence[Posting]) -> tuple[Posting, ...]:
     return tuple(posting for posting in postings if posting.word in kept)
 
 
-def best_hits(matches: TextMatches, limit: int) -> list[tuple[int, float, tuple[str, ...]]]:
-    """Return sequence number, score and words of the best matches."""
-    scores = matches.scores()
-    return [
-        (int(matches.columns.seq[row]), float(scores[row]), matches.words(row)) for row in matches.best(scores, limit)
-    ]
-
-
-def hit(message: Message, score: float, terms: Sequence[str]) -> Hit:
-    return Hit(
-        kind="message",
-        id=message.id,
-        text=message.text,
-        score=score,
-        at=message.at,
-        sources=(message.id,),
-        terms=tuple(terms),
-        message=message,
-    )
-
-
-def has(rows: Rows, row: int) -> bool:
-    place = int(rows.searchsorted(row))
-    return place < len(rows) and int(rows[place]) == row
-
-
 def have(rows: Rows, wanted: Rows) -> list[bool]:
-    """Tell the same of many rows at once."""
+    """Tell which of the wanted rows are among some that are in order."""
     if not len(rows):
         return [False] * len(wanted)
     found: list[bool] = (rows[np.minimum(rows.searchsorted(wanted), len(rows) - 1)] == wanted).tolist()

@@ -123,7 +123,6 @@ class DiscardableCount(Question[int]):
 
 
 def _moment_of(what: Discardable, before: int) -> int | str:
-    """Return a moment as the table of a kind of rows has it."""
     return moment(before).date().isoformat() if what == "spending" else before
 
 
@@ -176,7 +175,15 @@ class Discard(Change):
             for row in found:
                 by_space[row.space].append(row)
             for where, some in by_space.items():
-                yield from _erase(within, kind.table, where, some)
+                numbers = [row.number for row in some]
+                if kind.table == "archive":
+                    yield from erase_messages(within, where, numbers)
+                elif kind.table == "summary":
+                    yield from erase_summaries(within, where, numbers)
+                elif kind.table == "memory":
+                    erase_memories(within, where, numbers)
+                else:
+                    _erase_versions(within, kind.table, where, some)
             gone.update((row.space, row.user) for row in found)
         until = moment(self.before).date().isoformat()
         for (where, user), count in gone.items():
@@ -199,19 +206,11 @@ def _messages_of(archives: Sequence[OldRow], limit: int) -> Answer[list[OldRow]]
     return found
 
 
-def _erase(within: Transaction, table: str, space: str, old: Sequence[OldRow]) -> Answer[None]:
-    numbers = [row.number for row in old]
-    if table == "archive":
-        yield from erase_messages(within, space, numbers)
-    elif table == "summary":
-        yield from erase_summaries(within, space, numbers)
-    elif table == "memory":
-        erase_memories(within, space, numbers)
-    else:
-        with within.overwriting():
-            for row in old:
-                if table == "facts":
-                    within.later(f"DELETE FROM facts WHERE {OWNED} AND version = $3", space, row.user, row.number)
-                else:
-                    text = "DELETE FROM memory_version WHERE [[space = $1 AND ]]memory = $2 AND revision = $3"
-                    within.later(text, space, row.number, row.revision)
+def _erase_versions(within: Transaction, table: str, space: str, old: Sequence[OldRow]) -> None:
+    with within.overwriting():
+        for row in old:
+            if table == "facts":
+                within.later(f"DELETE FROM facts WHERE {OWNED} AND version = $3", space, row.user, row.number)
+            else:
+                text = "DELETE FROM memory_version WHERE [[space = $1 AND ]]memory = $2 AND revision = $3"
+                within.later(text, space, row.number, row.revision)

@@ -10,12 +10,16 @@ from typing import TYPE_CHECKING, TypeAlias
 from aforesaid.domain.checks import Within
 from aforesaid.domain.hit import EVERY_MESSAGE, Hit, MessageFilter, Similar, Unembedded, VectorRow
 from aforesaid.domain.memory import MemoryRecord, NoteMatch, NoteVector, UnembeddedNote
+from aforesaid.domain.scope import Scope, is_direct
+from aforesaid.extras import np
+from aforesaid.store.columns import Columns
+from aforesaid.store.memories import RelevantMemories
+from aforesaid.store.messages import ITS_SESSION, MessagesByNumber, add_filter, inside
 from aforesaid.store.operations import Change, OfScope, OfScopeShort, Question, Transaction
 from aforesaid.store.ranking import TextMatches
-from aforesaid.store.sql import Answer, done
+from aforesaid.store.sql import USER, Answer, Conditions, Row, done, first, listed, rows
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     Vector: TypeAlias = NDArray[np.float32]
@@ -29,6 +33,30 @@ class SearchText(OfScope[list[Hit]]):
     within: Within = "user"
     limit: int = 10
     where: MessageFilter = EVERY_MESSAGE
+
+    @property
+    def matching(self) -> MatchText:
+        return MatchText(self.scope, self.words, self.within, None, self.where)
+
+    def hits(self, matches: TextMatches) -> Answer[list[Hit]]:
+        """Return the best of the matches."""
+        scores = matches.scores()
+        best = {int(matches.columns.seq[row]): row for row in matches.best(scores, self.limit)}
+        found = yield from MessagesByNumber(self.scope, list(best), self.within).answer()
+        messages = {each.seq: each for each in found}
+        return [
+            Hit(
+                kind="message",
+                id=(it := messages[seq]).id,
+                text=it.text,
+                score=float(scores[row]),
+                at=it.at,
+                sources=(it.id,),
+                terms=matches.words(row),
+                message=it,
+            )
+            for seq, row in best.items()
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +110,10 @@ class SearchMemories(OfScope[list[tuple[MemoryRecord, float]]]):
     dated: bool = False
     periods: Sequence[tuple[datetime, datetime]] = ()
 
+    def relevant(self, worded: Sequence[tuple[int, float]]) -> Answer[list[tuple[MemoryRecord, float]]]:
+        found = RelevantMemories(self.scope, worded, self.messages, self.limit, self.dated, self.periods)
+        return found.answer()
+
 
 @dataclass(frozen=True, slots=True)
 class MessageVectors(OfScope[dict[int, bytes]]):
@@ -91,6 +123,9 @@ class MessageVectors(OfScope[dict[int, bytes]]):
     embedder: str
     seqs: Sequence[int]
 
+    def vectors(self) -> Answer[list[Row]]:
+        return _vectors(self.scope, "user", self.embedder, self.seqs)
+
 
 @dataclass(frozen=True, slots=True)
 class TokenVectors(OfScopeShort[dict[int, bytes]]):
@@ -99,6 +134,53 @@ class TokenVectors(OfScopeShort[dict[int, bytes]]):
     encoder: str
     seqs: Sequence[int]
     within: Within = "user"
+
+    def vectors(self) -> Answer[list[Row]]:
+        return _vectors(self.scope, self.within, self.encoder, self.seqs)
+
+
+def _vectors(scope: Scope, within: Within, embedder: str, seqs: Sequence[int]) -> Answer[list[Row]]:
+    """Return the numbers of those of the messages that the scope holds and that have a vector, and the vectors."""
+    if within == "user":
+        limits, join = Conditions(f"[[v.space = $1 AND v.owner ~ +v.owner]] = {USER}", *scope[:2]), ""
+    else:
+        limits = yield from inside(scope, within)
+        join = "[[JOIN log ON log.space = v.space AND ~ CROSS JOIN log ON]] log.seq = v.seq"
+    limits.add("v.embedder = [[{0} ~ (SELECT id FROM embedder WHERE name = {0})]]", embedder)
+    limits.add(listed("v.seq", "{0}"), list(seqs))
+    value = "[[coalesce(v.tokens, halfvec_send(v.value)) ~ v.value]]"
+    return (
+        yield from rows(f"SELECT v.seq, {value} FROM [[embedding ~ vector]] v {join} WHERE {limits}", *limits.values)
+    )
+
+
+def holds_place(scope: Scope, within: Within) -> bool:
+    """Tell whether a scope is all of a person's messages, or all of a shared thread's."""
+    return within == "user" or (within == "thread" and not is_direct(scope.thread))
+
+
+def selected(columns: Columns, question: MatchText | SearchVector, thread: int) -> Answer[NDArray[np.bool_] | None]:
+    """Return which messages the scope holds and the filter lets through; None for all that the columns hold.
+
+    `thread` is what the columns call the scope's own thread.
+    """
+    scope, within, chosen = question.scope, question.within, None
+    if within == "session":
+        found = yield from first(ITS_SESSION, scope.space, scope.thread, scope.named_session())
+        known = found is not None and found[0] in columns.sessions
+        chosen = columns.session == (columns.sessions.index(found[0]) if found is not None and known else -1)
+    elif not holds_place(scope, within):
+        chosen = columns.thread == thread
+    if question.where != EVERY_MESSAGE:
+        limits = yield from inside(scope, within)
+        add_filter(limits, question.where)
+        # One value with all numbers in it: handing over rows one by one would take ten times as long.
+        numbers = f"SELECT [[array_agg ~ group_concat]](log.seq) FROM log WHERE {limits}"
+        ((listing,),) = yield from rows(numbers, *limits.values)
+        seqs = np.fromstring(listing, dtype=np.int64, sep=",") if isinstance(listing, str) else listing or []
+        fulfilling = np.isin(columns.seq, seqs)
+        chosen = fulfilling if chosen is None else chosen & fulfilling
+    return chosen
 
 
 @dataclass(frozen=True, slots=True)

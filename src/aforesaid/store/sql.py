@@ -35,13 +35,11 @@ def rows(text: str, *values: Any) -> Answer[list[Row]]:  # noqa: ANN401 - whatev
 
 
 def first(text: str, *values: Any) -> Answer[Row | None]:  # noqa: ANN401
-    """Return the first row of a statement, if there is one."""
     found = yield from rows(text, *values)
     return found[0] if found else None
 
 
 def done(value: T) -> Answer[T]:
-    """Return an answer that takes no statement."""
     yield from ()
     return value
 

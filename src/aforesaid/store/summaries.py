@@ -50,7 +50,6 @@ SUMMARY: Final = SUMMARY_OF_ANY_SPACE.replace("x.space = y.space", "x.space = $1
 
 
 def read_summary(row: Row) -> Summary:
-    """Read a row of SUMMARY, whose columns have the order of the fields."""
     (
         key, space, user, thread, kind, level, text, chunks, sources, first, last, covered, model, prompt, created_at,
         active, rolled_back, began_at, ended_at, reach, fresh, day, version, replaces, replaced, edited_by, details,
@@ -278,7 +277,6 @@ def summaries_by_number(scope: Scope, numbers: Sequence[int]) -> Answer[list[Sum
 
 
 def made_from(space: str, numbers: Sequence[int]) -> Answer[list[Summary]]:
-    """Return the summaries that were made from any of these and were not rolled back, by number."""
     return read_summaries((yield from rows(_MADE_FROM, space, list(numbers))))
 
 
@@ -540,7 +538,11 @@ def restore_summary(within: Transaction, row: SummaryRow) -> Answer[Restored]:
     similar = yield from _similar(new)
     for known in similar:
         if (known.created_at, known.text) == (new.created_at, new.text):
-            yield from _catch_up(within, known, new)
+            # It may have got to a later state elsewhere.
+            if new.rolled_back and not known.rolled_back:
+                yield from undo(within, known)
+            elif known.active and not new.active:
+                _set_state(within, replace(known, active=False, replaced=new.replaced))
             return Restored(known.id, False)
     chunks, free = yield from _place(within, scope, row)
     stands = free and not new.rolled_back and all(each.rolled_back for each in similar)
@@ -552,14 +554,6 @@ def restore_summary(within: Transaction, row: SummaryRow) -> Answer[Restored]:
         _archive(within, scope, chunks[0], (yield from MessagesByNumber(scope, row.messages).answer()))
     placed = replace(new, chunks=chunks, active=active, rolled_back=not stands, replaced=new.replaced and stands)
     return Restored(_add(within, placed, least=new.id).id, True)
-
-
-def _catch_up(within: Transaction, known: Summary, new: Summary) -> Answer[None]:
-    """Bring a summary to the state that it got later elsewhere."""
-    if new.rolled_back and not known.rolled_back:
-        yield from undo(within, known)
-    elif known.active and not new.active:
-        _set_state(within, replace(known, active=False, replaced=new.replaced))
 
 
 def _place(within: Transaction, scope: Scope, row: SummaryRow) -> Answer[tuple[tuple[int, ...], bool]]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final, Self, TypeVar, cast
+from typing import Final, Self, TypeVar, cast
 
 from aforesaid.domain.checks import moment
 from aforesaid.domain.receipt import Receipt
@@ -24,22 +24,11 @@ from aforesaid.store.postgres import search, verify
 from aforesaid.store.postgres.connection import Options, shown, translated
 from aforesaid.store.postgres.database import Database, migrate
 from aforesaid.store.postgres.queries import GatheredSettings, Queries, answered
-from aforesaid.store.postgres.search import VectorSearch, stored
-from aforesaid.store.postgres.write_transaction import WriteTransaction
+from aforesaid.store.postgres.search import stored
+from aforesaid.store.postgres.transaction import WriteTransaction
 from aforesaid.store.postgres.writer import Writer, prepared
 from aforesaid.store.retention import Discard
-from aforesaid.store.searches import (
-    ChangeToken,
-    MatchText,
-    MessageVectors,
-    SearchMemories,
-    SearchNotes,
-    SearchText,
-    SearchVector,
-    TokenVectors,
-    UnembeddedMessages,
-    UnembeddedNotes,
-)
+from aforesaid.store.searches import ChangeToken
 from aforesaid.store.sql import Answer
 
 __all__ = ["Options", "PostgresStore"]
@@ -76,24 +65,10 @@ class PostgresStore:
     """The store contract over a PostgreSQL database. See `aforesaid.store.contract` for what it promises."""
 
     def __init__(self, dsn: str, options: Options) -> None:
-        """Use `PostgresStore.open`."""
         self.dsn = dsn
         self._database = Database(dsn, options)
         self._writer = Writer(self._database, options.transactions)
-        found = search.Search()
-        self._own: Mapping[type[Question[Any]], Callable[[Queries, Any], Awaitable[Any]]] = {
-            SearchText: found.search,
-            MatchText: found.match,
-            SearchVector: VectorSearch().similar,
-            SearchNotes: search.search,
-            SearchMemories: search.search_memories,
-            MessageVectors: search.of_messages,
-            TokenVectors: search.of_tokens,
-            UnembeddedMessages: search.unembedded,
-            UnembeddedNotes: search.unembedded_notes,
-            Totals: _totals,
-            ChangeToken: _change_token,
-        }
+        self._own: search.Answers = {**search.answers(), Totals: _totals, ChangeToken: _change_token}
         """Questions that are answered in another way than by `answer`."""
         self._settings = GatheredSettings(lambda work: self._read(None, work))
         self._purging = asyncio.Lock()
@@ -115,7 +90,6 @@ class PostgresStore:
         return store
 
     async def apply(self, changes: Sequence[Change], progress: Progress | None = None) -> Receipt:
-        """Store all changes, or none and raise."""
         self._check_open()
         many = len(changes) >= MANY
         steps = await asyncio.to_thread(prepared, changes, progress) if many else prepared(changes, progress)
@@ -135,7 +109,6 @@ class PostgresStore:
         return await self._read(question.within_space, lambda queries: answered(queries, question.answer()))
 
     async def health(self) -> Component:
-        """Say how the store is doing."""
         writer, breaker = self._writer, self._database.breaker
         issues = tuple(
             issue for issue in (breaker.error or writer.last_error, "closed" if self._closed else None) if issue
@@ -157,7 +130,6 @@ class PostgresStore:
         )
 
     async def verify(self, progress: Progress | None = None) -> Verification:
-        """Check everything, as it is at one moment. Other calls are not blocked."""
         messages = (await self.read(Totals())).messages
         found = await self._read(None, lambda queries: verify.checks(queries, messages, progress))
         return Verification(tuple(found))
@@ -167,7 +139,6 @@ class PostgresStore:
         raise InvalidInput(f"{target} was not written: back {shown(self.dsn)} up with pg_dump, or export it")
 
     async def dump(self, *, vectors: bool = False) -> AsyncIterator[Sequence[MovingRow]]:
-        """Give out everything as it is at one moment, page by page."""
         self._check_open()
         with translated(shown(self.dsn), "reading"):
             async with self._database.snapshot() as queries:
@@ -198,7 +169,6 @@ class PostgresStore:
         return await self._database.write([scope.space], "eraser", alone)
 
     async def close(self) -> None:
-        """Finish what was handed in, then let go of everything."""
         if not self._closed:
             self._closed = True
             await self._writer.close()

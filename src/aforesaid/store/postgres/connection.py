@@ -249,7 +249,6 @@ class Pool:
 
     @property
     def shown(self) -> str:
-        """Where the database is, without a password."""
         return shown(self._dsn)
 
     @asynccontextmanager
@@ -358,7 +357,6 @@ async def is_pooled(connection: psycopg.AsyncConnection[Any]) -> bool:
 
 
 async def is_distributed(connection: psycopg.AsyncConnection[Any]) -> bool:
-    """Tell whether Citus distributes the tables of this database."""
 
     async def says(question: LiteralString) -> bool:
         row = await (await connection.execute(question)).fetchone()
@@ -370,12 +368,10 @@ async def is_distributed(connection: psycopg.AsyncConnection[Any]) -> bool:
 
 
 def milliseconds(seconds: float) -> str:
-    """Write a time as PostgreSQL's settings want it."""
     return f"{round(seconds * 1000)}ms"
 
 
 def application_name(dsn: str) -> str:
-    """Return the name under which the database lists us."""
     return str(conninfo.conninfo_to_dict(dsn).get("application_name") or "aforesaid")
 
 
@@ -412,7 +408,6 @@ def can_be_repeated(error: BaseException) -> bool:
 
 @contextmanager
 def translated(where: str, doing: str) -> Iterator[None]:
-    """Turn what psycopg raises into our own errors."""
     try:
         yield
     except AforesaidError:
@@ -472,7 +467,6 @@ RULES: Final = (
 
 
 def translate(error: BaseException, where: str, doing: str) -> AforesaidError:
-    """Return our own error for one of psycopg's, with the database's own words."""
     said = str(error).strip().splitlines()
     rule = rule_for(error, RULES)
     what = f"{doing} {where} failed: {said[0] if said else type(error).__name__}"
@@ -520,13 +514,11 @@ class Breaker:
         return True
 
     def answered(self) -> None:
-        """Note that the database answered."""
         if self._next_probe is not None:
             _log.warning("%s answers again", self._name)
             self._next_probe, self.error = None, None
 
     def failed(self, error: Exception) -> None:
-        """Note that a call has given up."""
         if self._next_probe is None:
             _log.error("%s does not answer and is left alone: %s", self._name, error)
         self._next_probe, self.error = self._clock() + self._interval, str(error)

@@ -8,7 +8,7 @@ import time
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 import psycopg
 
@@ -26,7 +26,7 @@ from aforesaid.store.postgres.connection import (
     translated,
 )
 from aforesaid.store.postgres.queries import SNAPSHOT, WRITING, Queries, opening
-from aforesaid.store.postgres.write_transaction import WriteTransaction
+from aforesaid.store.postgres.transaction import Continuation, WriteTransaction
 from aforesaid.store.sql import Migration, steps_of
 
 if TYPE_CHECKING:
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
-Stored = TypeVar("Stored", covariant=True)  # noqa: PLC0105 - the usual name would say less
 
 _FIRST_PAUSE: Final = 0.02
 _LONGEST_PAUSE: Final = 0.5
@@ -50,16 +49,6 @@ ON CONFLICT (space, writer) DO UPDATE SET batch = excluded.batch, at = excluded.
 """
 _DROP_MARKS: Final = "DELETE FROM writer WHERE starts_with(writer, $1) OR at < now() - interval '7 days'"
 """Drops the marks of a process that ends, and those of processes that died without dropping theirs."""
-
-
-class AtOnce(Protocol[Stored]):
-    """A change that can be made in one round trip, unless something is otherwise than was known."""
-
-    async def store(self, queries: Queries) -> Stored | None:
-        """Make it, and return its result; None when nothing was changed."""
-
-    async def found(self, queries: Queries) -> Stored | None:
-        """Return its result if it was made; None if it was not."""
 
 
 class Database:
@@ -108,7 +97,7 @@ class Database:
         spaces: Sequence[str],
         who: str,
         work: Callable[[WriteTransaction], Awaitable[T]],
-        at_once: AtOnce[T] | None = None,
+        at_once: Continuation | None = None,
     ) -> T:
         """Run a change that holds the rows of its spaces, exactly once, even if the connection breaks.
 
@@ -129,7 +118,7 @@ class Database:
         async def committed(queries: Queries) -> T | None:
             if made and await queries.value(_COMMITTED, ordered[0], writer) == batch:
                 return made[-1]
-            return await at_once.found(queries) if at_once is not None and unheard else None
+            return cast("T | None", await at_once.found(queries)) if at_once is not None and unheard else None
 
         async def attempt(_: float) -> T:
             nonlocal quick, unheard
@@ -143,7 +132,7 @@ class Database:
                         raise
                     unheard = False
                     if done is not None:
-                        return done
+                        return cast("T", done)
                 queries = self._queries(connection, WRITING, ordered[0] if len(ordered) == 1 else None)
                 transaction = WriteTransaction(queries, ordered)
                 try:
@@ -169,7 +158,6 @@ class Database:
         return await self._persist("writing to", attempt)
 
     async def close(self) -> None:
-        """Let go of everything."""
         if self._marked and self.breaker.state == "closed":
             try:
                 await asyncio.wait_for(self._drop_marks(), 5)
@@ -337,7 +325,6 @@ _NOTE: Final = "INSERT INTO aforesaid_schema (step, name, needs) VALUES ($1, $2,
 
 
 def migrations() -> tuple[Migration, ...]:
-    """Return all steps in order."""
     return steps_of("aforesaid.store.postgres")
 
 

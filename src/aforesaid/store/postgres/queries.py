@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from aforesaid.domain.checks import moment
 from aforesaid.domain.report import Setting
-from aforesaid.errors import StoreDamaged, StoreRefused
+from aforesaid.errors import StoreRefused
 from aforesaid.extras import how_to_install
 from aforesaid.store.checksums import CHECKSUM
 from aforesaid.store.checksums import POSTGRES as CHECKSUMS
@@ -110,7 +110,6 @@ _COUNTED_ON: Final = {"seq": "held.last_seq", "last_seq": "held.last_seq", "revi
 
 
 def _types(columns: str) -> dict[str, str]:
-    """Read columns and their types."""
     pairs = [column.split() for column in columns.split(",")]
     return {pair[0]: pair[1] for pair in pairs}
 
@@ -176,17 +175,13 @@ def statements(statement: RowStatement, rows: Sequence[Row], *others: Any, distr
 
 
 def _insert(statement: RowStatement, space: str, rows: Sequence[Row]) -> Statement:
-    width = len(statement.types)
-    values = ", ".join(_values(statement, 2 + number * width) for number in range(len(rows)))
-    return statement.one.format(values=values), (space, *(value for row in rows for value in row))
-
-
-def _values(statement: RowStatement, first: int) -> str:
-    """Return the values of one row, bound from a place on."""
-    places = {name: f"${place}::{kind}" for place, (name, kind) in enumerate(statement.types.items(), first)}
-    places = {"space": "$1::text", **places}
-    checksum = [CHECKSUMS.of(statement.table, places)] if statement.table in CHECKSUMS.columns else []
-    return f"({', '.join([*places.values(), *checksum])})"
+    width, values = len(statement.types), []
+    for first in range(2, 2 + len(rows) * width, width):
+        places = {name: f"${place}::{kind}" for place, (name, kind) in enumerate(statement.types.items(), first)}
+        places = {"space": "$1::text", **places}
+        checksum = [CHECKSUMS.of(statement.table, places)] if statement.table in CHECKSUMS.columns else []
+        values.append(f"({', '.join([*places.values(), *checksum])})")
+    return statement.one.format(values=", ".join(values)), (space, *(value for row in rows for value in row))
 
 
 class Queries:
@@ -236,16 +231,8 @@ class Queries:
         return [row for found in await self.together(*asked) for row in found]
 
     async def first(self, query: str, *values: Any) -> Row | None:  # noqa: ANN401
-        """Return the first row, if there is one."""
         found = await self.rows(query, *values)
         return found[0] if found else None
-
-    async def one(self, query: str, *values: Any) -> Row:  # noqa: ANN401
-        """Return the row that the query is certain to have."""
-        found = await self.first(query, *values)
-        if found is None:
-            raise StoreDamaged("a row that must be there is missing; run: aforesaid verify")
-        return found
 
     async def value(self, query: str, *values: Any) -> Any:  # noqa: ANN401
         """Return the first value of the first row; None where there is no row."""
@@ -253,7 +240,6 @@ class Queries:
         return None if found is None else found[0]
 
     async def finish(self, *, keep: bool) -> None:
-        """Commit what was done, or take it back."""
         if not keep:
             self._waiting.clear()
         if self._connection.closed:
@@ -300,7 +286,6 @@ class GatheredSettings:
         self._task: asyncio.Task[None] | None = None
 
     async def read(self, question: Settings) -> list[Setting]:
-        """Return the settings of a user, or of a space."""
         key = question.scope[:2]
         answer = self._waiting.get(key)
         if answer is None:
@@ -318,7 +303,11 @@ class GatheredSettings:
                     found = await self._reading(lambda queries, asked=asked: _settings(queries, list(asked)))  # type: ignore[misc]
                 except BaseException as error:
                     for answer in asked.values():
-                        _refuse(answer, error)
+                        if isinstance(error, asyncio.CancelledError):
+                            answer.cancel()
+                        elif not answer.done():
+                            answer.set_exception(error)
+                            answer.exception()  # whoever waited may have gone
                     if not isinstance(error, Exception):
                         raise
                 else:
@@ -327,14 +316,6 @@ class GatheredSettings:
                             answer.set_result(found.get(key, []))
         finally:
             self._task = None
-
-
-def _refuse(answer: asyncio.Future[list[Setting]], error: BaseException) -> None:
-    if isinstance(error, asyncio.CancelledError):
-        answer.cancel()
-    elif not answer.done():
-        answer.set_exception(error)
-        answer.exception()  # whoever waited may have gone
 
 
 async def _settings(queries: Queries, keys: list[_Key]) -> dict[_Key, list[Setting]]:

@@ -3,56 +3,28 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from aforesaid.background import to_the_end
 from aforesaid.domain.checks import Within, now
-from aforesaid.domain.hit import EVERY_MESSAGE, TOKENS, Hit, Similar, Unembedded, VectorRow
-from aforesaid.domain.memory import MemoryRecord, NoteKey, NoteKind, NoteMatch, NoteVector, UnembeddedNote
+from aforesaid.domain.hit import EVERY_MESSAGE, TOKENS, Hit, Similar, Unembedded
+from aforesaid.domain.memory import MemoryRecord, NoteKey, NoteKind, NoteMatch, UnembeddedNote
 from aforesaid.domain.scope import Scope, is_direct
-from aforesaid.store.columns import ColumnRow, Columns, Growing, Roll, columns_of, places_of
-from aforesaid.store.memories import RelevantMemories
-from aforesaid.store.messages import MessagesByNumber, add_filter, inside
-from aforesaid.store.postgres.queries import HalfVector, Queries, Row, Vector, answered, insert_rows, over_rows
-from aforesaid.store.ranking import (
-    MOST_HAVING,
-    MOST_SOURCES,
-    Inverted,
-    Posting,
-    RankedNote,
-    TextMatches,
-    best_hits,
-    content_hash,
-    covering,
-    hashed,
-    hit,
-    number_of,
-    posting,
-    rank_notes,
-    telling,
-    words_asked,
-)
-from aforesaid.store.ranking import note_number_of as note_number
-from aforesaid.store.searches import (
-    MatchText,
-    MessageVectors,
-    SearchMemories,
-    SearchNotes,
-    SearchText,
-    SearchVector,
-    TokenVectors,
-    UnembeddedMessages,
-    UnembeddedNotes,
-)
+from aforesaid.extras import np
+from aforesaid.store import ranking, searches
+from aforesaid.store.columns import Growing, Roll, places_of
+from aforesaid.store.messages import add_filter, inside
+from aforesaid.store.operations import Question
+from aforesaid.store.postgres.queries import Queries, Row, Vector, answered, over_rows
+from aforesaid.store.postgres.transaction import MARKS
 from aforesaid.store.sql import NOT_SEARCHED, SEARCHED, for_postgres
-from aforesaid.store.vector_matrix import SAMPLE, Signs, SizedCache, in_words, unpacked
+from aforesaid.store.vector_matrix import SAMPLE, Signs, SizedCache, in_words
 from aforesaid.text.languages import query_words
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 
@@ -62,14 +34,13 @@ _IN_A_THREAD: Final = 1_000
 
 _COUNTS: Final = "SELECT messages, words, revision FROM {table} WHERE space = $1 AND name = $2"
 _NEW: Final = f"""
-SELECT seq, at, thread, session, coalesce(name, author), role, words, terms FROM log
+SELECT seq, at, thread, session, coalesce(name, author), role = 'assistant', words, terms FROM log
  WHERE space = $1 AND {{limit}} = $2 AND seq > $3 AND {{searched}} {{shared}} ORDER BY seq LIMIT {_PAGE}
 """
 _HAS_NOTES: Final = """
 SELECT EXISTS (SELECT 1 FROM summary WHERE space = $1 AND owner = $2)
     OR EXISTS (SELECT 1 FROM memory WHERE space = $1 AND owner = $2)
 """
-_SESSION: Final = "SELECT id FROM session WHERE space = $1 AND name = $3 AND md5(thread) = md5($2) AND thread = $2"
 
 
 class Place(NamedTuple):
@@ -81,18 +52,15 @@ class Place(NamedTuple):
 
     @property
     def counts(self) -> str:
-        """The query for its counts."""
         return _COUNTS.format(table="thread" if self.shared else "person")
 
     @property
     def new(self) -> str:
-        """The query for what is new."""
         limit, shared = ("thread", "AND shared") if self.shared else ("owner", "")
         return _NEW.format(limit=limit, shared=shared, searched=for_postgres(SEARCHED))
 
 
 def place_of(scope: Scope, within: Within) -> Place:
-    """Return the place that holds the whole scope."""
     shared = within != "user" and not is_direct(scope.thread)
     return Place(shared, scope.space, scope.thread if shared else scope.user)
 
@@ -103,7 +71,7 @@ class _Kept:
 
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     roll: Roll = field(default_factory=Roll)
-    index: Inverted = field(default_factory=Inverted)
+    index: ranking.Inverted = field(default_factory=ranking.Inverted)
     threads: dict[str, int] = field(default_factory=dict)
     revision: int = -1
 
@@ -112,60 +80,36 @@ class _Kept:
         return self.roll.size + self.index.size
 
     def start_again(self, revision: int) -> None:
-        self.roll, self.index, self.threads, self.revision = Roll(), Inverted(), {}, revision
+        self.roll, self.index, self.threads, self.revision = Roll(), ranking.Inverted(), {}, revision
 
     def extend(self, rows: list[Row]) -> None:
-        threads = self.threads
-        self.index.extend([row[7] for row in rows])
-        self.roll.extend(
-            [ColumnRow(row[0], row[1], threads.setdefault(row[2], len(threads)), *row[3:7]) for row in rows]
-        )
+        seq, at, names, sessions, speakers, assistant, words, terms = zip(*rows, strict=True)
+        threads = [self.threads.setdefault(name, len(self.threads)) for name in names]
+        self.index.extend(terms)
+        numbers = (np.array(column) for column in (seq, at, threads, assistant, words))
+        self.roll.extend(*numbers, sessions=sessions, speakers=speakers)
 
 
 class Search:
-    """Searches by words."""
-
     def __init__(self) -> None:
         self._kept: SizedCache[Place, _Kept] = SizedCache()
 
-    @property
-    def size(self) -> int:
-        """Bytes of all columns and terms in memory."""
-        return self._kept.size
+    async def search(self, queries: Queries, question: searches.SearchText) -> list[Hit]:
+        return await answered(queries, question.hits(await self.match(queries, question.matching)))
 
-    async def search(self, queries: Queries, question: SearchText) -> list[Hit]:
-        """Return the best matches of any of the words."""
-        best = best_hits(
-            await self.match(queries, MatchText(question.scope, question.words, question.within, None, question.where)),
-            question.limit,
-        )
-        wanted = MessagesByNumber(question.scope, [seq for seq, _, _ in best], question.within)
-        messages = {each.seq: each for each in await answered(queries, wanted.answer())}
-        return [hit(messages[seq], score, found) for seq, score, found in best]
-
-    async def match(self, queries: Queries, question: MatchText) -> TextMatches:
-        """Return which messages have which words."""
+    async def match(self, queries: Queries, question: searches.MatchText) -> ranking.TextMatches:
         place = place_of(question.scope, question.within)
         kept = self._kept.get(place, _Kept)
         async with kept.lock:
             counts, notes = await self._bring_up_to_date(queries, place, kept, question.scope)
             if counts is None:
                 self._kept.drop(place)
-                return TextMatches(columns_of(()), (), 1.0)
-            documents, total = counts
-            columns = kept.roll.columns()
-            selected = await _selected(queries, kept, columns, question)
-            postings = []
-            for word, terms in query_words(question.words):
-                rows, found = kept.index.having(terms)
-                made = posting(word, rows, found, documents)
-                if selected is not None:
-                    here = selected[rows]
-                    made = Posting(word, made.rarity, rows[here], found[here])
-                postings.append(made)
+                return ranking.TextMatches(Roll().columns(), (), 1.0)
+            columns, thread = kept.roll.columns(), kept.threads.get(question.scope.thread, -1)
+            inside = await answered(queries, searches.selected(columns, question, thread))
+            words = [(word, *kept.index.having(terms)) for word, terms in query_words(question.words)]
             self._kept.resized(place)
-        average = max(total / max(documents, 1), 1.0)
-        return TextMatches(columns, telling(postings), average, question.within == "user" and notes)
+        return ranking.text_matches(columns, words, inside, counts, notes=question.within == "user" and notes)
 
     @staticmethod
     async def _bring_up_to_date(
@@ -191,54 +135,6 @@ class Search:
         return (documents, total), notes
 
 
-async def _selected(queries: Queries, kept: _Kept, columns: Columns, question: MatchText) -> NDArray[np.bool_] | None:
-    """Return which messages the scope holds and the filter lets through, where that is not all of its place."""
-    held = await _held(queries, kept, columns, question.scope, question.within)
-    if question.where == EVERY_MESSAGE:
-        return held
-    import numpy as np  # noqa: PLC0415
-
-    limits = await answered(queries, inside(question.scope, question.within))
-    add_filter(limits, question.where)
-    query = for_postgres(f"SELECT array_agg(log.seq) FROM log WHERE {limits}")
-    chosen = np.isin(columns.seq, await queries.value(query, *limits.values) or [])
-    return chosen if held is None else held & chosen
-
-
-async def _held(
-    queries: Queries, kept: _Kept, columns: Columns, scope: Scope, within: Within
-) -> NDArray[np.bool_] | None:
-    """Return which messages the scope holds, where that is not all of its place."""
-    if within == "user" or (within == "thread" and not is_direct(scope.thread)):
-        return None
-    if within == "thread":
-        here: NDArray[np.bool_] = columns.thread == kept.threads.get(scope.thread, -1)
-        return here
-    session = await queries.value(_SESSION, scope.space, scope.thread, scope.named_session())
-    chosen: NDArray[np.bool_] = columns.session == (
-        columns.sessions.index(session) if session in columns.sessions else -1
-    )
-    return chosen
-
-
-_SEEN: Final = {
-    mark: insert_rows(
-        "embedder",
-        f"name text, {mark} bigint",
-        f"ON CONFLICT (space, name) DO UPDATE SET {mark} = greatest(embedder.{mark}, excluded.{mark})",
-    )
-    for mark in ("up_to", "summaries_up_to", "memories_up_to")
-}
-_ADD: Final = over_rows(
-    """
-    INSERT INTO embedding (space, seq, embedder, owner, content, value, tokens)
-    SELECT log.space, log.seq, {0}::text, log.owner, new.content, new.value, new.tokens
-      FROM {rows} JOIN log ON log.space = {space} AND log.seq = new.seq
-    ON CONFLICT (space, seq, embedder) DO UPDATE SET value = NULL, tokens = excluded.tokens
-       WHERE embedding.tokens IS NULL AND excluded.tokens IS NOT NULL
-    """,
-    "seq bigint, content bigint, value halfvec, tokens bytea",
-)
 _DUE: Final = """
 SELECT s.space, l.seq, l.text, l.role
   FROM space s LEFT JOIN embedder e ON e.space = s.space AND e.name = $1
@@ -254,62 +150,24 @@ _KNOWN: Final = over_rows(
     """,
     "content bigint",
 )
-_OF_MESSAGES: Final = """
-SELECT seq, halfvec_send(value) FROM embedding WHERE space = $1 AND owner = $2 AND embedder = $3 AND seq = ANY($4::bigint[])
-"""
 _JOIN_LOG: Final = "JOIN log ON log.space = v.space AND log.seq = v.seq"
 
 
-def add(queries: Queries, embedder: str, found: Sequence[VectorRow]) -> None:
-    """Store vectors, and how far the embedder has come in each space."""
-    if not found:
-        return
-    marks: dict[str, int] = {}
-    new = []
-    for row in found:
-        if row.value:
-            new.append((row.space, row.seq, content_hash(row.text), *columns_for(row.value)))
-        marks[row.space] = max(marks.get(row.space, 0), row.seq)
-    if new:
-        queries.later_rows(_ADD, new, embedder)
-    queries.later_rows(_SEEN["up_to"], [(space, embedder, up_to) for space, up_to in marks.items()])
-
-
-async def unembedded(queries: Queries, question: UnembeddedMessages) -> list[Unembedded]:
+async def unembedded(queries: Queries, question: searches.UnembeddedMessages) -> list[Unembedded]:
     """Return the oldest messages, space by space, that an embedder has not seen, with the vectors of equal texts."""
     due = await queries.rows(_DUE, question.embedder, question.limit)
     if not due:
         return []
-    contents = {(space, content_hash(text)) for space, _, text, _ in due}
+    contents = {(space, ranking.content_hash(text)) for space, _, text, _ in due}
     found = await queries.rows_of(_KNOWN, list(contents), question.embedder)
     known = {(space, text): stored(value) for space, text, value in found}
     return [Unembedded(seq, text, known.get((space, text)), space, role) for space, seq, text, role in due]
 
 
-async def of_messages(queries: Queries, question: MessageVectors) -> dict[int, bytes]:
-    """Return the vectors of those of the messages that are the user's and have one."""
-    found = await queries.rows(
-        _OF_MESSAGES, question.scope.space, question.scope.user, question.embedder, list(question.seqs)
-    )
-    return {seq: halves(value) for seq, value in found}
-
-
-async def of_tokens(queries: Queries, question: TokenVectors) -> dict[int, bytes]:
-    """Return the token vectors of those of the messages that the scope holds and that have some."""
-    limits = await answered(queries, inside(question.scope, question.within))
-    limits.add("v.embedder = {0} AND v.seq = ANY({1}::bigint[])", question.encoder, list(question.seqs))
-    join, where = _JOIN_LOG, str(limits)
-    if question.within == "user":
-        join, where = "", where.replace("log.", "v.")
-    query = for_postgres(
-        f"SELECT v.seq, coalesce(v.tokens, halfvec_send(v.value)) FROM embedding v {join} WHERE {where}"
-    )
-    return {seq: stored(value) for seq, value in await queries.rows(query, *limits.values)}
-
-
-def columns_for(value: bytes) -> tuple[HalfVector | None, bytes | None]:
-    """Return what the columns `value` and `tokens` hold of a vector. Only numbers of half precision can be compared."""
-    return (None, value) if value.startswith(TOKENS) else (HalfVector(unpacked([value])[0]), None)
+async def stored_vectors(
+    queries: Queries, question: searches.MessageVectors | searches.TokenVectors
+) -> dict[int, bytes]:
+    return {seq: stored(value) for seq, value in await answered(queries, question.vectors())}
 
 
 def stored(sent: bytes) -> bytes:
@@ -319,8 +177,6 @@ def stored(sent: bytes) -> bytes:
 
 def halves(sent: bytes) -> bytes:
     """Turn what the database sends of a vector into numbers of half precision in a row."""
-    import numpy as np  # noqa: PLC0415
-
     return np.frombuffer(sent, dtype=">f2", offset=4).astype(np.float16).tobytes()
 
 
@@ -395,8 +251,6 @@ class _KeptVectors:
         self.sample, self.step = None, 0
 
     def extend(self, rows: list[Row], seen: int) -> None:
-        import numpy as np  # noqa: PLC0415
-
         self.seen = seen
         if not rows:
             return
@@ -415,16 +269,12 @@ class _Key(NamedTuple):
 
 
 class VectorSearch:
-    """Searches by meaning."""
-
     def __init__(self) -> None:
         self._kept: SizedCache[_Key, _KeptVectors] = SizedCache(_MOST_BYTES)
 
-    async def similar(self, queries: Queries, question: SearchVector) -> Similar | None:
-        """Return the messages of the scope that are most similar to a vector."""
+    async def similar(self, queries: Queries, question: searches.SearchVector) -> Similar | None:
         place = place_of(question.scope, question.within)
-        whole = question.within == "user" or (question.within == "thread" and not is_direct(question.scope.thread))
-        if not whole or question.where != EVERY_MESSAGE:
+        if not searches.holds_place(question.scope, question.within) or question.where != EVERY_MESSAGE:
             return await _compared(queries, question)
         query = _STATE.format(table="thread" if place.shared else "person")
         state = await queries.first(query, place.space, place.name, question.embedder)
@@ -451,8 +301,6 @@ class VectorSearch:
 
 async def _bring_up_to_date(queries: Queries, key: _Key, kept: _KeptVectors, up_to: int) -> None:
     """Read the signs of vectors that came since the last search, and a new sample once it would be sparser."""
-    import numpy as np  # noqa: PLC0415
-
     query = _SIGNS_OF_THREAD if key.place.shared else _SIGNS_OF_USER
     while kept.seen < up_to:
         new = await queries.rows(query, key.place.space, key.place.name, key.embedder, kept.seen, up_to, _PAGE_OF_SIGNS)
@@ -466,11 +314,9 @@ async def _bring_up_to_date(queries: Queries, key: _Key, kept: _KeptVectors, up_
 
 
 async def _compared_with(
-    queries: Queries, question: SearchVector, seqs: NDArray[np.int64], shortlist: NDArray[np.intp]
+    queries: Queries, question: searches.SearchVector, seqs: NDArray[np.int64], shortlist: NDArray[np.intp]
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]] | None:
     """Compare a shortlist, which comes first, and the messages that were asked for by name."""
-    import numpy as np  # noqa: PLC0415
-
     listed, wanted = np.zeros(len(seqs), dtype=np.bool_), np.zeros(len(seqs), dtype=np.bool_)
     listed[shortlist] = wanted[shortlist] = True
     wanted[places_of(np.array(question.also, dtype=np.int64), seqs)] = True
@@ -486,10 +332,8 @@ async def _compared_with(
     return numbers[every], values[every]
 
 
-async def _compared(queries: Queries, question: SearchVector) -> Similar | None:
+async def _compared(queries: Queries, question: searches.SearchVector) -> Similar | None:
     """Compare all vectors of the scope that fulfil the filter."""
-    import numpy as np  # noqa: PLC0415
-
     limits = await answered(queries, inside(question.scope, question.within))
     add_filter(limits, question.where)
     join, where = _JOIN_LOG, f"{limits} AND {for_postgres(SEARCHED)}"
@@ -535,7 +379,7 @@ SELECT 2 * y.id, y.text, y.created_at, l.seqs, l.given_ids FROM summary y CROSS 
                AND log.at BETWEEN z.began_at AND z.ended_at)
         ELSE log.seq BETWEEN y.fresh_seq AND y.last_seq AND log.at BETWEEN y.began_at AND y.ended_at
              AND (y.reach = 'user' OR log.thread = y.thread)
-        END AND log.seq BETWEEN y.first_seq AND y.last_seq ORDER BY log.seq LIMIT {MOST_SOURCES}) k
+        END AND log.seq BETWEEN y.first_seq AND y.last_seq ORDER BY log.seq LIMIT {ranking.MOST_SOURCES}) k
 ) l WHERE y.space = $1 AND y.owner = $2 AND y.id = ANY($3::bigint[]) AND y.active
 """
 _MEMORIES: Final = """
@@ -558,49 +402,21 @@ SELECT s.space, n.id, n.text
     ) ORDER BY t.id LIMIT $2
   ) n WHERE s.{last} > coalesce(e.{mark}, 0) ORDER BY s.space, n.id LIMIT $2
 """
-_ADD_VECTOR: Final = """
-INSERT INTO note_embedding (space, owner, note, embedder, value)
-SELECT space, owner, $3, $4, $5 FROM {table} WHERE space = $1 AND id = $2
-ON CONFLICT DO NOTHING
-"""
-_DROP_VECTORS: Final = "DELETE FROM note_embedding WHERE space = $1 AND owner = $2 AND note = $3"
-_GO_BACK: Final = "UPDATE embedder SET memories_up_to = least(memories_up_to, $2 - 1) WHERE space = $1"
 _NOTES_PAGE: Final = 50
 """Notes read at a time, until enough of them are active."""
 
-_MARKS: Final[Mapping[NoteKind, str]] = {"summary": "summaries_up_to", "memory": "memories_up_to"}
 
-
-def embed_again(queries: Queries, scope: Scope, memory: int) -> None:
-    """Let a memory whose text was changed be embedded again."""
-    queries.later(_DROP_VECTORS, scope.space, scope.user, note_number(NoteKey("memory", memory)))
-    queries.later(_GO_BACK, scope.space, memory)
-
-
-async def unembedded_notes(queries: Queries, question: UnembeddedNotes) -> list[UnembeddedNote]:
-    """Return the oldest notes that an embedder has not seen."""
+async def unembedded_notes(queries: Queries, question: searches.UnembeddedNotes) -> list[UnembeddedNote]:
     kinds: tuple[NoteKind, ...] = ("summary", "memory")
     found: list[UnembeddedNote] = []
     for kind in kinds:
-        query = _UNEMBEDDED.format(table=kind, mark=_MARKS[kind], odd=int(kind == "memory"), last=f"last_{kind}")
+        query = _UNEMBEDDED.format(table=kind, mark=MARKS[kind], odd=int(kind == "memory"), last=f"last_{kind}")
         rows = await queries.rows(query, question.embedder, question.limit - len(found))
         found += [UnembeddedNote(NoteKey(kind, note), text, space) for space, note, text in rows]
     return found
 
 
-def add_vectors(queries: Queries, embedder: str, found: Sequence[NoteVector]) -> None:
-    """Store the vectors of notes, and how far the embedder has come."""
-    marks: dict[tuple[str, NoteKind], int] = {}
-    for key, value, space in found:
-        vector = HalfVector(unpacked([value])[0])
-        queries.later(_ADD_VECTOR.format(table=key.kind), space, key.id, note_number(key), embedder, vector)
-        marks[space, key.kind] = max(marks.get((space, key.kind), 0), key.id)
-    for (space, kind), up_to in marks.items():
-        queries.later_rows(_SEEN[_MARKS[kind]], [(space, embedder, up_to)])
-
-
-async def search(queries: Queries, question: SearchNotes) -> list[NoteMatch]:
-    """Return the active notes of a user that fit best."""
+async def search(queries: Queries, question: searches.SearchNotes) -> list[NoteMatch]:
     here = question.scope.space, question.scope.user
     notes = await queries.rows(_TERMS, *here)
     if not notes:
@@ -608,7 +424,7 @@ async def search(queries: Queries, question: SearchNotes) -> list[NoteMatch]:
     similar: dict[int, float] = {}
     if question.vector is not None:
         similar.update(await queries.rows(_SIMILAR, *here, question.embedder, Vector(question.vector)))
-    ranked = rank_notes(_having(question.words, dict(notes)), similar, len(notes))
+    ranked = ranking.rank_notes(_having(question.words, dict(notes)), similar, len(notes))
     matches: list[NoteMatch] = []
     while len(matches) < question.limit and (page := list(islice(ranked, _NOTES_PAGE))):
         matches += await _read(queries, question.scope, page)
@@ -616,11 +432,8 @@ async def search(queries: Queries, question: SearchNotes) -> list[NoteMatch]:
 
 
 def _having(words: str, stored: Mapping[int, bytes]) -> dict[str, list[int]]:
-    """Return which notes have each word of a query."""
-    import numpy as np  # noqa: PLC0415
-
     known = {note: set(np.frombuffer(terms, dtype="<i8").tolist()) for note, terms in stored.items()}
-    numbers = {word: list(map(number_of, wanted)) for word, wanted in query_words(words)}
+    numbers = {word: list(map(ranking.number_of, wanted)) for word, wanted in query_words(words)}
     return {
         word: [note for note, found in known.items() if not found.isdisjoint(wanted)]
         for word, wanted in numbers.items()
@@ -628,33 +441,30 @@ def _having(words: str, stored: Mapping[int, bytes]) -> dict[str, list[int]]:
 
 
 _NEWEST_HAVING: Final = f"""
-SELECT w.word, (array_agg(DISTINCT m.id ORDER BY m.id DESC))[1:{MOST_HAVING}]
+SELECT w.word, (array_agg(DISTINCT m.id ORDER BY m.id DESC))[1:{ranking.MOST_HAVING}]
   FROM memory m JOIN unnest($3::text[], $4::bytea[]) AS w (word, term) ON position(w.term IN m.terms) > 0
  WHERE m.space = $1 AND m.owner = $2 GROUP BY w.word
 """
 _SOME: Final = f"""
-SELECT count(*) FROM (SELECT 1 FROM memory WHERE space = $1 AND owner = $2 LIMIT {MOST_HAVING}) x
+SELECT count(*) FROM (SELECT 1 FROM memory WHERE space = $1 AND owner = $2 LIMIT {ranking.MOST_HAVING}) x
 """
 
 
-async def search_memories(queries: Queries, question: SearchMemories) -> list[tuple[MemoryRecord, float]]:
+async def search_memories(queries: Queries, question: searches.SearchMemories) -> list[tuple[MemoryRecord, float]]:
     """Return the memories that a question is about. The database compares the words; it has no index of them."""
     here = question.scope.space, question.scope.user
-    asked = words_asked(question.words)
-    pairs = [(word, hashed([term])) for word, terms in asked for term in terms]
+    asked = ranking.words_asked(question.words)
+    pairs = [(word, ranking.hashed([term])) for word, terms in asked for term in terms]
     worded: list[tuple[int, float]] = []
     if pairs:
         words, values = map(list, zip(*pairs, strict=True))
         rows, [(count,)] = await queries.together((_NEWEST_HAVING, (*here, words, values)), (_SOME, here))
         having: dict[str, list[int]] = dict(rows)
-        worded = covering({word: having.get(word, []) for word, _ in asked}, count)
-    found = RelevantMemories(
-        question.scope, worded, question.messages, question.limit, question.dated, question.periods
-    )
-    return await answered(queries, found.answer())
+        worded = ranking.covering({word: having.get(word, []) for word, _ in asked}, count)
+    return await answered(queries, question.relevant(worded))
 
 
-async def _read(queries: Queries, scope: Scope, ranked: list[RankedNote]) -> list[NoteMatch]:
+async def _read(queries: Queries, scope: Scope, ranked: list[ranking.RankedNote]) -> list[NoteMatch]:
     summaries = [each.note // 2 for each in ranked if each.note % 2 == 0]
     memories = [each.note // 2 for each in ranked if each.note % 2]
     here = scope.space, scope.user
@@ -665,3 +475,22 @@ async def _read(queries: Queries, scope: Scope, ranked: list[RankedNote]) -> lis
         for each in ranked
         if (row := found.get(each.note)) is not None
     ]
+
+
+Answers: TypeAlias = dict[type[Question[Any]], Callable[[Queries, Any], Awaitable[Any]]]
+
+
+def answers() -> Answers:
+    """Return what answers the questions that each database answers in its own way."""
+    found = Search()
+    return {
+        searches.SearchText: found.search,
+        searches.MatchText: found.match,
+        searches.SearchVector: VectorSearch().similar,
+        searches.SearchNotes: search,
+        searches.SearchMemories: search_memories,
+        searches.MessageVectors: stored_vectors,
+        searches.TokenVectors: stored_vectors,
+        searches.UnembeddedMessages: unembedded,
+        searches.UnembeddedNotes: unembedded_notes,
+    }

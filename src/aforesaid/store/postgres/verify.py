@@ -94,7 +94,6 @@ _OWN: Final[Mapping[str, tuple[checksums.Queries, str]]] = {
 
 
 async def checks(queries: Queries, messages: int, progress: Progress | None) -> list[Check]:
-    """Run all checks."""
     queries.later("SET LOCAL statement_timeout = 0")
     findings = {name: _findings(queries, name) for name in (*_OWN, *checksums.CHECKS)}
     findings |= {"hashes": _messages(queries, messages, progress), "index": _notes(queries)}

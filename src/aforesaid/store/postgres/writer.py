@@ -18,25 +18,17 @@ from aforesaid.store.contract import Progress, reporting
 from aforesaid.store.group_commit import GROUP, settle
 from aforesaid.store.operations import Change
 from aforesaid.store.placing import Latest, Place, Prepared, Returning, Step, prepare_change
-from aforesaid.store.postgres.append import Appender, Continuation
 from aforesaid.store.postgres.database import Database
 from aforesaid.store.postgres.queries import answered
-from aforesaid.store.postgres.write_transaction import WriteTransaction
+from aforesaid.store.postgres.transaction import Appender, Continuation, WriteTransaction
 from aforesaid.store.ranking import hashed
 
 
 def prepared(changes: Sequence[Change], progress: Progress | None = None) -> list[Step]:
-    """Compute what a change set needs that needs no database."""
     return [prepare_change(change, hashed) for change in reporting(changes, "prepared", progress)]
 
 
-def can_share(steps: Sequence[Step]) -> bool:
-    """Tell whether a change set may share a transaction: nothing in it can be refused because of what is stored."""
-    return all(isinstance(step, Prepared) and not step.can_be_refused for step in steps)
-
-
 def spaces_of(steps: Sequence[Step]) -> set[str]:
-    """Return the spaces that a change set writes to."""
     return {space for step in steps for space in step.spaces}
 
 
@@ -82,8 +74,6 @@ class _Job(NamedTuple):
 
 
 class Writer:
-    """All writing of one store."""
-
     def __init__(self, database: Database, transactions: int) -> None:
         """Write to `database`, in at most `transactions` at a time."""
         self._database = database
@@ -102,7 +92,6 @@ class Writer:
 
     @property
     def waiting(self) -> int:
-        """How many change sets wait."""
         return len(self._waiting)
 
     def submit(self, steps: Sequence[Step], progress: Progress | None = None) -> asyncio.Future[Receipt]:
@@ -110,13 +99,12 @@ class Writer:
         if self._closed:
             raise StoreClosed(f"{self._database.pool.shown} has been closed")
         future: asyncio.Future[Receipt] = asyncio.get_running_loop().create_future()
-        shares = progress is None and can_share(steps)
+        shares = progress is None and all(isinstance(step, Prepared) and not step.can_be_refused for step in steps)
         self._waiting.append(_Job(steps, spaces_of(steps), shares, future, progress))
         self._start_soon()
         return future
 
     async def close(self) -> None:
-        """Finish what was handed in."""
         self._closed = True
         self._start()
         while self._running:
@@ -130,7 +118,6 @@ class Writer:
             asyncio.get_running_loop().call_soon(self._start)
 
     def _start(self) -> None:
-        """Begin as many transactions as can be begun now."""
         self._starting = False
         while len(self._running) < self._transactions and (group := self._next_group()):
             spaces = {space for job in group for space in job.spaces}

@@ -47,7 +47,6 @@ class ReadableStore(SqliteStore):
     """The store contract over readable files and a database beside them. One process at a time can have it open."""
 
     def __init__(self, engine: Engine, files: Files) -> None:
-        """Use `ReadableStore.open_files`."""
         super().__init__(engine)
         self._files = files
         self._folders: set[Path] = set()
@@ -80,11 +79,9 @@ class ReadableStore(SqliteStore):
 
     @property
     def path(self) -> Path:
-        """What the location names."""
         return self._files.layout.path
 
     async def apply(self, changes: Sequence[Change], progress: Progress | None = None) -> Receipt:
-        """Store all changes, or none and raise."""
         try:
             receipt = await super().apply(changes, progress)
             for folder in self._files.layout.folders_of(contract.owners(changes) | _restored(changes)) - self._folders:
@@ -98,11 +95,9 @@ class ReadableStore(SqliteStore):
         return receipt
 
     async def purge(self, scope: Scope, actor: str = "aforesaid") -> Purged:
-        """Erase a user for good, from the database and from the readable files."""
         return await self._erasing(super().purge(scope, actor))
 
     async def erase(self, scope: Scope, seqs: Sequence[int], actor: str = "aforesaid") -> Purged:
-        """Erase messages, from the database and from the readable files."""
         return await self._erasing(super().erase(scope, seqs, actor))
 
     async def _erasing(self, erasure: Coroutine[Any, Any, Purged]) -> Purged:
@@ -118,7 +113,6 @@ class ReadableStore(SqliteStore):
         return done
 
     async def read(self, question: Question[T]) -> T:
-        """Answer a question."""
         if isinstance(question, ChangeToken):
             return cast("T", "")  # no other process can change this store
         found = await super().read(question)
@@ -127,7 +121,6 @@ class ReadableStore(SqliteStore):
         return found
 
     async def health(self) -> Component:
-        """Say how the store is doing."""
         found, files = await super().health(), self._files
         failing = () if files.last_error is None else (files.last_error,)
         facts = dict(found.facts) | {"backend": files.layout.kind, "location": str(self.path)}

@@ -52,11 +52,9 @@ class Disk:
         os.replace(source, target)  # noqa: PTH105 - one call of the system each
 
     def unlink(self, path: Path) -> None:
-        """Take a file away, if it is there."""
         path.unlink(missing_ok=True)
 
     def make_folder(self, path: Path) -> None:
-        """Make a folder that only its owner can enter."""
         path.mkdir(mode=0o700, exist_ok=True)
 
     def sync_folder(self, folder: Path) -> None:

@@ -92,7 +92,6 @@ class Document(NamedTuple):
 
 
 def document(path: Path, sections: Mapping[str, Section], about: Record) -> Document:
-    """Write down the records of a document."""
     lines: list[bytes] = []
     records: list[bytes] = []
     for name, section in sections.items():
@@ -102,7 +101,6 @@ def document(path: Path, sections: Mapping[str, Section], about: Record) -> Docu
 
 
 def _written(section: Section, records: list[bytes]) -> Iterator[bytes]:
-    """Write a section, each record on a line."""
     is_list = isinstance(section, list)
     yield b"[" if is_list else b"{"
     before = b"\n"
@@ -127,7 +125,6 @@ def _seal(records: Sequence[bytes]) -> tuple[Record, str]:
 
 
 def pieces(kind: str, header: Header, made: Document) -> Iterator[bytes]:
-    """Return the bytes of a document."""
     head = {"format": FORMAT, "kind": kind, "store": header.store, "journal": header.counter}
     yield b'{\n"%b": %b' % (HEADER.encode(), sealed(head | {"written_at": moment(now()).isoformat()}))
     for name, value in made.about.items():
@@ -229,7 +226,6 @@ def _refuse(constant: str) -> NoReturn:
 
 
 def _records(content: object) -> Iterator[Record]:
-    """Return the records of a section, whatever its shape is."""
     for each in content.values() if isinstance(content, dict) else [content]:
         for record in each if isinstance(each, list) else [each]:
             if not isinstance(record, dict):

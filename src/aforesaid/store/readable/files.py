@@ -9,7 +9,7 @@ import shutil
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, suppress
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
@@ -22,16 +22,15 @@ from aforesaid.domain.transfer import Row
 from aforesaid.errors import AforesaidError, StoreDamaged, StoreError, StoreRefused
 from aforesaid.store import dumping
 from aforesaid.store.checksums import SQLITE as CHECKSUMS
+from aforesaid.store.dumping import RowImporter
 from aforesaid.store.people import PutMark
 from aforesaid.store.readable.disk import Disk, Lock, make_folders, replace_file
 from aforesaid.store.readable.document import ADVICE, Document, Header, Read, pieces, read
 from aforesaid.store.readable.layouts import HEALTH_CHECK, LOST, WINDOWS, Layout
 from aforesaid.store.readable.records import GIVEN, Content
 from aforesaid.store.readable.restoring import FilesRead, database_files, journals_of, label, load
-from aforesaid.store.row_importer import RowImporter
 from aforesaid.store.sqlite import SqliteStore
-from aforesaid.store.sqlite.connection import Options, connect, translated
-from aforesaid.store.sqlite.rows import answered
+from aforesaid.store.sqlite.connection import Options, answered, connect, translated, writing
 from aforesaid.store.sqlite.salvaging import salvage as salvage_database
 from aforesaid.store.sqlite.verify import refuse_damaged_log
 from aforesaid.store.unfinished import sync_folder, unfinished
@@ -273,7 +272,7 @@ class Files:
                     await database.apply([PutMark(name, value) for name, value in marks.items()])
             finally:
                 await database.close()
-            with closing(connect(arriving, Options(), create=False)) as connection, _transaction(connection):
+            with closing(connect(arriving, Options(), create=False)) as connection, writing(connection):
                 for name, last in files.records["numbers_given"].items():
                     if name in GIVEN:
                         _set_number(connection, GIVEN[name], last)
@@ -295,7 +294,7 @@ class Files:
         with translated(self.layout.database, "opening"):
             self._connection = connect(self.layout.database, Options(), create=False)
             self._written = None if self._lacking else self._version
-            with _transaction(self._connection):
+            with writing(self._connection):
                 if first:
                     _set_number(self._connection, "log", first)
                 # Until it is closed, files that lack nothing now may lack something later.
@@ -331,7 +330,7 @@ class Files:
     def mark_erasing(self) -> None:
         """Note in the database that the files still have what is erased."""
         if self._connection is not None:
-            with self._writing, translated(self.layout.database, "writing"), _transaction(self._connection):
+            with self._writing, translated(self.layout.database, "writing"), writing(self._connection):
                 self._put_state(self._connection, erasing=True)
 
     def write(self, *, erased: bool = False) -> None:
@@ -342,7 +341,7 @@ class Files:
         started_at = time.monotonic()
         with self._writing, translated(layout.path, "writing"):
             version = self._version
-            with _transaction(connection):
+            with writing(connection):
                 self._put_state(connection, writing=max(self.state.counter, self.state.writing) + 1)
             content = _content(connection)
             self.is_new_account = False
@@ -355,7 +354,7 @@ class Files:
                 for path in layout.copies():
                     shutil.rmtree(path) if path.is_dir() else self.disk.unlink(path)
             self._seals = written
-            with _transaction(connection):
+            with writing(connection):
                 connection.execute(_PUT_MARK, (SEALS, json.dumps(written)))
                 self._put_state(
                     connection,
@@ -413,7 +412,6 @@ class Files:
                     self._changed.set()
 
     def write_copy(self, target: Path) -> None:
-        """Write all files to another place, in the same form."""
         layout = type(self.layout)(target)
         layout.prepare(self.disk)
         assert self._connection is not None  # noqa: S101 - the store is open
@@ -433,7 +431,7 @@ class Files:
             try:
                 if self._is_dirty:
                     self.write()
-                with translated(self.layout.database, "closing"), _transaction(self._connection):
+                with translated(self.layout.database, "closing"), writing(self._connection):
                     self._put_state(self._connection, clean=self._written == self._version)
             except (StoreError, OSError) as error:
                 # Nothing is lost: the database has it, and the files are written when it is opened again.
@@ -442,7 +440,6 @@ class Files:
         self._connection = None
 
     def let_go(self) -> None:
-        """Release the lock."""
         self._lock.release()
 
     def note(self, error: Exception) -> None:
@@ -525,14 +522,3 @@ def _set_number(connection: apsw.Connection, table: str, last: int) -> None:
         connection.execute("INSERT INTO sqlite_sequence VALUES (?, ?)", (table, last))
     elif known < last:
         connection.execute("UPDATE sqlite_sequence SET seq = ? WHERE name = ?", (last, table))
-
-
-@contextmanager
-def _transaction(connection: apsw.Connection) -> Iterator[None]:
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-        connection.execute("COMMIT")
-    finally:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")

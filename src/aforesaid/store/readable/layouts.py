@@ -87,7 +87,6 @@ class Layout:
         raise NotImplementedError
 
     def accounts(self) -> list[Path]:
-        """Return the folders of accounts that are there."""
         return []
 
     def folders_of(self, names: Iterable[Name]) -> set[Path]:  # noqa: ARG002 - only one layout has any
@@ -255,7 +254,6 @@ class _Account:
         self._said = in_time_order(content.messages.get(name, ()))
 
     def about(self, file: File) -> Record:
-        """Return what is said at the head of a file, for people."""
         component = file.name.removesuffix(".json")
         account_id = shown_id(self._name[1])
         if component == "account":
@@ -273,7 +271,6 @@ class _Account:
         return self._status(component) if component in COMPONENTS else {"account_id": account_id}
 
     def sections(self, file: File) -> dict[str, list[Record]]:
-        """Return the records of a file."""
         if file.window:
             return {"messages": [pack_message(each) for each in self._covered(file.name.removesuffix(".json"))]}
         return {name: self._records.get(name, []) for name in file.tables}

@@ -22,9 +22,9 @@ from aforesaid.store.readable.records import NUMBERED, Name, Record, Records, as
 from aforesaid.store.sqlite.connection import translated
 from aforesaid.store.sqlite.salvaging import salvage as salvage_database
 
-_TAKES_NOTHING_AWAY: Final = frozenset(
-    {"memory.add", "memory.supersede", "memory.expire", "memory.read", "memory.search"}
-)
+_ON_MEMORIES: Final = ("forget", "memory.")
+_KEEPS: Final = frozenset({"memory.add", "memory.supersede", "memory.expire", "memory.read", "memory.search"})
+"""What the audit log calls actions on memories that take none away."""
 _INDEX: Final = File("", ())
 
 
@@ -158,7 +158,8 @@ def _mend(found: FilesRead, owner: Name, damaged: DamagedFile) -> None:
         # A request to forget may have been lost. So messages from before the last one that the audit log knows of, and
         # from before any other time when somebody took a memory away, are not looked through again.
         rows = records.of_user("audit", owner).values()
-        last = max((each.at for each in rows if _took_away(each.action)), default=None)
+        took_away = (row.at for row in rows if row.action.startswith(_ON_MEMORIES) and row.action not in _KEEPS)
+        last = max(took_away, default=None)
         known = [seq for seq, each in mine.items() if last is not None and each.stored_at <= last]
         extracted[owner] = min(extracted.get(owner, 0), max(known, default=0))
     if "extracted" in tables:
@@ -168,10 +169,6 @@ def _mend(found: FilesRead, owner: Name, damaged: DamagedFile) -> None:
         last_chunk = max([records["chunks"].get(owner, 0), *(each.chunk or 0 for each in mine.values())])
         if last_chunk:
             records["chunks"][owner] = last_chunk
-
-
-def _took_away(action: str) -> bool:
-    return action == "forget" or (action.startswith("memory.") and action not in _TAKES_NOTHING_AWAY)
 
 
 # --- Journals of earlier versions, which hold what was changed after their files were last written --------------------
@@ -206,7 +203,13 @@ def _replay(found: FilesRead, layout: Layout, journals: dict[int, Path]) -> None
             error = error or f"{path} belongs to other files than {layout.beside}; move one of them away"
         for line in lines:
             try:
-                _make_changes(found.records, line)
+                # Making them twice is as good as once.
+                for name, packed in line.get("put", {}).items():
+                    for each in packed:
+                        found.records.put(name, each)
+                for name, keys in line.get("gone", {}).items():
+                    for key in keys:
+                        found.records.get(name, {}).pop(as_key(key), None)
             except (KeyError, TypeError, ValueError, AttributeError) as wrong:
                 lost, error = lost + 1, error or f"{path} holds what cannot be read ({wrong}){ADVICE}"
         if error:
@@ -215,16 +218,6 @@ def _replay(found: FilesRead, layout: Layout, journals: dict[int, Path]) -> None
             found.damaged.append(DamagedFile(path, _INDEX, StoreDamaged(error), told))
     if journals:
         found.header = found.header._replace(counter=max(found.header.counter, *journals))
-
-
-def _make_changes(records: Records, line: Record) -> None:
-    """Make the changes of a line. Making them twice is as good as once."""
-    for name, packed in line.get("put", {}).items():
-        for each in packed:
-            records.put(name, each)
-    for name, keys in line.get("gone", {}).items():
-        for key in keys:
-            records.get(name, {}).pop(as_key(key), None)
 
 
 def _lines(path: Path) -> tuple[list[Record], list[bool], int | None]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final, Self, TypeVar, cast
+from typing import Self, TypeVar, cast
 from uuid import uuid4
 
 import apsw
@@ -24,44 +24,15 @@ from aforesaid.store.contract import MANY, Progress
 from aforesaid.store.erasing import erase, purge
 from aforesaid.store.operations import Change, Question
 from aforesaid.store.people import Totals
-from aforesaid.store.searches import (
-    ChangeToken,
-    MatchText,
-    MessageVectors,
-    SearchMemories,
-    SearchNotes,
-    SearchText,
-    SearchVector,
-    TokenVectors,
-    UnembeddedMessages,
-    UnembeddedNotes,
-)
+from aforesaid.store.searches import ChangeToken, MatchText
 from aforesaid.store.sqlite import backup, search, verify
-from aforesaid.store.sqlite.caches import Caches
-from aforesaid.store.sqlite.connection import MEMORY, Options, connect, connect_reader, translated
+from aforesaid.store.sqlite.connection import MEMORY, Options, answered, connect, connect_reader, translated
 from aforesaid.store.sqlite.engine import Engine, acquire, change_token, release
-from aforesaid.store.sqlite.rows import answered
 from aforesaid.store.sqlite.writer import prepare
 
 __all__ = ["MemoryStore", "Options", "SqliteStore"]
 
 T = TypeVar("T")
-
-_OWN: Final[Mapping[type, Callable[[apsw.Connection, Any], Any]]] = {
-    UnembeddedMessages: search.unembedded,
-    MessageVectors: search.of_messages,
-    TokenVectors: search.of_tokens,
-    UnembeddedNotes: search.unembedded_notes,
-    SearchNotes: search.search_notes,
-    SearchMemories: search.search_memories,
-}
-"""Questions that are answered in another way than by `answer`."""
-_CACHED: Final[Mapping[type, Callable[[apsw.Connection, Caches, Any], Any]]] = {
-    SearchText: search.search,
-    MatchText: search.match,
-    SearchVector: lambda connection, caches, question: caches.similar(connection, question),
-}
-"""Searches, which keep columns and vectors in memory."""
 
 
 class SqliteStore:
@@ -103,12 +74,12 @@ class SqliteStore:
         engine, kind = self._engine, type(question)
         if isinstance(question, ChangeToken):
             return cast("T", change_token(self.path))
-        if (cached := _CACHED.get(kind)) is not None:
+        if (cached := search.CACHED.get(kind)) is not None:
             caches = engine.caches
             # Columns that are in memory make this a short read, which others need not wait for.
             short = isinstance(question, MatchText) and caches.lately(question.scope, question.within)
             return await engine.read(lambda connection: cached(connection, caches, question), short=short)
-        if (own := _OWN.get(kind)) is not None:
+        if (own := search.OWN.get(kind)) is not None:
             return await engine.read(lambda connection: own(connection, question), short=question.short)
         return await engine.read(lambda connection: answered(connection, question.answer()), short=question.short)
 

@@ -21,8 +21,7 @@ from aforesaid.store.contract import EVERY, MANY, Progress
 from aforesaid.store.messages import MESSAGE, AddMessages, read_message
 from aforesaid.store.placing import Growth, Placing, Prepared
 from aforesaid.store.sql import Answer, Row, done, for_sqlite
-from aforesaid.store.sqlite import rows
-from aforesaid.store.sqlite.connection import owner_prefix, prefixed_terms, thread_prefix
+from aforesaid.store.sqlite.connection import answered, every, one, owner_prefix, prefixed_terms, thread_prefix, writing
 from aforesaid.store.sqlite.transaction import WriteTransaction
 from aforesaid.text.languages import terms
 
@@ -101,17 +100,12 @@ def is_incomplete(connection: apsw.Connection) -> bool:
 
 def index_step(connection: apsw.Connection, place: Place | None = None) -> bool:
     """Index the next messages, of one place or of all, in a transaction. Return whether there were any."""
-    connection.execute("BEGIN IMMEDIATE")
-    try:
+    with writing(connection):
         where, values = ("", ()) if place is None else (f"WHERE {place.column} = ?", (place.number,))
         left = STEP
         # Small batches leave many short ranges.
         while left > 0 and (waiting := connection.execute(_RANGE.format(where=where), values).fetchone()) is not None:
             left -= _index(connection, waiting, left)
-        connection.execute("COMMIT")
-    finally:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
     return left < STEP
 
 
@@ -284,14 +278,14 @@ class Appender(Placing):
             if seq is not None:
                 return done(self._message(seq))
         if draft.at_given:
-            for seq, given_id in rows.every(execute(_BY_TIME, (thread, draft.at, draft.text))):
+            for seq, given_id in every(execute(_BY_TIME, (thread, draft.at, draft.text))):
                 found = self._message(seq)
                 if repeats(draft, found, given_id):
                     return done(found)
         return done(None)
 
     def _message(self, seq: int) -> Message:
-        return read_message(rows.one(self._transaction.connection.execute(_MESSAGE, (seq,))))
+        return read_message(one(self._transaction.connection.execute(_MESSAGE, (seq,))))
 
     def count(self, owner: int, shared_thread: int | None, added: _Count) -> None:
         """Count messages that were collected or written."""
@@ -377,7 +371,7 @@ class BatchAppender:
     def _one_by_one(self, drafts: Sequence[Draft], hashes: Sequence[bytes]) -> Iterator[Stored | Repeated]:
         for draft, digest in zip(drafts, hashes, strict=True):
             step = Prepared(draft, self._batch.silence, 0, None, digest)
-            yield rows.answered(self._transaction.connection, self._appender.append(step))
+            yield answered(self._transaction.connection, self._appender.append(step))
 
     def _together(self, drafts: Sequence[Draft], hashes: Sequence[bytes]) -> Iterable[Stored] | None:
         """Store messages that are surely new and of one session; None, and store nothing, if that is not sure."""
@@ -392,7 +386,7 @@ class BatchAppender:
             last = transaction.connection.execute("SELECT max(at) FROM log WHERE thread = ?", (thread,)).get
             if not all(map(lt, [EARLIEST - 1 if last is None else last, *times], times)):
                 return None
-        session = rows.answered(transaction.connection, appender.newest_session(scope))
+        session = answered(transaction.connection, appender.newest_session(scope))
         surely = (session.surely_has(at, self._batch.silence) for at in (min(times), max(times))) if session else ()
         if session is None or not all(surely):
             return None

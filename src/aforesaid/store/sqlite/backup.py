@@ -27,7 +27,7 @@ _BESIDE: Final = ("-wal", "-shm", "-journal")
 """What SQLite keeps beside a file. It belongs to that file and must never meet another one."""
 
 
-def restore(backup: Path, target: Path, *, replace: bool, progress: Progress | None = None) -> Path | None:
+def restore(backup: Path, target: Path, *, replace: bool) -> Path | None:
     """Put a backup in the place of `target`. What was there is set aside; its new name is returned."""
     backup, target = backup.expanduser().absolute(), target.expanduser().absolute()
     if not backup.exists():
@@ -45,7 +45,7 @@ def restore(backup: Path, target: Path, *, replace: bool, progress: Progress | N
             if source.pragma("integrity_check") != "ok":
                 raise StoreDamaged(f"the backup {backup} is damaged; nothing was changed")
             with translated(target, "copying to"):
-                _fill(arriving, source, progress)
+                _fill(arriving, source)
         with translated(arriving, "opening"), closing(connect(arriving, Options(), create=False)) as connection:
             migrate(connection, arriving)
         with translated(target, "replacing"):
@@ -68,8 +68,7 @@ def copy(reader: apsw.Connection, target: Path, progress: Progress | None = None
         sync_folder(target.parent)
 
 
-def _fill(arriving: Path, reader: apsw.Connection, progress: Progress | None) -> None:
-    """Copy a database into an empty file."""
+def _fill(arriving: Path, reader: apsw.Connection, progress: Progress | None = None) -> None:
     with closing(opened(arriving)) as writer:
         # One step, in one read transaction: a copy in several would start over whenever somebody writes.
         with writer.backup("main", reader, "main") as pages:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import random
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Final, TypeAlias, cast
+from typing import Any, Final, TypeAlias, TypeVar, cast
 
 import apsw
 
@@ -31,7 +32,7 @@ from aforesaid.errors import (
 from aforesaid.settings import Secret, open_to_others, read_password
 from aforesaid.store.checksums import row_checksum
 from aforesaid.store.contract import FILE_RULES, Rule, of, rule_for
-from aforesaid.store.sql import Migration, steps_of
+from aforesaid.store.sql import Answer, Migration, Row, for_sqlite, steps_of
 from aforesaid.store.unfinished import sync_folder
 from aforesaid.text.languages import terms
 
@@ -129,13 +130,24 @@ def whole_schema() -> Migration:
     return Migration(int(number[1]), "schema", sql)
 
 
+@contextmanager
+def writing(connection: apsw.Connection) -> Iterator[None]:
+    """Hold the write lock; commit what was done, or take it back when the block raises."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+
+
 def migrate(connection: apsw.Connection, path: Path) -> None:
     """Apply the steps that the file lacks, all in one transaction. Several processes may try at once."""
     newest = migrations()[-1].number
     if schema_version(connection, path) == newest:
         return
-    connection.execute("BEGIN IMMEDIATE")
-    try:
+    with writing(connection):
         current = schema_version(connection, path)
         whole = whole_schema()
         if current == 0 and whole.number <= newest:
@@ -146,11 +158,6 @@ def migrate(connection: apsw.Connection, path: Path) -> None:
                 connection.execute(step.sql)
         connection.pragma("user_version", newest)
         connection.pragma("application_id", APPLICATION_ID)
-        connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise
 
 
 def schema_version(connection: apsw.Connection, path: Path) -> int:
@@ -423,3 +430,39 @@ def patience(seconds: float) -> Callable[[int], bool]:
         return True
 
     return nap
+
+
+T = TypeVar("T")
+
+
+def every(cursor: apsw.Cursor) -> list[Row]:
+    """Return all rows. What their columns hold is said by the query, not by a type."""
+    return cursor.fetchall()
+
+
+def one(cursor: apsw.Cursor) -> Row:
+    """Return the row that the query is certain to have."""
+    row: Row | None = cursor.fetchone()
+    if row is None:
+        raise StoreDamaged("a row that must be there is missing; run: aforesaid verify")
+    return row
+
+
+def answered(connection: apsw.Connection, answer: Answer[T]) -> T:
+    execute = connection.execute
+    try:
+        statements = next(answer)
+        while True:
+            found = [execute(for_sqlite(text), bound(values)).fetchall() for text, values in statements]
+            statements = answer.send(found)
+    except StopIteration as end:
+        result: T = end.value
+        return result
+
+
+_as_json: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
+def bound(values: Iterable[Any]) -> list[Any]:
+    """Return values as SQLite takes them: lists as JSON."""
+    return [_as_json(value) if isinstance(value, list) else value for value in values]

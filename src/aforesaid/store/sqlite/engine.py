@@ -27,8 +27,7 @@ from aforesaid.domain.transfer import Purged
 from aforesaid.errors import StoreClosed, StoreDamaged, StoreError, StoreRefused
 from aforesaid.store.group_commit import GroupCommitQueue, Job, deliver
 from aforesaid.store.sql import Answer
-from aforesaid.store.sqlite.append import IndexIncomplete, Place, answer_without_waiting
-from aforesaid.store.sqlite.caches import Caches
+from aforesaid.store.sqlite.append import IndexIncomplete, answer_without_waiting
 from aforesaid.store.sqlite.connection import (
     Identity,
     Options,
@@ -39,6 +38,7 @@ from aforesaid.store.sqlite.connection import (
     refuse_unsafe_places,
     translated,
 )
+from aforesaid.store.sqlite.search import Caches
 from aforesaid.store.sqlite.transaction import WriteTransaction
 from aforesaid.store.sqlite.verify import refuse_damaged_log, state_of
 from aforesaid.store.sqlite.writer import ChangeSet, Writer, close_quietly
@@ -203,7 +203,6 @@ class Engine:
         return self._groups.waiting
 
     def write(self, change_set: ChangeSet) -> asyncio.Future[Receipt]:
-        """Store a change set. The result arrives when it is on the disk."""
         return self._submit(change_set)
 
     async def alone(self, work: Callable[[apsw.Connection], T]) -> T:
@@ -252,7 +251,9 @@ class Engine:
                 except IndexIncomplete as error:
                     self.writer.waiting_searches.add(search)
                     try:
-                        await self._complete_index(error.place)
+                        # Between two steps, others can write.
+                        while await self.alone(lambda _, place=error.place: self.writer.index_step(place)):  # type: ignore[misc]
+                            pass
                     except (StoreDamaged, StoreClosed):
                         raise
                     except StoreError as cause:
@@ -263,11 +264,6 @@ class Engine:
                     return found
         finally:
             self.writer.waiting_searches.discard(search)
-
-    async def _complete_index(self, place: Place) -> None:
-        """Index all messages of a place that are not indexed yet. Between two steps, others can write."""
-        while await self.alone(lambda _: self.writer.index_step(place)):
-            pass
 
     def hand_over(self) -> None:
         """Give the threads what this loop's tasks have handed in so far, without waiting for the loop's next turn."""

@@ -19,8 +19,7 @@ from aforesaid.store import dumping
 from aforesaid.store.checksums import CHECKSUM
 from aforesaid.store.contract import Salvage, missing, ranges
 from aforesaid.store.messages import read_message
-from aforesaid.store.sqlite.connection import Options, connect, is_plain, unreadable
-from aforesaid.store.sqlite.rows import answered
+from aforesaid.store.sqlite.connection import Options, answered, connect, is_plain, unreadable
 from aforesaid.store.sqlite.verify import FRAME_HEADER, LOG_HEADER, check_checksums
 
 _LOG, _PERSON, _THREAD, _SESSION, _NAME_INDEX, _SEQUENCE = 16, 13, (5, 6, 7), (11, 12), 3, 2

@@ -1,58 +1,221 @@
-"""Keyword search over the posting lists of one scope."""
+"""Searches: by the posting lists of one scope, and by vectors.
+
+What is kept in memory of the people and threads that were searched last (columns of messages, and vectors) is made from
+the file and can be dropped at any time. It is brought up to date at the start of each search, inside the search's own
+read transaction.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import apsw
 
-from aforesaid.domain.checks import now
-from aforesaid.domain.hit import Hit, Unembedded
+from aforesaid.domain.caches import TwoGenerationCache
+from aforesaid.domain.checks import Within, now
+from aforesaid.domain.hit import Hit, Similar, Unembedded
 from aforesaid.domain.memory import MemoryRecord, NoteKey, NoteKind, NoteMatch, UnembeddedNote
-from aforesaid.domain.scope import Scope
+from aforesaid.domain.scope import Scope, is_direct
 from aforesaid.extras import np
-from aforesaid.store.columns import Columns, columns_of
-from aforesaid.store.memories import RelevantMemories
-from aforesaid.store.messages import MessagesByNumber, inside
-from aforesaid.store.ranking import (
-    MOST_HAVING,
-    MOST_SOURCES,
-    Posting,
-    RankedNote,
-    TextMatches,
-    best_hits,
-    content_hash,
-    covering,
-    hit,
-    posting,
-    rank_notes,
-    similarities,
-    telling,
-    words_asked,
-)
-from aforesaid.store.searches import (
-    MatchText,
-    MessageVectors,
-    SearchMemories,
-    SearchNotes,
-    SearchText,
-    TokenVectors,
-    UnembeddedMessages,
-    UnembeddedNotes,
-)
-from aforesaid.store.sql import USER, Conditions, for_sqlite
-from aforesaid.store.sqlite import rows
-from aforesaid.store.sqlite.caches import Caches
-from aforesaid.store.sqlite.connection import owner_prefix
-from aforesaid.store.sqlite.rows import answered, find_person
+from aforesaid.store import ranking, searches
+from aforesaid.store.columns import Columns, Roll
+from aforesaid.store.sql import NOT_SEARCHED, SEARCHED, for_sqlite
+from aforesaid.store.sqlite.append import Place, is_complete_for
+from aforesaid.store.sqlite.connection import answered, every, one, owner_prefix
+from aforesaid.store.sqlite.transaction import find_person, find_thread
+from aforesaid.store.vector_matrix import Few, Matrix, SizedCache, unpacked
 from aforesaid.text.languages import query_words
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from aforesaid.store.columns import Rows
+
+
+_BLOCK: Final = 4_096
+_SCOPES: Final = 10_000
+_MANY: Final = 10_000
+_HELD: Final = 150_000
+"""Maximum vectors of one place that are in memory: 150 MB. Of more, their signs are, a sixteenth of that."""
+
+# One text for each column: handing over rows one by one takes several times as long. The inner limit keeps the order.
+_COLUMNS: Final = f"""
+SELECT count(*), group_concat(seq), group_concat(at), group_concat(thread), group_concat(assistant),
+       group_concat(words), group_concat(session), json_group_array(speaker)
+  FROM (SELECT log.seq AS seq, log.at AS at, log.thread AS thread, log.role = 'assistant' AS assistant,
+               log.words AS words, log.session AS session, coalesce(log.name, a.name) AS speaker
+          FROM log JOIN person a ON a.id = log.author WHERE {{limit}} AND log.seq > ?
+           AND {for_sqlite(SEARCHED)}
+         ORDER BY log.seq LIMIT ?)
+"""
+_OF_OWNER: Final = f"""
+SELECT n, seq, value FROM vector WHERE embedder = ?1 AND n > ?2 AND owner = ?3
+   AND seq NOT IN (SELECT log.seq FROM log WHERE log.owner = ?3 AND {for_sqlite(NOT_SEARCHED)}) ORDER BY n
+"""
+_BY_NUMBER: Final = """
+SELECT seq, value FROM vector
+ WHERE embedder = (SELECT id FROM embedder WHERE name = ?) AND seq IN (SELECT value FROM json_each(?))
+"""
+_OF_THREAD: Final = f"""
+SELECT v.n, v.seq, v.value FROM log JOIN vector v ON v.seq = log.seq AND v.embedder = ? AND v.n > ?
+ WHERE log.shared = 1 AND log.thread = ? AND {for_sqlite(SEARCHED)} ORDER BY v.seq
+"""
+_NEW_OF_THREAD: Final = f"""
+SELECT v.n, v.seq, v.value FROM vector v CROSS JOIN log ON log.seq = v.seq
+ WHERE v.embedder = ? AND v.n > ? AND log.shared = 1 AND log.thread = ? AND {for_sqlite(SEARCHED)}
+ ORDER BY v.n
+"""
+
+
+class Found(NamedTuple):
+    """A scope as a search sees it."""
+
+    place: Place
+    columns: Columns
+    inside: NDArray[np.bool_] | None
+    """Which of the columns' messages the scope holds and the filter lets through; None for all of them."""
+    documents: int
+    words: int
+    revision: int
+
+
+@dataclass(slots=True)
+class _Kept:
+    """What is kept of a place. Whoever changes it, or asks the matrix, holds the lock."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    roll: Roll | None = None
+    revision: int = -1
+    matrix: Matrix = field(default_factory=Matrix)
+    seen: int = 0
+    """The newest vector in the matrix."""
+
+    @property
+    def size(self) -> int:
+        return self.matrix.size + (0 if self.roll is None else self.roll.size)
+
+
+class Caches:
+    def __init__(self) -> None:
+        self._kept: SizedCache[tuple[Place, str | None], _Kept] = SizedCache()
+        self._scopes: TwoGenerationCache[tuple[str, ...], Place] = TwoGenerationCache(_SCOPES)
+
+    def lately(self, scope: Scope, within: Within) -> bool:
+        place = self._scopes.get(_key(scope, within))
+        return place is not None and (place, None) in self._kept
+
+    def find(self, connection: apsw.Connection, question: searches.MatchText | searches.SearchVector) -> Found | None:
+        """Return the messages of a scope as columns; None when nobody has heard of it. Raises IndexIncomplete."""
+        scope, within = question.scope, question.within
+        place = place_of(connection, scope, within)
+        if place is None:
+            return None
+        complete = is_complete_for(connection, place)
+        documents, words, revision = one(
+            connection.execute(f"SELECT messages, words, revision FROM {place.table} WHERE id = ?", (place.number,))
+        )
+        self._scopes.put(_key(scope, within), place)
+        # The number of words of a message is known once it is indexed.
+        kept = self._kept.get((place, None), _Kept) if complete else _Kept()
+        with kept.lock:
+            if kept.roll is None or kept.revision != revision:
+                kept.roll, kept.revision = Roll(), revision
+            while _extend_roll(connection, kept.roll, place) == _BLOCK:
+                pass
+            columns = kept.roll.columns()
+            if complete:
+                self._kept.resized((place, None))
+        thread = None if searches.holds_place(scope, within) else find_thread(connection, scope.space, scope.thread)
+        inside = answered(connection, searches.selected(columns, question, -1 if thread is None else thread))
+        return Found(place, columns, inside, documents, words, revision)
+
+    def similar(self, connection: apsw.Connection, question: searches.SearchVector) -> Similar | None:
+        found = self.find(connection, question)
+        if found is None:
+            return None
+        read = partial(_read_vectors, connection, question.embedder)
+        with self._vectors(connection, found, question.embedder) as matrix:
+            if matrix is None:
+                return None
+            return matrix.similar(question.vector, question.limit, question.also, _only(found), read)
+
+    def few(self, connection: apsw.Connection, found: Found, embedder: str) -> Few | None:
+        with self._vectors(connection, found, embedder) as matrix:
+            return None if matrix is None else matrix.few(_only(found), partial(_read_vectors, connection, embedder))
+
+    @contextmanager
+    def _vectors(self, connection: apsw.Connection, found: Found, embedder: str) -> Iterator[Matrix | None]:
+        """Give what is kept of a place's vectors, brought up to date; None when the embedder has seen nothing."""
+        number = connection.execute("SELECT id FROM embedder WHERE name = ?", (embedder,)).get
+        if number is None:
+            yield None
+            return
+        kept = self._kept.get((found.place, embedder), _Kept)
+        with kept.lock:
+            if kept.revision != found.revision:
+                # Messages were erased, replaced or regrouped. All are rare, so everything is read again.
+                kept.matrix, kept.seen, kept.revision = Matrix(found.documents, _HELD), 0, found.revision
+            # New vectors in the order in which they were embedded: late ones of old messages come too.
+            query = _OF_OWNER
+            if found.place.shared:
+                newest = connection.execute("SELECT coalesce(max(n), 0) FROM vector").get
+                query = _OF_THREAD if newest - kept.seen > _MANY else _NEW_OF_THREAD
+            fresh = connection.execute(query, (number, kept.seen, found.place.number))
+            while block := list(islice(fresh, _BLOCK)):
+                kept.matrix.extend([(seq, value) for _, seq, value in block])
+                kept.seen = max(kept.seen, *(n for n, _, _ in block))
+            self._kept.resized((found.place, embedder))
+            yield kept.matrix
+
+    def clear(self) -> None:
+        self._kept.clear()
+        self._scopes.clear()
+
+
+def _extend_roll(connection: apsw.Connection, roll: Roll, place: Place) -> int:
+    """Add a block of messages that the roll does not have yet, and return how many they are."""
+    query = _COLUMNS.replace("{limit}", place.limit)
+    count, *numbers, speakers = one(connection.execute(query, (place.number, roll.last, _BLOCK)))
+    if count:
+        seq, at, thread, assistant, length, session = (
+            np.fromstring(column, dtype=np.int64, sep=",") for column in numbers
+        )
+        roll.extend(seq, at, thread, assistant, length, sessions=session.tolist(), speakers=json.loads(speakers))
+    return int(count)
+
+
+def _read_vectors(connection: apsw.Connection, embedder: str, seqs: NDArray[np.int64]) -> NDArray[np.float32]:
+    """Return vectors by sequence number. One that this transaction does not see is all zeros: similar to nothing."""
+    found: dict[int, bytes] = dict(every(connection.execute(_BY_NUMBER, (embedder, json.dumps(seqs.tolist())))))
+    vectors = unpacked(list(found.values()))
+    made = np.zeros((len(seqs), vectors.shape[1]), dtype=np.float32)
+    known = np.fromiter(found, dtype=np.int64, count=len(found))
+    # The sequence numbers that were asked for are in order.
+    made[np.searchsorted(seqs, known)] = vectors
+    return made
+
+
+def _key(scope: Scope, within: Within) -> tuple[str, ...]:
+    return (scope.space, scope.user) if within == "user" else (scope.space, scope.user, scope.thread)
+
+
+def _only(found: Found) -> NDArray[np.int64] | None:
+    return None if found.inside is None else found.columns.seq[found.inside]
+
+
+def place_of(connection: apsw.Connection, scope: Scope, within: Within) -> Place | None:
+    """Return the place whose posting lists hold the whole scope."""
+    shared = within != "user" and not is_direct(scope.thread)
+    find, name = (find_thread, scope.thread) if shared else (find_person, scope.user)
+    number = find(connection, scope.space, name)
+    return None if number is None else Place(shared, number)
 
 
 _HAS_NOTES: Final = """
@@ -62,31 +225,23 @@ SELECT EXISTS (SELECT 1 FROM summary WHERE owner = ?1) OR EXISTS (SELECT 1 FROM 
 _POSTING: Final = "SELECT group_concat(doc) FROM log_posting WHERE term = ?"
 
 
-def search(connection: apsw.Connection, caches: Caches, question: SearchText) -> list[Hit]:
-    wanted = MatchText(question.scope, question.words, question.within, None, question.where)
-    best = best_hits(match(connection, caches, wanted), question.limit)
-    found = MessagesByNumber(question.scope, [seq for seq, _, _ in best], question.within)
-    messages = {message.seq: message for message in answered(connection, found.answer())}
-    return [hit(messages[seq], score, words) for seq, score, words in best]
+def search(connection: apsw.Connection, caches: Caches, question: searches.SearchText) -> list[Hit]:
+    return answered(connection, question.hits(match(connection, caches, question.matching)))
 
 
-def match(connection: apsw.Connection, caches: Caches, question: MatchText) -> TextMatches:
+def match(connection: apsw.Connection, caches: Caches, question: searches.MatchText) -> ranking.TextMatches:
     """Return which messages have which words. Terms are looked up one by one: no query language is involved."""
-    found = caches.find(connection, question.scope, question.within, question.where)
+    found = caches.find(connection, question)
     if found is None:
-        return TextMatches(columns_of(()), (), 1.0)
-    place, columns, inside, documents, total, _ = found
+        return ranking.TextMatches(Roll().columns(), (), 1.0)
     vectors = None if question.embedder is None else caches.few(connection, found, question.embedder)
-    notes = question.within == "user" and bool(connection.execute(_HAS_NOTES, (place.number,)).get)
-    postings = []
-    for word, terms in query_words(question.words):
-        rows, counts = _posting(connection, columns, [place.prefix + term for term in terms])
-        made = posting(word, rows, counts, documents)
-        if inside is not None:
-            kept = inside[rows]
-            made = Posting(word, made.rarity, rows[kept], counts[kept])
-        postings.append(made)
-    return TextMatches(columns, telling(postings), max(total / max(documents, 1), 1.0), notes, vectors)
+    notes = question.within == "user" and bool(connection.execute(_HAS_NOTES, (found.place.number,)).get)
+    words = (
+        (word, *_posting(connection, found.columns, [found.place.prefix + term for term in terms]))
+        for word, terms in query_words(question.words)
+    )
+    counts = found.documents, found.words
+    return ranking.text_matches(found.columns, words, found.inside, counts, notes=notes, vectors=vectors)
 
 
 def _posting(connection: apsw.Connection, columns: Columns, terms: Sequence[str]) -> tuple[Rows, NDArray[np.int64]]:
@@ -113,36 +268,21 @@ _KNOWN: Final = """
 SELECT v.value FROM vector v JOIN log ON log.seq = v.seq
  WHERE v.embedder = (SELECT id FROM embedder WHERE name = ?) AND v.content = ? AND log.text = ? LIMIT 1
 """
-_OF_EMBEDDER: Final = """
-v.embedder = (SELECT id FROM embedder WHERE name = {0}) AND v.seq IN (SELECT value FROM json_each({1}))
-"""
 
 
-def unembedded(connection: apsw.Connection, question: UnembeddedMessages) -> list[Unembedded]:
+def unembedded(connection: apsw.Connection, question: searches.UnembeddedMessages) -> list[Unembedded]:
     return [
-        Unembedded(seq, text, connection.execute(_KNOWN, (question.embedder, content_hash(text), text)).get, role=role)
-        for seq, text, role in rows.every(connection.execute(_DUE, (question.embedder, question.limit)))
+        Unembedded(
+            seq, text, connection.execute(_KNOWN, (question.embedder, ranking.content_hash(text), text)).get, role=role
+        )
+        for seq, text, role in every(connection.execute(_DUE, (question.embedder, question.limit)))
     ]
 
 
-def of_tokens(connection: apsw.Connection, question: TokenVectors) -> dict[int, bytes]:
-    if question.within == "user":
-        return _of_user(connection, question.scope, question.encoder, question.seqs)
-    limits = rows.answered(connection, inside(question.scope, question.within))
-    limits.add(_OF_EMBEDDER, question.encoder, json.dumps(list(question.seqs)))
-    query = for_sqlite(f"SELECT v.seq, v.value FROM vector v CROSS JOIN log ON log.seq = v.seq WHERE {limits}")
-    return dict(rows.every(connection.execute(query, limits.values)))
-
-
-def of_messages(connection: apsw.Connection, question: MessageVectors) -> dict[int, bytes]:
-    return _of_user(connection, question.scope, question.embedder, question.seqs)
-
-
-def _of_user(connection: apsw.Connection, scope: Scope, embedder: str, seqs: Sequence[int]) -> dict[int, bytes]:
-    limits = Conditions(f"+v.owner = {USER}", *scope[:2])
-    limits.add(_OF_EMBEDDER, embedder, json.dumps(list(seqs)))
-    query = for_sqlite(f"SELECT v.seq, v.value FROM vector v WHERE {limits}")
-    return dict(rows.every(connection.execute(query, limits.values)))
+def stored_vectors(
+    connection: apsw.Connection, question: searches.MessageVectors | searches.TokenVectors
+) -> dict[int, bytes]:
+    return dict(answered(connection, question.vectors()))
 
 
 _NOTES: Final = """
@@ -168,7 +308,7 @@ SELECT text, created_at, {", ".join(_COVERING)} FROM summary WHERE id = ? AND ow
 # A summary of summaries may stand for everything that was ever said: the log is read until there are enough.
 _BELOW: Final = f"""
 SELECT l.seq, l.given_id FROM log l WHERE l.owner = :owner AND l.seq BETWEEN :first_seq AND :last_seq AND {{belongs}}
- ORDER BY l.seq LIMIT {MOST_SOURCES}
+ ORDER BY l.seq LIMIT {ranking.MOST_SOURCES}
 """
 _WITHIN: Final = "l.seq >= :fresh_seq AND l.at BETWEEN :began_at AND :ended_at"
 _BELONGS: Final = {
@@ -197,7 +337,7 @@ SELECT id, text FROM {table} WHERE id > :mark AND NOT EXISTS (
 _MARKS: Final = "SELECT summaries_up_to, memories_up_to FROM embedder WHERE name = ?"
 
 
-def unembedded_notes(connection: apsw.Connection, question: UnembeddedNotes) -> list[UnembeddedNote]:
+def unembedded_notes(connection: apsw.Connection, question: searches.UnembeddedNotes) -> list[UnembeddedNote]:
     summaries, memories = connection.execute(_MARKS, (question.embedder,)).fetchone() or (0, 0)
     kinds: tuple[tuple[NoteKind, int], ...] = (("summary", summaries), ("memory", memories))
     found: list[UnembeddedNote] = []
@@ -208,8 +348,7 @@ def unembedded_notes(connection: apsw.Connection, question: UnembeddedNotes) -> 
     return found
 
 
-def search_notes(connection: apsw.Connection, question: SearchNotes) -> list[NoteMatch]:
-    """Return the active notes of a user that fit best."""
+def search_notes(connection: apsw.Connection, question: searches.SearchNotes) -> list[NoteMatch]:
     owner = find_person(connection, question.scope.space, question.scope.user)
     if owner is None:
         return []
@@ -225,10 +364,10 @@ def search_notes(connection: apsw.Connection, question: SearchNotes) -> list[Not
     vectors: dict[int, bytes] = {}
     if question.vector is not None:
         query = _VECTORS if count < _IN_A_ROW * len(active) else _ACTIVE_VECTORS
-        found = rows.every(connection.execute(query, (owner, question.embedder)))
+        found = every(connection.execute(query, (owner, question.embedder)))
         vectors.update((note, value) for note, value in found if note in active)
     matches: list[NoteMatch] = []
-    for ranked in rank_notes(having, similarities(vectors, question.vector), count):
+    for ranked in ranking.rank_notes(having, ranking.similarities(vectors, question.vector), count):
         match = _read(connection, owner, ranked) if ranked.note in active else None
         if match is not None:
             matches.append(match)
@@ -244,24 +383,20 @@ SELECT group_concat(rowid / 2) FROM (
 _SOME: Final = "SELECT count(*) FROM (SELECT 1 FROM memory WHERE owner = ? LIMIT ?)"
 
 
-def search_memories(connection: apsw.Connection, question: SearchMemories) -> list[tuple[MemoryRecord, float]]:
-    """Return the memories that a question is about."""
+def search_memories(connection: apsw.Connection, question: searches.SearchMemories) -> list[tuple[MemoryRecord, float]]:
     owner = find_person(connection, question.scope.space, question.scope.user)
     if owner is None:
         return []
     prefix, having = owner_prefix(owner), {}
-    for word, terms in words_asked(question.words):
+    for word, terms in ranking.words_asked(question.words):
         wanted = " OR ".join([f'"{prefix}{term.replace(chr(34), chr(34) * 2)}"' for term in terms])
-        listed = connection.execute(_HAVING, (wanted, MOST_HAVING)).get
+        listed = connection.execute(_HAVING, (wanted, ranking.MOST_HAVING)).get
         having[word] = [int(memory) for memory in listed.split(",")] if listed else []
-    worded = covering(having, connection.execute(_SOME, (owner, MOST_HAVING)).get) if having else []
-    found = RelevantMemories(
-        question.scope, worded, question.messages, question.limit, question.dated, question.periods
-    )
-    return answered(connection, found.answer())
+    worded = ranking.covering(having, connection.execute(_SOME, (owner, ranking.MOST_HAVING)).get) if having else []
+    return answered(connection, question.relevant(worded))
 
 
-def _read(connection: apsw.Connection, owner: int, ranked: RankedNote) -> NoteMatch | None:
+def _read(connection: apsw.Connection, owner: int, ranked: ranking.RankedNote) -> NoteMatch | None:
     key, execute = ranked.key, connection.execute
     if key.kind == "memory":
         row = execute(_MEMORY, (key.id, owner, now())).fetchone()
@@ -271,3 +406,20 @@ def _read(connection: apsw.Connection, owner: int, ranked: RankedNote) -> NoteMa
         return None
     summary = dict(zip(_COVERING, row[2:], strict=True))
     return ranked.match(row[0], row[1], execute(_BELOW.format(belongs=_BELONGS[summary["reach"]]), summary))
+
+
+OWN: Final[Mapping[type, Callable[[apsw.Connection, Any], Any]]] = {
+    searches.UnembeddedMessages: unembedded,
+    searches.MessageVectors: stored_vectors,
+    searches.TokenVectors: stored_vectors,
+    searches.UnembeddedNotes: unembedded_notes,
+    searches.SearchNotes: search_notes,
+    searches.SearchMemories: search_memories,
+}
+"""Questions that are answered in another way than by `answer`."""
+CACHED: Final[Mapping[type, Callable[[apsw.Connection, Caches, Any], Any]]] = {
+    searches.SearchText: search,
+    searches.MatchText: match,
+    searches.SearchVector: lambda connection, caches, question: caches.similar(connection, question),
+}
+"""Searches, which keep columns and vectors in memory."""

@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import date
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import apsw
 
 from aforesaid.domain.checks import now
 from aforesaid.domain.hit import VectorRow
-from aforesaid.domain.memory import NoteKey, NoteKind, NoteVector
-from aforesaid.domain.scope import Entry, Scope, Subject
+from aforesaid.domain.memory import NoteKey, NoteVector
+from aforesaid.domain.scope import Scope
 from aforesaid.domain.transfer import VectorOf
-from aforesaid.store.agenda import ENTRY, ENTRY_ROWS, entry_values, read_entry
 from aforesaid.store.checksums import SQLITE as CHECKSUMS
+from aforesaid.store.operations import Transaction
+from aforesaid.store.placing import Latest, Place
 from aforesaid.store.ranking import content_hash, note_number_of
 from aforesaid.store.sql import Answer, done, for_sqlite
-from aforesaid.store.sqlite.rows import Names, bound
+from aforesaid.store.sqlite.connection import bound
 from aforesaid.store.vector_matrix import dimensions_of
+
+Key = TypeVar("Key")
+Value = TypeVar("Value")
 
 _NEXT_NUMBER: Final = "(SELECT 1 + coalesce(max(seq), 0) AS id FROM sqlite_sequence WHERE name = '{}')"
 """The number that a new row of a table gets, as a table of one row. None is ever given twice."""
@@ -40,27 +42,6 @@ _AUDIT: Final = CHECKSUMS.insert_selected(
 )
 
 
-_TOKENS: Final = CHECKSUMS.insert(
-    "spending",
-    ("day", "space", "user", "tokens"),
-    f"ON CONFLICT DO UPDATE SET {CHECKSUMS.setting('spending', tokens='spending.tokens + excluded.tokens')}",
-)
-_ENTRY: Final = CHECKSUMS.insert("agenda", ENTRY, CHECKSUMS.replacing("agenda", *ENTRY[:5], derived=True))
-_PLANNED: Final = f"""
-{for_sqlite(ENTRY_ROWS)} WHERE (policy, space, user, thread, day) IN (
-    SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4 FROM json_each(?))
-"""
-_UNINDEX_MESSAGES: Final = """
-INSERT INTO log_index (log_index, rowid, terms)
-    SELECT 'delete', seq, terms FROM log_index_content WHERE seq IN (SELECT value FROM json_each(?))
-"""
-_UNINDEX_NOTES: Final = """
-INSERT INTO note_index (note_index, rowid, terms)
-    SELECT 'delete', 2 * x.id + :odd, index_terms(owner, 0, 0, text) FROM {table} x
-     WHERE id IN (SELECT value FROM json_each(:gone));
-DELETE FROM note_vector WHERE (embedder, owner, note) IN (
-    SELECT e.id, owner, 2 * x.id + :odd FROM embedder e, {table} x WHERE x.id IN (SELECT value FROM json_each(:gone)));
-"""
 _NEW_EMBEDDER: Final = "INSERT INTO embedder (name, dimensions) VALUES (?, ?) ON CONFLICT DO NOTHING"
 _SEEN: Final = "UPDATE embedder SET {mark} = max({mark}, ?) WHERE name = ?"
 # A message keeps the vector that it has, unless this is a shorter form of it.
@@ -82,6 +63,93 @@ _MARKS: Final = {"summary": "summaries_up_to", "memory": "memories_up_to"}
 """The columns that say up to which note of a kind an embedder has come."""
 
 
+_PERSON = "SELECT id FROM person WHERE space = ? AND name = ?"
+_NEW_PERSON = CHECKSUMS.insert("person", ("space", "name", "created_at"))
+_OWNS = CHECKSUMS.update("person", "id = $1 AND owner = 0", owner="1")
+_THREAD = "SELECT id FROM thread WHERE space = ? AND name = ?"
+_NEW_THREAD = CHECKSUMS.insert("thread", ("space", "name"))
+
+
+class Names:
+    """Numbers of people and threads, for the one connection that writes. New ones are stored.
+
+    All of it must be forgotten whenever another connection may have written, or a transaction was taken back.
+    """
+
+    def __init__(self, connection: apsw.Connection, limit: int = 100_000) -> None:
+        self._connection = connection
+        self._people: dict[tuple[str, str], int] = {}
+        self._owners: dict[int, None] = {}
+        self._threads: dict[tuple[str, str], int] = {}
+        self.sessions: dict[Place, Latest | None] = {}
+        """The newest automatic session of each thread."""
+        self._places: dict[Scope, tuple[int, int]] = {}
+        self._limit = limit
+
+    def forget(self) -> None:
+        self._people.clear()
+        self._owners.clear()
+        self._threads.clear()
+        self.sessions.clear()
+        self._places.clear()
+
+    def trim(self) -> None:
+        """Drop remembered sessions when there are too many. They must have been written down."""
+        if len(self.sessions) >= self._limit:
+            self.sessions.clear()
+
+    def place(self, scope: Scope, now: int) -> tuple[int, int]:
+        """Return the numbers of the owner and of the thread that a message is about to go to."""
+        found = self._places.get(scope)
+        if found is None:
+            found = self.owner(scope.space, scope.user, now), self.thread(scope.space, scope.thread)
+            self._remember(self._places, scope, found)
+        return found
+
+    def author(self, space: str, name: str, now: int) -> int:
+        number = self._people.get((space, name))
+        if number is None:
+            number = find_person(self._connection, space, name)
+            if number is None:
+                self._connection.execute(_NEW_PERSON, (space, name, now))
+                number = self._connection.last_insert_rowid()
+            self._remember(self._people, (space, name), number)
+        return number
+
+    def owner(self, space: str, name: str, now: int) -> int:
+        """Return the number of a person to whom something is about to belong."""
+        number = self.author(space, name, now)
+        if number not in self._owners:
+            self._connection.execute(_OWNS, (number,))
+            self._remember(self._owners, number, None)
+        return number
+
+    def thread(self, space: str, name: str) -> int:
+        number = self._threads.get((space, name))
+        if number is None:
+            number = find_thread(self._connection, space, name)
+            if number is None:
+                self._connection.execute(_NEW_THREAD, (space, name))
+                number = self._connection.last_insert_rowid()
+            self._remember(self._threads, (space, name), number)
+        return number
+
+    def _remember(self, cache: dict[Key, Value], key: Key, value: Value) -> None:
+        if len(cache) >= self._limit:
+            cache.clear()
+        cache[key] = value
+
+
+def find_person(connection: apsw.Connection, space: str, name: str) -> int | None:
+    number: int | None = connection.execute(_PERSON, (space, name)).get
+    return number
+
+
+def find_thread(connection: apsw.Connection, space: str, name: str) -> int | None:
+    number: int | None = connection.execute(_THREAD, (space, name)).get
+    return number
+
+
 @contextmanager
 def overwriting(connection: apsw.Connection) -> Iterator[None]:
     before = connection.pragma("secure_delete")
@@ -98,20 +166,13 @@ def _set_indexes(connection: apsw.Connection, thorough: int) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class WriteTransaction:
+class WriteTransaction(Transaction):
+    checksums = CHECKSUMS
     connection: apsw.Connection
     names: Names
 
     def later(self, text: str, *values: Any) -> None:  # noqa: ANN401 - whatever the text binds
         self.connection.execute(for_sqlite(text), bound(values))
-
-    def insert(self, table: str, row: Mapping[str, Any], *, replacing: tuple[str, ...] = ()) -> None:
-        self.connection.execute(CHECKSUMS.insert_or_replace(table, tuple(row), replacing), bound(row.values()))
-
-    def update(self, table: str, where: str, key: tuple[Any, ...], **values: Any) -> None:  # noqa: ANN401
-        self.connection.execute(
-            CHECKSUMS.update_bound(table, where, len(key), tuple(values)), (*key, *bound(values.values()))
-        )
 
     def number(self, table: str, _: str, least: int = 0) -> int:
         number: int = self.connection.execute(f"SELECT id FROM {_NEXT_NUMBER.format(table)}").get
@@ -132,9 +193,6 @@ class WriteTransaction:
     def thread(self, space: str, name: str) -> int:
         return self.names.thread(space, name)
 
-    def array(self, values: Sequence[str]) -> str:
-        return json.dumps(values, ensure_ascii=False)
-
     def terms(self, _: str) -> dict[str, Any]:
         return {}
 
@@ -154,16 +212,6 @@ class WriteTransaction:
             mark = _MARKS[key.kind]
             execute(f"UPDATE embedder SET {mark} = min({mark}, ? - 1)", (key.id,))
         execute(_INDEX_NOTE, (owner, note, text))
-
-    def put_entries(self, entries: Sequence[Entry]) -> None:
-        self.connection.executemany(_ENTRY, [entry_values(entry) for entry in entries])
-
-    def planned(self, subjects: Sequence[Subject]) -> Answer[list[Entry]]:
-        return done([read_entry(row) for row in self.connection.execute(_PLANNED, (json.dumps(subjects),))])
-
-    def spend(self, day: date, space: str, user: str | None, tokens: int) -> None:
-        payer = ("", "") if user is None else (space, user)
-        self.connection.execute(_TOKENS, (day.isoformat(), *payer, tokens))
 
     def add_vectors(self, embedder: str, rows: Sequence[VectorRow], up_to: int) -> None:
         execute, new = self.connection.execute, [row for row in rows if row.value]
@@ -192,13 +240,6 @@ class WriteTransaction:
             _set_indexes(self.connection, 1)
             yield
             _set_indexes(self.connection, 0)
-
-    def unindex_messages(self, seqs: Sequence[int]) -> None:
-        self.connection.execute(_UNINDEX_MESSAGES, (json.dumps(list(seqs)),))
-
-    def unindex_notes(self, _: str, kind: NoteKind, numbers: Sequence[int]) -> None:
-        gone = {"odd": kind == "memory", "gone": json.dumps(list(numbers))}
-        self.connection.execute(_UNINDEX_NOTES.format(table=kind), gone)
 
     def dropped(self, _: str) -> None:
         self.names.forget()

@@ -18,7 +18,7 @@ from aforesaid.store import checksums, contract
 from aforesaid.store.checksums import SQLITE as CHECKSUMS
 from aforesaid.store.contract import Progress
 from aforesaid.store.sql import Row, for_sqlite
-from aforesaid.store.sqlite import rows
+from aforesaid.store.sqlite.connection import every
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -68,7 +68,7 @@ def _check_references(connection: apsw.Connection) -> Iterator[str]:
 def _check_hashes(connection: apsw.Connection, total: int, progress: Progress | None) -> Iterator[str]:
     """Recompute the hash of every message, a page at a time."""
     done, last = 0, 0
-    while page := rows.every(connection.execute(_FOR_HASHES, (last, _PAGE))):
+    while page := every(connection.execute(_FOR_HASHES, (last, _PAGE))):
         for row in page:
             if not _intact(row):
                 yield f"#{row[0]} is not what was stored"

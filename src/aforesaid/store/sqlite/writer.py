@@ -23,29 +23,20 @@ from aforesaid.store.messages import AddMessages
 from aforesaid.store.operations import Change
 from aforesaid.store.placing import Prepared, Step, prepare_change
 from aforesaid.store.sql import Answer
-from aforesaid.store.sqlite.append import (
-    Appender,
-    Batch,
-    BatchAppender,
-    Place,
-    index_all,
-    index_step,
-    is_batch,
-    is_incomplete,
-    prepare_batch,
-)
+from aforesaid.store.sqlite import append
 from aforesaid.store.sqlite.connection import (
     Identity,
     Options,
+    answered,
     configured_key,
     connect,
     identity,
     migrate,
     patience,
     translated,
+    writing,
 )
-from aforesaid.store.sqlite.rows import Names, answered
-from aforesaid.store.sqlite.transaction import WriteTransaction, overwriting
+from aforesaid.store.sqlite.transaction import Names, WriteTransaction, overwriting
 
 _log: Final = logging.getLogger("aforesaid.store")
 
@@ -78,22 +69,19 @@ _FAILS_THE_GROUP: Final = (apsw.FullError, apsw.IOError, apsw.CorruptError, apsw
 
 
 class ChangeSet(NamedTuple):
-    """A prepared change set."""
-
-    steps: Sequence[Step] | Batch
+    steps: Sequence[Step] | append.Batch
     progress: Progress | None = None
 
     @property
     def is_batch(self) -> bool:
-        """Whether it is many messages of one owner and thread."""
-        return isinstance(self.steps, Batch)
+        return isinstance(self.steps, append.Batch)
 
 
 def prepare(changes: Sequence[Change], progress: Progress | None = None) -> ChangeSet:
     """Compute what a change set needs that needs no file, before the write lock is held."""
-    if isinstance(changes, AddMessages) and is_batch(changes):
+    if isinstance(changes, AddMessages) and append.is_batch(changes):
         with gc_paused():
-            return ChangeSet(prepare_batch(changes, progress), progress)
+            return ChangeSet(append.prepare_batch(changes, progress), progress)
     steps = [prepare_change(change, " ".join) for change in reporting(changes, "prepared", progress)]
     return ChangeSet(steps, progress)
 
@@ -104,7 +92,7 @@ class ChangeSetRunner:
     def __init__(self, connection: apsw.Connection, names: Names) -> None:
         """Start on a connection that holds the write lock."""
         self._transaction = WriteTransaction(connection, names)
-        self.appender = Appender(self._transaction)
+        self.appender = append.Appender(self._transaction)
         """What it has collected is to be written before the commit."""
         self.left_unindexed = False
         """Whether there was a batch, whose messages are indexed after the commit."""
@@ -121,10 +109,10 @@ class ChangeSetRunner:
         connection.execute("SAVEPOINT change_set")
         results: tuple[Result, ...]
         try:
-            if isinstance(steps, Batch):
+            if isinstance(steps, append.Batch):
                 self.left_unindexed = True
                 with gc_paused():
-                    results = tuple(BatchAppender(self._transaction, appender, steps).append(progress))
+                    results = tuple(append.BatchAppender(self._transaction, appender, steps).append(progress))
             else:
                 some = reporting(steps, "stored", progress)
                 results = tuple([answered(connection, appender.carry_out(step)) for step in some])
@@ -166,7 +154,7 @@ class Writer:
         with translated(path, "opening"):
             self._connection, self._names = self._open(create=True)
             self._finish_purge()
-            self.index_is_incomplete = is_incomplete(self._connection)
+            self.index_is_incomplete = append.is_incomplete(self._connection)
 
     def commit(self, change_sets: Sequence[ChangeSet]) -> list[Receipt | Exception]:
         """Store change sets in one transaction and sync. Each has its own outcome; a failing disk fails them all.
@@ -191,7 +179,7 @@ class Writer:
                 outcomes = [self._carry_out(runner, change_set) for change_set in change_sets]
                 runner.appender.write()
                 if runner.left_unindexed and self.waiting_searches:
-                    index_all(connection)
+                    append.index_all(connection)
                 committing = True
                 connection.execute("COMMIT")
                 self._check_files()
@@ -206,12 +194,12 @@ class Writer:
         self.index_is_incomplete |= runner.left_unindexed
         return outcomes
 
-    def index_step(self, place: Place | None = None) -> bool:
+    def index_step(self, place: append.Place | None = None) -> bool:
         """Index the next messages of batches, of one place or of all. Return whether there were any."""
         if self._lost is not None:
             raise self._lost
         with translated(self._path, "indexing"):
-            if indexed := index_step(self._connection, place):
+            if indexed := append.index_step(self._connection, place):
                 self._check_files()
                 self.last_error = None
         self.indexing_error = None
@@ -240,15 +228,9 @@ class Writer:
         connection = self._connection
         with translated(self._path, "erasing from"):
             self._names.forget()
-            connection.execute("BEGIN IMMEDIATE")
-            try:
-                with overwriting(connection):
-                    done = answered(connection, rule(WriteTransaction(connection, Names(connection))))
-                    connection.execute(_TO_WIPE, (_WIPE, "due"))
-                    connection.execute("COMMIT")
-            finally:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
+            with overwriting(connection), writing(connection):
+                done = answered(connection, rule(WriteTransaction(connection, Names(connection))))
+                connection.execute(_TO_WIPE, (_WIPE, "due"))
             self.last_commit = now()
             self._wipe(self._options.busy_seconds, quiet)
             return done
@@ -315,7 +297,6 @@ class Writer:
             self.note(StoreBusy(f"{self._path} {why}"))
 
     def rebuild_index(self, error: StoreError) -> None:
-        """Make the keyword index again from the messages, summaries and memories."""
         _log.error("the keyword index of %s is damaged and is made again: %s", self._path, error)
         with translated(self._path, "indexing"):
             for table in ("log_index", "note_index"):

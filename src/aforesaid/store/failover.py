@@ -1,10 +1,11 @@
-"""A store with another behind it."""
+"""A store with another behind it, where messages wait while it fails: files first, memory when no disk works."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import os
+import shutil
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from dataclasses import replace
@@ -15,16 +16,25 @@ from typing import Final, TypeVar, cast
 
 from aforesaid.background import close_all
 from aforesaid.domain.checks import LARGEST, moment, now
-from aforesaid.domain.message import Message, in_time_order, sequence_number
-from aforesaid.domain.receipt import Receipt, Result
+from aforesaid.domain.message import Draft, Message, in_time_order, sequence_number
+from aforesaid.domain.receipt import Receipt, Repeated, Result, Stored
 from aforesaid.domain.report import Component, Setting, Verification
-from aforesaid.domain.scope import SESSION_SILENCE, Scope
+from aforesaid.domain.scope import SESSION_SILENCE, Scope, opening_message
 from aforesaid.domain.thread import Thread, joined, newest_first, threads_after, threads_of
-from aforesaid.domain.transfer import Purged, Row
-from aforesaid.errors import InvalidInput, NotFound, StoreClosed, StoreError, StoreUnavailable, quoted
+from aforesaid.domain.transfer import Purged, Row, draft_of
+from aforesaid.errors import (
+    AforesaidError,
+    InvalidInput,
+    NotFound,
+    SourcesChanged,
+    StoreClosed,
+    StoreError,
+    StoreUnavailable,
+    quoted,
+)
+from aforesaid.store.agenda import Advance, Unprocessed
 from aforesaid.store.contract import Progress, Store
-from aforesaid.store.failover.fallback import FIRST, Fallback
-from aforesaid.store.locations import Location, data_folder, file_name, locate, open_layout, open_store, postgres_dsn
+from aforesaid.store.locations import Location, data_folder, file_name, locate, open_layout, open_store
 from aforesaid.store.messages import AddMessage, MessageById, MessageCount, Messages, MessagesByNumber, Threads
 from aforesaid.store.operations import Change, Question
 from aforesaid.store.people import AuditAccess, PutMark, PutSetting, Settings, Spend, Totals, Users
@@ -32,6 +42,188 @@ from aforesaid.store.people import AuditAccess, PutMark, PutSetting, Settings, S
 _log: Final = logging.getLogger("aforesaid.store")
 
 T = TypeVar("T")
+
+FIRST: Final = 1 << 48
+"""Numbers of messages that wait come after this one, so that nobody takes them for numbers of the store itself."""
+_POLICY: Final = "failover"
+_TOGETHER: Final = 100
+"""Messages merged per change set."""
+
+
+class PendingMessages:
+    """Messages that wait in one store. How far they were merged is a mark in that store, so that it survives too."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self._replaces: dict[int, int | str] = {}
+        """Which messages are new versions of which. What they replace may be in the store that fails."""
+        self._merged: dict[int, int] = {}
+        """The numbers that such messages got in the other store."""
+
+    async def add(self, changes: Sequence[AddMessage]) -> Receipt:
+        """Keep messages that can be told from others by their times: all of them, or none."""
+        receipt = await self.store.apply([_independent(change) for change in changes])
+        for change, result in zip(changes, receipt.results, strict=True):
+            if change.draft.replaces is not None and isinstance(result, Stored | Repeated):
+                self._replaces[result.message.seq] = change.draft.replaces
+        return receipt
+
+    async def count(self) -> int:
+        return len((await self.store.read(Unprocessed(_POLICY, _TOGETHER * 100))).passed)
+
+    async def messages(self, question: Messages) -> list[Message]:
+        merged_up_to = max(FIRST, (await self.store.read(Unprocessed(_POLICY, 1))).after)
+        return [message for message in await self.store.read(question) if message.seq > merged_up_to]
+
+    async def merge_into(self, target: Store, silence: int, told: Callable[[int, int], None]) -> int:
+        """Store all that waits in another store, in order; return how many. Raises as soon as that one fails."""
+        merged = 0
+        while True:
+            after, passed = await self.store.read(Unprocessed(_POLICY, _TOGETHER))
+            if not passed:
+                return merged
+            messages = [
+                (await self.store.read(MessagesByNumber(Scope(each.space, each.user, each.thread), [each.seq])))[0]
+                for each in passed
+            ]
+            for message, seq in zip(messages, await self._store(target, messages, silence), strict=True):
+                told(message.seq, seq)
+            merged += len(messages)
+            try:
+                await self.store.apply([Advance(_POLICY, after, passed[-1].seq, ())])
+            except StoreError as error:
+                # They are recognised when they are merged again.
+                _log.warning("what was merged could not be marked: %s", error)
+                raise
+
+    async def _store(self, target: Store, messages: Sequence[Message], silence: int) -> list[int]:
+        """Store messages, and return their numbers; zero for one that the store refuses for good."""
+        if not self._replaces:
+            return await _store(target, [AddMessage(_draft(message), silence) for message in messages])
+        numbers = []
+        for message in messages:
+            replaces = self._replaces.get(message.seq)
+            if isinstance(replaces, int):
+                replaces = self._merged.get(replaces, replaces)
+            draft = _draft(message)
+            try:
+                receipt = await target.apply([AddMessage(draft._replace(replaces=replaces), silence)])
+                seq = receipt.message.seq
+            except (NotFound, InvalidInput):
+                seq = await _one(target, AddMessage(draft, silence))  # what it replaces is gone
+            self._merged[message.seq] = seq
+            numbers.append(seq)
+        return numbers
+
+
+def _independent(change: AddMessage) -> AddMessage:
+    """Return a message without what only the store that fails knows: its sessions, and what it replaces."""
+    scope = change.draft.scope
+    if scope.session is not None and opening_message(scope.session) is not None:
+        scope = scope._replace(session=None)
+    return replace(change, draft=change.draft._replace(scope=scope, replaces=None))
+
+
+async def _store(target: Store, changes: Sequence[AddMessage]) -> list[int]:
+    """Store messages together, or one by one where one is refused, and return their numbers."""
+    try:
+        receipt = await target.apply(changes)
+    except StoreError:
+        raise
+    except AforesaidError:
+        return [await _one(target, change) for change in changes]
+    return [result.message.seq for result in receipt.results]  # type: ignore[union-attr]
+
+
+async def _one(target: Store, change: AddMessage) -> int:
+    try:
+        return (await target.apply([change])).message.seq
+    except StoreError:
+        raise
+    except AforesaidError as error:
+        _log.error("a message of %r cannot be merged: %s: %r", change.draft.scope.user, error, change.draft.text)
+        return 0
+
+
+def _draft(message: Message) -> Draft:
+    """Make a draft of a message that waited. With its time given, it is recognised when it comes twice."""
+    session = message.session if opening_message(message.session) is None else None
+    scope = Scope(message.space, message.user, message.thread, session)
+    return draft_of(message)._replace(scope=scope, replaces=None)
+
+
+Open = Callable[[], Awaitable[Store]]
+
+
+class Fallback:
+    """Files, if some can be had, and memory. What is in memory is always newer than what is in the files."""
+
+    def __init__(self, open_files: Open | None, passing: Path | None = None) -> None:
+        """Use `passing` for the folder of files that are wanted only as long as something waits in them."""
+        self._open_files = open_files
+        self._passing = passing
+        self._files: PendingMessages | None = None
+        self._unopened = False
+        """Whether files could not be opened: what was made of them so far may be in their folder."""
+        self._memory: PendingMessages | None = None
+
+    @property
+    def stores(self) -> list[PendingMessages]:
+        """Those that are in use, in the order of what waits in them."""
+        return [store for store in (self._files, self._memory) if store is not None]
+
+    @property
+    def memory(self) -> PendingMessages:
+        """The store in memory, made when it is first needed."""
+        if self._memory is None:
+            from aforesaid.store.sqlite import MemoryStore  # noqa: PLC0415 - loaded only when asked for
+
+            self._memory = PendingMessages(MemoryStore(first=FIRST))
+        return self._memory
+
+    async def open(self) -> None:
+        if self._files is None and self._open_files is not None:
+            try:
+                self._files = PendingMessages(await self._open_files())
+            except StoreError as error:
+                self._unopened = True
+                _log.warning("no files can take over: %s", error)
+
+    async def add(self, changes: Sequence[AddMessage], silence: int) -> Receipt:
+        """Keep messages where they are safest: all of them, or none."""
+        await self.open()
+        if self._files is not None:
+            try:
+                if self._memory is not None:
+                    await self._memory.merge_into(self._files.store, silence, lambda *_: None)
+                return await self._files.add(changes)
+            except (StoreError, SourcesChanged) as error:
+                _log.error("the files fail too; what is said is only in memory: %s", error)
+        return await self.memory.add(changes)
+
+    async def messages(self, question: Messages) -> list[Message]:
+        return in_time_order([message for each in self.stores for message in await each.messages(question)])
+
+    async def count(self) -> int:
+        return sum([await each.count() for each in self.stores])
+
+    async def tidy(self) -> None:
+        """Remove files that nobody asked for, if no message waits in them."""
+        if self._passing is None:
+            return
+        if self._files is None and self._unopened:
+            await self.open()
+        if self._files is not None and not await self._files.count():
+            store, self._files = self._files.store, None
+            await store.close()
+            await asyncio.to_thread(shutil.rmtree, self._passing.expanduser())
+            self._unopened = False
+
+    async def close(self) -> None:
+        """Close the files, and remove their folder if nobody asked for it and no message waits in it."""
+        await self.tidy()
+        await close_all(*(waiting.store.close for waiting in self.stores))
+
 
 ON_DISK: Final = "The memory cannot be written right now; what you say is kept in files and stored once it works again."
 IN_MEMORY: Final = (
@@ -91,10 +283,8 @@ class Failover:
             except StoreError as error:
                 if error.consequence != "fail over" or not _can_wait(changes):
                     raise
-        return await self._apply_in_turn([_recognisable(change) for change in changes], progress)
-
-    async def _apply_in_turn(self, changes: Sequence[Change], progress: Progress | None) -> Receipt:
-        """Try once more, after whoever tried before; keep what cannot be stored."""
+        changes = [_recognisable(change) for change in changes]
+        # Try once more, after whoever tried before; keep what cannot be stored.
         async with self._turn:
             await self._recover()
             if self._failure is None:
@@ -114,7 +304,11 @@ class Failover:
             case Messages():
                 answer: object = await self._messages(question)
             case MessageCount():
-                answer = await self._message_count(question)
+                answer = found = await self._try_store(question) or 0
+                if self._failure is not None:
+                    wanted = Messages(question.scope, question.within, LARGEST, archived=question.archived)
+                    wanted = replace(wanted, where=question.where)
+                    answer = found + len(await self._fallback.messages(wanted))
             case Threads():
                 answer = await self._threads(question)
             case MessageById():
@@ -124,11 +318,14 @@ class Failover:
             case Settings():
                 answer = await self._settings(question)
             case _:
-                answer = await self._any(question)
+                answered: list[T] = []
+                await self._try_store(question, answered)
+                if not answered and question.needs_store and self._failure is not None:
+                    raise self._failure
+                answer = answered[0] if answered else await self._read_waiting(question)
         return cast("T", answer)
 
     async def _messages(self, question: Messages) -> list[Message]:
-        """Return the newest messages by when they were said, those that wait included."""
         before = question.before
         if isinstance(before, int):
             # A number of one store means nothing to another; a position does.
@@ -144,16 +341,7 @@ class Failover:
         joined_up = in_time_order([*(found or []), *waiting])
         return joined_up[-question.limit :] if question.after is None else joined_up[: question.limit]
 
-    async def _message_count(self, question: MessageCount) -> int:
-        """Return the number of messages, those that wait included."""
-        found = await self._try_store(question) or 0
-        if self._failure is None:
-            return found
-        wanted = Messages(question.scope, question.within, LARGEST, archived=question.archived, where=question.where)
-        return found + len(await self._fallback.messages(wanted))
-
     async def _threads(self, question: Threads) -> list[Thread]:
-        """Return the user's threads, with the messages that wait."""
         every = question if self._failure is None else replace(question, limit=LARGEST, before=None)
         found = await self._try_store(every) or []
         if self._failure is None and every is question:
@@ -177,19 +365,16 @@ class Failover:
             if self._failure is None:
                 raise
             found = None
-        return await self._from_those_that_wait(question) if found is None else found
+        return await self._read_waiting(question) if found is None else found
 
     async def _messages_by_number(self, question: MessagesByNumber) -> list[Message]:
-        """Return messages by sequence number, those that wait included."""
         question = replace(question, seqs=[self._numbers.get(seq, seq) for seq in question.seqs])
         found = await self._try_store(question) or []
-        if self._failure is not None:
-            for each in self._fallback.stores:
-                found = [*found, *(await each.store.read(question))]
+        for each in self._fallback.stores if self._failure is not None else ():
+            found = [*found, *(await each.store.read(question))]
         return found
 
     async def _settings(self, question: Settings) -> list[Setting]:
-        """Return the user's settings, those that wait included."""
         found = await self._try_store(question) or []
         known = {setting.key: setting for setting in found}
         for change in self._held:
@@ -199,18 +384,7 @@ class Failover:
                     known[change.key] = Setting(change.key, change.value, moment(now()))
         return sorted(known.values(), key=lambda setting: setting.key)
 
-    async def _any(self, question: Question[T]) -> T:
-        """Return what the store answers or, where others may answer while it cannot be reached, what they do."""
-        answered: list[T] = []
-        await self._try_store(question, answered)
-        if answered:
-            return answered[0]
-        if question.needs_store and self._failure is not None:
-            raise self._failure
-        return await self._from_those_that_wait(question)
-
     async def health(self) -> Component:
-        """Say how the store is doing, and what took over."""
         async with self._turn:
             await self._recover()
         known = None if self._store is None else await self._store.health()
@@ -224,7 +398,6 @@ class Failover:
         return replace(known, status="failing", issues=(issue, *known.issues), facts=(*known.facts, *facts))
 
     async def verify(self, progress: Progress | None = None) -> Verification:
-        """Check what is stored, and what waits."""
         report = await self._opened.verify(progress)
         for each in self._fallback.stores if self._failure is not None else ():
             checks = (await each.store.verify(progress)).checks
@@ -309,7 +482,7 @@ class Failover:
             answered.append(answer)
         return answer
 
-    async def _from_those_that_wait(self, question: Question[T]) -> T:
+    async def _read_waiting(self, question: Question[T]) -> T:
         """Ask where messages wait, the safer place first; what one does not know the other may."""
         first, *others = self._fallback.stores or [self._fallback.memory]
         for each in reversed(others):
@@ -404,8 +577,8 @@ async def open_with_failover(location: str | os.PathLike[str] | None, fallback: 
     store that is in memory itself needs none. With anything but `auto` also a store that cannot be opened is taken over
     from, until it can be.
     """
-    dsn = postgres_dsn(location)
-    place = _place_of_database(dsn) if dsn is not None else locate(location).path
+    found = locate(location)
+    place = _place_of_database(found.address) if found.kind == "postgres" else found.path
     if fallback == NONE or place is None:
         return await open_store(location)
     behind = _behind(place, fallback)

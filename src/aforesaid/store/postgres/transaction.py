@@ -1,29 +1,235 @@
-"""Appending messages: what is read before they are placed, and how rows are written."""
+"""The inside of a write transaction: rows, numbers and the audit log; messages that are appended."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import astuple, dataclass, replace
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
+from aforesaid.domain.checks import now
+from aforesaid.domain.hit import TOKENS, VectorRow
+from aforesaid.domain.memory import NoteKey, NoteKind, NoteVector
 from aforesaid.domain.message import Draft, Message, repeats
 from aforesaid.domain.receipt import Result, Stored
-from aforesaid.domain.scope import is_direct
+from aforesaid.domain.scope import Scope, is_direct
+from aforesaid.domain.transfer import VectorOf
 from aforesaid.store.checksums import POSTGRES as CHECKSUMS
 from aforesaid.store.messages import MESSAGE, read_message
+from aforesaid.store.operations import Transaction
 from aforesaid.store.placing import Growth, Latest, Place, Placing, Prepared
 from aforesaid.store.postgres.queries import (
+    HalfVector,
     Queries,
     Row,
     RowStatement,
+    Statement,
     insert_rows,
     over_rows,
     statements,
 )
-from aforesaid.store.postgres.write_transaction import Numbers, WriteTransaction
-from aforesaid.store.sql import Answer, done, for_postgres
+from aforesaid.store.ranking import content_hash, hashed, note_number_of
+from aforesaid.store.sql import Answer, done, exists, first, for_postgres
+from aforesaid.store.vector_matrix import unpacked
+from aforesaid.text.languages import terms
+
+_LAST_NUMBERS: Final = """
+SELECT space, last_seq, last_session, last_summary, last_memory, last_tombstone, last_audit, purges FROM space
+"""
+_HOLD: Final = f"{_LAST_NUMBERS} WHERE space = ANY($1::text[]) ORDER BY space FOR UPDATE"
+_NEW_SPACES: Final = "INSERT INTO space (space) SELECT unnest($1::text[]) ON CONFLICT DO NOTHING"
+# Rows of several shards cannot be locked by one statement.
+_HOLD_ONE: Final = f"{_LAST_NUMBERS} WHERE space = $1 FOR UPDATE"
+_NEW_SPACE: Final = "INSERT INTO space (space) VALUES ($1) ON CONFLICT DO NOTHING"
+_COUNT: Final = over_rows(
+    """
+    UPDATE space SET last_seq = new.seq, last_session = new.session, last_summary = new.summary,
+           last_memory = new.memory, last_tombstone = new.tombstone, last_audit = new.audit, purges = new.purges
+      FROM {rows} WHERE space.space = {space}
+    """,
+    "seq bigint, session bigint, summary bigint, memory bigint, tombstone bigint, audit bigint, purges bigint",
+)
+_OWNS: Final = CHECKSUMS.insert(
+    "person",
+    ("space", "name", "owner", "created_at", "revision"),
+    f"""
+    ON CONFLICT (space, name) DO UPDATE SET {CHECKSUMS.setting("person", owner="true")} WHERE NOT person.owner
+    """,
+)
+_AUTHOR: Final = CHECKSUMS.insert("person", ("space", "name", "created_at", "revision"), "ON CONFLICT DO NOTHING")
+_THREAD: Final = CHECKSUMS.insert("thread", ("space", "name", "revision"), "ON CONFLICT DO NOTHING")
+_AUDIT: Final = insert_rows("audit", "id bigint, at bigint, owner text, actor text, action text, subject text")
+MARKS: Final[Mapping[NoteKind, str]] = {"summary": "summaries_up_to", "memory": "memories_up_to"}
+_SEEN: Final = {
+    mark: insert_rows(
+        "embedder",
+        f"name text, {mark} bigint",
+        f"ON CONFLICT (space, name) DO UPDATE SET {mark} = greatest(embedder.{mark}, excluded.{mark})",
+    )
+    for mark in ("up_to", "summaries_up_to", "memories_up_to")
+}
+_ADD: Final = over_rows(
+    """
+    INSERT INTO embedding (space, seq, embedder, owner, content, value, tokens)
+    SELECT log.space, log.seq, {0}::text, log.owner, new.content, new.value, new.tokens
+      FROM {rows} JOIN log ON log.space = {space} AND log.seq = new.seq
+    ON CONFLICT (space, seq, embedder) DO UPDATE SET value = NULL, tokens = excluded.tokens
+       WHERE embedding.tokens IS NULL AND excluded.tokens IS NOT NULL
+    """,
+    "seq bigint, content bigint, value halfvec, tokens bytea",
+)
+_ADD_VECTOR: Final = """
+INSERT INTO note_embedding (space, owner, note, embedder, value)
+SELECT space, owner, $3, $4, $5 FROM {table} WHERE space = $1 AND id = $2
+ON CONFLICT DO NOTHING
+"""
+_DROP_VECTORS: Final = "DELETE FROM note_embedding WHERE space = $1 AND owner = $2 AND note = $3"
+_GO_BACK: Final = "UPDATE embedder SET memories_up_to = least(memories_up_to, $2 - 1) WHERE space = $1"
+_VECTOR: Final = """
+INSERT INTO embedding (space, seq, embedder, owner, content, value, tokens)
+SELECT space, seq, $3, owner, $4, $5, $6 FROM log WHERE space = $1 AND seq = $2
+ON CONFLICT DO NOTHING RETURNING 1
+"""
+
+
+def _columns_for(value: bytes) -> tuple[HalfVector | None, bytes | None]:
+    """Return what the columns `value` and `tokens` hold of a vector. Only numbers of half precision can be compared."""
+    return (None, value) if value.startswith(TOKENS) else (HalfVector(unpacked([value])[0]), None)
+
+
+@dataclass(slots=True)
+class Numbers:
+    """The last numbers that were given in a space, in the order of the columns."""
+
+    seq: int = 0
+    session: int = 0
+    summary: int = 0
+    memory: int = 0
+    tombstone: int = 0
+    audit: int = 0
+    purges: int = 0
+
+    @property
+    def first_revision(self) -> int:
+        """The revision that whoever is new starts with."""
+        return self.purges << 32
+
+
+class WriteTransaction(Transaction):
+    """The inside of one write transaction. Nobody else writes to its spaces until it ends."""
+
+    checksums = CHECKSUMS
+
+    def __init__(self, queries: Queries, spaces: Sequence[str]) -> None:
+        self.queries = queries
+        self._spaces = list(spaces)
+        self._before: dict[str, Row] = {}
+        self._audit: list[Row] = []
+        self.numbers: dict[str, Numbers] = {}
+
+    async def begin(self, *asked: Statement) -> list[list[Row]]:
+        """Lock the spaces, and ask some things once they are locked."""
+        new: list[Statement] = [(_NEW_SPACES, (self._spaces,))]
+        hold: list[Statement] = [(_HOLD, (self._spaces,))]
+        if self.queries.distributed:
+            new = [(_NEW_SPACE, (space,)) for space in self._spaces]
+            hold = [(_HOLD_ONE, (space,)) for space in self._spaces]
+        answers = await self.queries.together(*hold, *asked)
+        while sum(map(len, answers[: len(hold)])) < len(self._spaces):
+            # What was asked together with it may be of a moment before the new spaces were locked.
+            answers = (await self.queries.together(*new, *hold, *asked))[len(new) :]
+        self._before = {row[0]: row[1:] for found in answers[: len(hold)] for row in found}
+        self.numbers = {space: Numbers(*last) for space, last in self._before.items()}
+        return answers[len(hold) :]
+
+    def settle(self) -> None:
+        """Write down the numbers that were given, and the audit rows."""
+        if self._audit:
+            self.queries.later_rows(_AUDIT, self._audit)
+        given = {space: astuple(last) for space, last in self.numbers.items()}
+        counted = [(space, *last) for space, last in given.items() if last != self._before[space]]
+        if counted:
+            self.queries.later_rows(_COUNT, counted)
+
+    def later(self, text: str, *values: Any) -> None:  # noqa: ANN401
+        if chosen := for_postgres(text):
+            self.queries.later(chosen, *values)
+
+    def number(self, table: str, space: str, least: int = 0) -> int:
+        numbers = self.numbers[space]
+        number: int = max(getattr(numbers, table) + 1, least)
+        setattr(numbers, table, number)
+        return number
+
+    def space(self, space: str) -> dict[str, str]:
+        return {"space": space}
+
+    def whose(self, space: str, user: str) -> dict[str, str]:
+        return {"space": space, "owner": user}
+
+    def person(self, space: str, name: str, at: int | None = None) -> str:
+        self.queries.later(_AUTHOR, space, name, now() if at is None else at, self.numbers[space].first_revision)
+        return name
+
+    def thread(self, space: str, name: str) -> str:
+        self.queries.later(_THREAD, space, name, self.numbers[space].first_revision)
+        return name
+
+    def terms(self, text: str) -> dict[str, Any]:
+        return {"terms": hashed(terms(text))}
+
+    def audit(self, scope: Scope, actor: str, action: str, subject: str, at: int | None = None) -> None:
+        numbers = self.numbers[scope.space]
+        numbers.audit += 1
+        when = now() if at is None else at
+        self._audit.append((scope.space, numbers.audit, when, scope.user, actor, action, subject))
+
+    def own(self, scope: Scope, at: int) -> None:
+        self.later(_OWNS, scope.space, scope.user, True, at, self.numbers[scope.space].first_revision)
+
+    def index_note(self, scope: Scope, key: NoteKey, _: str, before: str | None = None) -> None:
+        """Embed a memory again whose text changed. Its words are found by the column `terms`."""
+        if before is not None:
+            self.queries.later(_DROP_VECTORS, scope.space, scope.user, note_number_of(key))
+            self.queries.later(_GO_BACK, scope.space, key.id)
+
+    def add_vectors(self, embedder: str, rows: Sequence[VectorRow], _: int) -> None:
+        if not rows:
+            return
+        marks: dict[str, int] = {}
+        new = []
+        for row in rows:
+            if row.value:
+                new.append((row.space, row.seq, content_hash(row.text), *_columns_for(row.value)))
+            marks[row.space] = max(marks.get(row.space, 0), row.seq)
+        if new:
+            self.queries.later_rows(_ADD, new, embedder)
+        self.queries.later_rows(_SEEN["up_to"], [(space, embedder, up_to) for space, up_to in marks.items()])
+
+    def add_note_vectors(self, embedder: str, rows: Sequence[NoteVector]) -> None:
+        marks: dict[tuple[str, NoteKind], int] = {}
+        for key, value, space in rows:
+            vector = HalfVector(unpacked([value])[0])
+            self.queries.later(_ADD_VECTOR.format(table=key.kind), space, key.id, note_number_of(key), embedder, vector)
+            marks[space, key.kind] = max(marks.get((space, key.kind), 0), key.id)
+        for (space, kind), up_to in marks.items():
+            self.queries.later_rows(_SEEN[MARKS[kind]], [(space, embedder, up_to)])
+
+    def put_vector(self, row: VectorOf) -> Answer[bool]:
+        text = yield from first("SELECT text FROM log WHERE space = $1 AND seq = $2", row.space, row.seq)
+        content = content_hash("" if text is None else text[0])
+        return (yield from exists(_VECTOR, row.space, row.seq, row.embedder, content, *_columns_for(row.value)))
+
+    def overwriting(self) -> AbstractContextManager[None]:
+        """Do nothing: what lies in freed pages is up to the database's own services."""
+        return nullcontext()
+
+    def dropped(self, space: str) -> None:
+        """Give who comes anew another revision: a thread that is dropped and comes back is not the old one."""
+        self.numbers[space].purges += 1
+
 
 _BY_GIVEN_ID: Final = over_rows(
     for_postgres(MESSAGE)
@@ -100,10 +306,7 @@ _GROW: Final = over_rows(
 
 
 class Appender(Placing):
-    """Appends messages within one write transaction."""
-
     def __init__(self, transaction: WriteTransaction, steps: Sequence[Prepared]) -> None:
-        """Append the messages of these steps, and no others."""
         super().__init__(transaction, {})
         self._transaction = transaction
         self._steps = steps
@@ -217,7 +420,6 @@ class Appender(Placing):
         )
 
     def newest_sessions(self) -> dict[Place, Latest]:
-        """Return the newest sessions of threads, as far as they are known in the end."""
         return {place: latest for place, latest in self._latest.items() if latest is not None}
 
     def _table(self, counted: Mapping[Place, tuple[int, ...]]) -> list[Row]:
@@ -239,7 +441,7 @@ class Appender(Placing):
             in_thread[:] = [in_thread[0] + 1, in_thread[1] + words]
 
 
-_HOLD: Final = """
+_SEE_AND_HOLD: Final = """
 SELECT FROM (
     SELECT set_config('aforesaid.space', $1, true) AS space, set_config('aforesaid.reach', 'one', true),
            -- The plan of what follows is made once, and looks every row up by its key, however few there were then.
@@ -303,7 +505,7 @@ class Continuation:
         held = (*place, latest.key, latest.started, latest.last, latest.earlier_last, draft.at, draft.id)
         text = _joined(tuple(statement.after for statement, _ in appender.parts))
         values = (value for _, row in appender.parts for value in row)
-        _, found = await queries.together((_HOLD, place[:1]), (text, (*held, *values)))
+        _, found = await queries.together((_SEE_AND_HOLD, place[:1]), (text, (*held, *values)))
         if not found:
             return None
         self._known.update(appender.newest_sessions())
