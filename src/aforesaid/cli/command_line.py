@@ -6,7 +6,6 @@ import importlib
 import io
 import logging
 import os
-import re
 import sys
 from collections.abc import Iterable
 from functools import cache
@@ -19,6 +18,7 @@ from typer.core import TyperGroup
 from aforesaid import __version__
 from aforesaid.cli.options import complain
 from aforesaid.errors import AforesaidError, InvalidInput
+from aforesaid.extras import re
 
 FAILED, WRONG_USE, INTERRUPTED = 1, 2, 130
 """Exit codes. 1: the command was valid but failed, or found a problem. 2: the command line or the configuration is

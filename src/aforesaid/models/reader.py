@@ -7,7 +7,6 @@ trains them on messages in 15 languages.
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections.abc import Sequence
 from functools import cache
@@ -15,7 +14,7 @@ from math import ceil
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Self, TypeAlias, get_args
 
 from aforesaid.domain.memory import MATTERS
-from aforesaid.extras import np
+from aforesaid.extras import np, re
 from aforesaid.models.weights import arrays, read_weights
 
 if TYPE_CHECKING:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import getpass
 import inspect
 import os
-import re
 import sys
 from collections.abc import Mapping
 from hashlib import blake2b
@@ -16,6 +15,7 @@ from urllib.parse import unquote
 
 from aforesaid.domain import checks
 from aforesaid.errors import InvalidInput, StoreRefused, quoted
+from aforesaid.extras import re
 from aforesaid.store.contract import Store
 from aforesaid.store.unfinished import remove_abandoned
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
 from collections import defaultdict
 from collections.abc import Sequence
 from time import perf_counter
@@ -15,7 +14,7 @@ from cachetools import LRUCache
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Scope, direct_thread
 from aforesaid.errors import ModelError
-from aforesaid.extras import np
+from aforesaid.extras import np, re
 from aforesaid.models.embed.contract import Beginning, Embedder, Forgetting, ReadingEmbedder, TokenEmbedder, Vectors
 from aforesaid.models.embed.remote import RemoteEmbedder
 from aforesaid.models.embed.token_vectors import TokenVectors

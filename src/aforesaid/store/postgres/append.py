@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -11,6 +10,7 @@ from typing import Final
 from aforesaid.domain.message import Draft, Message, repeats
 from aforesaid.domain.receipt import Result, Stored
 from aforesaid.domain.scope import is_direct
+from aforesaid.extras import re
 from aforesaid.store.checksums import POSTGRES as CHECKSUMS
 from aforesaid.store.messages import MESSAGE, read_message
 from aforesaid.store.placing import Growth, Latest, Place, Placing, Prepared
