@@ -8,7 +8,6 @@ import os
 import sys
 from collections.abc import Mapping
 from hashlib import blake2b
-from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 from urllib.parse import unquote
@@ -20,6 +19,8 @@ from aforesaid.store.contract import Store
 from aforesaid.store.unfinished import remove_abandoned
 
 if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
     from aforesaid.store.attachments import Attachments
     from aforesaid.store.contract import Salvage
     from aforesaid.store.readable import Layout
@@ -296,6 +297,8 @@ GROUP: Final = "aforesaid.stores"
 
 def outside_stores() -> dict[str, EntryPoint]:
     """Return the registered stores by name."""
+    from importlib.metadata import entry_points  # noqa: PLC0415 - few locations ask for it
+
     return {each.name: each for each in entry_points(group=GROUP)}
 
 
