@@ -29,7 +29,7 @@ demo: $(DEMO)  ## run a demonstration: store, search and summarise eight weeks o
 test: $(READY) programs lint  ## run lint, type and import checks, and all tests
 	@mkdir -p .cache
 	@$(MAKE) --no-print-directory types >.cache/types.log 2>&1 & types=$$!; \
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder --max-worker-restart=0; ended=$$?; \
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder --max-worker-restart=0 --durations=20; ended=$$?; \
 	wait $$types || ended=$$?; cat .cache/types.log; exit $$ended
 
 programs:  ## install the Debian packages that some tests need (as root), or list the missing ones

@@ -6,6 +6,7 @@ import ast
 import sys
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -49,16 +50,25 @@ def waiting() -> set[str]:
     return set(listed()["waiting"])
 
 
+@cache
+def parsed() -> dict[str, ast.Module]:
+    """Return the syntax tree of every test file, by its path in the repository."""
+    return {
+        path.relative_to(ROOT).as_posix(): ast.parse(path.read_text(encoding="utf-8"))
+        for path in sorted(TESTS.rglob("test_*.py"))
+    }
+
+
+@cache
 def marked(mark: str = "req") -> dict[str, list[str]]:
     """Return the pytest ids of the tests per marked id, read from the test files."""
     found: dict[str, list[str]] = {}
-    for path in sorted(TESTS.rglob("test_*.py")):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
+    for path, tree in parsed().items():
         of_all = [each for node in tree.body for each in _of_module(node)]
         for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_"):
                 for promise in _ids([*node.decorator_list, *of_all], mark):
-                    found.setdefault(promise, []).append(f"{path.relative_to(ROOT).as_posix()}::{node.name}")
+                    found.setdefault(promise, []).append(f"{path}::{node.name}")
     return found
 
 

@@ -1,11 +1,11 @@
-"""Parts of Aforesaid that need packages beyond its own, how to install them, and a package that is loaded late."""
+"""How to install packages beyond Aforesaid's own, and what is loaded late: numpy, and compiled regular expressions."""
 
 from __future__ import annotations
 
 import importlib
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["how_to_install", "np"]
+__all__ = ["LazyPattern", "how_to_install", "np", "re"]
 
 
 def how_to_install(extra: str) -> str:
@@ -28,7 +28,31 @@ class _LazyModule:
         return value
 
 
+class LazyPattern:
+    """A regular expression that is compiled when it is first used."""
+
+    def __init__(self, *arguments: Any) -> None:  # noqa: ANN401 - those of `re.compile`
+        self._arguments = arguments
+
+    def __getattr__(self, attribute: str) -> Any:  # noqa: ANN401 - as many types as there are attributes
+        if attribute == "_compiled":
+            value = importlib.import_module("re").compile(*self._arguments)
+        else:
+            value = getattr(self._compiled, attribute)
+        setattr(self, attribute, value)
+        return value
+
+
+class _LazilyCompiling(_LazyModule):
+    """The module `re`, whose `compile` returns at once."""
+
+    compile = LazyPattern
+
+
 if TYPE_CHECKING:
+    import re
+
     import numpy as np
 else:
     np = _LazyModule("numpy")  # a tenth of a second, which a program that only stores messages does not need
+    re = _LazilyCompiling("re")  # half a second for all expressions, of which a command uses a few

@@ -262,6 +262,29 @@ def test_the_version_is_told(run: Run) -> None:
     assert ok(run("--version")).strip() == f"aforesaid {__version__}"
 
 
+def _in_a_new_process(*words: str) -> tuple[str, set[str]]:
+    """Return what a command printed, and the modules that it loaded."""
+    program = (
+        "import atexit, sys; from aforesaid.cli import main; sys.argv[0] = 'aforesaid'\n"
+        "atexit.register(lambda: print(*sys.modules, file=sys.stderr)); main()"
+    )
+    command = [sys.executable, "-c", program, *words]
+    ran = subprocess.run(command, check=True, capture_output=True, text=True, env={**os.environ, "COLUMNS": "200"})
+    return ran.stdout, set(ran.stderr.split())
+
+
+def test_the_version_is_told_without_loading_anything() -> None:
+    printed, loaded = _in_a_new_process("--version")
+    assert printed == f"aforesaid {__version__}\n"
+    assert not loaded & {"typer", "rich", "numpy", "pydantic", "asyncio", "aforesaid.errors"}
+
+
+def test_the_help_is_the_same_without_loading_the_commands(run: Run) -> None:
+    printed, loaded = _in_a_new_process("--help")
+    assert printed == ok(run("--help"))
+    assert not loaded & {"numpy", "pydantic", "asyncio", "aforesaid.memory", "aforesaid.store", "aforesaid.cli.options"}
+
+
 def test_it_runs_as_an_installed_command_and_ends_quietly_in_a_closed_pipe(tmp_path: Path) -> None:
     command = [str(Path(sys.executable).with_name("aforesaid")), "--help"]
     assert subprocess.run(command, check=True, capture_output=True, text=True).stderr == ""

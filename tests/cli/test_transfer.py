@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from itertools import count
 from pathlib import Path
 
 import apsw
@@ -14,7 +15,6 @@ from typer.testing import CliRunner, Result
 import aforesaid
 from aforesaid.cli import app
 from aforesaid.server.auth import Keys
-from aforesaid.store.sqlite.connection import patience
 from cli.typed import Run, as_json, ok
 from pg import clean_database
 
@@ -200,7 +200,8 @@ def test_purge_names_the_keys_of_the_user_that_are_still_valid(run: Run, tmp_pat
 def test_a_purge_that_was_hindered_is_repeated_until_nothing_is_left(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("aforesaid.store.sqlite.writer.patience", lambda _: patience(0.2))
+    clock = count(step=30.0)  # a minute passes in three looks at it
+    monkeypatch.setattr("aforesaid.store.sqlite.writer.monotonic", lambda: next(clock))
     reader = apsw.Connection(str(tmp_path / "memory.db"))
     reader.execute("BEGIN")
     reader.execute("SELECT * FROM metadata").fetchall()

@@ -11,7 +11,7 @@ import sys
 from importlib import import_module
 from inspect import ismodule
 from pathlib import Path
-from pkgutil import iter_modules
+from pkgutil import iter_modules, walk_packages
 
 import pytest
 
@@ -19,6 +19,7 @@ import aforesaid
 import ordering
 from aforesaid import errors
 from aforesaid import store as stores
+from aforesaid.extras import LazyPattern
 
 ROOT = Path(__file__).parent.parent.parent
 MIGRATIONS = {
@@ -118,6 +119,27 @@ def test_using_it_loads_neither_a_server_nor_the_command_line(tmp_path: Path) ->
     ).stdout
     loaded = {name.partition(".")[0] for name in json.loads(output)}
     assert not loaded & {"numpy", "typer", "rich", "openai", "fastapi", "pydantic"}
+
+
+def test_no_regular_expression_is_compiled_before_it_is_used() -> None:
+    program = (
+        "import re, sys, aforesaid.memory, aforesaid.context, aforesaid.facts, aforesaid.assistant, aforesaid.cli\n"
+        "aforesaid.cli.app\n"
+        "print([f'{module}.{name}' for module, its in sys.modules.items() if module.startswith('aforesaid')\n"
+        "       for name, value in vars(its).items() if isinstance(value, re.Pattern)])"
+    )
+    assert subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout == "[]\n"
+
+
+def test_every_regular_expression_is_valid() -> None:
+    found = 0
+    for module in walk_packages(aforesaid.__path__, "aforesaid."):
+        if not module.name.startswith(("aforesaid.integrations", "aforesaid.__main__", "aforesaid.bots")):
+            for value in vars(import_module(module.name)).values():
+                if isinstance(value, LazyPattern):
+                    assert isinstance(value.pattern, str | bytes)
+                    found += 1
+    assert found > 200
 
 
 def test_the_types_of_the_blocking_face_are_up_to_date(tmp_path: Path) -> None:

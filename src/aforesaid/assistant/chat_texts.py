@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Sequence
 from datetime import datetime, tzinfo
 from typing import TYPE_CHECKING, Final
@@ -25,6 +24,7 @@ from aforesaid.errors import (
     SpendingLimit,
     TooLarge,
 )
+from aforesaid.extras import re
 from aforesaid.store.failover import IN_MEMORY, ON_DISK
 
 if TYPE_CHECKING:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, date, datetime, timedelta
@@ -20,6 +19,7 @@ from aforesaid.domain.memory import MemoryRecord
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import is_direct
 from aforesaid.errors import InvalidInput, NotFound
+from aforesaid.extras import re
 from aforesaid.facts.candidate import DATED
 from aforesaid.models.offline import forget_fact
 from aforesaid.models.offline.request_rules import AGAIN_AND_AGAIN, REMINDED_OF, recognise_request

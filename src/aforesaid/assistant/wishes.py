@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import tomllib
 from collections.abc import Collection, Sequence
 from datetime import datetime
@@ -10,6 +9,7 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from aforesaid.extras import re
 from aforesaid.models.offline.request_rules import asks
 from aforesaid.models.reader import Intent, Intents
 from aforesaid.text.languages import CODES, guess_language, stop_words, vocabulary

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
-import re
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import replace
@@ -26,6 +25,7 @@ from aforesaid.bots.contract import Address, Deleted, Edited, IncomingMessage, P
 from aforesaid.bots.sending import split
 from aforesaid.domain.scope import direct_thread
 from aforesaid.errors import InvalidInput, PlatformError, PlatformRefused, PlatformUnavailable
+from aforesaid.extras import re
 from aforesaid.memory import Memory
 from aforesaid.models.client import hide
 from aforesaid.settings import DiscordSettings

@@ -7,7 +7,6 @@ import hashlib
 import json
 import logging
 import random
-import re
 from collections import deque
 from collections.abc import Awaitable, Callable, Hashable, Iterator
 from dataclasses import asdict, dataclass, replace
@@ -20,6 +19,7 @@ from cachetools import LRUCache
 from aforesaid.assistant import CALLED, Answer, Phrases
 from aforesaid.bots.contract import Address, BotStats, Platform
 from aforesaid.errors import PlatformError, PlatformUnavailable, StoreError
+from aforesaid.extras import re
 from aforesaid.memory import Memory
 from aforesaid.store.people import Marks, PutMark
 

@@ -6,7 +6,6 @@ import asyncio
 import hmac
 import json
 import logging
-import re
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
@@ -41,6 +40,7 @@ from aforesaid.bots.bot_session import BotSession
 from aforesaid.bots.contract import Address, Edited, IncomingMessage, Pressed
 from aforesaid.bots.sending import units
 from aforesaid.errors import InvalidInput, PlatformError, PlatformRefused, PlatformUnavailable, StoreError, quoted
+from aforesaid.extras import re
 from aforesaid.memory import Memory
 from aforesaid.models.client import hide
 from aforesaid.settings import TelegramSettings

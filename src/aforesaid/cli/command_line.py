@@ -6,10 +6,11 @@ import importlib
 import io
 import logging
 import os
-import re
 import sys
 from collections.abc import Iterable
 from functools import cache
+from importlib.util import find_spec
+from types import CodeType
 from typing import Annotated, Any, Final, NamedTuple
 
 import typer
@@ -17,8 +18,8 @@ from typer import Option
 from typer.core import TyperGroup
 
 from aforesaid import __version__
-from aforesaid.cli.options import complain
 from aforesaid.errors import AforesaidError, InvalidInput
+from aforesaid.extras import re
 
 FAILED, WRONG_USE, INTERRUPTED = 1, 2, 130
 """Exit codes. 1: the command was valid but failed, or found a problem. 2: the command line or the configuration is
@@ -44,15 +45,21 @@ class Commands(TyperGroup):
             error.message = ". ".join(filter(None, (error.message, _advice(error))))
             raise
         except AforesaidError as error:
-            complain(str(error))
+            _complain(str(error))
             raise typer.Exit(WRONG_USE if isinstance(error, InvalidInput) else FAILED) from None
         except KeyboardInterrupt:
-            complain("interrupted; every acknowledged message is stored")
+            _complain("interrupted; every acknowledged message is stored")
             raise typer.Exit(INTERRUPTED) from None
         except BrokenPipeError:
             # The reader closed the pipe, as `head` does. Python would fail again when it flushes at exit.
             sys.stdout = None
             raise typer.Exit(0) from None
+
+
+def _complain(text: str) -> None:
+    from aforesaid.cli.options import complain  # noqa: PLC0415 - the help of all commands needs none of their options
+
+    complain(text)
 
 
 def _advice(error: Any) -> str:  # noqa: ANN401 - as typer has it
@@ -93,7 +100,23 @@ class Listed(NamedTuple):
     module: str
     attribute: str
     panel: str
-    is_group: bool = False
+    group: str = ""
+    """The help of a group."""
+
+    def load(self) -> Any:  # noqa: ANN401 - a function, or the app of a group
+        return getattr(importlib.import_module(f"aforesaid.cli.{self.module}"), self.attribute)
+
+    @property
+    def help(self) -> str:
+        """The docstring of the command, read from its compiled module: running that would import everything it uses."""
+        if self.group:
+            return self.group
+        spec: Any = find_spec(f"aforesaid.cli.{self.module}")
+        constants = spec.loader.get_code(spec.name).co_consts
+        found: str = next(
+            each.co_consts[0] for each in constants if isinstance(each, CodeType) and each.co_name == self.attribute
+        )
+        return found
 
 
 _START, _MESSAGES, _MEMORIES = "Get started", "Messages", "Memories and facts"
@@ -131,8 +154,8 @@ COMMANDS: Final = {
     "worker": Listed("operations", "worker", _SUMMARIES),
     "serve": Listed("serve", "serve", _SERVERS),
     "mcp": Listed("serve", "mcp", _SERVERS),
-    "bot": Listed("serve", "commands", _SERVERS, is_group=True),
-    "key": Listed("config", "commands", _SERVERS, is_group=True),
+    "bot": Listed("serve", "commands", _SERVERS, "Run a bot with memory on a chat platform. Stop it with Ctrl+C."),
+    "key": Listed("config", "commands", _SERVERS, "Create, list and revoke a server's API keys."),
     "status": Listed("operations", "status", _ADMINISTRATION),
     "users": Listed("operations", "users", _ADMINISTRATION),
     "config": Listed("config", "config", _ADMINISTRATION),
@@ -149,8 +172,8 @@ COMMANDS: Final = {
 """All commands, in the order of the help."""
 
 
-def command_line(names: Iterable[str]) -> typer.Typer:
-    """Return the command line with some of its commands. Only their modules are loaded, which takes half the time."""
+def command_line(names: Iterable[str], *, only_listed: bool = False) -> typer.Typer:
+    """Return the command line with some of its commands, whose modules are loaded; or that lists them in its help."""
     built = typer.Typer(
         cls=Commands,
         name="aforesaid",
@@ -165,12 +188,17 @@ def command_line(names: Iterable[str]) -> typer.Typer:
     built.callback()(root)
     for name in names:
         listed = COMMANDS[name]
-        defined = getattr(importlib.import_module(f"aforesaid.cli.{listed.module}"), listed.attribute)
-        if listed.is_group:
-            built.add_typer(defined, name=name, rich_help_panel=listed.panel)
+        if only_listed:
+            built.command(name, help=listed.help, rich_help_panel=listed.panel)(_never_run)
+        elif listed.group:
+            built.add_typer(listed.load(), name=name, help=listed.group, rich_help_panel=listed.panel)
         else:
-            built.command(name, rich_help_panel=listed.panel)(defined)
+            built.command(name, rich_help_panel=listed.panel)(listed.load())
     return built
+
+
+def _never_run() -> None:
+    raise NotImplementedError
 
 
 @cache
@@ -183,9 +211,11 @@ def main() -> None:
         # Escape characters that the terminal cannot show instead of failing.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-    named = sys.argv[1] if len(sys.argv) > 1 else ""
-    completing = "_AFORESAID_COMPLETE" in os.environ
-    # The version needs no command.
-    few = [named] if named in COMMANDS else [] if sys.argv[1:] == ["--version"] else COMMANDS
-    run = whole() if completing else command_line(few)
+    given = sys.argv[1:]
+    if given and given[0] in COMMANDS:
+        run = command_line(given[:1])
+    elif "_AFORESAID_COMPLETE" in os.environ or not COMMANDS.keys().isdisjoint(given):
+        run = whole()
+    else:
+        run = command_line(COMMANDS, only_listed=True)
     run()

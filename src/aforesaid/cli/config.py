@@ -374,7 +374,7 @@ def _settings_table(found: dict[str, SettingValue]) -> Table:
 
 _TIMES: Final = ("until", "last_used")
 
-commands = typer.Typer(help="Create, list and revoke a server's API keys.", no_args_is_help=True)
+commands = typer.Typer(no_args_is_help=True)
 
 
 @commands.command("add")

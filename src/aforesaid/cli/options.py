@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar, get_type_hints
 
 from rich.console import Console, RenderableType
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 from typer import Option
@@ -153,6 +152,14 @@ def plain(value: Any) -> Any:  # noqa: ANN401 - takes apart whatever it is given
 @contextmanager
 def progress_bar(label: str, *, hidden: bool) -> Iterator[ProgressCall]:
     """Show a progress bar on standard error, if that is a terminal."""
+    from rich.progress import (  # noqa: PLC0415 - few commands have one
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
     bars = Progress(
         TextColumn("{task.description}"),
         BarColumn(),

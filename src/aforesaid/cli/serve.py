@@ -147,7 +147,7 @@ def mcp(
     anyio.run(serve_until_closed)
 
 
-commands = typer.Typer(no_args_is_help=True, help="Run a bot with memory on a chat platform. Stop it with Ctrl+C.")
+commands = typer.Typer(no_args_is_help=True)
 
 
 @commands.command()

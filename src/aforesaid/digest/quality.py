@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from datetime import date, timedelta
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from aforesaid.domain.message import Message
 from aforesaid.domain.summary import Quality, Summary
 from aforesaid.errors import ModelError, ModelGarbled
-from aforesaid.extras import np
+from aforesaid.extras import np, re
 from aforesaid.models.calibration import nearness
 from aforesaid.models.embed import Embedder
 from aforesaid.models.embed.caching import MOST_CHARACTERS, MessageVectors

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from base64 import b64decode
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
@@ -11,6 +10,7 @@ from unicodedata import combining, normalize
 
 from aforesaid.domain.details import MOST_PARTS, Part, ToolCall, text_of_parts
 from aforesaid.errors import InvalidInput, TooLarge
+from aforesaid.extras import re
 
 _NOT_IN_NAMES: Final = re.compile(r"[^a-zA-Z0-9_-]+")
 """What a name must not have: OpenAI refuses white space and `<|\\/>`, compatible servers all but these characters."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import secrets
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary import Summary
 from aforesaid.errors import InvalidInput, quoted
+from aforesaid.extras import re
 
 SentKind: TypeAlias = Literal["message", "memory", "summary", "text"]
 """What an item shows. A `text` is none of the others: a system prompt, the date, a line of the portrait."""

@@ -8,7 +8,6 @@ message's hash, which must be the same in every store.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from hashlib import sha256
@@ -18,6 +17,7 @@ from unicodedata import normalize
 from aforesaid.domain import checks
 from aforesaid.domain.scope import chat_name
 from aforesaid.errors import InvalidInput, TooLarge, quoted
+from aforesaid.extras import re
 
 JSON: TypeAlias = "str | int | float | bool | Sequence[JSON] | Mapping[str, JSON] | None"
 PartType: TypeAlias = Literal["text", "image", "audio", "file"]

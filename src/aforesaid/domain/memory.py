@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,6 +11,7 @@ from aforesaid.domain import checks
 from aforesaid.domain.checks import Category, CategoryOrKind, Kind, MemoryState, Trust
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import InvalidInput, TooLarge, quoted
+from aforesaid.extras import re
 
 CATEGORIES: Final[tuple[Category, ...]] = get_args(Category)
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
@@ -31,6 +30,7 @@ from aforesaid.domain.details import (
 )
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import InvalidInput, NotFound, quoted
+from aforesaid.extras import re
 
 _GIVEN_BY_THE_LOG: Final = re.compile(r"#[0-9]{1,18}")
 

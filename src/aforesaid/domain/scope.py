@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
@@ -11,6 +10,7 @@ from typing import Final, NamedTuple, Self
 
 from aforesaid.domain.checks import Role, SessionState, identifier
 from aforesaid.errors import InvalidInput, quoted
+from aforesaid.extras import re
 
 DEFAULT_SPACE = "default"
 _DIRECT = "direct:"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import tomllib
 from collections import deque
 from collections.abc import Collection, Mapping, Sequence
@@ -19,6 +18,7 @@ from aforesaid.domain.caches import holds_texts
 from aforesaid.domain.memory import Tombstone
 from aforesaid.domain.message import Message
 from aforesaid.errors import ModelError
+from aforesaid.extras import re
 from aforesaid.facts.candidate import Candidate, statement_in
 from aforesaid.facts.people import Person, whom
 from aforesaid.facts.salience_extraction import PlainPart, parts_of

@@ -5,7 +5,6 @@ Only what is current is shown. The lines are in the language in which most value
 
 from __future__ import annotations
 
-import re
 import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,6 +15,7 @@ from typing import Final, NamedTuple
 from unicodedata import normalize
 
 from aforesaid.domain.memory import INSTRUCTION, MemoryRecord
+from aforesaid.extras import re
 from aforesaid.facts.people import Person
 from aforesaid.facts.statement import says_the_same
 from aforesaid.facts.values import ESSENTIAL, HEALTH, PEOPLE, importance_of, line, matters, only_titles

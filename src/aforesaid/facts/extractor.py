@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from aforesaid.domain.memory import MemoryRecord
 from aforesaid.domain.message import Message, in_time_order
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import ModelError, ModelGarbled, NoModel
+from aforesaid.extras import re
 from aforesaid.facts.admission import SalienceJudge, meanings
 from aforesaid.facts.candidate import DATED, RULES, Candidate, among_people, by_rules
 from aforesaid.facts.model_extraction import (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -16,6 +15,7 @@ from aforesaid.domain.memory import CATEGORY_OF, Event, MemoryRecord
 from aforesaid.domain.message import Message, Position, in_time_order
 from aforesaid.domain.scope import Scope, is_direct
 from aforesaid.domain.setting import wants_memory
+from aforesaid.extras import re
 from aforesaid.facts.admission import (
     CLEARLY_SHARED,
     is_the_opposite,

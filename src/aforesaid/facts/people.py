@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,6 +10,7 @@ from typing import Final, NamedTuple
 
 from aforesaid.domain.memory import EDITED, FORGOTTEN, TAKEN_BACK, MemoryRecord
 from aforesaid.domain.message import Message
+from aforesaid.extras import re
 from aforesaid.facts.statement import statement
 from aforesaid.text.languages import guess_language, stop_words, vocabulary
 from aforesaid.text.relations import mentioned_people, relation_called

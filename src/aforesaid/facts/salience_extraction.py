@@ -9,7 +9,6 @@ left out. What answers another user must be clearer, since their message cannot 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta, tzinfo
 from types import MappingProxyType
@@ -18,6 +17,7 @@ from typing import Final, NamedTuple
 from aforesaid.domain.checks import Category, Kind, to_zone
 from aforesaid.domain.memory import CATEGORY_OF, KINDS, Event
 from aforesaid.domain.message import Message, in_time_order
+from aforesaid.extras import re
 from aforesaid.facts.candidate import Candidate, among_people, by_rules, statement_in
 from aforesaid.facts.people import Person, by_id, subject_of
 from aforesaid.facts.timing import told_time

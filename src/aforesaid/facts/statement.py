@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable
 from functools import lru_cache
 from math import ceil
 from typing import Final, NamedTuple
 
 from aforesaid.domain.caches import holds_texts
+from aforesaid.extras import re
 from aforesaid.models.offline.memories.keys import Claim, claim_of, says_less
 from aforesaid.text.languages import guess_language, stems, stop_words, vocabulary
 from aforesaid.text.words import fold, words_of

@@ -7,7 +7,6 @@ data (`matters/`).
 
 from __future__ import annotations
 
-import re
 import tomllib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import tzinfo
@@ -21,6 +20,7 @@ from aforesaid.domain.caches import holds_texts
 from aforesaid.domain.checks import Category, Kind, to_zone
 from aforesaid.domain.memory import VALUE_CHARACTERS, Event, Matter, MemoryRecord
 from aforesaid.domain.message import Message, in_time_order
+from aforesaid.extras import re
 from aforesaid.facts.candidate import Candidate, lasting, statement_in
 from aforesaid.facts.people import Person, by_id
 from aforesaid.facts.timing import told_time

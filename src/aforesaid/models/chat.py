@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, replace
@@ -16,6 +15,7 @@ from pydantic_core import from_json
 
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import InvalidInput, ModelGarbled, ModelRefused, ModelUnavailable
+from aforesaid.extras import re
 from aforesaid.models.client import Client, load_library
 from aforesaid.models.prompts import Said
 from aforesaid.models.resilience import (

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
 import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
@@ -17,7 +16,7 @@ from urllib.parse import parse_qsl, quote, urlsplit, urlunsplit
 from aforesaid.domain.checks import now
 from aforesaid.domain.report import Component
 from aforesaid.errors import ModelError, ModelRefused, ModelUnavailable, NoModel
-from aforesaid.extras import how_to_install
+from aforesaid.extras import how_to_install, re
 from aforesaid.models.resilience import Ask, BreakerState, Got, Result, What
 from aforesaid.settings import Provider
 

@@ -8,7 +8,6 @@ tools/reader trains them on messages in 15 languages.
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from functools import cache
@@ -16,7 +15,7 @@ from math import ceil
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Self, TypeAlias, get_args
 
 from aforesaid.domain.memory import MATTERS
-from aforesaid.extras import np
+from aforesaid.extras import np, re
 from aforesaid.models.weights import arrays, read_weights
 
 if TYPE_CHECKING:

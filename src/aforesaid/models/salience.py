@@ -7,7 +7,6 @@ them.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Sequence
 from functools import cache
 from math import exp, inf, log1p
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from aforesaid.domain.checks import Kind
 from aforesaid.domain.memory import KINDS
-from aforesaid.extras import np
+from aforesaid.extras import np, re
 from aforesaid.models.weights import arrays, read_weights
 from aforesaid.text.languages import guess_language, vocabulary, word_finder
 from aforesaid.text.sentences import is_question, length_in_words, split_sentences

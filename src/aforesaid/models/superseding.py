@@ -7,14 +7,13 @@ that announce a change, and the time between them. The weights come with the pac
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from functools import cache, lru_cache
 from math import log
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from aforesaid.domain.caches import holds_texts
-from aforesaid.extras import np
+from aforesaid.extras import np, re
 from aforesaid.models.salience import text_features, weights
 from aforesaid.models.weights import arrays, read_weights
 from aforesaid.text.languages import count_change_words, terms

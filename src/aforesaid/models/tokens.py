@@ -11,7 +11,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
-import re
 import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -24,6 +23,7 @@ from unicodedata import category
 
 from aforesaid.domain.caches import TwoGenerationCache, holds_texts
 from aforesaid.errors import InvalidInput, quoted
+from aforesaid.extras import re
 
 if TYPE_CHECKING:
     from tiktoken import Encoding

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import re
 import shutil
 import sys
 import tempfile
@@ -40,6 +39,7 @@ from aforesaid.domain.transfer import (
     VectorOf,
 )
 from aforesaid.errors import InvalidInput, NotFound, StoreDamaged
+from aforesaid.extras import re
 from aforesaid.portability.input_files import STREAM, TimeSort, telling, writing
 from aforesaid.portability.row_codec import VERSION, encode
 from aforesaid.store import Progress, Store

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import codecs
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from typing import IO, Any, Final, TypeVar
 
 from aforesaid.domain import checks
 from aforesaid.errors import InvalidInput, quoted
+from aforesaid.extras import re
 
 T = TypeVar("T")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -20,7 +19,7 @@ from aforesaid.domain.hit import EVERY_MESSAGE, MessageFilter
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import ModelError, ModelUnavailable
-from aforesaid.extras import np
+from aforesaid.extras import np, re
 from aforesaid.models.asked_role import load_role_model
 from aforesaid.models.embed import CachingEmbedder, Embedder, Vectors
 from aforesaid.models.embed.caching import MOST_CHARACTERS

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape, unescape
 from typing import Any, Final, NamedTuple
@@ -12,6 +11,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Match
 from starlette.types import Message, Scope
+
+from aforesaid.extras import re
 
 _OTHER_NAMES: Final = {
     "user": ("user_name",),

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import os
-import re
 import stat
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -14,6 +13,8 @@ from ipaddress import ip_network
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, get_args
 from urllib.parse import urlsplit
+
+from aforesaid.extras import re
 
 WITHOUT: Final = "none"
 """At the end of a chain: continue without a model."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from aforesaid.domain import checks
 from aforesaid.errors import InvalidInput, quoted
+from aforesaid.extras import re
 from aforesaid.settings import (
     CHAIN,
     FROM_FILE,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
@@ -12,6 +11,7 @@ from urllib.parse import urlsplit
 
 from aforesaid.domain import checks
 from aforesaid.errors import InvalidInput
+from aforesaid.extras import re
 from aforesaid.settings import (
     OPERATIONS,
     WITHOUT,

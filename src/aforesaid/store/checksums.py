@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from hashlib import blake2b
 from typing import Final, NamedTuple, TypeAlias
 
 from aforesaid.domain.details import TAKEN_BACK
+from aforesaid.extras import re
 from aforesaid.store.sql import for_postgres, for_sqlite
 
 CHECKSUM: Final = "checksum"

@@ -5,21 +5,22 @@ from __future__ import annotations
 import getpass
 import inspect
 import os
-import re
 import sys
 from collections.abc import Mapping
 from hashlib import blake2b
-from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 from urllib.parse import unquote
 
 from aforesaid.domain import checks
 from aforesaid.errors import InvalidInput, StoreRefused, quoted
+from aforesaid.extras import re
 from aforesaid.store.contract import Store
 from aforesaid.store.unfinished import remove_abandoned
 
 if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
     from aforesaid.store.attachments import Attachments
     from aforesaid.store.contract import Salvage
     from aforesaid.store.readable import Layout
@@ -276,6 +277,8 @@ GROUP: Final = "aforesaid.stores"
 
 
 def outside_stores() -> dict[str, EntryPoint]:
+    from importlib.metadata import entry_points  # noqa: PLC0415 - few locations ask for it
+
     return {each.name: each for each in entry_points(group=GROUP)}
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -12,6 +11,7 @@ from importlib.resources import files
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 from aforesaid.domain.details import TAKEN_BACK
+from aforesaid.extras import re
 
 T = TypeVar("T")
 

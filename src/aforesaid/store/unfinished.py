@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import glob
 import os
-import re
 import shutil
 import sys
 from collections.abc import Iterator
@@ -16,6 +15,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final, Literal
 from uuid import uuid4
+
+from aforesaid.extras import re
 
 if sys.platform != "win32":
     import fcntl

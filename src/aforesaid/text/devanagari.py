@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from typing import Final, NamedTuple
+
+from aforesaid.extras import re
 
 _CONSONANTS: Final = dict(
     zip(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from aforesaid.domain.caches import holds_texts
+from aforesaid.extras import re
 from aforesaid.text.times.time_words import full_calendar_words
 from aforesaid.text.words import UNSPACED_LANGUAGES, by_language, fold, listed_words, split, words_of
 

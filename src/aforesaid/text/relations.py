@@ -7,13 +7,13 @@ because places and products have one too.
 
 from __future__ import annotations
 
-import re
 import tomllib
 from collections.abc import Collection, Iterator, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Final, NamedTuple
 
+from aforesaid.extras import re
 from aforesaid.text.languages import guess_language, stop_words
 from aforesaid.text.times.time_words import plain_calendar_words
 from aforesaid.text.words import UNSPACED_LANGUAGES, fold, words_of

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import tomllib
 from collections.abc import Collection, Iterable
 from functools import cache, lru_cache
@@ -10,6 +9,7 @@ from importlib.resources import files
 from typing import Final, NamedTuple
 
 from aforesaid.domain.caches import holds_texts
+from aforesaid.extras import re
 from aforesaid.text.languages import Vocabulary, guess_language, stop_words, vocabulary
 from aforesaid.text.times.time_words import calendar_words, month_words, plain_calendar_words
 from aforesaid.text.words import UNSPACED_LANGUAGES, UNSPACED_LETTERS, any_of, fold, listed_words, words_of

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import tomllib
 from collections.abc import Iterable
 from functools import cache, lru_cache
@@ -12,6 +11,7 @@ from typing import Any, Final
 from unicodedata import combining, normalize
 
 from aforesaid.domain.caches import holds_texts
+from aforesaid.extras import re
 
 UNSPACED_LETTERS: Final = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"

@@ -14,8 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from aforesaid.background import BackgroundLoop, BackgroundLoops, LoopStatus
-from aforesaid.digest.calendar import subject_of_user
-from aforesaid.digest.tiers import TiersRules, windows
 from aforesaid.domain.checks import AlertKind, ComponentStatus, counted, moment, now
 from aforesaid.domain.report import Alert, Component, Health, Ledger, Operation, Storage
 from aforesaid.domain.scope import Scope, Subject
@@ -474,6 +472,8 @@ _OTHERS = ("whole_history", "summaries", "memories")
 
 
 async def _tiers(store: Store, profile: Profile, scope: Scope) -> list[Component]:
+    from aforesaid.digest.tiers import TiersRules, windows  # noqa: PLC0415 - brings the digest
+
     ledger = await store.read(UserLedger(scope))
     rules = TiersRules(profile.short_term, profile.mid_term)
     newest = await store.read(Messages(scope, limit=rules.short_term + rules.mid_term))
@@ -489,6 +489,8 @@ async def _tiers(store: Store, profile: Profile, scope: Scope) -> list[Component
 
 
 async def _others(store: Store, profile: Profile, scope: Scope) -> list[Component]:
+    from aforesaid.digest.calendar import subject_of_user  # noqa: PLC0415 - brings the digest
+
     ledger = await store.read(UserLedger(scope))
     newest = await store.read(Messages(scope, limit=1))
     summaries = await store.read(Summaries(scope))

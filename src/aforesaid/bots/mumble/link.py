@@ -6,7 +6,6 @@ import asyncio
 import hashlib
 import ipaddress
 import logging
-import re
 import ssl
 import struct
 import time
@@ -40,6 +39,7 @@ from aforesaid.bots.mumble.messages import (
     VoicePacket,
 )
 from aforesaid.errors import PlatformRefused, PlatformUnavailable, quoted
+from aforesaid.extras import re
 
 _FINGERPRINT: Final = re.compile(r"[0-9a-f]{64}")
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import html
 import logging
-import re
 import uuid
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
@@ -28,6 +27,7 @@ from aforesaid.bots.mumble.speech import Audience, Voice, check_library, speech_
 from aforesaid.bots.sending import split, units
 from aforesaid.domain.report import Component
 from aforesaid.errors import InvalidInput, PlatformRefused, PlatformUnavailable
+from aforesaid.extras import re
 from aforesaid.models.speech import RoutedSpeech, speech_health
 from aforesaid.settings import MumbleSettings
 

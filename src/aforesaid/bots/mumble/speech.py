@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import io
 import logging
-import re
 import wave
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -25,7 +24,7 @@ from aforesaid.bots.mumble.link import Link, Person, VoiceReceived
 from aforesaid.bots.mumble.messages import VoicePacket, VoiceTarget, WhisperTo, encode_protobuf
 from aforesaid.bots.sending import PerThreadQueue
 from aforesaid.errors import InvalidInput, ModelError, ModelGarbled
-from aforesaid.extras import how_to_install
+from aforesaid.extras import how_to_install, re
 
 if TYPE_CHECKING:
     from av import AudioCodecContext

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
 from collections import defaultdict
 from collections.abc import Sequence
 from time import perf_counter
@@ -15,11 +14,10 @@ from cachetools import LRUCache
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Scope, direct_thread
 from aforesaid.errors import ModelError
-from aforesaid.extras import np
+from aforesaid.extras import np, re
 from aforesaid.models.embed.contract import Beginning, Embedder, Forgetting, ReadingEmbedder, TokenEmbedder, Vectors
 from aforesaid.models.embed.remote import RemoteEmbedder
 from aforesaid.models.embed.token_vectors import TokenVectors
-from aforesaid.models.offline.request_rules import asks, intents_by_rules, is_clause, may_be_asked
 from aforesaid.models.reader import Reading
 from aforesaid.store import Store
 from aforesaid.store.searches import MessageVectors as MessageVectorsQuestion
@@ -223,6 +221,8 @@ async def read_messages(embedder: Embedder | None, texts: Sequence[str]) -> list
             return await _asking(embedder, read, await embedder.read(read))
         except ModelError as error:
             _log.warning("what messages want is read by rules: %s", error)
+    from aforesaid.models.offline.request_rules import intents_by_rules  # noqa: PLC0415 - brings all rules
+
     return [Reading(intents_by_rules(text)) for text in read]
 
 
@@ -248,6 +248,8 @@ def _asks_aloud(text: str, probability: float) -> bool:
     """Return whether a sentence without a question mark asks, as spoken ones do."""
     if probability < _PLAUSIBLE:
         return False
+    from aforesaid.models.offline.request_rules import asks, is_clause, may_be_asked  # noqa: PLC0415 - brings all rules
+
     if asks(text) and (probability >= _SURE or is_clause(text)):
         return True
     return probability >= _LIKELY and may_be_asked(text)

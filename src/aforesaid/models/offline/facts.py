@@ -6,12 +6,12 @@ A fact is a sentence, or one of the pieces that commas and "and" separate in a s
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
 from aforesaid.domain.caches import holds_texts
+from aforesaid.extras import re
 from aforesaid.models.offline.memories.extract import third_person
 from aforesaid.models.offline.memories.keys import Claim, claim_of, says_less
 from aforesaid.text.languages import guess_language, stems, stop_words, vocabulary

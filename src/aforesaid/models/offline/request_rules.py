@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -10,6 +9,7 @@ from typing import Final, Literal, NamedTuple
 
 from aforesaid.domain.caches import holds_texts
 from aforesaid.domain.checks import Role
+from aforesaid.extras import re
 from aforesaid.models.reader import Intent, Intents
 from aforesaid.text.languages import guess_language, stop_words, vocabulary
 from aforesaid.text.sentences import is_question, split_sentences

@@ -5,7 +5,6 @@ Texts of others are fenced: escaped, without invisible characters, under the nam
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
@@ -18,6 +17,7 @@ from aforesaid.domain.caches import holds_texts
 from aforesaid.domain.checks import Role
 from aforesaid.domain.message import Message
 from aforesaid.errors import InvalidInput, quoted
+from aforesaid.extras import re
 from aforesaid.settings import OPERATIONS, Operation
 from aforesaid.text.times.time_words import SHORT_MONTHS, SHORT_WEEKDAYS
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from contextlib import suppress
 from datetime import date
 from typing import Annotated, ClassVar, Final, Literal, get_args
@@ -11,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, WithJsonSche
 
 from aforesaid.domain.checks import Kind
 from aforesaid.domain.memory import KINDS
+from aforesaid.extras import re
 
 MOST_NOTES: Final = 12
 """Maximum memories of one answer. A small model fills any list that it may fill."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import codecs
 import json
-import re
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from datetime import datetime
@@ -17,6 +16,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from aforesaid.domain.checks import Role
 from aforesaid.domain.details import Part, ToolCall
 from aforesaid.errors import InvalidInput, quoted
+from aforesaid.extras import re
 from aforesaid.portability.formats.base import (
     HIDDEN,
     NO_WORDS,

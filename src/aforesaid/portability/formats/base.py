@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import mimetypes
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from aforesaid.domain.details import Part, ToolCall
 from aforesaid.domain.memory import CATEGORIES, USUAL_IMPORTANCE, USUAL_PRIORITY, MemoryRecord
 from aforesaid.domain.transfer import MemoryRow, Row
 from aforesaid.errors import InvalidInput, quoted
+from aforesaid.extras import re
 from aforesaid.portability.input_files import Source
 from aforesaid.portability.json_stream import Damaged, Fields, JsonStream, as_moment, numbered_lines, parsed
 

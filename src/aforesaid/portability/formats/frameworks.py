@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import mimetypes
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import closing, suppress
@@ -18,6 +17,7 @@ from typing import IO, Final
 from aforesaid.domain.checks import Role
 from aforesaid.domain.details import Part, ToolCall
 from aforesaid.errors import InvalidInput, quoted
+from aforesaid.extras import re
 from aforesaid.portability.formats.base import (
     HIDDEN,
     NO_WORDS,

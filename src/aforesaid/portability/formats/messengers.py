@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import re
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import datetime
@@ -12,6 +11,7 @@ from typing import IO, Any, Final
 
 from aforesaid.domain.details import Part
 from aforesaid.errors import InvalidInput, quoted
+from aforesaid.extras import re
 from aforesaid.portability.formats.base import (
     DELETED,
     NO_WORDS,

@@ -6,7 +6,6 @@ Signal's own export has one frame per line: people, chats, then messages. signal
 from __future__ import annotations
 
 import base64
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
@@ -14,6 +13,7 @@ from typing import IO, Final
 
 from aforesaid.domain.details import Part
 from aforesaid.errors import InvalidInput
+from aforesaid.extras import re
 from aforesaid.portability.formats.base import (
     DELETED,
     MISSING_MEDIA,

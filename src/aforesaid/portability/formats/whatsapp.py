@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import tomllib
 from collections import Counter
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ from typing import IO, Final, Literal, NamedTuple, TypeAlias, get_args
 
 from aforesaid.domain.details import Part
 from aforesaid.errors import InvalidInput
+from aforesaid.extras import re
 from aforesaid.portability.formats.base import (
     DELETED,
     MISSING_MEDIA,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Annotated, Any, Final
 from urllib.parse import quote
@@ -16,6 +15,7 @@ from aforesaid.domain.checks import Within
 from aforesaid.domain.details import MOST_PARTS
 from aforesaid.domain.report import AuditEntry
 from aforesaid.errors import InvalidInput, NotFound, quoted
+from aforesaid.extras import re
 from aforesaid.front.handle import MOST_AT_ONCE
 from aforesaid.memory import UserMemory
 from aforesaid.server.api.params import (

@@ -8,7 +8,6 @@ compares it with the sources.
 
 from __future__ import annotations
 
-import re
 import string
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,6 +24,7 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from aforesaid.errors import InvalidInput
+from aforesaid.extras import re
 from aforesaid.text.plurals import PLURALS
 
 Text = str | tuple[str, ...]

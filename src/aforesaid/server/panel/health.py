@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Annotated, Final, NamedTuple
@@ -14,6 +13,7 @@ from aforesaid.domain.checks import AlertKind
 from aforesaid.domain.report import Alert, AuditEntry, Health
 from aforesaid.domain.scope import DEFAULT_SPACE
 from aforesaid.errors import NotFound
+from aforesaid.extras import re
 from aforesaid.memory import Memory
 from aforesaid.models.tokens import count_tokens
 from aforesaid.server.authentication import Admin, Overseer, StateDep

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Awaitable, Iterator, Sequence
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from difflib import SequenceMatcher
@@ -16,6 +15,7 @@ from aforesaid.domain.checks import to_zone
 from aforesaid.domain.memory import Facts, MemoryRecord
 from aforesaid.domain.summary import Summary
 from aforesaid.errors import InvalidInput, NotFound
+from aforesaid.extras import re
 from aforesaid.server.authentication import Admin, App, Overseer
 from aforesaid.server.languages import plural, translate
 from aforesaid.server.panel.conversation import shown_messages

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Final
+
+from aforesaid.extras import re
 
 _TASKS: Final = re.compile(
     r"""\s*(?:

@@ -8,7 +8,6 @@ no memory: sharing one memory between people would show one of them what another
 from __future__ import annotations
 
 import binascii
-import re
 from base64 import b64decode
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ from urllib.parse import unquote
 from aforesaid.domain import checks
 from aforesaid.domain.scope import chat_thread, is_direct
 from aforesaid.errors import NotFound, quoted
+from aforesaid.extras import re
 from aforesaid.memory import Memory, UserMemory
 from aforesaid.server.auth import Credential
 

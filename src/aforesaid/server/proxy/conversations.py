@@ -15,7 +15,6 @@ id as metadata, so its place in the chain is found again too.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -30,6 +29,7 @@ from aforesaid.domain.hit import MessageFilter
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Scope, chat_name, chat_thread
 from aforesaid.errors import NotFound
+from aforesaid.extras import re
 from aforesaid.memory import Memory
 from aforesaid.server.proxy.app_prompts import own_words
 from aforesaid.server.proxy.caller import Caller

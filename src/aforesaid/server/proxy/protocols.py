@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any, ClassVar, Final, NamedTuple, TypeAlias
 
+from aforesaid.extras import re
 from aforesaid.server.proxy.app_prompts import is_code_with_gap, own_words
 from aforesaid.server.proxy.caller import USER_FIELDS, NoMemory, value_at
 from aforesaid.server.proxy.conversations import role_of

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import re
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Final, NamedTuple
@@ -17,6 +16,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from aforesaid.errors import quoted
+from aforesaid.extras import re
 from aforesaid.server.auth import Credential, Role
 from aforesaid.server.authentication import admitted, state_of
 from aforesaid.server.proxy.app_prompts import is_task

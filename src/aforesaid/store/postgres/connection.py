@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
 import struct
 import time
 from collections import Counter, OrderedDict
@@ -35,6 +34,7 @@ from aforesaid.errors import (
     StoreUnavailable,
     TooLarge,
 )
+from aforesaid.extras import re
 from aforesaid.store.contract import Rule, of, rule_for
 from aforesaid.store.postgres.queries import Row, Statement, cut_after
 

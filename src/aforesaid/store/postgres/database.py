@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import time
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Final, TypeVar, cast
 import psycopg
 
 from aforesaid.errors import AforesaidError, InvalidInput, StoreClosed, StoreRefused, StoreTooNew
+from aforesaid.extras import re
 from aforesaid.store.checksums import POSTGRES as CHECKSUMS
 from aforesaid.store.postgres.connection import (
     Breaker,

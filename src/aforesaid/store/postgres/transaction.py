@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import astuple, dataclass, replace
@@ -16,6 +15,7 @@ from aforesaid.domain.message import Draft, Message, repeats
 from aforesaid.domain.receipt import Result, Stored
 from aforesaid.domain.scope import Scope, is_direct
 from aforesaid.domain.transfer import VectorOf
+from aforesaid.extras import re
 from aforesaid.store.checksums import POSTGRES as CHECKSUMS
 from aforesaid.store.messages import MESSAGE, read_message
 from aforesaid.store.operations import Transaction

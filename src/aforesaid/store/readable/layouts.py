@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -17,6 +16,7 @@ from aforesaid.domain.message import Message, in_time_order
 from aforesaid.domain.scope import DEFAULT_SPACE
 from aforesaid.domain.setting import ENABLED, EVERY
 from aforesaid.errors import StoreRefused
+from aforesaid.extras import re
 from aforesaid.store.readable.disk import Disk, make_folders
 from aforesaid.store.readable.document import Document, Section, document
 from aforesaid.store.readable.records import TABLES, Content, Name, Record, pack_message, shown_id

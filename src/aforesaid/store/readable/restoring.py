@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -13,6 +12,7 @@ from typing import Final
 from aforesaid.domain.message import Message
 from aforesaid.domain.transfer import draft_of
 from aforesaid.errors import StoreDamaged, StoreError, StoreRefused
+from aforesaid.extras import re
 from aforesaid.store.contract import Salvage, missing, ranges
 from aforesaid.store.readable import document
 from aforesaid.store.readable.disk import Lock

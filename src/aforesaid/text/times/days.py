@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from calendar import monthrange
 from collections.abc import Callable
 from datetime import date, timedelta
 from functools import cache
 from typing import Final, Literal, NamedTuple
 
+from aforesaid.extras import re
 from aforesaid.text.times.time_words import (
     CALENDARS,
     CHINESE_NUMBER,

@@ -7,12 +7,12 @@ only in the form that the language writes, and only if something says that it is
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from datetime import date
 from functools import cache
 from typing import Final, NamedTuple
 
+from aforesaid.extras import re
 from aforesaid.text.languages import ENGLISH, LATIN_LANGUAGES, ROMANCE
 from aforesaid.text.times.days import Days, Direction, day_of_month
 from aforesaid.text.times.time_words import CALENDARS, EAST_ASIAN_LANGUAGES

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, date, datetime, time, timedelta
@@ -11,6 +10,7 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 from unicodedata import normalize
 
+from aforesaid.extras import re
 from aforesaid.text.languages import ENGLISH, ROMANCE, guess_language
 from aforesaid.text.times.days import (
     DAY,

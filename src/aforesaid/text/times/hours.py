@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from functools import cache
 from typing import Any, Final, Literal, NamedTuple
 
+from aforesaid.extras import re
 from aforesaid.text.times.time_words import CHINESE_NUMBER, EAST_ASIAN_LANGUAGES, HOURS
 from aforesaid.text.words import by_language, fold
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from functools import cache
 from typing import Any, Final, NamedTuple
 
+from aforesaid.extras import re
 from aforesaid.text.words import SIGNS, by_language
 
 _COUNTED: Final = (*range(1, 13), 15, 20, 30)

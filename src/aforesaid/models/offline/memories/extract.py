@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator, Sequence
 from datetime import timedelta
 from typing import Final, NamedTuple
 
 from aforesaid.domain.checks import Category
 from aforesaid.domain.memory import MOST_IMPORTANCE
+from aforesaid.extras import re
 from aforesaid.models.offline.memories.keys import claim_of, introduction, standing_request, topic_of
 from aforesaid.models.offline.memories.rules import RULES, Rule
 from aforesaid.models.offline.request_rules import Spoken

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import tomllib
 from collections.abc import Collection, Iterable
 from functools import cache, lru_cache
@@ -10,6 +9,7 @@ from importlib.resources import files
 from typing import Any, Final, NamedTuple
 
 from aforesaid.domain.caches import holds_texts
+from aforesaid.extras import re
 from aforesaid.text.languages import ENGLISH, LATIN_LANGUAGES, guess_language, stems, stop_words, vocabulary
 from aforesaid.text.relations import mentioned_people, relation_called
 from aforesaid.text.sentences import is_question, is_role_play, reports_somebody, split_sentences, without_quotes

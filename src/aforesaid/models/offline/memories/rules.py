@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from typing import Final, Literal, NamedTuple
 
 from aforesaid.domain.checks import Category
+from aforesaid.extras import re
 from aforesaid.models.offline.memories.keys import JOBS, RELATIONS
 from aforesaid.text.times.days import Direction
 from aforesaid.text.words import alternatives

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ from math import exp, inf, log
 from typing import Final, NamedTuple
 
 from aforesaid.domain.caches import holds_texts
-from aforesaid.extras import np
+from aforesaid.extras import np, re
 from aforesaid.text.languages import Vocabulary, guess_language, stems, stop_words, vocabulary, word_finder
 from aforesaid.text.sentences import is_question, length_in_words, without_hesitation, without_opener
 from aforesaid.text.words import UNSPACED_LANGUAGES, UNSPACED_LETTERS, fold, words_of

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from datetime import date, datetime
 from math import ceil
@@ -10,6 +9,7 @@ from typing import Final, NamedTuple
 from unicodedata import combining
 
 from aforesaid.errors import InvalidInput
+from aforesaid.extras import re
 from aforesaid.models.offline.request_rules import NOTHING, Spoken, Summarised, asks, may_ask, recognise_request
 from aforesaid.models.offline.summary.choose import Sentence, best, choose
 from aforesaid.text.sentences import length_in_words, split_sentences
