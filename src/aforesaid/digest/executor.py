@@ -19,7 +19,7 @@ from uuid import uuid4
 
 from aforesaid.background import SingleFlight
 from aforesaid.digest.quality import measure
-from aforesaid.digest.sources import ImportantMemory, important_memories, shown_numbers
+from aforesaid.digest.sources import NOTHING_KNOWN, Weights, Worth, shown_numbers, weights, worth_of
 from aforesaid.digest.writing import Writer, Written
 from aforesaid.domain.checks import now
 from aforesaid.domain.message import Message
@@ -28,6 +28,7 @@ from aforesaid.domain.summary import Quality, Summary, SummaryDraft, ViewDraft
 from aforesaid.errors import ModelError, SourcesChanged, StoreError
 from aforesaid.models.embed import Embedder
 from aforesaid.models.embed.caching import MessageVectors
+from aforesaid.models.salience import ENCODER, load_salience
 from aforesaid.profiles import Profile
 from aforesaid.store.operations import Change
 from aforesaid.store.people import Marks, PutMark
@@ -177,8 +178,7 @@ class Executor:
 
     async def archive_messages(self, scope: Scope, messages: Sequence[Message]) -> Summary:
         room = self._room(sum(len(message.text) for message in messages), _LEAST_OF_MESSAGES, _PART_OF_MESSAGES)
-        important = await self.important(scope, messages[0].seq, messages[-1].seq)
-        written = await self.writer.of_messages(scope, messages, room, important)
+        written = await self.writer.of_messages(scope, messages, room, await self.known_of(scope, messages))
         sources = tuple(message.seq for message in messages)
         draft = SummaryDraft(
             scope,
@@ -192,26 +192,47 @@ class Executor:
 
     async def archive_summaries(self, scope: Scope, summaries: Sequence[Summary]) -> Summary:
         room = self._room(sum(len(summary.text) for summary in summaries), _LEAST_OF_SUMMARIES, _PART_OF_SUMMARIES)
-        important = await self.important(
-            scope, min(summary.first for summary in summaries), max(summary.last for summary in summaries)
-        )
-        written = await self.writer.of_summaries(scope, summaries, room, important)
+        known = await self.known_below(scope, summaries)
+        written = await self.writer.of_summaries(scope, summaries, room, known)
         sources = tuple(summary.id for summary in summaries)
         draft = SummaryDraft(scope, written.text, summaries=sources, model=written.model, prompt=written.prompt)
         return await self._archive(draft, await self.quality(written, (), summaries))
 
-    async def important(self, scope: Scope, first: int, last: int) -> list[ImportantMemory]:
-        return await important_memories(self.store, scope, first, last, self.writer.zone(scope.space))
+    async def known_of(self, scope: Scope, messages: Sequence[Message]) -> Weights:
+        """Return what a user's messages change in what is known."""
+        if not messages:
+            return NOTHING_KNOWN
+        seqs, zone = [message.seq for message in messages], self.writer.zone(scope.space)
+        return await weights(self.store, scope, min(seqs), max(seqs), zone, await self.worth(messages))
+
+    async def known_below(self, scope: Scope, summaries: Sequence[Summary]) -> Weights:
+        """Return what is known of the messages that a user's summaries cover."""
+        first, last = min(each.first for each in summaries), max(each.last for each in summaries)
+        return await weights(self.store, scope, first, last, self.writer.zone(scope.space))
+
+    async def worth(self, messages: Sequence[Message]) -> dict[int, Worth]:
+        """Return the worth of what people said, by its meaning, where the built-in encoder has its vectors."""
+        said = [message for message in messages if message.role == "user" and message.text.strip()]
+        if self._vectors is None or self.embedder != ENCODER or not said:
+            return {}
+        try:
+            vectors = await self._vectors.of(said)
+        except ModelError:
+            return {}
+        judged = await asyncio.to_thread(load_salience().judge, [message.text for message in said], vectors)
+        return {message.seq: worth_of(judgement) for message, judgement in zip(said, judged, strict=True)}
 
     async def roll(self, scope: Scope, previous: Summary | None, messages: Sequence[Message]) -> Summary:
-        written = await self.writer.onwards(scope, previous, messages, self.profile.summary_characters)
+        characters, known = self.profile.summary_characters, await self.known_of(scope, messages)
+        written = await self.writer.onwards(scope, previous, messages, characters, known)
         return await self._continue(scope, "rolling", written, previous, messages)
 
     async def analyse(
         self, scope: Scope, previous: Summary | None, messages: Sequence[Message], today: date
     ) -> Summary:
         characters = self.profile.summary_characters
-        written = await self.writer.of_history(scope, previous, messages, characters, today)
+        known = await self.known_of(scope, messages)
+        written = await self.writer.of_history(scope, previous, messages, characters, today, known)
         return await self._continue(scope, "history", written, previous, messages)
 
     async def store_views(self, drafts: Sequence[ViewDraft], *others: Change) -> list[Summary]:
