@@ -22,6 +22,7 @@ def ledger(open_: tuple[Open, ...] = (), /, **levels: int) -> TreeLedger:
 
 
 @pytest.mark.req("A6")
+@pytest.mark.defect("Q6")
 @pytest.mark.parametrize(
     ("said", "taken"),
     [
@@ -33,8 +34,10 @@ def ledger(open_: tuple[Open, ...] = (), /, **levels: int) -> TreeLedger:
         ((Open("system", 10), *EXCHANGE * 10), 21),
         ((Open("assistant", 10),) * 30, 0),
         (EXCHANGE * 20, 20),
-        ((Open("user", 10),) * 19, 0),
-        ((Open("user", 10),) * 20, 10),
+        ((Open("user", 10),) * 9, 0),
+        ((Open("user", 10),) * 10, 10),
+        ((*EXCHANGE * 3, *(Open("user", 10),) * 7), 0),
+        ((*EXCHANGE * 3, *(Open("user", 10),) * 8), 13),
         ((Open("user", 10), Open("assistant", 10), Open("tool", 10), Open("assistant", 10)) * 25, 40),
     ],
     ids=[
@@ -46,8 +49,10 @@ def ledger(open_: tuple[Open, ...] = (), /, **levels: int) -> TreeLedger:
         "others do not count",
         "nobody asked",
         "many at a time",
+        "too few, and nobody answers",
         "nobody answers",
-        "nobody answers for long",
+        "the last may be answered",
+        "the assistant answers no more",
         "several answers",
     ],
 )

@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import Final, NamedTuple
 
 from aforesaid.digest.executor import Executor
-from aforesaid.digest.sources import DayTalk, Person, Worth, newest, shown_numbers
+from aforesaid.digest.sources import DayTalk, Person, newest, shown_numbers
 from aforesaid.digest.tree import NOTHING, Decision, MakeDay, Step, that_fit
 from aforesaid.digest.writing import WITHOUT_MODEL, Written
 from aforesaid.domain.checks import EARLIEST, LATEST, microseconds, moment, to_zone
@@ -18,6 +18,7 @@ from aforesaid.domain.scope import Entry, Passed, Scope, Subject, Touch, direct_
 from aforesaid.domain.setting import wants_memory
 from aforesaid.domain.summary import Summary, ViewDraft
 from aforesaid.errors import InvalidInput
+from aforesaid.models.embed.caching import MessageVectors
 from aforesaid.models.prompts import name_speakers
 from aforesaid.profiles.effective import settings_of
 from aforesaid.profiles.recipe import POLICIES
@@ -192,13 +193,15 @@ class CalendarSteps:
                 else:
                     by_rules.setdefault(user, []).extend(here)
         own = {user: [message for message in messages if message.user == user] for user in told}
-        worth: dict[int, Worth] = {}
+        held = await self._executor.holding([message for said in own.values() for message in said])
+        worth = await self._executor.worth([each for said in own.values() for each in said], held) if by_rules else {}
         for user in own if by_rules else ():
-            worth |= (await self._executor.known_of(Scope(when.space, user, direct_thread(user)), own[user])).worth
+            scope = Scope(when.space, user, direct_thread(user))
+            worth |= (await self._executor.known_of(scope, own[user], worth)).worth
         for user, said in by_rules.items():
             text = await writer.of_persons_day(Scope(when.space, user, direct_thread(user)), said, characters, worth)
             parts.setdefault(user, []).append(Written(text, None, prompt))
-        drafts = [await self._draft(when, user, parts[user], own[user], told[user]) for user in told]
+        drafts = [await self._draft(when, user, parts[user], own[user], told[user], held) for user in told]
         # The last message that was read, which may be newer than the cursor of the agenda.
         last = max((message.seq for message in messages), default=entry.last_seq)
         done = FinishEntry(entry.subject, max(last, entry.last_seq), when.until, done_at=now)
@@ -217,7 +220,13 @@ class CalendarSteps:
         return [message for message in messages if (message.space, message.user) in wanting]
 
     async def _draft(
-        self, when: _Day, user: str, parts: Sequence[Written], own: Sequence[Message], said: Sequence[Message]
+        self,
+        when: _Day,
+        user: str,
+        parts: Sequence[Written],
+        own: Sequence[Message],
+        said: Sequence[Message],
+        held: MessageVectors | None,
     ) -> ViewDraft:
         scope = Scope(when.space, user, direct_thread(user))
         before = await self._executor.store.read(Summaries(scope, kind="day", day=when.day))
@@ -235,7 +244,7 @@ class CalendarSteps:
             day=when.day,
             model=written.model,
             prompt=written.prompt,
-            quality=await self._executor.quality(written, said, ()),
+            quality=await self._executor.quality(written, said, (), held),
             created_at=self._executor.clock(),
             # What others said is checked by their own drafts, which are stored together with this one.
             shown=shown_numbers(own),

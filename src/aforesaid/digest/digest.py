@@ -431,7 +431,7 @@ class Digest:
             known = await executor.known_below(scope, below)
             written = await executor.writer.of_summaries(scope, below, characters, known)
         else:
-            known = await executor.known_of(scope, messages)
+            known = await executor.known_of(scope, messages, await executor.worth(messages))
             written = await executor.writer.of_messages(scope, messages, characters, known)
         if written.model is None:
             return None

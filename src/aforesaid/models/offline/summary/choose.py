@@ -27,7 +27,7 @@ from aforesaid.text.sentences import (
 from aforesaid.text.words import UNSPACED_LANGUAGES, UNSPACED_LETTERS, fold, words_of
 
 _FOLLOWING: Final = 0.85
-_STEPS: Final = 30
+_STEPS: Final = 12
 
 
 def centrality(terms: Sequence[Mapping[str, float]]) -> list[float]:
@@ -373,13 +373,14 @@ def _matters(turns: Sequence[Weighed]) -> list[Weighed]:
     """Return what turns tell, each with the turns before where it answers them or is not understood without them."""
     made: list[Weighed] = []
     last: Weighed | None = None
+    asking = False
     for one in turns:
         before, last, sentence = last, one._replace(told=(one.sentence,)), one.sentence
-        asking, leans = asks(sentence.text), one.leans or one.strong < _BARE
+        asked, asking, leans = asking, asks(sentence.text), one.leans or one.strong < _BARE
         factor, telling = one.factor * (_UNANSWERED if asking else 1.0), one.telling
         if before is not None and before.sentence.place[0] < sentence.place[0]:
             near = _goes_before(before.sentence, sentence)
-            answers = near and not asking and before.sentence.speaker != sentence.speaker and asks(before.sentence.text)
+            answers = near and not asking and before.sentence.speaker != sentence.speaker and asked
             if near and (leans or answers) and any(each.telling for each in (before, one)):
                 chain = before.told if before.leans or before.strong < _BARE else before.told[-1:]
                 last = last._replace(
