@@ -207,3 +207,23 @@ async def test_summarising_now_takes_whatever_there_is(location: str) -> None:
         await other.user("bob").add("user", "My dog is called Rex.")
         assert [summary.kind for summary in await other.user("bob").summarize()] == ["tree"]
         assert (await other.upkeep()).summarised == 0
+
+
+@pytest.mark.defect("M12")
+async def test_a_level_above_tells_a_resolved_matter_as_resolved(location: str) -> None:
+    profile = {"summaries": "tree", "tree_turns": 1, "tree_level": 2, "extract": False}
+    async with remembering(location, profile) as memory:
+        ann = memory.user("ann")
+        lost = await ann.add("user", "The red bicycle from Utrecht was stolen at the station.", name="Ann")
+        worry = await ann.note("fact", "Ann's red bicycle was stolen.", source=lost.message)
+        await memory.upkeep()
+        assert "stolen" in (await ann.summaries())[0].text
+        await ann.add("user", "The police in Leiden returned my red bicycle on Monday.", name="Ann")
+        await ann.end_memory(worry.id)
+        await memory.upkeep()
+        await ann.add("user", "My sister Carla opens a bakery in Gouda.", name="Ann")
+        await memory.upkeep()
+        above = (await ann.summaries())[0]
+        assert above.level == 2
+        assert "returned my red bicycle" in above.text
+        assert "stolen" not in above.text

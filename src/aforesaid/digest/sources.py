@@ -87,12 +87,14 @@ def summarised(summaries: Sequence[Summary], zone: tzinfo, resolved: frozenset[s
     """Return summaries without the lines that quote what does not hold any more, unless no other line is left."""
 
     def holding(text: str) -> str:
-        lines = text.splitlines()
-        kept = [line for line in lines if not any(line.partition(": ")[2] in said for said in resolved)]
-        return "\n".join(kept or lines)
+        return "\n".join(
+            line for line in text.splitlines() if not any(line.partition(": ")[2] in said for said in resolved)
+        )
 
+    texts = [holding(each.text) if resolved else each.text for each in summaries]
     return [
-        Summarised(holding(each.text), local(each.began_at, zone), local(each.ended_at, zone)) for each in summaries
+        Summarised(text, local(each.began_at, zone), local(each.ended_at, zone))
+        for text, each in zip(texts if any(texts) else (each.text for each in summaries), summaries, strict=True)
     ]
 
 
