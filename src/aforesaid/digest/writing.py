@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 
 WITHOUT_MODEL: Final = "extractive/1"
 """The prompt version of summaries that were made without a model."""
+_PER_SENTENCE: Final = 100
+"""Characters of a sentence."""
 _SENTENCE_ENDS: Final = ".!?…。！？"
 
 
@@ -223,8 +225,8 @@ class Writer:
         if (sources.messages or sources.summaries) and self.has_model():
             try:
                 prompt = load_prompt(prompt_name)
-                said = prompt.render(**parts(), characters=characters)
-                reply = await self._asking().text(prompt.operation, said, scope=scope)
+                said = prompt.render(**parts(), sentences=_sentences(characters))
+                reply = await self._asking().text(prompt.operation, said, scope=scope, characters=characters)
                 text = _usable(reply.text, characters, reply.model)
                 await require_support(text, sources.texts, sources.names, self._embedder, reply.model)
                 return Written(text, reply.model, prompt.version)
@@ -243,7 +245,9 @@ class Writer:
             for line, message in zip(shown(talk.messages, self.zone(scope.space)), talk.messages, strict=True)
         ]
         people = enclose("people", "person", (({"id": labels[each.user]}, each.name) for each in talk.people))
-        said = prompt.render(date=talk.day, people=people, messages=fence_labelled(lines), characters=characters)
+        said = prompt.render(
+            date=talk.day, people=people, messages=fence_labelled(lines), sentences=_sentences(characters)
+        )
         answer = await self._asking().structure(prompt.operation, said, DaySummaries, scope=scope)
         users, sources = {label: user for user, label in labels.items()}, _Sources(talk.messages)
         names = [*sources.names, *(person.name for person in talk.people)]
@@ -266,7 +270,7 @@ class Writer:
             today=today,
             previous="" if previous is None else _analysis(previous),
             material=fenced(messages, self.zone(scope.space)),
-            characters=characters,
+            sentences=_sentences(characters),
         )
         answer = await self._asking().structure(prompt.operation, said, History, scope=scope)
         found = answer.value.model_dump(mode="json")
@@ -279,6 +283,11 @@ class Writer:
         if self._chat is None:
             raise NoModel("no model is configured for summaries")
         return self._chat
+
+
+def _sentences(characters: int) -> int:
+    """Return how many sentences have about so many characters. Models count sentences better."""
+    return max(1, characters // _PER_SENTENCE)
 
 
 def _quiet(messages: Sequence[Message]) -> str:
