@@ -87,7 +87,7 @@ def test_a_line_is_a_matter_with_the_turn_that_it_answers_and_the_name_of_each()
     ]
     summary = summarise(turns, 500)
     assert summary == (
-        "Merle (2026-05-08): They want to put in a pacemaker – Kerwin: Ok. when – Merle: The 27th. "
+        "Merle (2026-05-08): They want to put in a pacemaker – Kerwin: ok. when – Merle: The 27th. "
         "One night in the hospital"
     )
     assert summarise_summaries([Summarised(summary, MAY)], 500) == summary, "a level above does not mix up the names"

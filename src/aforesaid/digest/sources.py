@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from aforesaid.digest.quality import shared_words
 from aforesaid.domain.checks import Kind, to_zone
-from aforesaid.domain.memory import ENDED, USUAL_IMPORTANCE, MemoryRecord
+from aforesaid.domain.memory import ENDED, MemoryRecord
 from aforesaid.domain.message import Message, in_time_order
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary import Summary
@@ -116,11 +116,13 @@ _KNOWN: Final = 1.5
 """Factor for a message that tells the value of a matter, an event or something important."""
 _ENDED: Final = 0.3
 """Factor for a message that tells what does not hold any more."""
-_PER_MARGIN: Final = 0.45
+_PER_MARGIN: Final = 0.4
 _USUAL_MARGIN: Final = 0.5
 """A message 0.5 below the salience model's threshold is worth as much as one of which nothing is known."""
 _LEAST_WORTH: Final = 0.1
-_MOST_WORTH: Final = 2.5
+_MOST_WORTH: Final = 3.5
+_USUAL: Final = 6
+"""The importance of a message as the salience model guesses it, usually."""
 _UNCLEAR: Final = -0.1
 """Clarity below which a message is told with the one before."""
 _MOST: Final = 0.5
@@ -205,7 +207,7 @@ async def weights(
 
 def worth_of(judgement: Judgement) -> Worth:
     """Return the worth of a message by what the salience model says about it."""
-    factor = exp(_PER_MARGIN * (judgement.margin + _USUAL_MARGIN)) * judgement.importance / USUAL_IMPORTANCE
+    factor = exp(_PER_MARGIN * (judgement.margin + _USUAL_MARGIN)) * (judgement.importance / _USUAL) ** 2
     return Worth(min(max(factor, _LEAST_WORTH), _MOST_WORTH), judgement.clarity >= _UNCLEAR)
 
 

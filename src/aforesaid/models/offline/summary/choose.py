@@ -283,6 +283,8 @@ def _factor(read: _Read, turns: int) -> float:
 _CENTRAL: Final = 0.527
 _LENGTH: Final = 0.68
 """Exponent of the length by which a sentence's value is divided; below 1, because long sentences say more."""
+_ITSELF: Final = 2.0
+"""Value of a matter beside its words: what is told once more with other words may be the end of it."""
 _NEW_SPEAKER: Final = 1.55
 """Value added to a sentence of a speaker who has none in the summary yet."""
 
@@ -298,7 +300,7 @@ _UNCLEAR: Final = 0.6
 """Factor for what is not understood without the turn before, if that tells nothing."""
 _LONGEST_CHAIN: Final = 3
 """Maximum turns of a matter."""
-_MATTERS: Final = 0.12
+_MATTERS: Final = 0.06
 """Share of the value of the first chosen matter below which no other is told."""
 _OF_OTHERS: Final = 0.35
 """Factor for what others said, in a summary for one person."""
@@ -365,6 +367,7 @@ def _joined(part: Sequence[Weighed]) -> Weighed:
         factor=max(one.factor for one in part),
         length=sum(one.length for one in part),
         telling=any(one.telling for one in part),
+        leans=part[0].leans or (part[0].strong < _FEW and part[0].length < _BARE + 1),
         strong=sum(one.strong for one in part),
     )
 
@@ -381,8 +384,8 @@ def _matters(turns: Sequence[Weighed]) -> list[Weighed]:
         if before is not None and before.sentence.place[0] < sentence.place[0]:
             near = _goes_before(before.sentence, sentence)
             answers = near and not asking and before.sentence.speaker != sentence.speaker and asked
-            if near and (leans or answers) and any(each.telling for each in (before, one)):
-                chain = before.told if before.leans or before.strong < _BARE else before.told[-1:]
+            if near and (leans or answers) and (before.strong or len(before.told) > 1):
+                chain = before.told if before.strong < _BARE or (before.leans and not asked) else before.told[-1:]
                 last = last._replace(
                     told=(*chain[1 - _LONGEST_CHAIN :], replace(sentence, answers=before.sentence.place))
                 )
@@ -415,7 +418,7 @@ def _pick(matters: Sequence[Weighed], factors: Sequence[float], fits: Fits) -> l
 
     def value(number: int) -> float:
         one = matters[number]
-        fresh = sum(worth for term, worth in one.terms.items() if term not in said) * factors[number]
+        fresh = (_ITSELF + sum(worth for term, worth in one.terms.items() if term not in said)) * factors[number]
         if one.sentence.speaker not in heard:
             fresh += _NEW_SPEAKER * min(1.0, factors[number])
         return float(fresh / (one.length + 0.5) ** _LENGTH)
