@@ -112,7 +112,7 @@ _ALWAYS: Final[frozenset[Kind]] = frozenset({"instruction", "relationship"})
 """Kinds of memories that are stated whatever their importance is."""
 _STATED: Final = 0.75
 """Share of a memory's words that a summary has to contain to state it."""
-_KNOWN: Final = 1.5
+_KNOWN: Final = 1.3
 """Factor for a message that tells the value of a matter, an event or something important."""
 _ENDED: Final = 0.3
 """Factor for a message that tells what does not hold any more."""
@@ -147,10 +147,11 @@ class ImportantMemory(NamedTuple):
 
 
 class Worth(NamedTuple):
-    """How much a message changes in what is known, and whether it is understood without those before it."""
+    """How much a message changes in what is known, whether it is understood alone, and its words that became known."""
 
     factor: float = 1.0
     alone: bool = True
+    values: tuple[str, ...] = ()
 
 
 USUAL: Final = Worth()
@@ -177,7 +178,7 @@ async def weights(
     The important ones that hold are in the order of the messages. `worth` is by the meaning of the messages alone.
     """
     sources: dict[int, list[MemoryRecord]] = {}
-    telling: set[int] = set()
+    telling: dict[int, tuple[str, ...]] = {}
     ended: set[int] = set()
     for memory in await store.read(Memories(scope, active=None, messages=(first, last))):
         seqs = [seq for seq in memory.sources if first <= seq <= last]
@@ -185,10 +186,11 @@ async def weights(
             ended.update(seqs if memory.superseded_by is not None or memory.reason == ENDED else ())
             continue
         if memory.matter is not None or memory.event is not None or memory.importance >= _IMPORTANT:
-            telling.update(seqs)
+            values = (memory.value,) if memory.value is not None else ()
+            telling.update({seq: (*telling.get(seq, ()), *values) for seq in seqs})
         if memory.importance >= _IMPORTANT or memory.kind in _ALWAYS:
             sources.setdefault(min(seqs), []).append(memory)
-    ended -= telling
+    ended -= telling.keys()
     messages = await store.read(MessagesByNumber(scope, sorted(ended | sources.keys()))) if ended or sources else []
     names = name_speakers(messages)
     important = [
@@ -199,9 +201,10 @@ async def weights(
         for memory in sources.get(message.seq, ())
     ]
     known = dict(worth)
-    for changed, factor in ((telling, _KNOWN), (ended, _ENDED)):
-        for seq in changed:
-            known[seq] = known.get(seq, USUAL)._replace(factor=known.get(seq, USUAL).factor * factor)
+    for seq in telling.keys() | ended:
+        usual = known.get(seq, USUAL)
+        factor = usual.factor * (_KNOWN if seq in telling else _ENDED)
+        known[seq] = usual._replace(factor=factor, values=telling.get(seq, ()))
     return Weights(important, known, frozenset(message.text for message in messages if message.seq in ended))
 
 

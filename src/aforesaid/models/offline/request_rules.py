@@ -282,6 +282,8 @@ class Spoken(NamedTuple):
     """How much it changes in what is known, beside what its words tell."""
     alone: bool = True
     """Whether it is understood without what was said before, as far as its meaning tells."""
+    values: tuple[str, ...] = ()
+    """Its words that became known: the sentences that have them are worth more."""
     thread: str = ""
     """Where it was said: nobody answers what was said elsewhere."""
 

@@ -300,7 +300,7 @@ _UNCLEAR: Final = 0.6
 """Factor for what is not understood without the turn before, if that tells nothing."""
 _LONGEST_CHAIN: Final = 3
 """Maximum turns of a matter."""
-_MATTERS: Final = 0.06
+_MATTERS: Final = 0.015
 """Share of the value of the first chosen matter below which no other is told."""
 _OF_OTHERS: Final = 0.35
 """Factor for what others said, in a summary for one person."""

@@ -26,6 +26,8 @@ _BETWEEN: Final = " – "
 """What stands between a turn and the one that answers it, in the line of a matter."""
 _COMMAND: Final = re.compile(r"[/!][a-z_]{2,}\b")
 """A command to a bot."""
+_OF_VALUE: Final = 1.5
+"""Factor for a sentence with words that became known."""
 _LONGEST_MATTER: Final = 400
 """Maximum characters of a line of a summary that is one matter. Longer ones are of many sentences."""
 _JOINER: Final = "\u200d"
@@ -114,7 +116,7 @@ def _of_turns(turns: Sequence[Spoken]) -> list[Sentence]:
             _day(turn.at),
             text,
             turn.role == "assistant",
-            turn.worth,
+            turn.worth * (_OF_VALUE if any(value in text for value in turn.values) else 1.0),
             turn.alone,
             turn.thread,
         )
