@@ -297,7 +297,7 @@ _BARE: Final = 3
 _UNANSWERED: Final = 0.3
 """Factor for a question that nobody answered."""
 _UNCLEAR: Final = 0.6
-"""Factor for what is not understood without the turn before, if that tells nothing."""
+"""Factor for what is not understood without the turn before, if that tells nothing, and for later parts of a turn."""
 _LONGEST_CHAIN: Final = 3
 """Maximum turns of a matter."""
 _MATTERS: Final = 0.015
@@ -379,9 +379,9 @@ def _matters(turns: Sequence[Weighed]) -> list[Weighed]:
     asking = False
     for one in turns:
         before, last, sentence = last, one._replace(told=(one.sentence,)), one.sentence
-        asked, asking, leans = asking, asks(sentence.text), one.leans or one.strong < _BARE
+        asked, asking, leans = asking, asks(sentence.text), one.leans or one.strong < _BARE or sentence.assistant
         factor, telling = one.factor * (_UNANSWERED if asking else 1.0), one.telling
-        if before is not None and before.sentence.place[0] < sentence.place[0]:
+        if before is not None:
             near = _goes_before(before.sentence, sentence)
             answers = near and not asking and before.sentence.speaker != sentence.speaker and asked
             if near and (leans or answers) and (before.strong or len(before.told) > 1):
@@ -394,7 +394,7 @@ def _matters(turns: Sequence[Weighed]) -> list[Weighed]:
                 last = last._replace(terms=before.terms | one.terms, length=one.length + before.length)
                 if made and made[-1].told[-1].place == before.sentence.place:
                     made.pop()  # the answer tells the question
-            elif leans and len(last.told) == 1:
+            elif len(last.told) == 1 and (leans or before.sentence.place[0] == sentence.place[0]):
                 factor *= _UNCLEAR
         if telling:
             made.append(last._replace(factor=factor, telling=True))
@@ -403,7 +403,7 @@ def _matters(turns: Sequence[Weighed]) -> list[Weighed]:
 
 def _goes_before(before: Sentence, sentence: Sentence) -> bool:
     """Return whether a sentence can be about what the one before says."""
-    return before.place[0] + 1 == sentence.place[0] and (before.day, before.thread) == (sentence.day, sentence.thread)
+    return sentence.place[0] - before.place[0] <= 1 and (before.day, before.thread) == (sentence.day, sentence.thread)
 
 
 def best(sentences: Sequence[Sentence]) -> Sentence:
