@@ -525,20 +525,22 @@ class RoutedChat:
                 return await only(Fallback(self._chain(operation)), await self._ask(operation, messages, scope))
             ask = await self._ask(operation, messages, scope, piecewise=True)
             tokens = min(ask.what.max_tokens or inf, _LEAST_TOKENS + characters * _TOKENS_PER_CHARACTER)
-            first = await self._of_length(replace(ask, what=replace(ask.what, max_tokens=int(tokens))), characters)
+            first = await self._of_length(
+                operation, replace(ask, what=replace(ask.what, max_tokens=int(tokens))), characters
+            )
             if first is not None:
                 return first
             # With the usual limit: a model that thinks before it writes may have used up the other one.
-            again = await self._of_length(replace(ask, what=replace(ask.what, penalty=_PENALTY)), characters)
+            again = await self._of_length(operation, replace(ask, what=replace(ask.what, penalty=_PENALTY)), characters)
             if again is None:
                 raise ModelGarbled(f"the model was asked to {operation} and wrote nothing, or the same again and again")
             return again
 
-    async def _of_length(self, ask: Ask[Prompt], characters: int) -> Reply | None:
+    async def _of_length(self, operation: Operation, ask: Ask[Prompt], characters: int) -> Reply | None:
         """Return a reply that ends when it is far too long; None for one that is empty or repeats itself."""
         text, checked, last = "", 0, None
         try:
-            async with aclosing(Fallback(self._chain(ask.operation)).call(ask)) as pieces:
+            async with aclosing(Fallback(self._chain(operation)).call(ask)) as pieces:
                 async for last in pieces:
                     text += last.text
                     if len(text) - checked >= _CHECKED_EVERY:
