@@ -50,8 +50,15 @@ class Scribe:
         self.answers: list[Mapping[str, Any]] = []
         """The reply to requests for JSON."""
 
-    async def text(self, operation: Operation, messages: Sequence[Said], *, scope: Scope | None = None) -> Reply:
-        del scope
+    async def text(
+        self,
+        operation: Operation,
+        messages: Sequence[Said],
+        *,
+        scope: Scope | None = None,
+        characters: int | None = None,
+    ) -> Reply:
+        del scope, characters
         self._note(operation, messages)
         return Reply(f"S{len(self.asked)}{self.says}", "test:scribe", 10, 5)
 

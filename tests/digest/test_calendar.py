@@ -413,3 +413,49 @@ async def test_a_profile_that_summarises_no_days_says_so_when_asked_for_one(capl
     said = [record.message for record in caplog.records if record.name == "aforesaid.digest"]
     assert len(said) == 2
     assert all("policy is 'tree'" in each and "'community'" in each for each in said)
+
+
+@pytest.mark.defect("M12")
+async def test_a_day_tells_what_happened_in_the_threads_of_a_person_and_no_others(location: str) -> None:
+    clock = MovingClock(datetime(2026, 3, 1, 9, tzinfo=UTC))
+    async with remembering(location, "community", clock=clock) as memory:
+
+        async def say(user: str, thread: str, text: str) -> None:
+            await memory.user(user, space="guild", thread=thread).add(
+                "user", text, at=clock.forward(minutes=1), name=user.title()
+            )
+
+        await say("ann", "family", "Our daughter Lola was born in the hospital of Sevilla at 3.40.")
+        await say("bob", "family", "jajajaja")
+        await say("cleo", "office", "The tax office wants the papers of 2024 until Friday.")
+        await say("dan", "office", "lol")
+        await say("dan", "lobby", "/summary_now")
+        await say("eve", "lobby", "hahaha 😂")
+        days = {name: await memory.user(name, space="guild").day() for name in ("ann", "bob", "cleo", "dan", "eve")}
+        born = "Ann (2026-03-01): Our daughter Lola was born in the hospital of Sevilla at 3.40."
+        assert {name: summary.text for name, summary in days.items() if summary is not None} == {
+            "ann": born,
+            "bob": born,
+            "cleo": "Cleo (2026-03-01): The tax office wants the papers of 2024 until Friday.",
+            "dan": "Cleo (2026-03-01): The tax office wants the papers of 2024 until Friday.",
+            "eve": "A quiet day (messages: 2)",
+        }
+
+
+@pytest.mark.defect("M12")
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("Guten Morgen! Wie geht es dir?", "Ein ruhiger Tag (Nachrichten: 1)"),
+        ("おはよう！", "穏やかな一日（メッセージ数：1）"),
+        ("Доброе утро! Как дела?", "Спокойный день (сообщений: 1)"),
+    ],
+)
+async def test_a_quiet_day_says_so_in_the_language_of_the_chat(location: str, said: str, told: str) -> None:
+    clock = MovingClock(datetime(2026, 3, 1, 9, tzinfo=UTC))
+    async with remembering(location, "community", clock=clock) as memory:
+        ann = memory.user("ann", space="guild", thread="general")
+        await ann.add("user", said, at=clock.time, name="Ann")
+        day = await ann.day()
+        assert day is not None
+        assert day.text == told

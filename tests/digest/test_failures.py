@@ -87,8 +87,15 @@ async def test_a_model_that_is_down_is_left_alone_after_a_few_tries(location: st
     class Counting(Scribe):
         tries = 0
 
-        async def text(self, operation: Operation, messages: Sequence[Said], *, scope: Scope | None = None) -> Reply:
-            del operation, messages, scope
+        async def text(
+            self,
+            operation: Operation,
+            messages: Sequence[Said],
+            *,
+            scope: Scope | None = None,
+            characters: int | None = None,
+        ) -> Reply:
+            del operation, messages, scope, characters
             self.tries += 1
             raise ModelUnavailable("down")
 

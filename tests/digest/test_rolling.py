@@ -46,7 +46,7 @@ def test_thresholds_can_be_chosen_and_a_change_of_topic_is_a_reason_too() -> Non
     assert decide(RollingLedger(6, 0, 0), mine).plan == Roll(4)
     assert decide(RollingLedger(8, 4, 0), mine).plan is None
     assert decide(RollingLedger(8, 4, 0, topic_ends=1), mine).plan == Roll(1)
-    assert decide(RollingLedger(8, 4, 0, topic_ends=3), mine).plan is None, "the newest are kept"
+    assert decide(RollingLedger(8, 4, 0, topic_ends=3), mine).plan == Roll(3), "a topic is covered whole"
     assert decide(RollingLedger(9, 4, 0), mine).plan == Roll(3)
 
 
@@ -94,7 +94,7 @@ async def test_a_summary_knows_what_it_covers_when_and_by_what_it_was_made(locat
         await say(ann, 20)
         await memory.upkeep()
         (summary,) = await ann.summaries()
-        assert (summary.model, summary.prompt, summary.created_at) == ("test:scribe", "summarize/2", clock.time)
+        assert (summary.model, summary.prompt, summary.created_at) == ("test:scribe", "summarize/3", clock.time)
         assert (summary.first, summary.last, summary.messages) == (1, 10, 10)
         covered = await ann.summary_messages(summary.id)
         assert (summary.began_at, summary.ended_at) == (covered[0].at, covered[-1].at)
@@ -214,4 +214,4 @@ async def test_a_change_of_topic_after_ten_messages_makes_a_summary_before_the_u
             await ann.add("user", f"invoice lawyer contract payment deadline invoice lawyer {'now' * (number % 2)}")
         await memory.upkeep()
         (summary,) = await ann.summaries()
-        assert (summary.first, summary.messages) == (1, 8), "of the first topic, all but the ten newest messages"
+        assert (summary.first, summary.messages) == (1, 10), "the first topic, whole"

@@ -108,8 +108,15 @@ class Babbler(Scribe):
 
     junk: str | None = "{{{ not json ]]"
 
-    async def text(self, operation: Operation, messages: Sequence[Said], *, scope: Scope | None = None) -> Reply:
-        good = await super().text(operation, messages, scope=scope)
+    async def text(
+        self,
+        operation: Operation,
+        messages: Sequence[Said],
+        *,
+        scope: Scope | None = None,
+        characters: int | None = None,
+    ) -> Reply:
+        good = await super().text(operation, messages, scope=scope, characters=characters)
         return good if self.junk is None else replace(good, text=self.junk)
 
 

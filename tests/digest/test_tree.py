@@ -22,6 +22,7 @@ def ledger(open_: tuple[Open, ...] = (), /, **levels: int) -> TreeLedger:
 
 
 @pytest.mark.req("A6")
+@pytest.mark.defect("Q6")
 @pytest.mark.parametrize(
     ("said", "taken"),
     [
@@ -33,8 +34,10 @@ def ledger(open_: tuple[Open, ...] = (), /, **levels: int) -> TreeLedger:
         ((Open("system", 10), *EXCHANGE * 10), 21),
         ((Open("assistant", 10),) * 30, 0),
         (EXCHANGE * 20, 20),
-        ((Open("user", 10),) * 19, 0),
-        ((Open("user", 10),) * 20, 10),
+        ((Open("user", 10),) * 9, 0),
+        ((Open("user", 10),) * 10, 10),
+        ((*EXCHANGE * 3, *(Open("user", 10),) * 7), 0),
+        ((*EXCHANGE * 3, *(Open("user", 10),) * 8), 13),
         ((Open("user", 10), Open("assistant", 10), Open("tool", 10), Open("assistant", 10)) * 25, 40),
     ],
     ids=[
@@ -46,8 +49,10 @@ def ledger(open_: tuple[Open, ...] = (), /, **levels: int) -> TreeLedger:
         "others do not count",
         "nobody asked",
         "many at a time",
+        "too few, and nobody answers",
         "nobody answers",
-        "nobody answers for long",
+        "the last may be answered",
+        "the assistant answers no more",
         "several answers",
     ],
 )
@@ -202,3 +207,23 @@ async def test_summarising_now_takes_whatever_there_is(location: str) -> None:
         await other.user("bob").add("user", "My dog is called Rex.")
         assert [summary.kind for summary in await other.user("bob").summarize()] == ["tree"]
         assert (await other.upkeep()).summarised == 0
+
+
+@pytest.mark.defect("M12")
+async def test_a_level_above_tells_a_resolved_matter_as_resolved(location: str) -> None:
+    profile = {"summaries": "tree", "tree_turns": 1, "tree_level": 2, "extract": False}
+    async with remembering(location, profile) as memory:
+        ann = memory.user("ann")
+        lost = await ann.add("user", "The red bicycle from Utrecht was stolen at the station.", name="Ann")
+        worry = await ann.note("fact", "Ann's red bicycle was stolen.", source=lost.message)
+        await memory.upkeep()
+        assert "stolen" in (await ann.summaries())[0].text
+        await ann.add("user", "The police in Leiden returned my red bicycle on Monday.", name="Ann")
+        await ann.end_memory(worry.id)
+        await memory.upkeep()
+        await ann.add("user", "My sister Carla opens a bakery in Gouda.", name="Ann")
+        await memory.upkeep()
+        above = (await ann.summaries())[0]
+        assert above.level == 2
+        assert "returned my red bicycle" in above.text
+        assert "stolen" not in above.text

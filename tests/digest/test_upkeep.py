@@ -120,7 +120,14 @@ class Slow(Scribe):
         self.order: list[str] = []
         self._four = asyncio.Event()
 
-    async def text(self, operation: Operation, messages: Sequence[Said], *, scope: Scope | None = None) -> Reply:
+    async def text(
+        self,
+        operation: Operation,
+        messages: Sequence[Said],
+        *,
+        scope: Scope | None = None,
+        characters: int | None = None,
+    ) -> Reply:
         self.now += 1
         self.most = max(self.most, self.now)
         self.order.append(scope.user if scope else "")
@@ -128,7 +135,7 @@ class Slow(Scribe):
             self._four.set()
         await self._four.wait()
         self.now -= 1
-        return await super().text(operation, messages, scope=scope)
+        return await super().text(operation, messages, scope=scope, characters=characters)
 
 
 async def test_users_take_turns_and_only_a_few_are_served_at_a_time(location: str) -> None:

@@ -84,6 +84,39 @@ async def test_a_name_that_the_api_does_not_take_is_left_out(model: ScriptedMode
     assert "name" not in model.requests[0].messages[0]
 
 
+LOOP = "He has been writing down his numbers for the past three days. "
+
+
+@pytest.mark.defect("L1")
+async def test_a_reply_that_repeats_itself_is_cut_and_asked_for_once_more(model: ScriptedModel) -> None:
+    model.say([LOOP * 30, "He wrote down his numbers."])
+    chat = open_chat(routed(model, temperature=0.2, max_tokens=1024))
+    reply = await chat.text("summarize", HELLO, characters=400)
+    assert reply.text == "He wrote down his numbers."
+    first, second = (request.body for request in model.requests)
+    assert (first["stream"], first["max_tokens"], "frequency_penalty" in first) == (True, 400, False)
+    assert (second["max_tokens"], second["frequency_penalty"]) == (1024, 0.6)
+    model.say([LOOP * 30, LOOP * 30])
+    with pytest.raises(ModelGarbled, match="the same again and again"):
+        await chat.text("summarize", HELLO, characters=400)
+    await chat.close()
+
+
+@pytest.mark.defect("L1")
+async def test_a_reply_that_grows_past_what_was_asked_is_cut(model: ScriptedModel, chat: RoutedChat) -> None:
+    model.say([" ".join(f"Ann saw {number} birds near lake {number}." for number in range(900))])
+    reply = await chat.text("summarize", HELLO, characters=300)
+    assert reply.cut
+    assert 300 < len(reply.text) < 600
+
+
+@pytest.mark.defect("L1")
+async def test_a_penalty_that_is_refused_is_left_out(model: ScriptedModel, chat: RoutedChat) -> None:
+    model.say([LOOP * 30, "He wrote down his numbers."])
+    model.fail(faults.Refuses("frequency_penalty"))
+    assert (await chat.text("summarize", HELLO, characters=400)).text == "He wrote down his numbers."
+
+
 async def test_a_reply_comes_in_pieces(model: ScriptedModel, chat: RoutedChat) -> None:
     model.say(["She is a friend."])
     assert [piece async for piece in chat.stream("chat", HELLO)] == ["She", " is", " a", " friend."]

@@ -37,7 +37,7 @@ CONFESSIONS = (
 
 def test_what_matters_is_kept_with_who_said_it_and_when() -> None:
     assert summarise(CHAT, 200) == (
-        "Ann (2026-05-08): I moved to Berlin last week.\n"
+        "Ann (2026-05-08): I moved to Berlin last week. It was crazy!\n"
         "Ann (2026-05-09): No dogs are allowed in my new flat, so Rex stays with my mother until June."
     )
 
@@ -74,7 +74,45 @@ def test_questions_that_an_assistant_did_not_answer_are_left_out() -> None:
 
 def test_a_short_answer_stays_with_its_question() -> None:
     turns = [Spoken("Bob", "Did you pass the chemistry exam in Hamburg?"), Spoken("Ann", "Yes!"), Spoken("Bob", "Wow!")]
-    assert summarise(turns, 500) == "Bob: Did you pass the chemistry exam in Hamburg?\nAnn: Yes!"
+    assert summarise(turns, 500) == "Bob: Did you pass the chemistry exam in Hamburg? – Ann: Yes!"
+
+
+@pytest.mark.defect("M12")
+def test_a_line_is_a_matter_with_the_turn_that_it_answers_and_the_name_of_each() -> None:
+    turns = [
+        Spoken("Merle", "They want to put in a pacemaker", MAY),
+        Spoken("Kerwin", "ok. when", MAY),
+        Spoken("Merle", "The 27th. One night in the hospital", MAY),
+        Spoken("Kerwin", "😂😂", MAY),
+    ]
+    summary = summarise(turns, 500)
+    assert summary == (
+        "Merle (2026-05-08): They want to put in a pacemaker – Kerwin: ok. when – Merle: The 27th. "
+        "One night in the hospital"
+    )
+    assert summarise_summaries([Summarised(summary, MAY)], 500) == summary, "a level above does not mix up the names"
+    elsewhere = [turn._replace(thread=str(number)) for number, turn in enumerate(turns)]
+    assert " – " not in summarise(elsewhere, 500), "nobody answers what was said elsewhere"
+
+
+@pytest.mark.defect("M12")
+@pytest.mark.parametrize(
+    "said", ["jajajaja", "hahahaha 😂", "хахаха", "ㅋㅋㅋㅋ", "哈哈哈哈", "kkkkkk", "ههههه", "www", "lol"]
+)
+def test_laughter_and_commands_to_a_bot_tell_nothing(said: str) -> None:
+    turns = [Spoken("Ann", said, MAY), Spoken("Ben", f"{said}!", MAY)]
+    assert summarise(turns, 300, quiet=True) == ""
+    told = [*turns, Spoken("Ann", "/search Nutella glass", MAY), Spoken("Ben", "I sold the old boat to Carla.", MAY)]
+    assert summarise(told, 300, quiet=True) == "Ben (2026-05-08): I sold the old boat to Carla."
+
+
+@pytest.mark.defect("M12")
+def test_what_changes_most_in_what_is_known_is_told_first() -> None:
+    turns = [
+        Spoken("Ann", "The weather in Hamburg and Bremen is quite grey today.", MAY, worth=0.4),
+        Spoken("Ben", "¡nació!!!", MAY, worth=2.0),
+    ]
+    assert summarise(turns, 60) == "Ben (2026-05-08): ¡nació!!!"
 
 
 @pytest.mark.parametrize(

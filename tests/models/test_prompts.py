@@ -43,12 +43,12 @@ from aforesaid.profiles import BUILT_IN, load_profile
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 VERSIONS = {
-    "summarize/2": "c2bac8d7025d91af",
-    "fold/3": "65767ea616e35b2a",
-    "roll/1": "137fece8542e4e40",
-    "day/1": "94606b14852f9d77",
-    "week/1": "cfe672a322319f95",
-    "history/1": "c05d9b0c6ad157d6",
+    "summarize/3": "50995d522ed0a3c3",
+    "fold/4": "7d1ec1490290d7d6",
+    "roll/2": "5e5c588cf42452e5",
+    "day/2": "c2fdfe3ffc503ab7",
+    "week/2": "a85110917d3e38e4",
+    "history/2": "90c95a3adfaf0df8",
     "extract/3": "fe3db0a69b066b7f",
     "remember/1": "6fc2865f1ff7d4bb",
     "forget/1": "c342796df82d24d5",
@@ -269,7 +269,7 @@ def test_every_prompt_is_whole_and_says_that_what_it_quotes_is_no_instruction(na
 @pytest.mark.parametrize("name", NAMES)
 def test_what_people_wrote_stands_only_in_what_the_model_works_on(name: str) -> None:
     """Nothing that a person wrote, not even a name, gets among the instructions."""
-    own = {"characters", "first", "last", "today", "date"} if name != "portrait" else {"characters"}
+    own = {"sentences", "first", "last", "today", "date"} if name != "portrait" else {"characters"}
     for title, text in load_prompt(name).sections.items():
         if title in ("system", "rules"):
             assert set(re.findall(r"\$\{(\w+)\}", text)) <= own
@@ -286,16 +286,16 @@ def test_a_part_that_nobody_fenced_is_escaped_on_its_way_in(text: str) -> None:
 
 
 def test_a_part_may_look_like_a_place_and_is_not_filled_again() -> None:
-    user = load_prompt("roll").render(previous="${messages}", messages=fence([]), characters=2000)[1].content
+    user = load_prompt("roll").render(previous="${messages}", messages=fence([]), sentences=20)[1].content
     assert "${messages}" in user
 
 
 def test_a_missing_or_a_superfluous_part_is_an_error() -> None:
     prompt = load_prompt("summarize")
-    with pytest.raises(InvalidInput, match="summarize/2 needs characters"):
+    with pytest.raises(InvalidInput, match="summarize/3 needs sentences"):
         prompt.render(messages="x", important="")
     with pytest.raises(InvalidInput, match="has no place for colour"):
-        prompt.render(messages="x", important="", characters=1, colour="red")
+        prompt.render(messages="x", important="", sentences=1, colour="red")
     with pytest.raises(InvalidInput, match="no section 'nonsense'; it has background"):
         load_prompt("chat").section("nonsense")
     with pytest.raises(InvalidInput, match="rendered section by section"):
@@ -315,10 +315,10 @@ def test_a_missing_or_a_superfluous_part_is_an_error() -> None:
 def test_numbers_and_days_are_written_plainly() -> None:
     week = load_prompt("week")
     system, user = week.render(
-        name="Ann", days=Fenced("<days/>"), first=date(2026, 2, 23), last=date(2026, 2, 28), characters=500
+        name="Ann", days=Fenced("<days/>"), first=date(2026, 2, 23), last=date(2026, 2, 28), sentences=5
     )
     assert "from 2026-02-23 to 2026-02-28" in system.content
-    assert "about 500 characters" in system.content
+    assert "at most 5 sentences" in system.content
     assert "2026-02-23 to 2026-02-28" in user.content
 
 
@@ -378,3 +378,12 @@ def test_no_prompt_was_changed_without_a_new_version() -> None:
     assert found == VERSIONS
     folder = files("aforesaid.models.prompts") / "texts"
     assert sorted(path.name for path in folder.iterdir()) == sorted(f"{name}.md" for name in NAMES)
+
+
+@pytest.mark.defect("L2")
+@pytest.mark.parametrize("name", ["summarize", "fold", "roll", "day", "week", "history"])
+def test_prompts_of_summaries_are_short_and_ask_for_sentences(name: str) -> None:
+    text = "".join(load_prompt(name).sections.values())
+    assert len(text) / 4 <= 400
+    assert "${sentences}" in text
+    assert "characters" not in text.replace("Characters are escaped", "")

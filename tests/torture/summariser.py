@@ -48,8 +48,15 @@ class Dictated:
         self._tell = tell
         self._chance = chance
 
-    async def text(self, operation: Operation, messages: Sequence[Said], *, scope: Scope | None = None) -> Reply:
-        del operation, messages, scope
+    async def text(
+        self,
+        operation: Operation,
+        messages: Sequence[Said],
+        *,
+        scope: Scope | None = None,
+        characters: int | None = None,
+    ) -> Reply:
+        del operation, messages, scope, characters
         self._tell(["asked"])
         await asyncio.sleep(self._chance.uniform(0, LONGEST_PAUSE))
         self._tell(["answered"])

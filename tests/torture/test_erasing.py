@@ -50,8 +50,15 @@ _WORD: Final = re.compile(r"zq[bdfgkmptvz]{7}")
 class Echo(Scribe):
     """A model whose summaries hold every word that it was shown."""
 
-    async def text(self, operation: Operation, messages: Sequence[Said], *, scope: Scope | None = None) -> Reply:
-        del operation, scope
+    async def text(
+        self,
+        operation: Operation,
+        messages: Sequence[Said],
+        *,
+        scope: Scope | None = None,
+        characters: int | None = None,
+    ) -> Reply:
+        del operation, scope, characters
         shown = " ".join(message.content for message in messages)
         return Reply(" ".join(dict.fromkeys(_WORD.findall(shown))) or "Nothing.", "test:echo", 10, 5)
 

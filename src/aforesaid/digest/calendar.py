@@ -11,13 +11,14 @@ from typing import Final, NamedTuple
 from aforesaid.digest.executor import Executor
 from aforesaid.digest.sources import DayTalk, Person, newest, shown_numbers
 from aforesaid.digest.tree import NOTHING, Decision, MakeDay, Step, that_fit
-from aforesaid.digest.writing import Written
+from aforesaid.digest.writing import WITHOUT_MODEL, Written
 from aforesaid.domain.checks import EARLIEST, LATEST, microseconds, moment, to_zone
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Entry, Passed, Scope, Subject, Touch, direct_thread, is_direct
 from aforesaid.domain.setting import wants_memory
 from aforesaid.domain.summary import Summary, ViewDraft
 from aforesaid.errors import InvalidInput
+from aforesaid.models.embed.caching import MessageVectors
 from aforesaid.models.prompts import name_speakers
 from aforesaid.profiles.effective import settings_of
 from aforesaid.profiles.recipe import POLICIES
@@ -174,14 +175,33 @@ class CalendarSteps:
         store, now = self._executor.store, self._executor.clock()
         messages = await store.read(MessagesBetween(when.space, when.since, when.until))
         wanted = await self.of_those_who_want_it(messages)
+        writer, characters = self._executor.writer, self._executor.profile.day_characters
         parts: dict[str, list[Written]] = {}
-        characters = self._executor.profile.day_characters
+        told: dict[str, list[Message]] = {}
+        by_rules: dict[str, list[Message]] = {}
+        prompt = WITHOUT_MODEL
         for talk in talks(when.day, newest(wanted)):
             scope = Scope(when.space, talk.people[0].user, talk.messages[0].thread)
-            for user, written in (await self._executor.writer.of_day(scope, talk, characters)).items():
-                parts.setdefault(user, []).append(written)
-        own = {user: [message for message in messages if message.user == user] for user in parts}
-        drafts = [await self._draft(when, user, written, own[user]) for user, written in parts.items()]
+            by_model, prompt = await writer.of_day(scope, talk, characters)
+            for user, _ in talk.people:
+                # In other threads they may not read.
+                threads = {message.thread for message in talk.messages if message.user == user}
+                here = [message for message in talk.messages if message.thread in threads]
+                told.setdefault(user, []).extend(here)
+                if user in by_model:
+                    parts.setdefault(user, []).append(by_model[user])
+                else:
+                    by_rules.setdefault(user, []).extend(here)
+        own = {user: [message for message in messages if message.user == user] for user in told}
+        held = await self._executor.holding([message for said in own.values() for message in said])
+        worth = await self._executor.worth([each for said in own.values() for each in said], held) if by_rules else {}
+        for user in own if by_rules else ():
+            scope = Scope(when.space, user, direct_thread(user))
+            worth |= (await self._executor.known_of(scope, own[user], worth)).worth
+        for user, said in by_rules.items():
+            text = await writer.of_persons_day(Scope(when.space, user, direct_thread(user)), said, characters, worth)
+            parts.setdefault(user, []).append(Written(text, None, prompt))
+        drafts = [await self._draft(when, user, parts[user], own[user], told[user], held) for user in told]
         # The last message that was read, which may be newer than the cursor of the agenda.
         last = max((message.seq for message in messages), default=entry.last_seq)
         done = FinishEntry(entry.subject, max(last, entry.last_seq), when.until, done_at=now)
@@ -199,7 +219,15 @@ class CalendarSteps:
         }
         return [message for message in messages if (message.space, message.user) in wanting]
 
-    async def _draft(self, when: _Day, user: str, parts: Sequence[Written], own: Sequence[Message]) -> ViewDraft:
+    async def _draft(
+        self,
+        when: _Day,
+        user: str,
+        parts: Sequence[Written],
+        own: Sequence[Message],
+        said: Sequence[Message],
+        held: MessageVectors | None,
+    ) -> ViewDraft:
         scope = Scope(when.space, user, direct_thread(user))
         before = await self._executor.store.read(Summaries(scope, kind="day", day=when.day))
         written = Written("\n".join(part.text for part in parts), parts[0].model, parts[0].prompt)
@@ -216,7 +244,7 @@ class CalendarSteps:
             day=when.day,
             model=written.model,
             prompt=written.prompt,
-            quality=await self._executor.quality(written, own, ()),
+            quality=await self._executor.quality(written, said, (), held),
             created_at=self._executor.clock(),
             # What others said is checked by their own drafts, which are stored together with this one.
             shown=shown_numbers(own),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from aforesaid.digest.calendar import CalendarSteps, affected_subjects
 from aforesaid.digest.executor import Clock, Executor
 from aforesaid.digest.rolling import RollingSteps
+from aforesaid.digest.sources import NOTHING_KNOWN
 from aforesaid.digest.tiers import TiersSteps, windows
 from aforesaid.digest.tree import Step, Steps, TreeSteps
 from aforesaid.digest.writing import WITHOUT_MODEL, Writer, shortened
@@ -229,7 +230,9 @@ class Digest:
         wanted = await CalendarSteps(self.executor).of_those_who_want_it(messages)
         if not wanted:
             return ""
-        written = await self.executor.writer.of_messages(scope, wanted, self.executor.profile.summary_characters)
+        # Private memories of the one who asks do not show in what everybody reads, only the meaning of the messages.
+        known = NOTHING_KNOWN._replace(worth=await self.executor.worth(wanted))
+        written = await self.executor.writer.of_messages(scope, wanted, self.executor.profile.summary_characters, known)
         return written.text
 
     async def edit(self, scope: Scope, summary: int, text: str, editor: str) -> Summary:
@@ -424,12 +427,12 @@ class Digest:
             written = await executor.writer.onwards(scope, below[0] if below else None, messages, characters)
         elif summary.kind == "day":
             written = await executor.writer.of_messages(scope, messages, executor.profile.day_characters)
+        elif below:
+            known = await executor.known_below(scope, below)
+            written = await executor.writer.of_summaries(scope, below, characters, known)
         else:
-            important = await executor.important(scope, summary.first, summary.last)
-            if below:
-                written = await executor.writer.of_summaries(scope, below, characters, important)
-            else:
-                written = await executor.writer.of_messages(scope, messages, characters, important)
+            known = await executor.known_of(scope, messages, await executor.worth(messages))
+            written = await executor.writer.of_messages(scope, messages, characters, known)
         if written.model is None:
             return None
         change = Revise(

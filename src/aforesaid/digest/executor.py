@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import date
@@ -19,7 +19,7 @@ from uuid import uuid4
 
 from aforesaid.background import SingleFlight
 from aforesaid.digest.quality import measure
-from aforesaid.digest.sources import ImportantMemory, important_memories, shown_numbers
+from aforesaid.digest.sources import NOTHING_KNOWN, Weights, Worth, shown_numbers, weights, worth_of
 from aforesaid.digest.writing import Writer, Written
 from aforesaid.domain.checks import now
 from aforesaid.domain.message import Message
@@ -28,6 +28,7 @@ from aforesaid.domain.summary import Quality, Summary, SummaryDraft, ViewDraft
 from aforesaid.errors import ModelError, SourcesChanged, StoreError
 from aforesaid.models.embed import Embedder
 from aforesaid.models.embed.caching import MessageVectors
+from aforesaid.models.salience import ENCODER, load_salience
 from aforesaid.profiles import Profile
 from aforesaid.store.operations import Change
 from aforesaid.store.people import Marks, PutMark
@@ -177,8 +178,9 @@ class Executor:
 
     async def archive_messages(self, scope: Scope, messages: Sequence[Message]) -> Summary:
         room = self._room(sum(len(message.text) for message in messages), _LEAST_OF_MESSAGES, _PART_OF_MESSAGES)
-        important = await self.important(scope, messages[0].seq, messages[-1].seq)
-        written = await self.writer.of_messages(scope, messages, room, important)
+        held = await self.holding(messages)
+        known = await self.known_of(scope, messages, await self.worth(messages, held))
+        written = await self.writer.of_messages(scope, messages, room, known)
         sources = tuple(message.seq for message in messages)
         draft = SummaryDraft(
             scope,
@@ -188,42 +190,77 @@ class Executor:
             prompt=written.prompt,
             shown=shown_numbers(messages),
         )
-        return await self._archive(draft, await self.quality(written, messages, ()))
+        return await self._archive(draft, await self.quality(written, messages, (), held))
 
     async def archive_summaries(self, scope: Scope, summaries: Sequence[Summary]) -> Summary:
         room = self._room(sum(len(summary.text) for summary in summaries), _LEAST_OF_SUMMARIES, _PART_OF_SUMMARIES)
-        important = await self.important(
-            scope, min(summary.first for summary in summaries), max(summary.last for summary in summaries)
-        )
-        written = await self.writer.of_summaries(scope, summaries, room, important)
+        known = await self.known_below(scope, summaries)
+        written = await self.writer.of_summaries(scope, summaries, room, known)
         sources = tuple(summary.id for summary in summaries)
         draft = SummaryDraft(scope, written.text, summaries=sources, model=written.model, prompt=written.prompt)
         return await self._archive(draft, await self.quality(written, (), summaries))
 
-    async def important(self, scope: Scope, first: int, last: int) -> list[ImportantMemory]:
-        return await important_memories(self.store, scope, first, last, self.writer.zone(scope.space))
+    async def known_of(self, scope: Scope, messages: Sequence[Message], worth: Mapping[int, Worth]) -> Weights:
+        """Return what a user's messages change in what is known. `worth` is by their meaning, where that is known."""
+        if not messages:
+            return NOTHING_KNOWN
+        seqs, zone = {message.seq for message in messages}, self.writer.zone(scope.space)
+        own = {seq: worth[seq] for seq in seqs & worth.keys()}
+        return await weights(self.store, scope, min(seqs), max(seqs), zone, own)
+
+    async def known_below(self, scope: Scope, summaries: Sequence[Summary]) -> Weights:
+        """Return what is known of the messages that a user's summaries cover."""
+        first, last = min(each.first for each in summaries), max(each.last for each in summaries)
+        return await weights(self.store, scope, first, last, self.writer.zone(scope.space))
+
+    async def worth(self, messages: Sequence[Message], held: MessageVectors | None = None) -> dict[int, Worth]:
+        """Return the worth of what people said, by its meaning, where the built-in encoder has its vectors."""
+        said, vectors = [each for each in messages if each.role == "user" and each.text.strip()], held or self._vectors
+        if vectors is None or self.embedder != ENCODER or not said:
+            return {}
+        try:
+            rows = await vectors.of(said)
+        except ModelError:
+            return {}
+        judged = await asyncio.to_thread(load_salience().judge, [message.text for message in said], rows)
+        return {message.seq: worth_of(judgement) for message, judgement in zip(said, judged, strict=True)}
+
+    async def holding(self, messages: Sequence[Message]) -> MessageVectors | None:
+        """Return the vectors of messages for several uses; None without an embedder that answers."""
+        try:
+            return self._vectors and await self._vectors.holding([each for each in messages if each.text.strip()])
+        except ModelError:
+            return self._vectors
 
     async def roll(self, scope: Scope, previous: Summary | None, messages: Sequence[Message]) -> Summary:
-        written = await self.writer.onwards(scope, previous, messages, self.profile.summary_characters)
-        return await self._continue(scope, "rolling", written, previous, messages)
+        characters, held = self.profile.summary_characters, await self.holding(messages)
+        known = await self.known_of(scope, messages, await self.worth(messages, held))
+        written = await self.writer.onwards(scope, previous, messages, characters, known)
+        return await self._continue(scope, "rolling", written, previous, messages, held)
 
     async def analyse(
         self, scope: Scope, previous: Summary | None, messages: Sequence[Message], today: date
     ) -> Summary:
         characters = self.profile.summary_characters
-        written = await self.writer.of_history(scope, previous, messages, characters, today)
-        return await self._continue(scope, "history", written, previous, messages)
+        held = await self.holding(messages)
+        known = await self.known_of(scope, messages, await self.worth(messages, held))
+        written = await self.writer.of_history(scope, previous, messages, characters, today, known)
+        return await self._continue(scope, "history", written, previous, messages, held)
 
     async def store_views(self, drafts: Sequence[ViewDraft], *others: Change) -> list[Summary]:
         receipt = await self.store.apply([*(AddView(draft) for draft in drafts), *others])
         return [result for result in receipt.results if isinstance(result, Summary)]
 
     async def quality(
-        self, written: Written, messages: Sequence[Message], summaries: Sequence[Summary]
+        self,
+        written: Written,
+        messages: Sequence[Message],
+        summaries: Sequence[Summary],
+        held: MessageVectors | None = None,
     ) -> Quality | None:
-        """Measure a summary. A failure is logged, and the summary has no measurement."""
+        """Measure a summary. Where the embedder fails, its coverage is not known."""
         try:
-            return await measure(written.text, messages, summaries, self._vectors)
+            return await measure(written.text, messages, summaries, held or self._vectors)
         except ModelError:
             return await measure(written.text, messages, summaries, None)
 
@@ -236,7 +273,13 @@ class Executor:
         return (await self.store.apply([Archive(complete)])).summary
 
     async def _continue(
-        self, scope: Scope, kind: str, written: Written, previous: Summary | None, messages: Sequence[Message]
+        self,
+        scope: Scope,
+        kind: str,
+        written: Written,
+        previous: Summary | None,
+        messages: Sequence[Message],
+        held: MessageVectors | None,
     ) -> Summary:
         draft = ViewDraft(
             scope,
@@ -250,7 +293,7 @@ class Executor:
             model=written.model,
             prompt=written.prompt,
             details=written.details,
-            quality=await self.quality(written, messages, () if previous is None else (previous,)),
+            quality=await self.quality(written, messages, () if previous is None else (previous,), held),
             created_at=self.clock(),
             shown=shown_numbers(messages),
         )

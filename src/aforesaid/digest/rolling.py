@@ -38,13 +38,11 @@ class RollingRules:
     tokens: int = 8000
     """The first summary is made at `messages` messages or `tokens` tokens of about four characters."""
     keep: int = 10
-    """Number of newest messages that are never summarised."""
+    """Number of newest messages that are not summarised, unless they belong to a finished topic."""
     step: int = 10
     """Number of new messages before the next summary."""
     characters: int = 48_000
     """Maximum characters summarised at a time."""
-    topic_least: int = 6
-    """Minimum messages of a finished topic, outside of `keep`, that are summarised after a change of topic."""
 
 
 def needs_regeneration(total: int, covered: int, rules: RollingRules) -> bool:
@@ -54,6 +52,8 @@ def needs_regeneration(total: int, covered: int, rules: RollingRules) -> bool:
 
 def decide(ledger: RollingLedger, rules: RollingRules, *, asked: bool = False) -> Decision:
     """Decide how many more messages to summarise."""
+    if ledger.topic_ends is not None:
+        return Decision(Roll(ledger.topic_ends))
     beyond = ledger.total - ledger.covered - rules.keep
     if beyond <= 0:
         return NOTHING
@@ -61,11 +61,7 @@ def decide(ledger: RollingLedger, rules: RollingRules, *, asked: bool = False) -
         due = needs_regeneration(ledger.total, ledger.covered, rules)
     else:
         due = ledger.total >= rules.messages or ledger.characters >= rules.tokens * _CHARACTERS_PER_TOKEN
-    if due or asked:
-        return Decision(Roll(beyond))
-    if ledger.topic_ends is not None and beyond >= min(ledger.topic_ends, rules.topic_least):
-        return Decision(Roll(min(ledger.topic_ends, beyond)))
-    return NOTHING
+    return Decision(Roll(beyond)) if due or asked else NOTHING
 
 
 _MOST_READ: Final = 500

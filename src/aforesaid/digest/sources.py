@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, tzinfo
+from math import exp
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from aforesaid.digest.quality import shared_words
 from aforesaid.domain.checks import Kind, to_zone
-from aforesaid.domain.memory import MemoryRecord
+from aforesaid.domain.memory import ENDED, MemoryRecord
 from aforesaid.domain.message import Message, in_time_order
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary import Summary
 from aforesaid.extras import np
 from aforesaid.models.offline import Spoken, Summarised
 from aforesaid.models.prompts import Fenced, Line, enclose, fence, lines_of, name_speakers
+from aforesaid.models.salience import Judgement
 from aforesaid.store.memories import Memories
 from aforesaid.store.messages import MessagesByNumber
 from aforesaid.store.vector_matrix import unpacked
@@ -64,8 +67,11 @@ def fenced(messages: Sequence[Message], zone: tzinfo) -> Fenced:
     return fence(shown(messages, zone))
 
 
-def spoken(messages: Sequence[Message], zone: tzinfo) -> list[Spoken]:
-    return [Spoken(line.speaker, line.text, line.at, line.role) for line in shown(messages, zone)]
+def spoken(messages: Sequence[Message], zone: tzinfo, worth: Mapping[int, Worth]) -> list[Spoken]:
+    return [
+        Spoken(line.speaker, line.text, line.at, line.role, *worth.get(message.seq, USUAL), message.thread)
+        for line, message in zip(shown(messages, zone), newest(messages), strict=True)
+    ]
 
 
 def fenced_summaries(summaries: Sequence[Summary], zone: tzinfo) -> Fenced:
@@ -77,8 +83,19 @@ def fenced_summaries(summaries: Sequence[Summary], zone: tzinfo) -> Fenced:
     )
 
 
-def summarised(summaries: Sequence[Summary], zone: tzinfo) -> list[Summarised]:
-    return [Summarised(each.text, local(each.began_at, zone), local(each.ended_at, zone)) for each in summaries]
+def summarised(summaries: Sequence[Summary], zone: tzinfo, resolved: frozenset[str] = frozenset()) -> list[Summarised]:
+    """Return summaries without the lines that quote what does not hold any more, unless no other line is left."""
+
+    def holding(text: str) -> str:
+        return "\n".join(
+            line for line in text.splitlines() if not any(line.partition(": ")[2] in said for said in resolved)
+        )
+
+    texts = [holding(each.text) if resolved else each.text for each in summaries]
+    return [
+        Summarised(text, local(each.began_at, zone), local(each.ended_at, zone))
+        for text, each in zip(texts if any(texts) else (each.text for each in summaries), summaries, strict=True)
+    ]
 
 
 def local(at: datetime | None, zone: tzinfo) -> datetime | None:
@@ -95,6 +112,19 @@ _ALWAYS: Final[frozenset[Kind]] = frozenset({"instruction", "relationship"})
 """Kinds of memories that are stated whatever their importance is."""
 _STATED: Final = 0.75
 """Share of a memory's words that a summary has to contain to state it."""
+_KNOWN: Final = 1.3
+"""Factor for a message that tells the value of a matter, an event or something important."""
+_ENDED: Final = 0.3
+"""Factor for a message that tells what does not hold any more."""
+_PER_MARGIN: Final = 0.4
+_USUAL_MARGIN: Final = 0.5
+"""A message 0.5 below the salience model's threshold is worth as much as one of which nothing is known."""
+_LEAST_WORTH: Final = 0.1
+_MOST_WORTH: Final = 3.5
+_USUAL: Final = 6
+"""The importance of a message as the salience model guesses it, usually."""
+_UNCLEAR: Final = -0.1
+"""Clarity below which a message is told with the one before."""
 _MOST: Final = 0.5
 """Maximum share of a summary that is added for memories which it does not state."""
 
@@ -116,24 +146,72 @@ class ImportantMemory(NamedTuple):
         return f"{self.speaker} ({self.day.isoformat()}): {self.text.removeprefix(f'{self.speaker}: ')}"
 
 
-async def important_memories(store: Store, scope: Scope, first: int, last: int, zone: tzinfo) -> list[ImportantMemory]:
-    """Return the important memories that rest on a user's messages from `first` to `last`, in the order of these."""
-    known = await store.read(Memories(scope, messages=(first, last)))
+class Worth(NamedTuple):
+    """How much a message changes in what is known, whether it is understood alone, and its words that became known."""
+
+    factor: float = 1.0
+    alone: bool = True
+    values: tuple[str, ...] = ()
+
+
+USUAL: Final = Worth()
+
+
+class Weights(NamedTuple):
+    """What is known of messages that are summarised."""
+
+    important: Sequence[ImportantMemory] = ()
+    worth: Mapping[int, Worth] = {}
+    """By sequence number."""
+    resolved: frozenset[str] = frozenset()
+    """The texts of messages that tell what does not hold any more."""
+
+
+NOTHING_KNOWN: Final = Weights()
+
+
+async def weights(
+    store: Store, scope: Scope, first: int, last: int, zone: tzinfo, worth: Mapping[int, Worth] = MappingProxyType({})
+) -> Weights:
+    """Return what the memories that rest on a user's messages from `first` to `last` say about these.
+
+    The important ones that hold are in the order of the messages. `worth` is by the meaning of the messages alone.
+    """
     sources: dict[int, list[MemoryRecord]] = {}
-    for memory in known:
+    telling: dict[int, tuple[str, ...]] = {}
+    ended: set[int] = set()
+    for memory in await store.read(Memories(scope, active=None, messages=(first, last))):
+        seqs = [seq for seq in memory.sources if first <= seq <= last]
+        if not memory.active:
+            ended.update(seqs if memory.superseded_by is not None or memory.reason == ENDED else ())
+            continue
+        if memory.matter is not None or memory.event is not None or memory.importance >= _IMPORTANT:
+            values = (memory.value,) if memory.value is not None else ()
+            telling.update({seq: (*telling.get(seq, ()), *values) for seq in seqs})
         if memory.importance >= _IMPORTANT or memory.kind in _ALWAYS:
-            sources.setdefault(min(seq for seq in memory.sources if first <= seq <= last), []).append(memory)
-    if not sources:
-        return []
-    messages = await store.read(MessagesByNumber(scope, sorted(sources)))
+            sources.setdefault(min(seqs), []).append(memory)
+    ended -= telling.keys()
+    messages = await store.read(MessagesByNumber(scope, sorted(ended | sources.keys()))) if ended or sources else []
     names = name_speakers(messages)
-    return [
+    important = [
         ImportantMemory(
             names[message.author], (local(message.at, zone) or message.at).date(), memory.text, memory.importance
         )
         for message in messages
-        for memory in sources[message.seq]
+        for memory in sources.get(message.seq, ())
     ]
+    known = dict(worth)
+    for seq in telling.keys() | ended:
+        usual = known.get(seq, USUAL)
+        factor = usual.factor * (_KNOWN if seq in telling else _ENDED)
+        known[seq] = usual._replace(factor=factor, values=telling.get(seq, ()))
+    return Weights(important, known, frozenset(message.text for message in messages if message.seq in ended))
+
+
+def worth_of(judgement: Judgement) -> Worth:
+    """Return the worth of a message by what the salience model says about it."""
+    factor = exp(_PER_MARGIN * (judgement.margin + _USUAL_MARGIN)) * (judgement.importance / _USUAL) ** 2
+    return Worth(min(max(factor, _LEAST_WORTH), _MOST_WORTH), judgement.clarity >= _UNCLEAR)
 
 
 def with_important(text: str, memories: Sequence[ImportantMemory], limit: int, shorten: Callable[[int], str]) -> str:

@@ -120,7 +120,7 @@ def chunk(messages: Sequence[Open], rules: TreeRules, *, asked: bool = False) ->
 
     Messages are archived once `rules.turns` turns were answered: all answered ones, or `rules.turns` of them if there
     are at least twice as many (after an import or a long failure), so that summaries cover similar amounts. Where
-    nobody answers, twice as many turns are required.
+    nobody answers, as among people, or one turn more was said, so many turns are archived without answers.
     """
     if asked:
         return that_fit([each.characters for each in messages], rules.characters)
@@ -130,7 +130,7 @@ def chunk(messages: Sequence[Open], rules: TreeRules, *, asked: bool = False) ->
     if turns >= rules.turns:
         end = len(answered) if turns < 2 * rules.turns else _end_of_turn(answered, rules.turns)
         return that_fit([each.characters for each in messages[:end]], rules.characters)
-    if _turns(messages) - turns >= 2 * rules.turns:
+    if _turns(messages) >= rules.turns + bool(answers):
         return that_fit([each.characters for each in messages[: _end_of_turn(messages, rules.turns)]], rules.characters)
     return 0
 

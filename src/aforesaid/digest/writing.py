@@ -12,8 +12,11 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from aforesaid.digest.quality import is_supported, require_support
 from aforesaid.digest.sources import (
+    NOTHING_KNOWN,
     DayTalk,
     ImportantMemory,
+    Weights,
+    Worth,
     fenced,
     fenced_summaries,
     newest,
@@ -28,14 +31,18 @@ from aforesaid.domain.summary import NOTHING_SAID, Summary
 from aforesaid.errors import InvalidInput, ModelError, ModelGarbled, NoModel
 from aforesaid.models import offline
 from aforesaid.models.embed import Embedder
-from aforesaid.models.prompts import Fenced, Part, enclose, enclosed, fence_labelled, load_prompt, quote
+from aforesaid.models.prompts import Fenced, Part, enclose, enclosed, fence_labelled, load_prompt, name_speakers, quote
 from aforesaid.settings import Operation, Route
+from aforesaid.text.languages import ENGLISH, guess_language
+from aforesaid.text.words import by_language
 
 if TYPE_CHECKING:
     from aforesaid.models.chat import Chat
 
 WITHOUT_MODEL: Final = "extractive/1"
 """The prompt version of summaries that were made without a model."""
+_PER_SENTENCE: Final = 100
+"""Characters of a sentence."""
 _SENTENCE_ENDS: Final = ".!?…。！？"
 
 
@@ -90,11 +97,11 @@ class Writer:
         return self._chat is not None and self._chat.has(operation)
 
     async def of_messages(
-        self, scope: Scope, messages: Sequence[Message], characters: int, important: Sequence[ImportantMemory] = ()
+        self, scope: Scope, messages: Sequence[Message], characters: int, known: Weights = NOTHING_KNOWN
     ) -> Written:
         """Summarise messages. The summary states the important memories that come from them."""
         zone, messages = self.zone(scope.space), newest(messages)
-        said = spoken(messages, zone)
+        said, important = spoken(messages, zone, known.worth), known.important
         written = await self._write(
             "summarize",
             scope,
@@ -106,11 +113,11 @@ class Writer:
         return await _completed(written, important, characters, lambda room: offline.summarise(said, room))
 
     async def of_summaries(
-        self, scope: Scope, summaries: Sequence[Summary], characters: int, important: Sequence[ImportantMemory] = ()
+        self, scope: Scope, summaries: Sequence[Summary], characters: int, known: Weights = NOTHING_KNOWN
     ) -> Written:
         """Summarise summaries, oldest first. The summary states the important memories of the time that they cover."""
         zone, summaries = self.zone(scope.space), [summary for summary in summaries if summary.valid]
-        parts = summarised(summaries, zone)
+        parts, important = summarised(summaries, zone, known.resolved), known.important
         written = await self._write(
             "fold",
             scope,
@@ -122,11 +129,16 @@ class Writer:
         return await _completed(written, important, characters, lambda room: offline.summarise_summaries(parts, room))
 
     async def onwards(
-        self, scope: Scope, previous: Summary | None, messages: Sequence[Message], characters: int
+        self,
+        scope: Scope,
+        previous: Summary | None,
+        messages: Sequence[Message],
+        characters: int,
+        known: Weights = NOTHING_KNOWN,
     ) -> Written:
         """Extend a summary with newer messages. Older ones are not read again."""
         if previous is None or not previous.valid:
-            return await self.of_messages(scope, messages, characters)
+            return await self.of_messages(scope, messages, characters, known._replace(important=()))
         zone, messages = self.zone(scope.space), newest(messages)
         return await self._write(
             "roll",
@@ -134,7 +146,7 @@ class Writer:
             characters,
             _Sources(messages, (previous,) if messages else ()),
             lambda: {"previous": previous.text, "messages": fenced(messages, zone)},
-            lambda: offline.roll(previous.text, spoken(messages, zone), characters),
+            lambda: offline.roll(previous.text, spoken(messages, zone, known.worth), characters),
         )
 
     async def of_week(self, scope: Scope, name: str, days: Sequence[Summary], characters: int) -> Written:
@@ -151,28 +163,40 @@ class Writer:
             lambda: offline.summarise_summaries(summarised(days, zone), characters),
         )
 
-    async def of_day(self, scope: Scope, talk: DayTalk, characters: int) -> dict[str, Written]:
-        """Summarise a day for each of its participants in one call. It has newest versions alone."""
+    async def of_day(self, scope: Scope, talk: DayTalk, characters: int) -> tuple[dict[str, Written], str]:
+        """Have a model summarise a day for its participants in one call. Return its texts and the prompt's version.
+
+        It may leave people out; without a model, or where none answers, all of them.
+        """
         operation: Operation = "day"
-        written: dict[str, Written] = {}
-        prompt = WITHOUT_MODEL
         if self.has_model(operation):
             try:
-                written, prompt = await self._day(scope, talk, characters), load_prompt("day").version
+                return await self._day(scope, talk, characters), load_prompt("day").version
             except ModelError:
                 if not self._route(operation).without:
                     raise
-        zone = self.zone(scope.space)
-        for person in talk.people:
-            if person.user not in written:
-                # The model returned nothing for this participant.
-                own = [message for message in talk.messages if message.user == person.user]
-                text = await asyncio.to_thread(offline.summarise, spoken(own, zone), characters)
-                written[person.user] = Written(text or NOTHING_SAID, None, prompt)
-        return written
+        return {}, WITHOUT_MODEL
+
+    async def of_persons_day(
+        self, scope: Scope, messages: Sequence[Message], characters: int, worth: Mapping[int, Worth]
+    ) -> str:
+        """Summarise a person's day by rules: what was said in the threads in which they spoke. It may have been quiet.
+
+        What others said counts less.
+        """
+        said = spoken(messages, self.zone(scope.space), worth)
+        name = name_speakers(newest(messages)).get(scope.user)
+        text = await asyncio.to_thread(offline.summarise, said, characters, person=name, quiet=True)
+        return text or _quiet(messages)
 
     async def of_history(
-        self, scope: Scope, previous: Summary | None, messages: Sequence[Message], characters: int, today: date
+        self,
+        scope: Scope,
+        previous: Summary | None,
+        messages: Sequence[Message],
+        characters: int,
+        today: date,
+        known: Weights = NOTHING_KNOWN,
     ) -> Written:
         """Extend the analysis of a history."""
         messages = newest(messages)
@@ -184,7 +208,7 @@ class Writer:
                 if not self._route("summarize").without:
                     raise
         before = previous.text if previous is not None else ""
-        said = spoken(messages, self.zone(scope.space))
+        said = spoken(messages, self.zone(scope.space), known.worth)
         text = await asyncio.to_thread(offline.roll, before, said, characters)
         return Written(text or NOTHING_SAID, None, WITHOUT_MODEL, None if previous is None else previous.details)
 
@@ -201,8 +225,8 @@ class Writer:
         if (sources.messages or sources.summaries) and self.has_model():
             try:
                 prompt = load_prompt(prompt_name)
-                said = prompt.render(**parts(), characters=characters)
-                reply = await self._asking().text(prompt.operation, said, scope=scope)
+                said = prompt.render(**parts(), sentences=_sentences(characters))
+                reply = await self._asking().text(prompt.operation, said, scope=scope, characters=characters)
                 text = _usable(reply.text, characters, reply.model)
                 await require_support(text, sources.texts, sources.names, self._embedder, reply.model)
                 return Written(text, reply.model, prompt.version)
@@ -221,7 +245,9 @@ class Writer:
             for line, message in zip(shown(talk.messages, self.zone(scope.space)), talk.messages, strict=True)
         ]
         people = enclose("people", "person", (({"id": labels[each.user]}, each.name) for each in talk.people))
-        said = prompt.render(date=talk.day, people=people, messages=fence_labelled(lines), characters=characters)
+        said = prompt.render(
+            date=talk.day, people=people, messages=fence_labelled(lines), sentences=_sentences(characters)
+        )
         answer = await self._asking().structure(prompt.operation, said, DaySummaries, scope=scope)
         users, sources = {label: user for user, label in labels.items()}, _Sources(talk.messages)
         names = [*sources.names, *(person.name for person in talk.people)]
@@ -244,7 +270,7 @@ class Writer:
             today=today,
             previous="" if previous is None else _analysis(previous),
             material=fenced(messages, self.zone(scope.space)),
-            characters=characters,
+            sentences=_sentences(characters),
         )
         answer = await self._asking().structure(prompt.operation, said, History, scope=scope)
         found = answer.value.model_dump(mode="json")
@@ -257,6 +283,19 @@ class Writer:
         if self._chat is None:
             raise NoModel("no model is configured for summaries")
         return self._chat
+
+
+def _sentences(characters: int) -> int:
+    """Return how many sentences have about so many characters. Models count sentences better."""
+    return max(1, characters // _PER_SENTENCE)
+
+
+def _quiet(messages: Sequence[Message]) -> str:
+    """Return that nothing was told on a day, in the language of its messages."""
+    language = guess_language("\n".join(message.text for message in messages if message.role == "user"))
+    words = by_language().get(language) or by_language()[ENGLISH]
+    text: str = words["quiet_day"]
+    return text.format(count=len(messages))
 
 
 def _fenced(important: Sequence[ImportantMemory]) -> Fenced:

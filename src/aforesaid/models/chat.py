@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, replace
 from functools import cache
+from math import inf
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Protocol, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -77,8 +79,19 @@ class Chat(Protocol):
     configuration is at fault, ModelGarbled where what came back does not fit, SpendingLimit where the limit is reached.
     """
 
-    async def text(self, operation: Operation, messages: Sequence[Said], *, scope: Scope | None = None) -> Reply:
-        """Return the reply. `scope` is the user whose spending limit applies."""
+    async def text(
+        self,
+        operation: Operation,
+        messages: Sequence[Said],
+        *,
+        scope: Scope | None = None,
+        characters: int | None = None,
+    ) -> Reply:
+        """Return the reply. `scope` is the user whose spending limit applies.
+
+        With `characters`, the length that is asked for, the reply is cut when it grows far beyond it. If it repeats
+        itself, it is cut and asked for once more, with a penalty for repetition; ModelGarbled if that is no better.
+        """
 
     def stream(
         self,
@@ -119,6 +132,7 @@ class ApiQuirks:
     """The request features that a model supports, as far as known."""
 
     temperature: bool = True
+    penalty: bool = True
     tokens: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
     usage: bool = True
     """Whether a stream can end with token usage."""
@@ -138,6 +152,8 @@ class ApiQuirks:
             return replace(self, tokens="max_completion_tokens")
         if prompt.temperature is not None and self.temperature and "temperature" in named:
             return replace(self, temperature=False)
+        if prompt.penalty is not None and self.penalty and "penalty" in named:
+            return replace(self, penalty=False)
         if prompt.piecewise and self.usage and ("stream_options" in named or "include_usage" in named):
             return replace(self, usage=False)
         if prompt.schema is not None:
@@ -225,6 +241,17 @@ def _closed(node: Any) -> bool:  # noqa: ANN401 - any JSON
 
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_TOKENS_PER_CHARACTER: Final = 0.75
+_LEAST_TOKENS: Final = 100
+"""Tokens beside those of the characters that are asked for. In Latin letters, a character is a quarter of a token."""
+_FAR_TOO_LONG: Final = 1.5
+_PENALTY: Final = 0.6
+_CHECKED_EVERY: Final = 80
+"""Characters after which a reply is looked through for repetition."""
+_SAID_AGAIN: Final = 20
+"""Least characters of a sentence that may not be said three times."""
+_TIMES: Final = 3
+_TAIL: Final = 30
 _CHARACTERS_PER_TOKEN: Final = 4
 
 _NOT_A_REPLY: Final = "{} returned a response without a reply. If this continues, check the base_url"
@@ -241,6 +268,8 @@ class Prompt:
     messages: tuple[Said, ...]
     temperature: float | None = None
     max_tokens: int | None = None
+    penalty: float | None = None
+    """For words that are repeated (`frequency_penalty`)."""
     schema: Schema | None = None
     piecewise: bool = False
     """Whether the reply is streamed."""
@@ -327,6 +356,15 @@ class Completion:
         return ModelGarbled(f"{self._choice} wrote nothing. {advice}")
 
 
+def repeats(text: str) -> bool:
+    """Return whether a text says the same again and again: a sentence three times, or its end four times in a row."""
+    sentences = Counter(sentence.strip() for sentence in re.split(r"[.!?。！？\n]+", text))
+    if any(times >= _TIMES for sentence, times in sentences.items() if len(sentence) >= _SAID_AGAIN):
+        return True
+    end = text[-_TAIL:]
+    return len(end) == _TAIL and text.count(end[-_SAID_AGAIN:]) > _TIMES
+
+
 def estimate(prompt: Prompt) -> int:
     """Estimate the tokens of a prompt, to reserve them during the call."""
     return sum(len(said.content) for said in prompt.messages) // _CHARACTERS_PER_TOKEN + 1
@@ -344,6 +382,8 @@ def _arguments(model: str, prompt: Prompt, quirks: ApiQuirks) -> dict[str, Any]:
         made["temperature"] = prompt.temperature
     if prompt.max_tokens is not None:
         made[quirks.tokens] = prompt.max_tokens
+    if prompt.penalty is not None and quirks.penalty:
+        made["frequency_penalty"] = prompt.penalty
     if prompt.piecewise:
         made["stream"] = True
         if quirks.usage:
@@ -472,9 +512,46 @@ class RoutedChat:
             for choice in route.chain if operation != "embed" else ():
                 self._add(operation, choice)
 
-    async def text(self, operation: Operation, messages: Sequence[Said], *, scope: Scope | None = None) -> Reply:
+    async def text(
+        self,
+        operation: Operation,
+        messages: Sequence[Said],
+        *,
+        scope: Scope | None = None,
+        characters: int | None = None,
+    ) -> Reply:
         async with self._calls.running():
-            return await only(Fallback(self._chain(operation)), await self._ask(operation, messages, scope))
+            if characters is None:
+                return await only(Fallback(self._chain(operation)), await self._ask(operation, messages, scope))
+            ask = await self._ask(operation, messages, scope, piecewise=True)
+            tokens = min(ask.what.max_tokens or inf, _LEAST_TOKENS + characters * _TOKENS_PER_CHARACTER)
+            first = await self._of_length(
+                operation, replace(ask, what=replace(ask.what, max_tokens=int(tokens))), characters
+            )
+            if first is not None:
+                return first
+            # With the usual limit: a model that thinks before it writes may have used up the other one.
+            again = await self._of_length(operation, replace(ask, what=replace(ask.what, penalty=_PENALTY)), characters)
+            if again is None:
+                raise ModelGarbled(f"the model was asked to {operation} and wrote nothing, or the same again and again")
+            return again
+
+    async def _of_length(self, operation: Operation, ask: Ask[Prompt], characters: int) -> Reply | None:
+        """Return a reply that ends when it is far too long; None for one that is empty or repeats itself."""
+        text, checked, last = "", 0, None
+        try:
+            async with aclosing(Fallback(self._chain(operation)).call(ask)) as pieces:
+                async for last in pieces:
+                    text += last.text
+                    if len(text) - checked >= _CHECKED_EVERY:
+                        checked = len(text)
+                        if repeats(text):
+                            return None
+                    if len(text) > characters * _FAR_TOO_LONG:
+                        return replace(last, text=text, cut=True)
+        except ModelGarbled:
+            return None
+        return None if last is None or repeats(text) else replace(last, text=text)
 
     async def stream(
         self,

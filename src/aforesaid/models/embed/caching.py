@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING, Final, TypeGuard
 
@@ -258,17 +258,25 @@ def _asks_aloud(text: str, probability: float) -> bool:
 class MessageVectors:
     """Returns vectors of messages: those in the store, and new ones of messages that upkeep has not embedded yet."""
 
-    def __init__(self, store: Store, embedder: Embedder) -> None:
+    def __init__(self, store: Store, embedder: Embedder, held: Mapping[int, NDArray[np.float32]] | None = None) -> None:
+        """`held` has vectors of a space that are known already, by sequence number."""
         self._store = store
         self.embedder = embedder
+        self._held = held or {}
+
+    async def holding(self, messages: Sequence[Message]) -> MessageVectors:
+        """Return these vectors, with those of messages of a space that are needed several times. Raises ModelError."""
+        rows = await self.of(messages)
+        seqs = [message.seq for message in messages]
+        return MessageVectors(self._store, self.embedder, dict(zip(seqs, rows, strict=True)))
 
     async def of(self, messages: Sequence[Message]) -> Vectors:
         """Return one row for each message; no message may be without text. Raises ModelError."""
         if not messages:
             return np.zeros((0, 0), dtype=np.float32)
-        found: dict[int, Vectors] = {}
+        found: dict[int, Vectors] = {each.seq: self._held[each.seq] for each in messages if each.seq in self._held}
         owned: dict[tuple[str, str], list[int]] = defaultdict(list)
-        for message in messages:
+        for message in (message for message in messages if message.seq not in found):
             owned[message.space, message.user].append(message.seq)
         for (space, user), seqs in owned.items():
             found |= await self.stored(Scope(space, user, direct_thread(user)), seqs)

@@ -278,6 +278,14 @@ class Spoken(NamedTuple):
     at: datetime | None = None
     """When it was said, in the time zone whose days count. Without it nothing is dated."""
     role: Role = "user"
+    worth: float = 1.0
+    """How much it changes in what is known, beside what its words tell."""
+    alone: bool = True
+    """Whether it is understood without what was said before, as far as its meaning tells."""
+    values: tuple[str, ...] = ()
+    """Its words that became known: the sentences that have them are worth more."""
+    thread: str = ""
+    """Where it was said: nobody answers what was said elsewhere."""
 
 
 class Summarised(NamedTuple):

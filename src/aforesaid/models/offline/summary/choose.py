@@ -4,21 +4,29 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import lru_cache
 from heapq import heapify, heappop, heappush
+from itertools import groupby
 from math import exp, inf, log
 from typing import Final, NamedTuple
 
 from aforesaid.domain.caches import holds_texts
 from aforesaid.extras import np, re
+from aforesaid.models.offline.request_rules import asks
 from aforesaid.text.languages import Vocabulary, guess_language, stems, stop_words, vocabulary, word_finder
-from aforesaid.text.sentences import is_question, length_in_words, without_hesitation, without_opener
+from aforesaid.text.sentences import (
+    begins_with_anaphor,
+    is_question,
+    length_in_words,
+    without_hesitation,
+    without_opener,
+)
 from aforesaid.text.words import UNSPACED_LANGUAGES, UNSPACED_LETTERS, fold, words_of
 
 _FOLLOWING: Final = 0.85
-_STEPS: Final = 30
+_STEPS: Final = 12
 
 
 def centrality(terms: Sequence[Mapping[str, float]]) -> list[float]:
@@ -73,6 +81,8 @@ _LONGEST_WORD: Final = 30
 _CUES: Final = {"first_person": 1.3, "second_person": 0.82, "times": 1.59, "reactions": 0.52}
 _QUESTION: Final = 0.9
 _BRACKETED: Final = 0.48
+_EXCLAIMED: Final = 1.25
+"""Factor for news as people tell it: "We got the flat!"."""
 _EMPTY: Final = 0.135
 _FEW: Final = 2
 _EARLY: Final = 0.315
@@ -92,6 +102,14 @@ _SIGNS: Final = re.compile(r"[{}<>=;|\\/*#@$^~`_+&\[\]()]")
 _MANY_SIGNS: Final = 0.12
 _UNSPACED: Final = re.compile(f"[{UNSPACED_LETTERS}]")
 _HIRAGANA: Final = re.compile("[\u3040-\u309f]+")
+_LAUGHTER: Final = re.compile(
+    r"\D?(\D{1,2})\1{2,}\D?|[jhх]ah?[jh][jhaeks]+|lo+l|x+d+|ㅋ+|ㅎ+|ㅠ+|w{2,}|哈{2,}|呵{2,}|笑+"
+)
+"""A word that is laughter, or a single letter held for long."""
+_WORTHY: Final = 1.3
+"""Worth from which a turn tells something, however few words it has: "She was born!"."""
+_WORTHLESS: Final = 0.35
+"""Worth up to which a turn tells nothing, whatever its words are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,10 +121,17 @@ class Sentence:
     day: date | None
     text: str
     assistant: bool = False
+    worth: float = 1.0
+    """How much its turn changes in what is known, beside what its words tell."""
+    alone: bool = True
+    """Whether its turn is understood without what was said before, as far as its meaning tells."""
+    thread: str = ""
+    answers: tuple[int, int] | None = None
+    """The place of what was said before, without which it is not understood, if that is told too."""
 
 
 class Weighed(NamedTuple):
-    """A sentence with the weights of its words and the factor of its kind."""
+    """A sentence with the weights of its words and the factor of its kind; or several that are told together."""
 
     sentence: Sentence
     terms: dict[str, float]
@@ -115,6 +140,12 @@ class Weighed(NamedTuple):
     """The length in words."""
     telling: bool
     """Whether it contains information."""
+    strong: float = 0.0
+    """The number of its specific words."""
+    leans: bool = False
+    """Whether it begins with a word that points to something said before."""
+    told: tuple[Sentence, ...] = ()
+    """The sentences of a matter, in order."""
 
 
 class _Read(NamedTuple):
@@ -143,16 +174,19 @@ def weigh(sentences: Sequence[Sentence]) -> list[Weighed]:
             _factor(one, turns),
             length_in_words(one.sentence.text),
             _is_telling(one),
+            one.strong,
+            not one.sentence.alone or begins_with_anaphor(one.whole, one.language),
         )
         for one in read
     ]
 
 
 def _is_telling(read: _Read) -> bool:
-    """Return whether a sentence contains two specific words, or one and the first person."""
+    """Return whether a sentence contains two specific words, or one and the first person, or changes what is known."""
+    worth = read.sentence.worth
     if read.strong >= _FEW:
-        return True
-    return read.strong > 0 and "first_person" in read.cues and "reactions" not in read.cues
+        return worth > _WORTHLESS
+    return read.strong > 0 and (worth >= _WORTHY or ("first_person" in read.cues and "reactions" not in read.cues))
 
 
 def _read(sentence: Sentence, usual: str, names: Collection[str]) -> _Read:
@@ -161,7 +195,7 @@ def _read(sentence: Sentence, usual: str, names: Collection[str]) -> _Read:
     lists = vocabulary(language)
     core = without_opener(without_hesitation(whole, language), lists, names)
     if core != whole:
-        sentence = Sentence(sentence.place, sentence.speaker, sentence.day, core, sentence.assistant)
+        sentence = replace(sentence, text=core)
     kinds, strong = _kinds(core, language, lists, names)
     return _Read(sentence, whole, language, _cues(whole, language, lists), kinds, strong)
 
@@ -207,7 +241,7 @@ def _kind(word: str, words: Vocabulary, names: Collection[str], capital: Collect
         return _NUMBER, 1
     if word in names:
         return _SPEAKER, 0
-    if word in words.small_talk:
+    if word in words.small_talk or _LAUGHTER.fullmatch(word):
         return _SMALL_TALK, 0
     if word in words.dull:
         return _DULL, 0
@@ -225,13 +259,15 @@ def _pair(pair: str, words: Vocabulary) -> float | None:
 
 def _factor(read: _Read, turns: int) -> float:
     turn = read.sentence.place[0]
-    factor = 1 + _EARLY * exp(-turn / _EARLY_TURNS)
+    factor = (1 + _EARLY * exp(-turn / _EARLY_TURNS)) * read.sentence.worth
     if turn < len(_OPENING):
         factor *= 1 + _OPENING[turn] * min(1.0, _SHORT_CHAT / turns) ** 3
     if read.sentence.assistant:
         factor *= _ASSISTANT
-    if read.strong < _FEW:
+    if read.strong < _FEW and read.sentence.worth < _WORTHY:
         factor *= _EMPTY
+    elif read.whole.endswith(("!", "！")):
+        factor *= _EXCLAIMED
     for cue in read.cues:
         factor *= _CUES[cue]
     if is_question(read.whole):
@@ -246,64 +282,127 @@ def _factor(read: _Read, turns: int) -> float:
 _CENTRAL: Final = 0.527
 _LENGTH: Final = 0.68
 """Exponent of the length by which a sentence's value is divided; below 1, because long sentences say more."""
+_ITSELF: Final = 2.0
+"""Value of a matter beside its words: what is told once more with other words may be the end of it."""
 _NEW_SPEAKER: Final = 1.55
 """Value added to a sentence of a speaker who has none in the summary yet."""
 
 _LABEL: Final = 4
 """Words of a label. A sentence longer by more than this than one that did not fit is not tried."""
-_SHORT: Final = 30
-"""Maximum characters of a short answer."""
+_TOGETHER: Final = 160
+"""Maximum characters of the sentences of a turn that are told together."""
+_BARE: Final = 3
+"""Specific words below which a turn is not understood without the one before."""
+_UNANSWERED: Final = 0.3
+"""Factor for a question that nobody answered."""
+_UNCLEAR: Final = 0.6
+"""Factor for what is not understood without the turn before, if that tells nothing, and for later parts of a turn."""
+_LONGEST_CHAIN: Final = 3
+"""Maximum turns of a matter."""
+_MATTERS: Final = 0.015
+"""Share of the value of the first chosen matter below which no other is told."""
+_OF_OTHERS: Final = 0.35
+"""Factor for what others said, in a summary for one person."""
 _CACHED: Final = 8
 """Conversations whose weighed sentences are cached: two for each summary that is made at the same time."""
 
 Fits = Callable[[Sequence[Sentence]], bool]
 
 
-def choose(sentences: Sequence[Sentence], fits: Fits) -> list[Sentence]:
+def choose(sentences: Sequence[Sentence], fits: Fits, person: str | None = None) -> list[Sentence]:
     """Return chosen sentences in the order of the conversation. `fits` returns whether they are short enough together.
 
-    The choice is greedy: the sentence with the highest value for its length first, until no other fits. A word counts
-    once, so repetition lowers the value of a sentence. Small talk is chosen only if there is nothing else.
+    The choice is greedy: the matter with the highest value for its length first, until no other fits. A matter is what
+    a turn tells, with the turn that it answers. A word counts once, so repetition lowers the value of a matter. Small
+    talk is not chosen, nor is what is worth little beside the first one; and so there may be nothing. With `person`,
+    what others said counts less.
     """
     first: dict[str, Sentence] = {}
     for sentence in sentences:
         first.setdefault(sentence.text, sentence)
-    weighed, telling, factors = _weighed(tuple(first.values()))
-    return _with_answers(_pick(telling, factors, fits), sentences, fits) or _pick(weighed, _factors(weighed), fits)
+    matters, factors = _weighed(tuple(first.values()))
+    if person is not None:
+        shares = [1.0 if one.sentence.speaker == person else _OF_OTHERS for one in matters]
+        factors = [factor * share for factor, share in zip(factors, shares, strict=True)]
+    return _pick(matters, factors, fits)
 
 
 @holds_texts
 @lru_cache(_CACHED)
-def _weighed(sentences: tuple[Sentence, ...]) -> tuple[list[Weighed], list[Weighed], list[float]]:
-    """Return sentences with their weights, those of them that tell something, and the factors of the latter.
+def _weighed(sentences: tuple[Sentence, ...]) -> tuple[list[Weighed], list[float]]:
+    """Return the matters of sentences that tell something, with their factors: more for central ones.
 
-    Cached: the same sentences are often chosen from again, with less room.
+    Cached: the same sentences are often chosen from again, with less room or for another person.
     """
-    weighed = weigh(sentences)
-    telling = [one for one in weighed if one.telling]
-    return weighed, telling, _factors(telling)
+    matters = _matters(_turns(weigh(sentences)))
+    central = centrality([one.terms for one in matters])
+    return matters, [one.factor * (1 + _CENTRAL * rank) for one, rank in zip(matters, central, strict=True)]
 
 
-def _factors(weighed: Sequence[Weighed]) -> list[float]:
-    """Return the factor of each sentence: that of its kind, more for central ones."""
-    central = centrality([one.terms for one in weighed])
-    return [one.factor * (1 + _CENTRAL * rank) for one, rank in zip(weighed, central, strict=True)]
+def _turns(weighed: Sequence[Weighed]) -> list[Weighed]:
+    """Return what is told together: the sentences of a turn, or parts of a long one, without small talk."""
+    made: list[Weighed] = []
+    for _, group in groupby(weighed, key=lambda one: one.sentence.place[0]):
+        said = list(group)
+        kept = [one for one in said if one.strong] if any(one.telling for one in said) else said
+        part: list[Weighed] = []
+        for one in kept:
+            if part and sum(len(each.sentence.text) for each in part) + len(one.sentence.text) > _TOGETHER:
+                made.append(_joined(part))
+                part = []
+            part.append(one)
+        if part:
+            made.append(_joined(part))
+    return made
 
 
-def _with_answers(chosen: list[Sentence], sentences: Sequence[Sentence], fits: Fits) -> list[Sentence]:
-    """Add short answers ("Yes!") to the chosen questions if there is room."""
-    firsts = {sentence.place[0]: sentence for sentence in reversed(sentences)}
-    lasts = {sentence.place[0]: sentence.place for sentence in sentences}
-    for question in [sentence for sentence in chosen if is_question(sentence.text)]:
-        turn, answer = question.place[0], firsts.get(question.place[0] + 1)
-        if answer is None or answer.speaker == question.speaker or len(answer.text) > _SHORT:
-            continue
-        if lasts[turn] != question.place or answer.place in [sentence.place for sentence in chosen]:
-            continue
-        attempt = sorted([*chosen, answer], key=lambda sentence: sentence.place)
-        if fits(attempt):
-            chosen = attempt
-    return chosen
+def _joined(part: Sequence[Weighed]) -> Weighed:
+    terms: dict[str, float] = {}
+    for one in part:
+        terms.update({term: worth for term, worth in one.terms.items() if worth > terms.get(term, 0.0)})
+    return part[0]._replace(
+        sentence=replace(part[0].sentence, text=join([one.sentence.text for one in part])),
+        terms=terms,
+        factor=max(one.factor for one in part),
+        length=sum(one.length for one in part),
+        telling=any(one.telling for one in part),
+        leans=part[0].leans or (part[0].strong < _FEW and part[0].length < _BARE + 1),
+        strong=sum(one.strong for one in part),
+    )
+
+
+def _matters(turns: Sequence[Weighed]) -> list[Weighed]:
+    """Return what turns tell, each with the turns before where it answers them or is not understood without them."""
+    made: list[Weighed] = []
+    last: Weighed | None = None
+    asking = False
+    for one in turns:
+        before, last, sentence = last, one._replace(told=(one.sentence,)), one.sentence
+        asked, asking, leans = asking, asks(sentence.text), one.leans or one.strong < _BARE or sentence.assistant
+        factor, telling = one.factor * (_UNANSWERED if asking else 1.0), one.telling
+        if before is not None:
+            near = _goes_before(before.sentence, sentence)
+            answers = near and not asking and before.sentence.speaker != sentence.speaker and asked
+            if near and (leans or answers) and (before.strong or len(before.told) > 1):
+                chain = before.told if before.strong < _BARE or (before.leans and not asked) else before.told[-1:]
+                last = last._replace(
+                    told=(*chain[1 - _LONGEST_CHAIN :], replace(sentence, answers=before.sentence.place))
+                )
+            if answers and before.telling:
+                factor, telling = max(factor, before.factor), True
+                last = last._replace(terms=before.terms | one.terms, length=one.length + before.length)
+                if made and made[-1].told[-1].place == before.sentence.place:
+                    made.pop()  # the answer tells the question
+            elif len(last.told) == 1 and (leans or before.sentence.place[0] == sentence.place[0]):
+                factor *= _UNCLEAR
+        if telling:
+            made.append(last._replace(factor=factor, telling=True))
+    return made
+
+
+def _goes_before(before: Sentence, sentence: Sentence) -> bool:
+    """Return whether a sentence can be about what the one before says."""
+    return sentence.place[0] - before.place[0] <= 1 and (before.day, before.thread) == (sentence.day, sentence.thread)
 
 
 def best(sentences: Sequence[Sentence]) -> Sentence:
@@ -312,38 +411,57 @@ def best(sentences: Sequence[Sentence]) -> Sentence:
     return weighed[values.index(max(values))].sentence
 
 
-def _pick(weighed: Sequence[Weighed], factors: Sequence[float], fits: Fits) -> list[Sentence]:
+def _pick(matters: Sequence[Weighed], factors: Sequence[float], fits: Fits) -> list[Sentence]:
     said: set[str] = set()
     heard: set[str] = set()
 
     def value(number: int) -> float:
-        one = weighed[number]
-        fresh = sum(worth for term, worth in one.terms.items() if term not in said) * factors[number]
+        one = matters[number]
+        fresh = (_ITSELF + sum(worth for term, worth in one.terms.items() if term not in said)) * factors[number]
         if one.sentence.speaker not in heard:
             fresh += _NEW_SPEAKER * min(1.0, factors[number])
         return float(fresh / (one.length + 0.5) ** _LENGTH)
 
-    # Values only fall while sentences are chosen. So the first of the queue is the best one if its recomputed value is
+    # Values only fall while matters are chosen. So the first of the queue is the best one if its recomputed value is
     # still above the second's.
-    queue = [(-value(number), number) for number in range(len(weighed))]
+    queue = [(-value(number), number) for number in range(len(matters))]
     heapify(queue)
-    chosen: list[Sentence] = []
+    chosen: dict[tuple[int, int], Sentence] = {}
     too_long = inf
+    highest = 0.0
     while queue:
         _, number = heappop(queue)
         now = -value(number)
         if queue and (now, number) > queue[0]:
             heappush(queue, (now, number))
             continue
-        if chosen and now >= 0:
+        if chosen and now >= -_MATTERS * highest:
             break
-        if weighed[number].length > too_long + _LABEL:
+        one = matters[number]
+        if one.length > too_long + _LABEL:
             continue
-        attempt = sorted([*chosen, weighed[number].sentence], key=lambda sentence: sentence.place)
-        if not fits(attempt):
-            too_long = min(too_long, weighed[number].length)
+        # A sentence that tells what it answers comes after one that was told as what another answers.
+        attempt = chosen | {
+            each.place: each for each in one.told if each.answers is not None or each.place not in chosen
+        }
+        if not fits([attempt[place] for place in sorted(attempt)]):
+            too_long = min(too_long, one.length)
         else:
+            highest = highest or -now
             chosen = attempt
-            said.update(weighed[number].terms)
-            heard.add(weighed[number].sentence.speaker)
-    return chosen
+            said.update(one.terms)
+            heard.add(one.sentence.speaker)
+    return [chosen[place] for place in sorted(chosen)]
+
+
+_UNSPACED_END: Final = "。！？｡）」』】"
+
+
+def join(texts: Sequence[str]) -> str:
+    """Join sentences, adding missing full stops."""
+    joined = texts[0]
+    for text in texts[1:]:
+        if joined[-1].isalnum():
+            joined += "."
+        joined += text if joined[-1] in _UNSPACED_END else f" {text}"
+    return joined

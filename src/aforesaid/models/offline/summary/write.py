@@ -11,7 +11,7 @@ from unicodedata import combining
 from aforesaid.errors import InvalidInput
 from aforesaid.extras import re
 from aforesaid.models.offline.request_rules import NOTHING, Spoken, Summarised, asks, may_ask, recognise_request
-from aforesaid.models.offline.summary.choose import Sentence, best, choose
+from aforesaid.models.offline.summary.choose import Sentence, best, choose, join
 from aforesaid.text.sentences import length_in_words, split_sentences
 
 Measure = Callable[[str], int]
@@ -22,7 +22,14 @@ _LABEL: Final = re.compile(r"(?:(?P<speaker>\S.{0,79}?) ?)?\((?P<day>\d{4}-\d{2}
 """`Ann (2026-05-08): `, as `render` writes it where the day changes."""
 _NAME: Final = re.compile(r"(?P<speaker>\S.{0,79}?): ")
 """`Ann: `, as `render` writes it for the other lines of a day."""
-_UNSPACED_END: Final = "。！？｡）」』】"
+_BETWEEN: Final = " – "
+"""What stands between a turn and the one that answers it, in the line of a matter."""
+_COMMAND: Final = re.compile(r"[/!][a-z_]{2,}\b")
+"""A command to a bot."""
+_OF_VALUE: Final = 1.5
+"""Factor for a sentence with words that became known."""
+_LONGEST_MATTER: Final = 400
+"""Maximum characters of a line of a summary that is one matter. Longer ones are of many sentences."""
 _JOINER: Final = "\u200d"
 
 
@@ -37,15 +44,18 @@ def count_words(text: str) -> int:
     return ceil(length_in_words(text))
 
 
-def summarise(turns: Sequence[Spoken], limit: int, measure: Measure = len) -> str:
-    """Return a summary of turns.
+def summarise(
+    turns: Sequence[Spoken], limit: int, measure: Measure = len, *, person: str | None = None, quiet: bool = False
+) -> str:
+    """Return a summary of turns; for a `person`, what others said counts less.
 
-    `limit` is in characters, or in the unit of `measure`, such as words or tokens; it is never exceeded. The sentences
-    are quoted in order, without requests to the assistant, unanswered questions and leading interjections. Each line
-    has its speaker, and the first line of a day its date: `Ann (2026-05-08): I moved to Berlin.` The same turns give
-    the same text. It is empty only if the turns contain no words.
+    `limit` is in characters, or in the unit of `measure`, such as words or tokens; it is never exceeded. What turns
+    tell is quoted in order, without requests to the assistant, unanswered questions and small talk. Each line is one
+    matter, with its speaker and the turn that it answers, and the first line of a day has its date:
+    `Ann (2026-05-08): Where do you live now? – Bob: In Berlin.` The same turns give the same text. It is empty if
+    the turns contain no words, or with `quiet`, if they tell nothing.
     """
-    return _summarise(_of_turns(turns), _checked(limit), measure, render)
+    return _summarise(_of_turns(turns), _checked(limit), measure, render, person, quiet=quiet)
 
 
 def summarise_summaries(parts: Sequence[Summarised], limit: int, measure: Measure = len) -> str:
@@ -81,16 +91,35 @@ def _checked(limit: int) -> int:
     return limit
 
 
-def _summarise(said: list[Sentence], limit: int, measure: Measure, write: Callable[[Sequence[Sentence]], str]) -> str:
+def _summarise(
+    said: list[Sentence],
+    limit: int,
+    measure: Measure,
+    write: Callable[[Sequence[Sentence]], str],
+    person: str | None = None,
+    *,
+    quiet: bool = False,
+) -> str:
     if not said:
         return ""
-    chosen = choose(said, lambda attempt: measure(write(attempt)) <= limit)
+    chosen = choose(said, lambda attempt: measure(write(attempt)) <= limit, person)
+    if not chosen and quiet and not choose(said, lambda _: True):
+        return ""
     return write(chosen) or _cut_to_fit(best(said), limit, measure)
 
 
 def _of_turns(turns: Sequence[Spoken]) -> list[Sentence]:
     return [
-        Sentence((number, place), _name(turn.speaker), _day(turn.at), text, turn.role == "assistant")
+        Sentence(
+            (number, place),
+            _name(turn.speaker),
+            _day(turn.at),
+            text,
+            turn.role == "assistant",
+            turn.worth * (_OF_VALUE if any(value in text for value in turn.values) else 1.0),
+            turn.alone,
+            turn.thread,
+        )
         for number, turn in enumerate(_without_unanswered(_without_requests(turns)) or turns)
         for place, text in enumerate(split_sentences(turn.text))
     ]
@@ -107,7 +136,7 @@ def _without_requests(turns: Sequence[Spoken]) -> list[Spoken]:
             requested = False
             continue
         request = recognise_request(turn.text) if turn.role == "user" and may_ask(turn.text) else NOTHING
-        requested = request.action != "none"
+        requested = request.action != "none" or _COMMAND.match(turn.text) is not None
         if not requested:
             kept.append(turn)
         elif request.action == "remember" and request.content:
@@ -141,11 +170,14 @@ def _without_unanswered(turns: Sequence[Spoken]) -> list[Spoken]:
 
 
 def _of_summaries(parts: Sequence[Summarised]) -> list[Sentence]:
+    """Return the matters of summaries: their lines, and of what a model wrote, the sentences."""
     lines = [line for part in parts for line in _lines(part)]
     return [
-        Sentence((number, place), line.speaker, line.day, text)
+        Sentence((number, place), line.speaker, line.day, text, thread=str(number))
         for number, line in enumerate(lines)
-        for place, text in enumerate(split_sentences(line.text))
+        for place, text in enumerate(
+            [line.text] if line.speaker and len(line.text) <= _LONGEST_MATTER else split_sentences(line.text)
+        )
     ]
 
 
@@ -191,29 +223,32 @@ def _written_day(text: str) -> date | None:
 
 
 def render(chosen: Sequence[Sentence], *, every_date: bool = False) -> str:
-    """Return sentences as lines, one per change of speaker, with the date where it changes or on every line.
+    """Return sentences as lines, one per matter, with the date where it changes or on every line.
 
-    Sentences without a speaker are joined only if they were on one line before: they may be of two people.
+    What answers the sentence before is on its line, after the name of who said it.
     """
     lines: list[tuple[str, list[str]]] = []
     before: Sentence | None = None
     for sentence in chosen:
-        if before is None or not _share_line(before, sentence):
+        if before is not None and _goes_on(before, sentence):
+            lines[-1][1].append(sentence.text)
+        elif before is not None and sentence.answers == before.place:
+            lines[-1][1][-1] += f"{_BETWEEN}{_label(sentence, dated=False)}{sentence.text}"
+        else:
             dated = every_date or before is None or sentence.day != before.day
-            lines.append((_label(sentence, dated=dated), []))
-        lines[-1][1].append(sentence.text)
+            lines.append((_label(sentence, dated=dated), [sentence.text]))
         before = sentence
-    return "\n".join(label + _join(texts) for label, texts in lines)
+    return "\n".join(label + join(texts) for label, texts in lines)
+
+
+def _goes_on(one: Sentence, other: Sentence) -> bool:
+    """Return whether the same person went on, so that both are on one line. Lines of summaries stay by themselves."""
+    alike = (one.speaker, one.day, one.thread) == (other.speaker, other.day, other.thread)
+    return alike and other.place[0] - one.place[0] <= 1
 
 
 def _render_folded(chosen: Sequence[Sentence]) -> str:
     return render(chosen, every_date=True)
-
-
-def _share_line(one: Sentence, other: Sentence) -> bool:
-    if (one.speaker, one.day) != (other.speaker, other.day):
-        return False
-    return bool(one.speaker) or one.place[0] == other.place[0]
 
 
 def _label(sentence: Sentence, *, dated: bool) -> str:
@@ -221,16 +256,6 @@ def _label(sentence: Sentence, *, dated: bool) -> str:
     if dated and sentence.day is not None:
         parts.append(f"({sentence.day.isoformat()})")
     return f"{' '.join(parts)}: " if parts else ""
-
-
-def _join(texts: Sequence[str]) -> str:
-    """Join sentences, adding missing full stops."""
-    joined = texts[0]
-    for text in texts[1:]:
-        if joined[-1].isalnum():
-            joined += "."
-        joined += text if joined[-1] in _UNSPACED_END else f" {text}"
-    return joined
 
 
 def _cut_to_fit(sentence: Sentence, limit: int, measure: Measure) -> str:
