@@ -133,10 +133,10 @@ class Reading(NamedTuple):
     intents: Intents
     tells: float = 0.0
     """The probability that it holds a value about its author, of today or of the past."""
-    worth: float = 1.0
-    """The probability that it is worth knowing weeks later, and can be understood by itself."""
     marks: tuple[Mark, ...] = ()
     """The values, in the order of the text."""
+    worth: float = 1.0
+    """The probability that it is worth knowing weeks later, and can be understood by itself."""
 
     def without_start(self, characters: int) -> Reading:
         """Return what was read after this many characters: in an answer that was read after its question."""
@@ -173,7 +173,7 @@ class Reader:
             inner = self._normed(tokens, "n2", layer) @ its[f"f1_{layer}"] + its[f"f1_offset_{layer}"]
             tokens += np.maximum(inner, 0, out=inner) @ its[f"f2_{layer}"] + its[f"f2_offset_{layer}"]
         weight = np.exp(np.clip(tokens @ its["att"], -30, 30))
-        pooled = np.add.reduceat(tokens * weight[:, None], starts) / np.add.reduceat(weight, starts)[:, None]
+        pooled: Floats = np.add.reduceat(tokens * weight[:, None], starts) / np.add.reduceat(weight, starts)[:, None]
         read = [
             pooled,
             np.maximum.reduceat(tokens, starts),
@@ -182,7 +182,7 @@ class Reader:
         ]
         hidden = np.maximum(np.concatenate(read, axis=1) @ its["hidden"] + its["hidden_offset"], 0)
         intents = _shares(hidden @ its["out"] + its["out_offset"])
-        tells = 1 / (1 + np.exp(-np.clip(hidden @ its["any"] + its["any_offset"], -30, 30)))
+        tells: Floats = 1 / (1 + np.exp(-np.clip(hidden @ its["any"] + its["any_offset"], -30, 30)))
         tags = _shares(tokens @ its["tag"] + its["tag_offset"])
         least = np.minimum.reduceat(tags[:, 0], starts)
         worth = self._judged("worth", seen_in_texts(pooled, hidden, intents, tells, np.array(lengths)))
@@ -192,7 +192,7 @@ class Reader:
             marked = least[number] < 1 - _MARKED
             found = list(_marks(texts[number], ids[number], tags[start : start + length], pieces)) if marked else []
             marks = tuple(mark for mark, _ in found)
-            reading = Reading(Intents(tuple(intents[number].tolist())), float(tells[number, 0]), worth[number], marks)
+            reading = Reading(Intents(tuple(intents[number].tolist())), float(tells[number, 0]), marks, worth[number])
             if found:
                 words = np.stack([tokens[start : start + length][its].mean(axis=0) for _, its in found])
                 rights = self._judged("right", seen_in_marks(reading, words, pooled[number], hidden[number]))

@@ -232,8 +232,8 @@ def _read_tokens(heard: IO[bytes]) -> list[TokenVectors]:
 def _read_readings(heard: IO[bytes]) -> list[Reading]:
     made = json.loads(_read(heard, LENGTH.unpack(_read(heard, LENGTH.size))[0]))
     return [
-        Reading(Intents(tuple(probabilities)), tells, tuple(Mark(*mark) for mark in marks))
-        for (probabilities,), tells, marks in made
+        Reading(Intents(tuple(probabilities)), tells, tuple(Mark(*mark) for mark in marks), worth)
+        for (probabilities,), tells, marks, worth in made
     ]
 
 
