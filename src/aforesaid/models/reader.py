@@ -173,7 +173,7 @@ class Reader:
             inner = self._normed(tokens, "n2", layer) @ its[f"f1_{layer}"] + its[f"f1_offset_{layer}"]
             tokens += np.maximum(inner, 0, out=inner) @ its[f"f2_{layer}"] + its[f"f2_offset_{layer}"]
         weight = np.exp(np.clip(tokens @ its["att"], -30, 30))
-        pooled: Floats = np.add.reduceat(tokens * weight[:, None], starts) / np.add.reduceat(weight, starts)[:, None]
+        pooled = np.add.reduceat(tokens * weight[:, None], starts) / np.add.reduceat(weight, starts)[:, None]
         read = [
             pooled,
             np.maximum.reduceat(tokens, starts),
@@ -182,10 +182,12 @@ class Reader:
         ]
         hidden = np.maximum(np.concatenate(read, axis=1) @ its["hidden"] + its["hidden_offset"], 0)
         intents = _shares(hidden @ its["out"] + its["out_offset"])
-        tells: Floats = 1 / (1 + np.exp(-np.clip(hidden @ its["any"] + its["any_offset"], -30, 30)))
+        tells = 1 / (1 + np.exp(-np.clip(hidden @ its["any"] + its["any_offset"], -30, 30)))
         tags = _shares(tokens @ its["tag"] + its["tag_offset"])
         least = np.minimum.reduceat(tags[:, 0], starts)
-        worth = self._judged("worth", seen_in_texts(pooled, hidden, intents, tells, np.array(lengths)))
+        worth = self._judged(
+            "worth", seen_in_texts(pooled.astype(np.float32, copy=False), hidden, intents, tells, np.array(lengths))
+        )
         made = []
         for number, (start, length) in enumerate(zip(starts.tolist(), lengths, strict=True)):
             # Most texts hold no value at all.
