@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from difflib import get_close_matches
@@ -27,7 +27,7 @@ from aforesaid.models.prompts import SOMEBODY
 from aforesaid.profiles.effective import TIME_ZONE
 from aforesaid.text.sentences import split_sentences
 from aforesaid.text.times.find import RequestedTime, When, periods, read_requested_time
-from aforesaid.text.words import fold
+from aforesaid.text.words import fold, words_of
 
 if TYPE_CHECKING:
     from aforesaid.memory import Memory, UserMemory
@@ -243,16 +243,20 @@ _SEARCHED: Final = 20
 """Messages that are looked at for what is to be forgotten."""
 
 
-async def forget_said(user: UserMemory, what: str, but: Message | None, name: str | None) -> list[str]:
+async def forget_said(
+    user: UserMemory, what: str, but: Message | None, name: str | None, within: Collection[int] | None = None
+) -> list[str]:
     """Take what is to be forgotten out of the person's messages, and return the sentences that are gone.
 
-    Sentences that say something else stay, as an edit, and so do requests to remember it. Earlier versions stay in the
-    log until they are erased.
+    Sentences that say something else stay, as an edit, with what is known from them, and so do requests to remember it.
+    Earlier versions stay in the log until they are erased. `within` are the numbers of the only messages to look at.
     """
     gone: list[str] = []
     for hit in await user.search(what, _SEARCHED, min_score=0, kinds=("message",)):
         message = hit.message
         if message is None or message.author != user.scope.user or message.role != "user" or message == but:
+            continue
+        if within is not None and message.seq not in within:
             continue
         if recognise_request(message.text).action == "remember":
             continue
@@ -262,7 +266,12 @@ async def forget_said(user: UserMemory, what: str, but: Message | None, name: st
         said, kept = split_sentences(message.text), split_sentences(left.text)
         # Of a sentence of which a part stays, what was named is gone.
         gone += [what] if set(kept) - set(said) else [each for each in said if each not in kept]
+        words = set(words_of(fold(left.text)))
+        stay = [each.id for each in await user.memories() if message.seq in each.sources and each.value is not None]
         await (user.edit(message, left.text) if left.text.strip() else user.take_back(message))
+        for each in [await user.read_memory(number) for number in stay]:
+            if not each.active and words.issuperset(words_of(fold(each.value or ""))):
+                await user.reactivate(each.id)
     return gone
 
 

@@ -337,6 +337,8 @@ class FreeForm:
             fact = wishes.read_forgetting(fact)
         if action == "none":
             return None
+        if action == "forget" and means_everything(fact):
+            word = ME
         about = meant(word, turn, names)
         direct = is_direct(turn.user.scope.thread)
         if action == "forget" and about == [turn.user.scope.user] and (not fact or means_everything(fact)) and direct:
@@ -392,6 +394,10 @@ class FreeForm:
                 if who == scope.user:
                     # What was never extracted, too: it would be quoted as an answer.
                     gone = await commands.forget_said(person, fact, turn.message, names.of(who))
+                    for each in found.memories:
+                        # In other words than those of the request.
+                        if each.value is not None:
+                            await commands.forget_said(person, each.value, turn.message, names.of(who), each.sources)
                 bare = wishes.without_first_person(fact)
                 if not found and not gone and bare != fact:
                     # "meinen Hund" finds no "mein Hund".

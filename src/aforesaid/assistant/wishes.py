@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from aforesaid.models.offline.request_rules import asks
+from aforesaid.models.offline.request_rules import asks, means_everything
 from aforesaid.models.reader import Intent, Intents
-from aforesaid.text.languages import CODES, guess_language, stop_words, vocabulary
+from aforesaid.text.languages import CODES, guess_language, language_told, stop_words, vocabulary
 from aforesaid.text.sentences import split_sentences
 from aforesaid.text.times.find import find_times, read_requested_time
 from aforesaid.text.words import fold, fold_aligned, words_of
@@ -36,8 +36,8 @@ _ORDER: Final = 8
 """Maximum words of an order to move or to cancel something, where the model sees none."""
 _STEM: Final = 4
 """Letters in which two words have to agree to be the same one with another ending."""
-_GRAMMAR: Final = re.compile("[\u3041-\u309f]|^[\u30a0-\u30ff]$")
-"""Japanese letters of grammar, and a single one of a longer word."""
+_GRAMMAR: Final = re.compile("[\u3041-\u309f]|^[\u30a0-\u30ff\uac00-\ud7af]$")
+"""Japanese letters of grammar, and single letters or syllables of longer words."""
 _PLAUSIBLE: Final = 0.3
 """Probability from which a message may speak of reminders, if it names one."""
 
@@ -145,6 +145,8 @@ def _pattern(key: str) -> re.Pattern[str]:
         for phrase in said(key)
     ]
     names = iter(range(len(bounded)))
+    # Spoken text has no commas, and Arabic letters may have marks for vowels.
+    bounded = [re.sub("([\u0621-\u064a])", "\\1[\u064b-\u0652]*", each.replace(",\\s+", r",?\s+")) for each in bounded]
     # A group has one name in a pattern.
     whole = "|".join(re.sub(r"\?P<who>", lambda _: f"?P<who{next(names)}>", each) for each in bounded)
     return re.compile(whole)
@@ -215,6 +217,8 @@ def read_forgetting(text: str) -> str:
     """Return what is to be forgotten, without the words of the request; empty for what was said just before."""
     rest, _ = without("please", text)
     rest, _ = without("forget", rest)
+    if means_everything(rest):
+        return rest
     # German and others put it around the rest: "was ich gestern gesagt habe".
     while (found := _pattern("what_i_said").search(fold_aligned(rest))) is not None:
         rest = f"{rest[: found.start()]} {rest[found.end() :]}"
@@ -260,8 +264,14 @@ def chosen(reminders: Sequence[MemoryRecord], text: str) -> list[MemoryRecord]:
 
 def _telling_words(text: str) -> set[str]:
     """Return the words of a text without stop words, and without letters that are no word by themselves."""
-    words = set(words_of(fold(text))) - {fold(each) for each in stop_words(guess_language(text))}
-    return {each for each in words if not _GRAMMAR.search(each)}
+    return telling(words_of(fold(text)), text)
+
+
+def telling(words: Iterable[str], text: str) -> set[str]:
+    """Return those words of a text that tell something: no stop words, no words for oneself, no letters of grammar."""
+    language = language_told(text) or guess_language(text)
+    light = {fold(each) for each in stop_words(language) | vocabulary(language).first_person}
+    return {each for each in words if each not in light and not _GRAMMAR.search(each)}
 
 
 def _stem(one: str, other: str) -> int:
