@@ -56,6 +56,8 @@ _INTERJECTION: Final = 2
 """Words up to which a text without a statement is an exclamation."""
 _TELLING: Final = frozenset({"tell", "correct", "request"})
 """Intents of sentences that say something about somebody."""
+_TOLD: Final = _TELLING | {"reminders"}
+"""The same for a part of a message that asks for no reminders, though it sounds so."""
 _CHATS: Final = 10_000
 
 
@@ -365,7 +367,7 @@ class Assistant:
             await _small_answer(turn, part.text, say) or await _remembered(self._memory, turn, part.text, say)
             for part in asked
         ]
-        if told := [part.text for part in parts if part.intent in _TELLING and part not in asked]:
+        if told := [part.text for part in parts if part.intent in _TOLD and part not in asked]:
             lines.insert(0, await self._noted(turn, " ".join(told), say) or say("small.ok"))
         if not lines:
             lines = [_polite_answer(max(parts, key=lambda part: max(part.wants.probabilities)), say)]

@@ -86,8 +86,11 @@ def rhythm(found: MemoryStatus, say: Phrases) -> str:
     return say(f"rhythm.{found.policy}", threshold=found.threshold)
 
 
-def status(found: MemoryStatus, say: Phrases) -> str:
+def status(found: MemoryStatus, say: Phrases, *, group: bool = False) -> str:
     threshold = say("status.threshold", count=found.threshold) if found.threshold else None
+    if threshold and group:
+        # The messages of each member are counted by themselves.
+        threshold = say("status.threshold_each", threshold=threshold)
     return "\n".join(
         [
             say("status.enabled" if found.enabled else "status.disabled"),

@@ -455,16 +455,22 @@ async def _cancel(user: UserMemory, meant: Sequence[MemoryRecord], say: Phrases)
 
 
 async def _move(user: UserMemory, chosen: MemoryRecord, moved_to: str, say: Phrases) -> Answer:
-    """Move a reminder. An hour without a day means that hour on its day."""
+    """Move a reminder. An hour without a day means that hour on its day, and a day without an hour its hour."""
     zone = await user.time_zone()
     now = said = datetime.now(zone)
     if chosen.remind_at is not None and not periods(moved_to, said):
         said = max(said, to_zone(chosen.remind_at, zone).replace(hour=0, minute=0, second=0, microsecond=0))
     requested = read_requested_time(moved_to, said) or _bare_hour(moved_to, said)
-    if requested is None or requested.when.start <= now:
+    at = now if requested is None else requested.when.start
+    if requested is not None and not requested.when.timed and chosen.remind_at is not None:
+        hour = _bare_hour(re.sub(rf"\b{chosen.id}\b", "", requested.rest), said)
+        at = datetime.combine(at, (to_zone(chosen.remind_at, zone) if hour is None else hour.when.start).time(), zone)
+    if at <= now:
         return Answer(f"{_refused(requested, said, say)} {say('reminder.stays')} {say('reminder.how')}")
-    moved = await user.edit_memory(chosen.id, when=requested.when.start)
-    return Answer(await _will_remind(user, moved, say))
+    moved = await user.edit_memory(chosen.id, when=at)
+    # Who is reminded in a group hears it there, and so do the others.
+    name = "" if any(tag.startswith(IN_THREAD) for tag in moved.tags) else None
+    return Answer(await _will_remind(user, moved, say, name))
 
 
 _HOUR: Final = re.compile(r"(?<![\d.:#])([01]?\d|2[0-3])(?:[:.h]([0-5]\d))?(?![\d.:])")

@@ -10,10 +10,11 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from aforesaid.facts.describing import asked_for
 from aforesaid.models.offline.request_rules import asks, means_everything
 from aforesaid.models.reader import Intent, Intents
 from aforesaid.text.languages import CODES, guess_language, language_told, stop_words, vocabulary
-from aforesaid.text.sentences import split_sentences
+from aforesaid.text.sentences import length_in_words, split_sentences
 from aforesaid.text.times.find import find_times, read_requested_time
 from aforesaid.text.words import fold, fold_aligned, words_of
 
@@ -58,6 +59,11 @@ class Part(NamedTuple):
     def is_sure(self, intent: Intent) -> bool:
         return self.wants.best == intent and self.wants.of(intent) >= _SURE
 
+    def is_about_reminders(self) -> bool:
+        """Return whether it asks for reminders. What only sounds so has to be surer than a question or an order."""
+        plain = asks(self.text) or any(mentions(key, self.text) for key in ("remind", "cancel", "move"))
+        return self.is_sure("reminders") and (plain or self.wants.of("reminders") >= _CLEAR)
+
 
 async def parts_of(memory: Memory, text: str) -> list[Part]:
     """Return the sentences of a message with what each wants; one part, where the message is one or very many."""
@@ -70,6 +76,8 @@ async def parts_of(memory: Memory, text: str) -> list[Part]:
 
 def is_asked(text: str, wants: Intents) -> bool:
     """Return whether rules see a question where the model sees none, as in "Wo wohne ich?"."""
+    if wants.best not in _ACTIONS and length_in_words(text) <= _ORDER and asked_for(text) is not None:
+        return True
     if wants.best in _ACTIONS or not asks(text):
         return False
     if wants.best == "feel" and wants.of("feel") >= _CLEAR:

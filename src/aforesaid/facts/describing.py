@@ -109,18 +109,27 @@ def answer_from(question: str, memories: Sequence[MemoryRecord], language: str) 
 
     The matter is the author's own, and what is over is not told: "where do I live" after a move.
     """
-    plain = normalize("NFC", question)
-    asked = next((matter for matter, pattern in _questions().items() if pattern.search(plain)), None)
+    asked = asked_for(question)
     if asked is None:
         return None
     for matter in _ALSO.get(asked, (asked,)):
         known = [each for each in memories if each.active and each.matter == matter and each.speaker == each.user]
         own = [each for each in known if each.about is None]
+        # Doubtful values, and those that name nobody, are told where there are no others.
+        own = [each for each in own if _is_sure(each)] or own
+        if matter in LIVING:
+            own = [each for each in own if not only_titles(each.value or "", language)] or own
         whose = {fold(each.value or "") for each in own}
         others = [each for each in memories if each.active and each.about is not None and fold(each.about) in whose]
         if own:
             return [each.text for each in _values([*own, *others], language)]
     return []
+
+
+def asked_for(question: str) -> str | None:
+    """Return the matter of the author that a question asks for: "home" for "where do I live"."""
+    plain = normalize("NFC", question)
+    return next((matter for matter, pattern in _questions().items() if pattern.search(plain)), None)
 
 
 def asked_about(question: str) -> list[str]:
@@ -137,6 +146,8 @@ def of_somebody(question: str, memories: Sequence[MemoryRecord], language: str) 
     for each in memories if asked else ():
         name = _titled(each.value or "", language)[1]
         if each.matter not in LIVING or each.about is not None or each.speaker != each.user or not name:
+            continue
+        if not _is_sure(each):
             continue
         if not (
             fold(name) in fold(question) if language in UNSPACED_LANGUAGES else words.issuperset(words_of(fold(name)))

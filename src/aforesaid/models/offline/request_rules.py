@@ -65,7 +65,7 @@ REMIND: Final = re.compile(
 )
 """A request to be reminded, at the beginning or after the time."""
 REMINDED_OF: Final = re.compile(
-    r"(?:[\s,:，：]|(?:to|that|about|of|for|daran|an|dass|zu|que|de|a|di|che|om|te|aan|dat|что|о|об|про|чтобы|please|bitte)\b|d')+|[要去]"
+    r"(?:[\s,:，：]|(?:to|that|about|of|for|daran|an|dass|zu|que|de|a|di|che|om|te|aan|dat|ze|zeby|aby|что|о|об|про|чтобы|please|bitte)\b|d')+|[要去]"
 )
 """The words between the request and the subject of the reminder."""
 AGAIN_AND_AGAIN: Final = re.compile(
@@ -359,7 +359,8 @@ _INVERTED: Final = re.compile(
     rf"{_OPENING}(?:(?:does|did|am|are|is|was|were|has|had|can|could|should|will|would) "
     r"(?:i|you|we|they|he|she|it|my|our|the|his|her|there|anyone|somebody)\b|(?:do|have) (?:i|you|we|they|my)\b|"
     r"(?:habe|hab|bin|ist|sind|hat|kann|soll|war|weisst|kennst) (?:ich|du|wir|er|sie|es|mein\w*|der|die|das)\b|"
-    r"(?:ai-je|suis-je|as-tu|es-tu|sais-tu|connais-tu|ho|hai|sai)\b)"
+    r"(?:ai-je|suis-je|as-tu|es-tu|sais-tu|connais-tu|"
+    r"ho(?! \w*(?:at|ut|it|tt|st|rs|s)[oaie]\b)|hai|sai(?! d[aoe]s?\b))\b)"
 )
 _ANYWHERE: Final = re.compile(
     r"什么|什麼|哪里|哪裡|哪儿|哪个|谁|誰|几[点号岁年个]|什么时候|多少|为什么|怎么|吗[。.]?$|呢[。.]?$|还是|"

@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 from unicodedata import normalize
 
-from aforesaid.text.languages import ENGLISH, ROMANCE, guess_language
+from aforesaid.text.languages import ENGLISH, ROMANCE, guess_language, language_told
 from aforesaid.text.times.days import (
     DAY,
     EAST_ASIAN,
@@ -512,7 +512,7 @@ def read_requested_time(text: str, said: datetime) -> RequestedTime | None:
     if written is not None and (exact := _exact(written[0], said)) is not None:
         return RequestedTime(exact, assumed=False, rest=_without(plain, [written.span()]))
     folded = fold_aligned(plain)
-    guessed = guess_language(plain)
+    guessed = language_told(plain) or guess_language(plain)
     for language in dict.fromkeys((guessed, "english", *_LANGUAGES)):
         found = read_times(folded, said, "future", language, requested=True)
         if found:
@@ -566,7 +566,7 @@ def periods(question: str, asked: datetime) -> list[Period]:
     without a year mean the last two years, a year alone is a period, and a date that can be read in two ways in
     English, such as 01/07/2024, means both days.
     """
-    folded, language = fold(question).replace("’", "'"), guess_language(question)
+    folded, language = fold(question).replace("’", "'"), language_told(question) or guess_language(question)
     today = asked.astimezone(UTC).date()
     named, rest = find_days(folded, today, "past", language)
     if not named and language != ENGLISH:
