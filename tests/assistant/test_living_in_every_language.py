@@ -41,3 +41,63 @@ async def test_one_thing_is_forgotten_and_the_rest_of_the_sentence_stays(tmp_pat
     assert said[0] not in forgotten
     assert asked == say("recall.nothing")
     assert everything == say("erase.question", word=say("erase.word"))
+
+
+PARTED = """
+en|My boyfriend is called Tom.|Tom and I split up.|Who is Tom?|Tom
+de|Mein Mann heißt Jörg.|Jörg und ich haben uns getrennt.|Wer ist Jörg?|Jörg
+es|Mi novio se llama Rubén.|Rubén y yo lo hemos dejado.|¿Quién es Rubén?|Rubén
+fr|Mon copain s'appelle Luc.|Luc et moi on s'est séparés.|Qui est Luc ?|Luc
+it|Il mio ragazzo si chiama Matteo.|Matteo e io ci siamo lasciati.|Chi è Matteo?|Matteo
+pt|Meu marido se chama Paulo.|Eu e o Paulo nos separamos.|Quem é Paulo?|Paulo
+pl|Mój mąż nazywa się Piotr.|Rozstałam się z Piotrem.|Kto to jest Piotr?|Piotr
+ru|Мой муж Артём, у нас кот Барсик.|Мы с Артёмом развелись.|Кто такой Артём?|Артём
+tr|Kocamın adı Murat.|Murat'la boşandık.|Murat kim?|Murat
+ar|زوجي اسمه خالد وعندنا قطة اسمها لولو.|تطلقت من خالد.|من هو خالد؟|خالد
+ja|妻の名前は美咲で、息子の翔は5歳です。|美咲とは離婚しました。|美咲って誰？|美咲
+ko|남편 이름은 준호이고 고양이 나비를 키워요.|준호랑 이혼했어요.|준호가 누구야?|준호
+hi|मेरे पति का नाम राहुल है और हमारा एक कुत्ता है, शेरू।|राहुल और मैं अलग हो गए।|राहुल कौन है?|राहुल
+"""
+
+
+@pytest.mark.defect("M7")
+@pytest.mark.parametrize("row", rows(PARTED), ids=lambda row: row[0])
+async def test_who_somebody_was_is_told_as_over(tmp_path: Path, row: list[str]) -> None:
+    say = Phrases.of(row[0])
+    *_, answer = await live(tmp_path, row[1:4], row[0])
+    assert answer.startswith(say("recall.past", text=""))
+    assert answer.endswith(row[4])
+
+
+@pytest.mark.parametrize(
+    ("said", "last"),
+    [
+        (["Mia sorella Clara abita a Torino.", "Dove abita Clara?"], "So questo: Sorella: Clara (Residenza: Torino)"),
+        (["Ho un gatto, Pepe.", "Ho lasciato l'ospedale, ora lavoro al Policlinico."], "Annotato: Ho lasciato"),
+        (["Ben Elif.", "Yardım"], "Bana anlattıklarını aklımda tutarım"),
+        (["海が好きです。", "なんで空は青いの？"], "それについては何も覚えていません。"),
+        (["Jestem uczulona na orzechy.", "na co jestem uczulona"], "Wiem: Alergia: orzechy"),
+        (["Jestem Ola.", "Reksio zdechł wczoraj"], "Jasne."),
+        (["我叫李娜。", "我最近有什么安排？"], "我不知道接下来有什么安排。"),
+    ],
+)
+async def test_what_new_users_say_is_answered_fittingly(tmp_path: Path, said: list[str], last: str) -> None:
+    assert (await live(tmp_path, said))[-1].startswith(last)
+
+
+@pytest.mark.defect("Q4")
+@pytest.mark.parametrize(
+    ("said", "moved"),
+    [
+        (["Herinner me morgen om 9 uur aan de tandarts", "verzet de tandarts naar overmorgen 10 uur"], "10:00"),
+        (["내일 9시에 치과에 전화하라고 알려줘", "치과를 모레 10시로 바꿔줘"], "10:00"),
+        (["przypomnij mi jutro o dziewiątej o dentyście", "przełóż dentystę na pojutrze na dziesiątą"], "10:00"),
+        (["Erinner mich morgen um 8 an den Zahnarzt", "Verschieb den Zahnarzt auf übermorgen"], "08:00"),
+        (["yarın saat 9'da dişçiyi hatırlat", "dişçiyi yarın saat on sekizde yap, ertele"], "18:00"),
+    ],
+)
+async def test_a_reminder_moves_to_the_day_and_the_hour_that_are_said(
+    tmp_path: Path, said: list[str], moved: str
+) -> None:
+    *_, listed = await live(tmp_path, [*said, "/reminders"])
+    assert moved in listed.splitlines()[0]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from cachetools import LRUCache
 
 from aforesaid.assistant import chat_texts, wishes
-from aforesaid.assistant.commands import CALLED, Answer, Names, Turn, meant, with_names
+from aforesaid.assistant.commands import CALLED, Answer, Names, Turn, meant, told_here, with_names
 from aforesaid.assistant.phrases import ChatLanguages, Phrases
 from aforesaid.assistant.router import FreeForm, Router
 from aforesaid.domain.hit import Hit
@@ -103,6 +103,9 @@ async def _remembered(memory: Memory, turn: Turn, question: str, say: Phrases) -
     telling = wishes.telling({term for hit in answers for term in hit.terms}, question)
     close = [hit for hit in answers if _answers(hit) and (open_question or _is_surely_about(hit, telling))]
     asked_for = set(words_of(question))
+    most = max((len(hit.terms) for hit in close if hit.kind == "message"), default=0)
+    # Who Ana is does not answer when her birthday is.
+    close = [hit for hit in close if hit.id not in people or len(hit.terms) >= most]
     if named := [hit for hit in close if hit.id in people and not asked_for.isdisjoint(hit.terms)]:
         # "Where does Beth live" is not answered with where somebody else lives.
         close = [hit for hit in close if hit in named or hit.kind == "message"]
@@ -166,7 +169,8 @@ async def _of_somebody(
     lines = [
         f"{names.of(member) or member}: {line}"
         for member in sorted(members - {scope.user})
-        for line in of_member(asked, await memory.user(member, space=scope.space).memories(), language)
+        for theirs in [await told_here(memory.user(member, space=scope.space, thread=scope.thread))]
+        for line in of_member(asked, theirs, language)
     ]
     return [say("recall.memory", text=each) for each in lines]
 
@@ -227,7 +231,9 @@ def _told(hit: Hit, statement: str, turn: Turn, say: Phrases) -> str:
 
 def _asks(part: wishes.Part) -> bool:
     """Return whether a part of a message wants an answer; a call for help does too."""
-    helps = part.intent in {"tell", "chat"} and wishes.asks_only("can_do", part.text)
+    # One word for help sounds like thanks in some languages.
+    may_help = part.intent in {"tell", "chat"} or length_in_words(part.text) <= _INTERJECTION
+    helps = may_help and wishes.asks_only("can_do", part.text)
     return part.intent == "ask" or helps or wishes.asks_only("coming_up", part.text)
 
 

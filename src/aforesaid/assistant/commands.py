@@ -239,6 +239,12 @@ def _plain_answer(value: object) -> object:
     return str(value)
 
 
+async def told_here(member: UserMemory) -> list[MemoryRecord]:
+    """Return what is known of a member of a group from what they said in it, and nothing from their other chats."""
+    said = {each.seq for each in await member.history(_PAGE, author=member.scope.user, within="thread", versions=True)}
+    return [each for each in await member.memories() if not said.isdisjoint(each.sources)]
+
+
 _SEARCHED: Final = 20
 """Messages that are looked at for what is to be forgotten."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from aforesaid.assistant import chat_texts, commands, wishes
@@ -16,6 +16,8 @@ from aforesaid.domain.message import Message
 from aforesaid.domain.scope import is_direct
 from aforesaid.errors import AforesaidError, ModelError
 from aforesaid.facts import is_about
+from aforesaid.facts.describing import describe, language_of, under_headings
+from aforesaid.facts.people import person_called
 from aforesaid.models.offline.request_rules import ME, may_ask, means_everything, recognise_request
 from aforesaid.models.prompts import NAMELESS, Line, fence, lines_of, load_prompt
 
@@ -199,8 +201,16 @@ class Router:
         found = []
         for member in asked or members:
             person = self._memory.user(member, space=user.scope.space, thread=user.scope.thread, actor=user.scope.user)
-            if text := await person.portrait(name=members.get(member)):
-                found.append(f"{members.get(member, member)}\n{chat_texts.quoted(text, say)}")
+            name = members.get(member, member)
+            if member == user.scope.user:
+                text = await person.portrait(name=name)
+            else:
+                # What others said in private is not told here.
+                known = await commands.told_here(person)
+                lines = describe("", known, person_called(member, name), datetime.now(UTC))
+                text = under_headings(lines, language_of(known))
+            if text:
+                found.append(f"{name}\n{chat_texts.quoted(text, say)}")
         return Answer("\n\n".join(found) or say("known.nothing"))
 
     def _welcome(self, say: Phrases) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from aforesaid.facts.describing import asked_for
 from aforesaid.models.offline.request_rules import asks, means_everything
 from aforesaid.models.reader import Intent, Intents
-from aforesaid.text.languages import CODES, guess_language, language_told, stop_words, vocabulary
+from aforesaid.text.languages import CODES, guess_language, language_told, stems, stop_words, vocabulary
 from aforesaid.text.sentences import length_in_words, split_sentences
 from aforesaid.text.times.find import find_times, read_requested_time
 from aforesaid.text.words import fold, fold_aligned, words_of
@@ -279,6 +279,7 @@ def telling(words: Iterable[str], text: str) -> set[str]:
     """Return those words of a text that tell something: no stop words, no words for oneself, no letters of grammar."""
     language = language_told(text) or guess_language(text)
     light = {fold(each) for each in stop_words(language) | vocabulary(language).first_person}
+    light |= set(stems(light, language))
     return {each for each in words if each not in light and not _GRAMMAR.search(each)}
 
 

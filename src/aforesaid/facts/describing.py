@@ -117,10 +117,11 @@ def answer_from(question: str, memories: Sequence[MemoryRecord], language: str) 
         own = [each for each in known if each.about is None]
         # Doubtful values, and those that name nobody, are told where there are no others.
         own = [each for each in own if _is_sure(each)] or own
-        if matter in LIVING:
-            own = [each for each in own if not only_titles(each.value or "", language)] or own
         whose = {fold(each.value or "") for each in own}
         others = [each for each in memories if each.active and each.about is not None and fold(each.about) in whose]
+        if matter in LIVING:
+            told = {fold(each.about or "") for each in others}
+            own = [e for e in own if fold(e.value or "") in told or not only_titles(e.value or "", language)]
         if own:
             return [each.text for each in _values([*own, *others], language)]
     return []
