@@ -65,7 +65,7 @@ REMIND: Final = re.compile(
 )
 """A request to be reminded, at the beginning or after the time."""
 REMINDED_OF: Final = re.compile(
-    r"(?:[\s,:，：]|(?:to|that|about|of|for|daran|an|dass|zu|que|de|a|di|che|om|te|aan|dat|ze|zeby|aby|что|о|об|про|чтобы|please|bitte)\b|d')+|[要去]"
+    r"(?:[\s,:，：]|(?:to|that|about|of|for|daran|ans?|dass|zu|que|de|a|di|che|om|te|aan|dat|ze|zeby|aby|o|что|о|об|про|чтобы|please|bitte)\b|d')+|[要去]"
 )
 """The words between the request and the subject of the reminder."""
 AGAIN_AND_AGAIN: Final = re.compile(

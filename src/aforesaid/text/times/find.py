@@ -482,7 +482,7 @@ _ISO: Final = re.compile(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}\S*")
 _CUT: Final = "\0"
 _BEFORE_A_TIME: Final = alternatives("""
     on at in by for around the this um am im gegen ab a las la el en por de le du dans alle al il as da na no om op het
-    в во на и
+    w в во на и
 """)
 _JOINT: Final = re.compile(
     rf"(?:(?<!\w){_BEFORE_A_TIME}\s+)*{_CUT}+(?:[\s,]*(?:\w{{1,3}}\s+){{0,2}}{_CUT}+)*",
