@@ -6,6 +6,7 @@ import pytest
 
 import aforesaid
 from aforesaid.bots import BotSession
+from aforesaid.models.embed import LocalEmbedder
 from bots.room import Room, incoming
 
 
@@ -31,7 +32,9 @@ async def family(session: BotSession) -> None:
 
 
 @pytest.mark.defect("Q6")
-@pytest.mark.parametrize("command", ["/search Nutella", "/summary_now", "/explain Nutella"])
+@pytest.mark.parametrize(
+    "command", ["/search Nutella", "/summary_now", "/explain Nutella", "/analyze", "/historycontext"]
+)
 async def test_commands_in_a_group_answer_from_what_everybody_said_there(
     memory: aforesaid.Memory, room: Room, command: str
 ) -> None:
@@ -44,6 +47,26 @@ async def test_commands_in_a_group_answer_from_what_everybody_said_there(
     assert "bread" in said
     assert "under the bed" not in said
     assert "office" not in said
+
+
+@pytest.mark.defect("Q6")
+async def test_portraits_in_a_group_tell_of_its_members_what_they_said_there(room: Room) -> None:
+    embedder = LocalEmbedder(ranker=False)
+    async with aforesaid.connect(":memory:", embedder=embedder) as memory, BotSession(memory, room) as session:
+        await family(session)
+        await hear(session, "Bot, I live in Bern.", "oma")
+        await hear(session, "Bot, I live in Basel.", "tom")
+        await memory.upkeep()
+        await hear(session, "/portrait", "oma")
+        everybody = room.texts[-1]
+        await hear(session, "/portrait Tom", "oma")
+        found = await memory.user("tom", space="room:1").memories()
+    assert all(word in everybody for word in ("Oma", "Bern", "Tom", "Basel"))
+    assert "under the bed" not in everybody
+    assert "Basel" in room.texts[-1]
+    assert "Bern" not in room.texts[-1]
+    # The name of the bot is no part of what is said to it.
+    assert not [each.text for each in found if "bot" in each.text.casefold()]
 
 
 async def test_commands_in_private_answer_from_what_the_person_said(memory: aforesaid.Memory, room: Room) -> None:

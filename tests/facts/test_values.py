@@ -308,6 +308,8 @@ async def test_a_question_for_a_matter_is_answered_with_what_holds_now(memory: M
 
 def test_what_is_asked_for_are_matters_whose_patterns_are_valid() -> None:
     table = tomllib.loads((files("aforesaid.facts") / "asked.toml").read_text(encoding="utf-8"))
+    about = table.pop("about")
     assert set(table) <= set(get_args(Matter))
+    assert set(about) - {"who"} <= set(get_args(Matter))
     for found in table.values():
         re.compile("|".join(found))

@@ -135,6 +135,20 @@ def test_a_statement_reads_a_bare_hour_only_with_a_day_ahead() -> None:
     assert find_times("at 9", AFTERNOON, "future") == []
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "tomorrow at six pm", "morgen um achtzehn uhr", "mañana a las dieciocho", "demain à dix-huit heures",
+        "domani alle diciotto", "amanhã às dezoito", "morgen om achttien uur", "jutro o osiemnastej",
+        "завтра в восемнадцать", "yarın saat on sekizde",
+    ],
+)  # fmt: skip
+def test_a_spoken_hour_is_read_in_words(text: str) -> None:
+    found = read_requested_time(text, AFTERNOON)
+    assert found is not None
+    assert (found.when.start.hour, found.when.timed, found.rest) == (18, True, "")
+
+
 @given(st.text(max_size=60), st.datetimes(timezones=st.just(BERLIN)))
 def test_no_request_is_too_strange(text: str, said: datetime) -> None:
     found = read_requested_time(text, said)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Collection, Iterable, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from cachetools import LRUCache
 
 from aforesaid.assistant import chat_texts, wishes
-from aforesaid.assistant.commands import CALLED, Answer, Names, Turn, with_names
+from aforesaid.assistant.commands import CALLED, Answer, Names, Turn, meant, told_here, with_names
 from aforesaid.assistant.phrases import ChatLanguages, Phrases
 from aforesaid.assistant.router import FreeForm, Router
 from aforesaid.domain.hit import Hit
@@ -20,7 +20,7 @@ from aforesaid.domain.memory import ENDED, FORGOTTEN, MemoryRecord
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import is_direct
 from aforesaid.errors import ModelError
-from aforesaid.facts.describing import answer_from, people_lines
+from aforesaid.facts.describing import answer_from, asked_about, of_member, of_somebody, people_lines
 from aforesaid.models.offline import Spoken, extract
 from aforesaid.models.offline.memories.keys import asks_own_name
 from aforesaid.models.offline.request_rules import recognise_request
@@ -56,6 +56,8 @@ _INTERJECTION: Final = 2
 """Words up to which a text without a statement is an exclamation."""
 _TELLING: Final = frozenset({"tell", "correct", "request"})
 """Intents of sentences that say something about somebody."""
+_TOLD: Final = _TELLING | {"reminders"}
+"""The same for a part of a message that asks for no reminders, though it sounds so."""
 _CHATS: Final = 10_000
 
 
@@ -64,18 +66,23 @@ async def _remembered(memory: Memory, turn: Turn, question: str, say: Phrases) -
     without = () if turn.message is None else (turn.message.id,)
     known = await turn.user.memories(active=None)
     language = next(name for name, code in CODES.items() if code == say.code)
+    if lines := await _of_somebody(memory, turn, question, known, language, say):
+        return "\n".join(lines)
     if (asked := answer_from(question, known, language)) is not None and asked:
         return "\n".join(say("recall.memory", text=each) for each in asked)
     # With its opening words ("tell me"): search recognises the same question, asked before, by all of its words.
     found = await turn.user.search(question, _CANDIDATES, within=turn.within, without=without, min_score=0)
     remembered = {source for hit in found if hit.kind == "memory" for source in hit.sources}
     reminders = {str(each.id) for each in known if each.category == "reminder"}
-    texts = {str(each.id): _without_name(each) for each in known}
+    texts = {str(each.id): chat_texts.told(each) for each in known}
     people = {str(number): text for number, text in people_lines(known, language).items()}
     texts |= people
     current = {seq for each in known if each.active for seq in each.sources}
-    ended = [each for each in known if each.state == "superseded" or each.reason in {FORGOTTEN, ENDED}]
+    ended = [each for each in known if _is_over(each)]
     over = {seq for each in ended for seq in each.sources} - current
+    for author in {hit.message.author for hit in found if hit.message is not None} - {turn.user.scope.user}:
+        theirs = await memory.user(author, space=turn.user.scope.space).memories(active=None)
+        ended += [each for each in theirs if _is_over(each)]
     hits = []
     for hit in found:
         message = hit.message
@@ -87,12 +94,18 @@ async def _remembered(memory: Memory, turn: Turn, question: str, say: Phrases) -
             continue
         if hit.kind == "memory" or (message is not None and message.role == "user"):
             hits.append(hit)
-    statements = await _statements(memory, hits[:_READ], [(each.sources, each.value) for each in ended if each.value])
+    over_values = [(each.sources, each.value) for each in ended if each.value]
+    statements = await _statements(memory, hits[:_READ], over_values, turn.called)
     tells = {hit: statements.get(hit, texts.get(hit.id, hit.text)) for hit in hits[:_READ]}
     answers = {hit: line for hit, text in tells.items() if (line := _told(hit, text, turn, say))}
     # What is asked for by its matter is not guessed from what only sounds alike.
-    close = [hit for hit in answers if _answers(hit) and (asked is None or _is_surely_about(hit))]
+    open_question = asked is None and not wishes.mentions("why", question) and not asked_about(question)
+    telling = wishes.telling({term for hit in answers for term in hit.terms}, question)
+    close = [hit for hit in answers if _answers(hit) and (open_question or _is_surely_about(hit, telling))]
     asked_for = set(words_of(question))
+    most = max((len(hit.terms) for hit in close if hit.kind == "message"), default=0)
+    # Who Ana is does not answer when her birthday is.
+    close = [hit for hit in close if hit.id not in people or len(hit.terms) >= most]
     if named := [hit for hit in close if hit.id in people and not asked_for.isdisjoint(hit.terms)]:
         # "Where does Beth live" is not answered with where somebody else lives.
         close = [hit for hit in close if hit in named or hit.kind == "message"]
@@ -102,7 +115,7 @@ async def _remembered(memory: Memory, turn: Turn, question: str, say: Phrases) -
     if asks_own_name(question):
         # "Wie heiße ich?" shares no word with "Ann heißt Jonas", and "Hi, I am Max" is less of an answer than the name.
         told = [
-            say("recall.memory", text=_without_name(each)) for each in known if each.active and each.subject == "name"
+            say("recall.memory", text=chat_texts.told(each)) for each in known if each.active and each.subject == "name"
         ] or told
     return "\n".join(told[:_ANSWERS]) or say("recall.nothing")
 
@@ -128,12 +141,38 @@ def _answers(hit: Hit) -> bool:
     )
 
 
-def _is_surely_about(hit: Hit) -> bool:
-    """Return whether a hit answers a question for a matter without a known value: it shares words with the question.
+def _is_surely_about(hit: Hit, telling: Collection[str]) -> bool:
+    """Return whether a hit answers a question for a matter without a known value: it shares words that tell something.
 
     Without an embedder, one word is enough: no values are read then either.
     """
-    return len(hit.terms) > 1 or (bool(hit.terms) and (hit.similarity is None or hit.similarity >= _SURELY_SIMILAR))
+    shared = [each for each in hit.terms if each in telling]
+    return len(shared) > 1 or (bool(shared) and (hit.similarity is None or hit.similarity >= _SURELY_SIMILAR))
+
+
+def _is_over(memory: MemoryRecord) -> bool:
+    return memory.state == "superseded" or memory.reason in {FORGOTTEN, ENDED}
+
+
+async def _of_somebody(
+    memory: Memory, turn: Turn, question: str, known: Sequence[MemoryRecord], language: str, say: Phrases
+) -> list[str]:
+    """Return what is known of somebody whom a question names: a relative or a pet, or a member of the group."""
+    now, before = of_somebody(question, known, language)
+    if now or before:
+        return [*(say("recall.memory", text=each) for each in now), *(say("recall.past", text=each) for each in before)]
+    scope, asked = turn.user.scope, asked_about(question)
+    if is_direct(scope.thread) or not asked:
+        return []
+    names = Names.around(turn, await memory.names(scope.space))
+    members = {user for word in question.split() for user in meant(word.strip("?!.,;:¿¡"), turn, names)}
+    lines = [
+        f"{names.of(member) or member}: {line}"
+        for member in sorted(members - {scope.user})
+        for theirs in [await told_here(memory.user(member, space=scope.space, thread=scope.thread))]
+        for line in of_member(asked, theirs, language)
+    ]
+    return [say("recall.memory", text=each) for each in lines]
 
 
 def _strength(hit: Hit) -> float:
@@ -144,7 +183,7 @@ def _strength(hit: Hit) -> float:
 
 
 async def _statements(
-    memory: Memory, hits: Sequence[Hit], ended: Sequence[tuple[tuple[int, ...], str]]
+    memory: Memory, hits: Sequence[Hit], ended: Sequence[tuple[tuple[int, ...], str]], called: Sequence[str]
 ) -> dict[Hit, str]:
     """Return what messages among the hits tell: their sentences without questions, requests and pleasantries.
 
@@ -153,8 +192,8 @@ async def _statements(
     sentences = {
         hit: [
             sentence
-            for sentence in split_sentences(hit.message.text)
-            if not any(hit.message.seq in sources and fold(value) in fold(sentence) for sources, value in ended)
+            for sentence in split_sentences(wishes.without_address(hit.message.text, called))
+            if not any(hit.message.seq in sources and _tells(sentence, value) for sources, value in ended)
         ]
         for hit in hits
         if hit.message is not None
@@ -169,6 +208,10 @@ async def _statements(
         )
         for hit, said in sentences.items()
     }
+
+
+def _tells(sentence: str, value: str) -> bool:
+    return fold(value) in fold(sentence) or set(words_of(fold(sentence))).issuperset(words_of(fold(value)))
 
 
 def _told(hit: Hit, statement: str, turn: Turn, say: Phrases) -> str:
@@ -186,14 +229,11 @@ def _told(hit: Hit, statement: str, turn: Turn, say: Phrases) -> str:
     return say("recall.other", name=message.name, date=date, text=statement)
 
 
-def _without_name(memory: MemoryRecord) -> str:
-    """Return a memory as it is told to the person who said it: "Lives in Porto" for "Ann: Lives in Porto"."""
-    return memory.text.partition(": ")[2] or memory.text if memory.value is not None else memory.text
-
-
 def _asks(part: wishes.Part) -> bool:
     """Return whether a part of a message wants an answer; a call for help does too."""
-    helps = part.intent in {"tell", "chat"} and wishes.asks_only("can_do", part.text)
+    # One word for help sounds like thanks in some languages.
+    may_help = part.intent in {"tell", "chat"} or length_in_words(part.text) <= _INTERJECTION
+    helps = may_help and wishes.asks_only("can_do", part.text)
     return part.intent == "ask" or helps or wishes.asks_only("coming_up", part.text)
 
 
@@ -333,7 +373,7 @@ class Assistant:
             await _small_answer(turn, part.text, say) or await _remembered(self._memory, turn, part.text, say)
             for part in asked
         ]
-        if told := [part.text for part in parts if part.intent in _TELLING and part not in asked]:
+        if told := [part.text for part in parts if part.intent in _TOLD and part not in asked]:
             lines.insert(0, await self._noted(turn, " ".join(told), say) or say("small.ok"))
         if not lines:
             lines = [_polite_answer(max(parts, key=lambda part: max(part.wants.probabilities)), say)]

@@ -86,8 +86,11 @@ def rhythm(found: MemoryStatus, say: Phrases) -> str:
     return say(f"rhythm.{found.policy}", threshold=found.threshold)
 
 
-def status(found: MemoryStatus, say: Phrases) -> str:
+def status(found: MemoryStatus, say: Phrases, *, group: bool = False) -> str:
     threshold = say("status.threshold", count=found.threshold) if found.threshold else None
+    if threshold and group:
+        # The messages of each member are counted by themselves.
+        threshold = say("status.threshold_each", threshold=threshold)
     return "\n".join(
         [
             say("status.enabled" if found.enabled else "status.disabled"),
@@ -107,13 +110,18 @@ def remembered(found: RememberResult, say: Phrases) -> str:
 
 def forgotten(found: ForgetResult, what: str, say: Phrases, said: Sequence[str] = ()) -> str:
     """Return the outcome of forgetting: what is gone, not what was asked for; `said` are sentences that are gone."""
-    gone = list(dict.fromkeys([*said, *found.sentences, *(memory.text for memory in found.memories)]))
+    gone = list(dict.fromkeys([*said, *found.sentences, *map(told, found.memories)]))
     if not gone:
         return say("forget.nothing", what=what)
     shown = gone[:_FORGOTTEN]
     if len(gone) > _FORGOTTEN:
         shown.append(say("forget.more", count=len(gone) - _FORGOTTEN))
     return say("forget.done", what="; ".join(shown))
+
+
+def told(memory: MemoryRecord) -> str:
+    """Return a memory as it is told to the person who said it: "Lives in Porto" for "Ann: Lives in Porto"."""
+    return memory.text.partition(": ")[2] or memory.text if memory.value is not None else memory.text
 
 
 def forget_everything(say: Phrases, name: str | None = None) -> str:

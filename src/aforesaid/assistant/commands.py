@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from difflib import get_close_matches
@@ -27,7 +27,7 @@ from aforesaid.models.prompts import SOMEBODY
 from aforesaid.profiles.effective import TIME_ZONE
 from aforesaid.text.sentences import split_sentences
 from aforesaid.text.times.find import RequestedTime, When, periods, read_requested_time
-from aforesaid.text.words import fold
+from aforesaid.text.words import fold, words_of
 
 if TYPE_CHECKING:
     from aforesaid.memory import Memory, UserMemory
@@ -239,20 +239,30 @@ def _plain_answer(value: object) -> object:
     return str(value)
 
 
+async def told_here(member: UserMemory) -> list[MemoryRecord]:
+    """Return what is known of a member of a group from what they said in it, and nothing from their other chats."""
+    said = {each.seq for each in await member.history(_PAGE, author=member.scope.user, within="thread", versions=True)}
+    return [each for each in await member.memories() if not said.isdisjoint(each.sources)]
+
+
 _SEARCHED: Final = 20
 """Messages that are looked at for what is to be forgotten."""
 
 
-async def forget_said(user: UserMemory, what: str, but: Message | None, name: str | None) -> list[str]:
+async def forget_said(
+    user: UserMemory, what: str, but: Message | None, name: str | None, within: Collection[int] | None = None
+) -> list[str]:
     """Take what is to be forgotten out of the person's messages, and return the sentences that are gone.
 
-    Sentences that say something else stay, as an edit, and so do requests to remember it. Earlier versions stay in the
-    log until they are erased.
+    Sentences that say something else stay, as an edit, with what is known from them, and so do requests to remember it.
+    Earlier versions stay in the log until they are erased. `within` are the numbers of the only messages to look at.
     """
     gone: list[str] = []
     for hit in await user.search(what, _SEARCHED, min_score=0, kinds=("message",)):
         message = hit.message
         if message is None or message.author != user.scope.user or message.role != "user" or message == but:
+            continue
+        if within is not None and message.seq not in within:
             continue
         if recognise_request(message.text).action == "remember":
             continue
@@ -262,7 +272,12 @@ async def forget_said(user: UserMemory, what: str, but: Message | None, name: st
         said, kept = split_sentences(message.text), split_sentences(left.text)
         # Of a sentence of which a part stays, what was named is gone.
         gone += [what] if set(kept) - set(said) else [each for each in said if each not in kept]
+        words = set(words_of(fold(left.text)))
+        stay = [each.id for each in await user.memories() if message.seq in each.sources and each.value is not None]
         await (user.edit(message, left.text) if left.text.strip() else user.take_back(message))
+        for each in [await user.read_memory(number) for number in stay]:
+            if not each.active and words.issuperset(words_of(fold(each.value or ""))):
+                await user.reactivate(each.id)
     return gone
 
 
@@ -446,16 +461,22 @@ async def _cancel(user: UserMemory, meant: Sequence[MemoryRecord], say: Phrases)
 
 
 async def _move(user: UserMemory, chosen: MemoryRecord, moved_to: str, say: Phrases) -> Answer:
-    """Move a reminder. An hour without a day means that hour on its day."""
+    """Move a reminder. An hour without a day means that hour on its day, and a day without an hour its hour."""
     zone = await user.time_zone()
     now = said = datetime.now(zone)
     if chosen.remind_at is not None and not periods(moved_to, said):
         said = max(said, to_zone(chosen.remind_at, zone).replace(hour=0, minute=0, second=0, microsecond=0))
     requested = read_requested_time(moved_to, said) or _bare_hour(moved_to, said)
-    if requested is None or requested.when.start <= now:
+    at = now if requested is None else requested.when.start
+    if requested is not None and not requested.when.timed and chosen.remind_at is not None:
+        hour = _bare_hour(re.sub(rf"\b{chosen.id}\b", "", requested.rest), said)
+        at = datetime.combine(at, (to_zone(chosen.remind_at, zone) if hour is None else hour.when.start).time(), zone)
+    if at <= now:
         return Answer(f"{_refused(requested, said, say)} {say('reminder.stays')} {say('reminder.how')}")
-    moved = await user.edit_memory(chosen.id, when=requested.when.start)
-    return Answer(await _will_remind(user, moved, say))
+    moved = await user.edit_memory(chosen.id, when=at)
+    # Who is reminded in a group hears it there, and so do the others.
+    name = "" if any(tag.startswith(IN_THREAD) for tag in moved.tags) else None
+    return Answer(await _will_remind(user, moved, say, name))
 
 
 _HOUR: Final = re.compile(r"(?<![\d.:#])([01]?\d|2[0-3])(?:[:.h]([0-5]\d))?(?![\d.:])")

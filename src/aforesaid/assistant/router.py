@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from aforesaid.assistant import chat_texts, commands, wishes
@@ -16,6 +16,8 @@ from aforesaid.domain.message import Message
 from aforesaid.domain.scope import is_direct
 from aforesaid.errors import AforesaidError, ModelError
 from aforesaid.facts import is_about
+from aforesaid.facts.describing import describe, language_of, under_headings
+from aforesaid.facts.people import person_called
 from aforesaid.models.offline.request_rules import ME, may_ask, means_everything, recognise_request
 from aforesaid.models.prompts import NAMELESS, Line, fence, lines_of, load_prompt
 
@@ -31,6 +33,8 @@ _STEP: Final = "summary_setup"
 """The setting with the open question of a two-step command."""
 _ASKING: Final = frozenset({"summary", "forget_me"})
 _ERASE: Final = "erase"
+_MOST_MEMBERS: Final = 50
+"""Members of a group of whom its commands speak."""
 
 
 class Router:
@@ -45,17 +49,17 @@ class Router:
             "start": self._start,
             "help": self._help,
             "summary": self._setup.begin,
-            "summary_status": _summary_status,
+            "summary_status": self._summary_status,
             "summary_on": _summary_on,
             "summary_off": _summary_off,
             "summary_now": _summary_now,
-            "historycontext": _history_context,
-            "analyze": _analyze,
+            "historycontext": self._history_context,
+            "analyze": self._analyze,
             "clear": _clear,
             "context": _context,
             "remember": _remember,
             "forget": _forget,
-            "portrait": _portrait,
+            "portrait": self._portrait,
             "memories": _memories,
             "timeline": _timeline,
             "people": _people,
@@ -145,6 +149,70 @@ class Router:
         listed = "\n".join(f"/{name}  {help_text}" for name, help_text in self.commands(say).items())
         return Answer(f"{self._welcome(say)}\n\n{listed}")
 
+    async def _members(self, user: UserMemory) -> dict[str, str]:
+        """Return the names of those who wrote in a group, by id; nobody for a direct chat."""
+        if self._memory is None or is_direct(user.scope.thread):
+            return {}
+        names = await self._memory.names(user.scope.space)
+        authors = [
+            each for each in list(names)[:_MOST_MEMBERS] if await user.count(author=each, role="user", within="thread")
+        ]
+        return {each: names[each] for each in authors}
+
+    async def _summary_status(self, user: UserMemory, rest: str, say: Phrases) -> Answer:  # noqa: ARG002
+        status, members = await user.status(), await self._members(user)
+        if self._memory is not None and members:
+            of_each = [await self._memory.user(each, space=user.scope.space).status() for each in members]
+            here, waiting = [await user.count(within="thread", archived=archived) for archived in (True, False)]
+            status = replace(
+                status,
+                messages=here,
+                archived=here - waiting,
+                since_last=waiting,
+                active_summaries=sum(each.active_summaries for each in of_each),
+                highest_level=max(each.highest_level for each in of_each),
+            )
+        return Answer(chat_texts.status(status, say, group=bool(members)))
+
+    async def _history_context(self, user: UserMemory, rest: str, say: Phrases) -> Answer:
+        if _within(user) == "thread":
+            return await self._analyze(user, rest, say)
+        found = await user.history_context()
+        if found.made_at is None and (await user.status()).policy != "tiers":
+            # Only the policy `tiers` makes one automatically.
+            found = await user.analyze()
+        return _analysis(found, say)
+
+    async def _analyze(self, user: UserMemory, rest: str, say: Phrases) -> Answer:  # noqa: ARG002
+        if _within(user) == "thread":
+            # What everybody said here: an analysis of one person would tell the group of their other chats.
+            return Answer(chat_texts.quoted(await user.summarize_thread() or say("known.nothing"), say))
+        return _analysis(await user.analyze(), say)
+
+    async def _portrait(self, user: UserMemory, rest: str, say: Phrases) -> Answer:
+        members = await self._members(user)
+        if self._memory is None or not members:
+            return Answer(chat_texts.quoted(await user.portrait() or say("known.nothing"), say))
+        asked = (
+            meant(rest, Turn(user, rest), Names(members, {each: (name,) for each, name in members.items()}))
+            if rest
+            else []
+        )
+        found = []
+        for member in asked or members:
+            person = self._memory.user(member, space=user.scope.space, thread=user.scope.thread, actor=user.scope.user)
+            name = members.get(member, member)
+            if member == user.scope.user:
+                text = await person.portrait(name=name)
+            else:
+                # What others said in private is not told here.
+                known = await commands.told_here(person)
+                lines = describe("", known, person_called(member, name), datetime.now(UTC))
+                text = under_headings(lines, language_of(known))
+            if text:
+                found.append(f"{name}\n{chat_texts.quoted(text, say)}")
+        return Answer("\n\n".join(found) or say("known.nothing"))
+
     def _welcome(self, say: Phrases) -> str:
         models = None if self._memory is None else self._memory.models
         how = "" if models is not None and models.has("chat") else say("start.no_model")
@@ -164,14 +232,6 @@ def _within(user: UserMemory) -> Within:
 def _failed(error: AforesaidError, say: Phrases) -> Answer:
     why = chat_texts.failure(error, say)
     return Answer(say("error.model_failed" if isinstance(error, ModelError) else "error.failed", why=why))
-
-
-async def _summary_status(user: UserMemory, rest: str, say: Phrases) -> Answer:  # noqa: ARG001
-    status = await user.status()
-    if _within(user) == "thread":
-        here, waiting = [await user.count(within="thread", archived=archived) for archived in (True, False)]
-        status = replace(status, messages=here, archived=here - waiting)
-    return Answer(chat_texts.status(status, say))
 
 
 async def _summary_on(user: UserMemory, rest: str, say: Phrases) -> Answer:  # noqa: ARG001
@@ -195,18 +255,6 @@ async def _summary_now(user: UserMemory, rest: str, say: Phrases) -> Answer:  # 
     if not any(made):
         return Answer(say("summary.nothing_new"))
     return Answer("\n\n".join([say("summary.made"), *(chat_texts.quoted(text, say) for text in made)]))
-
-
-async def _history_context(user: UserMemory, rest: str, say: Phrases) -> Answer:  # noqa: ARG001
-    found = await user.history_context()
-    if found.made_at is None and (await user.status()).policy != "tiers":
-        # Only the policy `tiers` makes one automatically.
-        found = await user.analyze()
-    return _analysis(found, say)
-
-
-async def _analyze(user: UserMemory, rest: str, say: Phrases) -> Answer:  # noqa: ARG001
-    return _analysis(await user.analyze(), say)
 
 
 def _analysis(found: HistoryContext, say: Phrases) -> Answer:
@@ -234,10 +282,6 @@ async def _forget(user: UserMemory, rest: str, say: Phrases) -> Answer:
     if means_everything(rest):
         return Answer(chat_texts.forget_everything(say))
     return Answer(chat_texts.forgotten(await user.forget(rest), rest, say))
-
-
-async def _portrait(user: UserMemory, rest: str, say: Phrases) -> Answer:  # noqa: ARG001
-    return Answer(chat_texts.quoted(await user.portrait() or say("known.nothing"), say))
 
 
 async def _memories(user: UserMemory, rest: str, say: Phrases) -> Answer:  # noqa: ARG001
@@ -315,7 +359,7 @@ class FreeForm:
                 return Request("reminders", (turn.user.scope.user,), ME, part.text)
             if part.is_sure("remind"):
                 return await self._reminder(turn, part.text)
-            if part.is_sure("reminders") and not wishes.asks_only("coming_up", part.text):
+            if part.is_about_reminders() and not wishes.asks_only("coming_up", part.text):
                 return Request("reminders", (turn.user.scope.user,), ME, part.text)
         if not may_ask(turn.words) and not any(part.is_sure("forget") for part in parts):
             return None
@@ -337,6 +381,8 @@ class FreeForm:
             fact = wishes.read_forgetting(fact)
         if action == "none":
             return None
+        if action == "forget" and means_everything(fact):
+            word = ME
         about = meant(word, turn, names)
         direct = is_direct(turn.user.scope.thread)
         if action == "forget" and about == [turn.user.scope.user] and (not fact or means_everything(fact)) and direct:
@@ -392,6 +438,10 @@ class FreeForm:
                 if who == scope.user:
                     # What was never extracted, too: it would be quoted as an answer.
                     gone = await commands.forget_said(person, fact, turn.message, names.of(who))
+                    for each in found.memories:
+                        # In other words than those of the request.
+                        if each.value is not None:
+                            await commands.forget_said(person, each.value, turn.message, names.of(who), each.sources)
                 bare = wishes.without_first_person(fact)
                 if not found and not gone and bare != fact:
                     # "meinen Hund" finds no "mein Hund".

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from aforesaid.extras import re
-from aforesaid.models.offline.request_rules import asks
+from aforesaid.facts.describing import asked_for
+from aforesaid.models.offline.request_rules import asks, means_everything
 from aforesaid.models.reader import Intent, Intents
-from aforesaid.text.languages import CODES, guess_language, stop_words, vocabulary
-from aforesaid.text.sentences import split_sentences
+from aforesaid.text.languages import CODES, guess_language, language_told, stems, stop_words, vocabulary
+from aforesaid.text.sentences import length_in_words, split_sentences
 from aforesaid.text.times.find import find_times, read_requested_time
 from aforesaid.text.words import fold, fold_aligned, words_of
 
@@ -36,8 +37,8 @@ _ORDER: Final = 8
 """Maximum words of an order to move or to cancel something, where the model sees none."""
 _STEM: Final = 4
 """Letters in which two words have to agree to be the same one with another ending."""
-_GRAMMAR: Final = re.compile("[\u3041-\u309f]|^[\u30a0-\u30ff]$")
-"""Japanese letters of grammar, and a single one of a longer word."""
+_GRAMMAR: Final = re.compile("[\u3041-\u309f]|^[\u30a0-\u30ff\uac00-\ud7af]$")
+"""Japanese letters of grammar, and single letters or syllables of longer words."""
 _PLAUSIBLE: Final = 0.3
 """Probability from which a message may speak of reminders, if it names one."""
 
@@ -58,6 +59,11 @@ class Part(NamedTuple):
     def is_sure(self, intent: Intent) -> bool:
         return self.wants.best == intent and self.wants.of(intent) >= _SURE
 
+    def is_about_reminders(self) -> bool:
+        """Return whether it asks for reminders. What only sounds so has to be surer than a question or an order."""
+        plain = asks(self.text) or any(mentions(key, self.text) for key in ("remind", "cancel", "move"))
+        return self.is_sure("reminders") and (plain or self.wants.of("reminders") >= _CLEAR)
+
 
 async def parts_of(memory: Memory, text: str) -> list[Part]:
     """Return the sentences of a message with what each wants; one part, where the message is one or very many."""
@@ -70,6 +76,8 @@ async def parts_of(memory: Memory, text: str) -> list[Part]:
 
 def is_asked(text: str, wants: Intents) -> bool:
     """Return whether rules see a question where the model sees none, as in "Wo wohne ich?"."""
+    if wants.best not in _ACTIONS and length_in_words(text) <= _ORDER and asked_for(text) is not None:
+        return True
     if wants.best in _ACTIONS or not asks(text):
         return False
     if wants.best == "feel" and wants.of("feel") >= _CLEAR:
@@ -145,6 +153,8 @@ def _pattern(key: str) -> re.Pattern[str]:
         for phrase in said(key)
     ]
     names = iter(range(len(bounded)))
+    # Spoken text has no commas, and Arabic letters may have marks for vowels.
+    bounded = [re.sub("([\u0621-\u064a])", "\\1[\u064b-\u0652]*", each.replace(",\\s+", r",?\s+")) for each in bounded]
     # A group has one name in a pattern.
     whole = "|".join(re.sub(r"\?P<who>", lambda _: f"?P<who{next(names)}>", each) for each in bounded)
     return re.compile(whole)
@@ -215,6 +225,8 @@ def read_forgetting(text: str) -> str:
     """Return what is to be forgotten, without the words of the request; empty for what was said just before."""
     rest, _ = without("please", text)
     rest, _ = without("forget", rest)
+    if means_everything(rest):
+        return rest
     # German and others put it around the rest: "was ich gestern gesagt habe".
     while (found := _pattern("what_i_said").search(fold_aligned(rest))) is not None:
         rest = f"{rest[: found.start()]} {rest[found.end() :]}"
@@ -260,8 +272,15 @@ def chosen(reminders: Sequence[MemoryRecord], text: str) -> list[MemoryRecord]:
 
 def _telling_words(text: str) -> set[str]:
     """Return the words of a text without stop words, and without letters that are no word by themselves."""
-    words = set(words_of(fold(text))) - {fold(each) for each in stop_words(guess_language(text))}
-    return {each for each in words if not _GRAMMAR.search(each)}
+    return telling(words_of(fold(text)), text)
+
+
+def telling(words: Iterable[str], text: str) -> set[str]:
+    """Return those words of a text that tell something: no stop words, no words for oneself, no letters of grammar."""
+    language = language_told(text) or guess_language(text)
+    light = {fold(each) for each in stop_words(language) | vocabulary(language).first_person}
+    light |= set(stems(light, language))
+    return {each for each in words if each not in light and not _GRAMMAR.search(each)}
 
 
 def _stem(one: str, other: str) -> int:

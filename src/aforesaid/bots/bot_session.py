@@ -36,6 +36,7 @@ from aforesaid.domain.message import Message
 from aforesaid.domain.receipt import Receipt
 from aforesaid.domain.report import Component
 from aforesaid.errors import AforesaidError, NotFound, StoreError, WrongState
+from aforesaid.facts.candidate import ADDRESS
 from aforesaid.memory import Memory, UserMemory
 
 _STORED_AT_ONCE: Final = 16_000
@@ -440,7 +441,18 @@ class BotSession:
         answered = wanted and self._queue.waiting(thread) < MOST_WAITING
         pending = PendingReply(incoming.address, incoming.id, time(), called=incoming.called)
         at = self._times.received(thread, incoming.at)
-        adding = user.add("user", text, id=incoming.id, at=at, name=_clean(incoming.name), reply_to=incoming.reply_to)
+        # What calls the bot is kept beside the message, so that it is not read as a part of the statement.
+        said = without_address(text, incoming.called)
+        address = text[: -len(said)] if len(said) < len(text) and text.endswith(said) else ""
+        adding = user.add(
+            "user",
+            text,
+            id=incoming.id,
+            at=at,
+            name=_clean(incoming.name),
+            reply_to=incoming.reply_to,
+            metadata={ADDRESS: address} if address else None,
+        )
         if answered:
             # The note is written first: after a kill a noted message is either stored, or delivered again.
             try:

@@ -116,6 +116,10 @@ def among_people(messages: Sequence[Message], owner: Person) -> bool:
     return others and "assistant" not in roles
 
 
+ADDRESS: Final = "address"
+"""The metadata with the beginning of a message that calls the assistant: "Rex, " of "Rex, I live in Bern"."""
+
+
 def statement_in(message: Message) -> str:
     """Return the statement in a message: "I have a daughter" of "Bot, remember that …", nothing of "forget …".
 
@@ -123,7 +127,8 @@ def statement_in(message: Message) -> str:
     """
     if message.role != "user":
         return ""
-    text = own_text(message.text)
+    address = message.metadata.get(ADDRESS) if message.details is not None else None
+    text = own_text(message.text.removeprefix(address) if isinstance(address, str) else message.text)
     if not may_ask(text):
         return text
     requested = recognise_request(text)

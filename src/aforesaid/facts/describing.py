@@ -14,14 +14,14 @@ from importlib.resources import files
 from typing import Final, NamedTuple
 from unicodedata import normalize
 
-from aforesaid.domain.memory import INSTRUCTION, MemoryRecord
+from aforesaid.domain.memory import ENDED, INSTRUCTION, MemoryRecord
 from aforesaid.extras import re
 from aforesaid.facts.people import Person
 from aforesaid.facts.statement import says_the_same
-from aforesaid.facts.values import ESSENTIAL, HEALTH, PEOPLE, importance_of, line, matters, only_titles
+from aforesaid.facts.values import ESSENTIAL, HEALTH, LIVING, PEOPLE, importance_of, line, matters, only_titles
 from aforesaid.text.languages import guess_language, query_terms
 from aforesaid.text.sentences import split_sentences
-from aforesaid.text.words import UNSPACED_LANGUAGES, fold
+from aforesaid.text.words import UNSPACED_LANGUAGES, fold, words_of
 
 TOPICS: Final = ("who", "home", "family", "health", "likes", "coming", "wishes", "other")
 """The topics of a description, in its order. Each has a heading in every language."""
@@ -53,6 +53,14 @@ _UNDATED: Final = timedelta(days=14)
 """How long an event is coming of which no date is known."""
 _OPEN: Final = timedelta(days=30)
 """How long an event that is over is described."""
+
+
+_ALSO: Final[Mapping[str, tuple[str, ...]]] = {
+    "employer": ("employer", "job"),
+    "job": ("job", "employer"),
+    "diet": ("diet", "allergy", "condition"),
+}
+"""The matters that answer a question for one, the first that is known."""
 
 
 class Line(NamedTuple):
@@ -101,19 +109,64 @@ def answer_from(question: str, memories: Sequence[MemoryRecord], language: str) 
 
     The matter is the author's own, and what is over is not told: "where do I live" after a move.
     """
-    plain = normalize("NFC", question)
-    asked = next((matter for matter, pattern in _questions().items() if pattern.search(plain)), None)
+    asked = asked_for(question)
     if asked is None:
         return None
-    matters_of = {"employer": ("employer", "job"), "job": ("job", "employer"), "diet": ("diet", "allergy", "condition")}
-    for matter in matters_of.get(asked, (asked,)):
+    for matter in _ALSO.get(asked, (asked,)):
         known = [each for each in memories if each.active and each.matter == matter and each.speaker == each.user]
         own = [each for each in known if each.about is None]
+        # Doubtful values, and those that name nobody, are told where there are no others.
+        own = [each for each in own if _is_sure(each)] or own
         whose = {fold(each.value or "") for each in own}
         others = [each for each in memories if each.active and each.about is not None and fold(each.about) in whose]
+        if matter in LIVING:
+            told = {fold(each.about or "") for each in others}
+            own = [e for e in own if fold(e.value or "") in told or not only_titles(e.value or "", language)]
         if own:
             return [each.text for each in _values([*own, *others], language)]
     return []
+
+
+def asked_for(question: str) -> str | None:
+    """Return the matter of the author that a question asks for: "home" for "where do I live"."""
+    plain = normalize("NFC", question)
+    return next((matter for matter, pattern in _questions().items() if pattern.search(plain)), None)
+
+
+def asked_about(question: str) -> list[str]:
+    """Return the matters of which somebody who is named in a question is asked for; `who` for who they are."""
+    plain = normalize("NFC", question)
+    found = [matter for matter, pattern in _questions("about").items() if pattern.search(plain)]
+    return [each for matter in found for each in _ALSO.get(matter, (matter,))]
+
+
+def of_somebody(question: str, memories: Sequence[MemoryRecord], language: str) -> tuple[list[str], list[str]]:
+    """Return what is known of people and pets whose name a question has and of whom it asks, and what is over."""
+    asked, now, before = asked_about(question), list[str](), list[str]()
+    words = set(words_of(fold(question)))
+    for each in memories if asked else ():
+        name = _titled(each.value or "", language)[1]
+        if each.matter not in LIVING or each.about is not None or each.speaker != each.user or not name:
+            continue
+        if not _is_sure(each):
+            continue
+        if not (
+            fold(name) in fold(question) if language in UNSPACED_LANGUAGES else words.issuperset(words_of(fold(name)))
+        ):
+            continue
+        about = [one for one in memories if one.active and one.about and fold(one.about) == fold(each.value or "")]
+        if each.active and ("who" in asked or any(one.matter in asked for one in about)):
+            now += [one.text for one in _values([each, *about], language)]
+        elif not each.active and each.reason == ENDED and "who" in asked:
+            before += [one.text for one in _values([each], language)]
+    return list(dict.fromkeys(now)), list(dict.fromkeys(before))
+
+
+def of_member(asked: Sequence[str], memories: Sequence[MemoryRecord], language: str) -> list[str]:
+    """Return what is known of the author of memories of the matters that are asked for; of `who`, what names them."""
+    wanted = {"name", "age", "home", "job", "employer"} if "who" in asked else set(asked)
+    own = [each for each in memories if each.active and each.about is None and each.speaker == each.user]
+    return [each.text for each in _values([each for each in own if each.matter in wanted], language)]
 
 
 def people_lines(memories: Sequence[MemoryRecord], language: str) -> dict[int, str]:
@@ -124,9 +177,11 @@ def people_lines(memories: Sequence[MemoryRecord], language: str) -> dict[int, s
 
 
 @cache
-def _questions() -> Mapping[str, re.Pattern[str]]:
+def _questions(of: str | None = None) -> Mapping[str, re.Pattern[str]]:
     table = tomllib.loads((files("aforesaid.facts") / "asked.toml").read_text(encoding="utf-8"))
-    return {matter: re.compile("|".join(found), re.IGNORECASE) for matter, found in table.items()}
+    about = table.pop("about")
+    chosen = table if of is None else about
+    return {matter: re.compile("|".join(found), re.IGNORECASE) for matter, found in chosen.items()}
 
 
 def under_headings(lines: Sequence[Line], language: str) -> str:
@@ -189,6 +244,13 @@ def _is_coming(event: MemoryRecord, at: datetime) -> bool:
 
 def _person(matter: str, value: str, language: str) -> str:
     """Return a person or a pet by what they are to somebody, and their name: "Sister: Inês"."""
+    title, name = _titled(value, language)
+    colon = "：" if language in {"chinese", "japanese"} else ": "
+    return f"{_capital(title)}{colon}{name}" if title and name else _capital(title) or line(matter, value, language)
+
+
+def _titled(value: str, language: str) -> tuple[str, str]:
+    """Return what somebody is, as far as a value says it, and their name: "sister", "Inês" for "my sister Inês"."""
     folded = fold(value)
     found = [title for title in matters(language).titles if title in folded] if len(folded) == len(value) else []
     for title in sorted(found, key=len, reverse=True):
@@ -196,12 +258,9 @@ def _person(matter: str, value: str, language: str) -> str:
         before, after = value[:at], value[at + len(title) :]
         whole = language in UNSPACED_LANGUAGES or not (before[-1:].isalnum() or after[:1].isalnum())
         name = " ".join(f"{before} {after}".split())
-        if whole and name:
-            colon = "：" if language in {"chinese", "japanese"} else ": "
-            return f"{_capital(value[at : at + len(title)])}{colon}{name}"
         if whole:
-            return _capital(value)
-    return line(matter, value, language)
+            return (value[at : at + len(title)], name) if name else (value, "")
+    return "", value
 
 
 def _with_more(text: str, about: Sequence[MemoryRecord], language: str) -> str:

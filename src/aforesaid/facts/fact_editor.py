@@ -20,6 +20,7 @@ from aforesaid.facts.people import Person, folded_name, is_about, people_in, per
 from aforesaid.facts.statement import contradicts, says_the_same
 from aforesaid.facts.timeline import zone_of
 from aforesaid.facts.timing import timing
+from aforesaid.facts.values import names as names_value
 from aforesaid.models.offline import (
     Spoken,
     begins_with_verb,
@@ -29,6 +30,7 @@ from aforesaid.models.offline import (
     standing_request,
     topic_of,
 )
+from aforesaid.models.offline.memories.keys import claim_of
 from aforesaid.models.prompts import load_prompt, strip_invisible
 from aforesaid.profiles import Profile
 from aforesaid.store import Store
@@ -37,6 +39,7 @@ from aforesaid.store.messages import Messages
 from aforesaid.store.operations import Change
 from aforesaid.text.languages import guess_language, query_words
 from aforesaid.text.sentences import split_sentences
+from aforesaid.text.words import fold
 
 if TYPE_CHECKING:
     from aforesaid.models.chat import Chat
@@ -218,13 +221,11 @@ class FactEditor:
             version = 0 if facts is None else facts.version
             changes.append(PutFacts(scope, text, f"forget: {words}", actor, instead_of=version))
         known = await self._store.read(Memories(scope, active=None))
-        for memory in known:
-            believed = memory.state in {"active", "quarantined", "superseded", "expired"}
-            if believed and any(states(memory.text, each, person.names) for each in wanted):
-                away = replace(
-                    memory, state="deactivated", active=False, valid_to=memory.valid_to or at, reason=FORGOTTEN
-                )
-                changes.append(ChangeMemory(away, "forget", actor))
+        believed = [each for each in known if each.state in {"active", "quarantined", "superseded", "expired"}]
+        meant = [each for each in believed if any(states(each.text, one, person.names) for one in wanted)]
+        for memory in meant or _named_in(words, believed):
+            away = replace(memory, state="deactivated", active=False, valid_to=memory.valid_to or at, reason=FORGOTTEN)
+            changes.append(ChangeMemory(away, "forget", actor))
         newest = max((memory.id for memory in known), default=0)
         changes.append(Forget(scope, wanted, actor, newest))
         receipt = await self._store.apply(changes)
@@ -307,6 +308,22 @@ class FactEditor:
                 if reply.found:
                     _log.warning("a fact is forgotten by rules, because the model dropped or added others")
         return forget_fact(facts, words, person.names).text
+
+
+def _named_in(words: str, believed: Sequence[MemoryRecord]) -> list[MemoryRecord]:
+    """Return the memories whose value a request names. What is known of somebody needs their name too, and goes first.
+
+    A memory has the words of its language for what it is: "Allergia: arachidi" for "sono allergica alle arachidi".
+    """
+    claim = claim_of(words, ())
+    named = [
+        each
+        for each in believed
+        if each.value is not None and names_value(words, each.value, each.language or guess_language(words))
+        if claim is None or claim.liked is None or each.matter in {None, "like" if claim.liked else "dislike"}
+    ]
+    about = [each for each in named if each.about is not None and fold(each.about) in fold(words)]
+    return about or [each for each in named if each.about is None]
 
 
 def keeps(text: str, facts: str, words: str) -> bool:

@@ -14,15 +14,20 @@ from aforesaid.domain.caches import holds_texts
 from aforesaid.extras import re
 from aforesaid.models.offline.memories.extract import third_person
 from aforesaid.models.offline.memories.keys import Claim, claim_of, says_less
-from aforesaid.text.languages import guess_language, stems, stop_words, vocabulary
+from aforesaid.text.languages import guess_language, language_told, stems, stop_words, vocabulary
 from aforesaid.text.relations import without_determiners
 from aforesaid.text.sentences import split_sentences
 from aforesaid.text.words import UNSPACED_LANGUAGES, fold, words_of
 
 _CACHED: Final = 4_096
 """Sentences whose parts stay cached: those of a text of facts are compared with every new one."""
-_PIECE: Final = re.compile(r",\s+(?:and\s+)?|;\s+|\s+and\s+|\s+und\s+|\s+y\s+|\s+et\s+|\s+и\s+|，|、")
-_THAT: Final = re.compile(r"^(?:that|dass|que|che|dat|что|أن)\b[\s,]*", re.IGNORECASE)
+_AND: Final = {
+    "german": r"\s+und\s+", "spanish": r"\s+[ye]\s+", "french": r"\s+et\s+", "italian": r"\s+ed?\s+",
+    "portuguese": r"\s+e\s+", "dutch": r"\s+en\s+", "polish": r"\s+(?:i|oraz|a)\s+", "russian": r"\s+и\s+",
+    "turkish": r"\s+ve\s+", "arabic": r"\s+و\s*", "hindi": r"\s+और\s+", "korean": r"(?<=고)\s+(?!있)", "japanese": "、",
+    "chinese": "，|、",
+}  # fmt: skip
+_THAT: Final = re.compile(r"^(?:that|dass|que|che|dat|że|что|أن|कि)(?!\w)[\s,]*", re.IGNORECASE)
 _VERB_FIRST: Final = re.compile(
     r"(?!(?:always|sometimes|perhaps|besides|its|his|this|thus|yes)\b)"
     r"(?:is|isn't|was|has|hasn't|had|does|doesn't|can|can't|will|won't|[a-z]+(?:[^s\W]s|ies|ches|shes|ed))"
@@ -96,21 +101,26 @@ def forget_fact(facts: str, what: str, names: Collection[str] = ()) -> FactRemov
     text: "gruzilkin likes pizza" finds "He likes pizza.", unless a sentence has that subject. The opposite ("hates
     pizza") stays, unless only a thing is named: "pizza" finds both.
     """
-    subject, wanted = _wanted(what, names)
     known = split_sentences(facts)
-    matching = [sentence for sentence in known if wanted and wanted <= _content(sentence, names, everything=True)]
-    if subject:
-        matching = [one for one in matching if subject <= _content(one, names, everything=True)] or matching
+    # A few words do not show their language: that of the sentence counts.
+    parts = {one: _wanted(what, names, _language_of(one, names)) for one in known}
+    matching = [one for one, (_, wanted) in parts.items() if wanted and wanted <= _content(one, names, everything=True)]
+    with_subject = [one for one in matching if parts[one][0] <= _content(one, names, everything=True)]
     kept: list[str] = []
-    for sentence in known:
-        kept += _without(sentence, wanted, _THAT.sub("", what.strip()), names) if sentence in matching else [sentence]
+    for one in known:
+        gone = one in (with_subject or matching)
+        kept += _without(one, parts[one][1], _THAT.sub("", what.strip()), names) if gone else [one]
     return FactRemoval("\n".join(kept), found=True) if kept != known else FactRemoval(facts, found=False)
+
+
+def _language_of(text: str, names: Collection[str] = ()) -> str:
+    return language_told(text) or guess_language(text, names=names)
 
 
 def _without(sentence: str, wanted: frozenset[str], what: str, names: Collection[str]) -> list[str]:
     """Return a sentence without the pieces that contain all these words; nothing if only the whole sentence does."""
-    pieces = _pieces(sentence)
-    holding = [piece for piece in pieces if wanted <= _content(piece, names, everything=True)]
+    pieces, language = _pieces(sentence), _language_of(sentence, names)
+    holding = [piece for piece in pieces if wanted <= _content(piece, names, everything=True, language=language)]
     if not holding:
         return [] if _agree(sentence, what, names) else [sentence]
     gone = [piece for piece in holding if _may_mean(piece, what, names)]
@@ -184,7 +194,8 @@ def _without_contradiction(old: str, claim: Claim | None, names: Collection[str]
 
 
 def _pieces(sentence: str) -> list[str]:
-    return [piece for piece in _PIECE.split(sentence.rstrip(_STOPS)) if piece.strip()]
+    between = rf",\s+(?:and\s+)?|;\s+|\s+and\s+|{_AND.get(_language_of(sentence), '，')}"
+    return [piece for piece in re.split(between, sentence.rstrip(_STOPS)) if piece.strip()]
 
 
 def begins_with_verb(text: str) -> bool:
@@ -192,12 +203,14 @@ def begins_with_verb(text: str) -> bool:
     return _VERB_FIRST.match(text) is not None
 
 
-def _remaining(pieces: Sequence[str], gone: Collection[str], names: Collection[str]) -> list[str]:
+def _remaining(sentence: str, pieces: Sequence[str], gone: Collection[str], names: Collection[str]) -> list[str]:
     """Return the pieces that are left. What only continues a removed one ("Hamburg" of an address) goes with it."""
     rest: list[str] = []
     continues_removed = False
     for place, piece in enumerate(pieces):
-        states = place == 0 or claim_of(piece, names) is not None or begins_with_verb(piece)
+        # Several words after an "and" are a statement: "allergique aux crustacés".
+        joined = len(words_of(piece)) > 1 and not re.search(rf",\s+{re.escape(piece)}", sentence)
+        states = place == 0 or joined or claim_of(piece, names) is not None or begins_with_verb(piece)
         if piece in gone:
             continues_removed = continues_removed or states
         elif states or not continues_removed:
@@ -208,7 +221,7 @@ def _remaining(pieces: Sequence[str], gone: Collection[str], names: Collection[s
 
 def _rejoined(sentence: str, pieces: Sequence[str], gone: Collection[str], names: Collection[str]) -> list[str]:
     """Join the pieces that are left, with the subject of the sentence if its first piece was removed."""
-    rest = _remaining(pieces, gone, names)
+    rest = _remaining(sentence, pieces, gone, names)
     if not rest:
         return []
     joined = ", ".join(rest)
@@ -237,29 +250,30 @@ def _says_more(one: str, other: str, names: Collection[str]) -> bool:
     return others <= mine
 
 
-def _content(text: str, names: Collection[str], *, everything: bool = False) -> frozenset[str]:
+def _content(
+    text: str, names: Collection[str], *, everything: bool = False, language: str | None = None
+) -> frozenset[str]:
     """Return the stems of the content words of a text; without `everything`, only those of specific words."""
-    return _content_of(text, tuple(names), everything)
+    return _content_of(text, language or _language_of(text, names), everything)
 
 
 @holds_texts
 @lru_cache(_CACHED)
-def _content_of(text: str, names: tuple[str, ...], everything: bool) -> frozenset[str]:  # noqa: FBT001
-    language = guess_language(text, names=names)
+def _content_of(text: str, language: str, everything: bool) -> frozenset[str]:  # noqa: FBT001
     words = words_of(text)
     left_out = stop_words(language) if everything else stop_words(language) | vocabulary(language).dull
     telling = [word for word in words if word not in left_out]
     return frozenset(stems(telling or words, language))
 
 
-def _wanted(what: str, names: Collection[str]) -> tuple[frozenset[str], frozenset[str]]:
+def _wanted(what: str, names: Collection[str], language: str) -> tuple[frozenset[str], frozenset[str]]:
     """Return the stems of the subject, if there is one, and of the rest of the statement."""
     plain = _THAT.sub("", what.strip())
     claim = claim_of(plain, names)
     subject = plain[: claim.start].strip() if claim is not None and ":" not in claim.key else ""
     own = {stem for name in names for stem in stems(words_of(name), "english")}
-    wanted = _content(plain[len(subject) :] if subject else plain, names) - own
-    return (_content(subject, names) - own if subject else frozenset()), wanted
+    wanted = _content(plain[len(subject) :] if subject else plain, names, language=language) - own
+    return (_content(subject, names, language=language) - own if subject else frozenset()), wanted
 
 
 @holds_texts

@@ -53,7 +53,8 @@ FORGET: Final = _compiled(
     r"(?:esquece|esqueca)(?:-te)? (?=que|de que|tudo|meu|minha|o que)",
     r"vergeet (?=dat|alles|mijn|wat)",
     r"забудь(?:те)?,? (?=что|все|о|про|мо)",
-    r"انس[ىي]? (?=ان|كل)",
+    r"انس[ىي]? (?=ان|كل|ما|عن)",
+    r"भूल (?:जाओ|जाइए|जाना|जा) (?=कि|मेर|मैं|मुझ)",
     r"(?:忘记|忘掉|忘了)(?=.)",
 )
 REMIND: Final = re.compile(
@@ -64,7 +65,7 @@ REMIND: Final = re.compile(
 )
 """A request to be reminded, at the beginning or after the time."""
 REMINDED_OF: Final = re.compile(
-    r"(?:[\s,:，：]|(?:to|that|about|of|for|daran|an|dass|zu|que|de|a|di|che|om|te|aan|dat|что|о|об|про|чтобы|please|bitte)\b|d')+|[要去]"
+    r"(?:[\s,:，：]|(?:to|that|about|of|for|daran|ans?|dass|zu|que|de|a|di|che|om|te|aan|dat|ze|zeby|aby|o|что|о|об|про|чтобы|please|bitte)\b|d')+|[要去]"
 )
 """The words between the request and the subject of the reminder."""
 AGAIN_AND_AGAIN: Final = re.compile(
@@ -90,6 +91,10 @@ RECALL: Final = _compiled(
     r"o que (?:voce |tu )?sabes? (?:de|sobre) (?P<who>.+)",
     r"wat weet je (?:over|van) (?P<who>.+)",
     r"что ты (?:знаешь|помнишь) (?:обо|об|о|про) (?P<who>.+)",
+    r"co (?:o (?P<who>.+?) wiesz|wiesz o (?P<who2>.+))",
+    r"(?P<who>.+?) hakkında ne(?:ler)? biliyorsun(?:uz)?",
+    r"(?P<who>.+?)에 대해(?:서)? (?:뭐|뭘|무엇을|아는 거).*",
+    r"(?P<who>.+?) के बारे में (?:तुम |आप )?क्या (?:जानते|जानती|पता).*",
     r"ماذا تعرف عني",
     r"ماذا تعرف عن (?P<who>.+)",
     r"[你您]?(?:知道|了解|记得)(?:关于)?(?P<who>.+?)的?(?:什么|哪些|多少).*",
@@ -100,7 +105,7 @@ IDLE: Final = re.compile(
     r"remember when|remember (?:the|that) (?:time|day|night)|forget (?:it|about it|that|this)\W*$|don'?t forget to\b"
 )
 """Texts that look like a request but are none."""
-ME_WORDS: Final = word_set("me myself i mich mir mi mim moi io ik mij мне меня я عني 我 我的 私 僕 俺 ぼく")
+ME_WORDS: Final = word_set("me myself i mich mir mi mim moi io ik mij mnie мне меня я عني 我 我的 私 僕 俺 ぼく 나 저")
 MINE: Final = re.compile(
     r"(?:i|i'm|i've|i'll|i'd|my|mine|me|we|our|ich|mein\w*|mir|mich|wir|yo|mi|mis|soy|tengo|vivo|je|j'\w*|mon|ma|mes)\b|"
     r"(?:io|il mio|la mia|sono|ho|eu|meu|minha|sou|tenho|ik|mijn|я|мои|моя|мое|у меня|мне|меня)\b|"
@@ -110,17 +115,29 @@ ABOUT: Final = re.compile(
     r"(?:this |that |it |something )?(?:about|uber|sobre|sur|a propos de|su|over|о|об|про) "
     r"(?P<who><@!?\d+>|@\S+|[\w-]+)\s*[:,]?\s*"
 )
-LEADING: Final = re.compile(r"(?:[\s,:，：]|(?:that|dass|que|de que|che|dat|что|ان)\b|qu')+")
+LEADING: Final = re.compile(r"(?:[\s,:，：]|(?:that|dass|que|de que|che|dat|ze|что|ان|कि)(?!\w)|qu')+")
 EVERYTHING: Final = re.compile(
     r"(?:everything|all|it all|alles|todo|tout|tutto|tudo|все)\b(?!\w)"
     r"(?:.*\b(?:about|uber|sobre|sur|su|over|обо?|про)\s+(?P<who><@!?\d+>|@\S+|\w+))?"
 )
 ALL_ABOUT_ME: Final = re.compile(
-    r"(?:absolutely |really )?(?:everything|all|it all|alles|todo|tout|tutto|tudo|все)"
-    r"(?:,? (?:that |what |was |lo |ce |quello |o |wat |что )?(?:(?:you|i|we|du|ich|que|qu'|tu|che|je|ты|"
-    r"sai|sabes|sais|weisst|weet|знаешь|know|knew|have|ever|learned|remember|said|told|say|stored)\b ?)+)?"
-    r"(?: ?(?:about|of|on|uber|sobre|sur|su|di|over|van|обо|о|про) (?:me|myself|mich|mir|mi|moi|mim|mij|мне|меня))?"
-    r"|(?:关于)?我的(?:一切|全部|所有)|关于我的一切|一切|全部|私のすべて|私のこと(?:を)?(?:全部|すべて)|全部|すべて"
+    fold(
+        r"(?:absolutely |really )?(?:everything|all|it all|alles|todo|tout|tutto|tudo|все)"
+        r"(?:,? (?:that |what |was |lo |ce |quello |o |wat |что )?(?:(?:you|i|we|du|ich|que|qu'|tu|che|je|ты|"
+        r"sai|sabes|sais|weisst|weet|знаешь|know|knew|have|ever|learned|remember|said|told|say|stored)\b ?)+)?"
+        r"(?: ?(?:about|of|on|uber|sobre|sur|su|di|over|van|обо|о|про) (?:me|myself|mich|mir|mi|moi|mim|mij|мне|меня))?"
+        r"|(?:关于)?我的(?:一切|全部|所有)|关于我的一切|一切|全部|私のすべて|私のこと(?:を)?(?:全部|すべて)|全部|すべて"
+        r"|(?:absolutnie )?wszystko(?:,? co)?(?: wiesz)?(?: o mnie)?(?: wiesz)?"
+        r"|(?:(?:benim )?hakkımda(?:ki)? |benimle ilgili )?(?:bildigin )?her sey[ia]?"
+        r"|(?:benim )?hakkımda ne (?:varsa|biliyorsan)"
+        r"|كل ?(?:شيء?|حاجة|ما)(?: (?:تعرفه|تعرفها|قلته))?(?: عني)?"
+        r"|(?:나|저)에 대(?:한|해서?) ?(?:아는 |알고 있는 )?(?:거|건|것|모든 [거것])[을은]?(?: (?:전부|모두|다|싹))*"
+        r"|(?:내|제) (?:정보|기억) (?:전부|모두|다)|(?:전부|모두|다|싹|모든 [거것])[을를]?(?: 다)?"
+        r"|(?:मेरे बारे में |मुझसे जुड़ा )?(?:सब ?कुछ|सब|हर बात)(?: जो (?:भी )?(?:जानते हो|पता है))?"
+        r"|मेरे बारे में जो (?:कुछ )?(?:भी )?(?:जानते हो|पता है)"
+        r"|(?:私|僕|俺)の(?:こと|情報|記憶|データ)(?:を|は)?(?:全部|ぜんぶ|すべて)|(?:私|僕|俺)について(?:知っている|覚えている)こと(?:を)?(?:全部|すべて)?|ぜんぶ"
+        r"|(?:你(?:所)?(?:知道|记得)的)?(?:关于|有关)我的?(?:一切|全部|所有(?:的?(?:事情?|信息|内容))?|事情?|信息)"
+    )
 )
 """All that is known about the author."""
 NOT_PEOPLE: Final = word_set("""
@@ -155,6 +172,9 @@ _STATED: Final[tuple[tuple[Literal["remember", "forget"], tuple[re.Pattern[str],
 _ASKED: Final = 512
 """Messages for which the answer of `may_ask` is cached: several parts of the program ask about the same one."""
 _ENDING: Final = " ?？!.。؟"
+_ARTICLE: Final = re.compile(r"^(?:o|a|el|la|il|der|die|den|dem|het|de)\s+(?=[\w-]+$)", re.IGNORECASE)
+_VOWELS: Final = re.compile("[\u064b-\u0652]")
+"""The marks for vowels over and under Arabic letters."""
 
 
 class RecognisedRequest(NamedTuple):
@@ -176,15 +196,16 @@ def recognise_request(text: str, *, names: Collection[str] = (), bots: Collectio
     A request is at the beginning of the message, possibly after the name of the bot. `names` are names of people: a
     statement that begins with one is about that person. An uncertain request is `none`.
     """
-    plain = " ".join(text.replace("’", "'").split()).lstrip("¿¡")
+    plain = _VOWELS.sub("", " ".join(text.replace("’", "'").split()).lstrip("¿¡"))
     body = plain[_begin(fold_aligned(plain), bots) :]
     looked = fold_aligned(body)
     for pattern in RECALL:
         match = pattern.fullmatch(looked.rstrip(_ENDING))
         if match is not None:
-            if match.groupdict().get("who") is None:
+            named = next((each for each, words in match.groupdict().items() if words), None)
+            if named is None:
                 return RecognisedRequest("recall", ME)
-            who = body[match.start("who") : match.end("who")].strip()
+            who = _ARTICLE.sub("", body[slice(*match.span(named))].strip())
             if fold(who) in ME_WORDS:
                 return RecognisedRequest("recall", ME)
             # A question about the world ("the war in …") is not about a person.
@@ -212,7 +233,7 @@ def may_ask(text: str) -> bool:
 
 def means_everything(what: str) -> bool:
     """Return whether what to forget is all that is known about the author: "everything about me", "me"."""
-    looked = fold(what).strip(_ENDING)
+    looked = _VOWELS.sub("", fold(what)).strip(_ENDING)
     return looked in ME_WORDS or ALL_ABOUT_ME.fullmatch(looked) is not None
 
 
@@ -346,7 +367,8 @@ _INVERTED: Final = re.compile(
     rf"{_OPENING}(?:(?:does|did|am|are|is|was|were|has|had|can|could|should|will|would) "
     r"(?:i|you|we|they|he|she|it|my|our|the|his|her|there|anyone|somebody)\b|(?:do|have) (?:i|you|we|they|my)\b|"
     r"(?:habe|hab|bin|ist|sind|hat|kann|soll|war|weisst|kennst) (?:ich|du|wir|er|sie|es|mein\w*|der|die|das)\b|"
-    r"(?:ai-je|suis-je|as-tu|es-tu|sais-tu|connais-tu|ho|hai|sai)\b)"
+    r"(?:ai-je|suis-je|as-tu|es-tu|sais-tu|connais-tu|"
+    r"ho(?! \w*(?:at|ut|it|tt|st|rs|s)[oaie]\b)|hai|sai(?! d[aoe]s?\b))\b)"
 )
 _ANYWHERE: Final = re.compile(
     r"什么|什麼|哪里|哪裡|哪儿|哪个|谁|誰|几[点号岁年个]|什么时候|多少|为什么|怎么|吗[。.]?$|呢[。.]?$|还是|"

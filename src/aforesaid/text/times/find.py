@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from unicodedata import normalize
 
 from aforesaid.extras import re
-from aforesaid.text.languages import ENGLISH, ROMANCE, guess_language
+from aforesaid.text.languages import ENGLISH, ROMANCE, guess_language, language_told
 from aforesaid.text.times.days import (
     DAY,
     EAST_ASIAN,
@@ -482,7 +482,7 @@ _ISO: Final = re.compile(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}\S*")
 _CUT: Final = "\0"
 _BEFORE_A_TIME: Final = alternatives("""
     on at in by for around the this um am im gegen ab a las la el en por de le du dans alle al il as da na no om op het
-    в во на и
+    w в во на и
 """)
 _JOINT: Final = re.compile(
     rf"(?:(?<!\w){_BEFORE_A_TIME}\s+)*{_CUT}+(?:[\s,]*(?:\w{{1,3}}\s+){{0,2}}{_CUT}+)*",
@@ -512,7 +512,7 @@ def read_requested_time(text: str, said: datetime) -> RequestedTime | None:
     if written is not None and (exact := _exact(written[0], said)) is not None:
         return RequestedTime(exact, assumed=False, rest=_without(plain, [written.span()]))
     folded = fold_aligned(plain)
-    guessed = guess_language(plain)
+    guessed = language_told(plain) or guess_language(plain)
     for language in dict.fromkeys((guessed, "english", *_LANGUAGES)):
         found = read_times(folded, said, "future", language, requested=True)
         if found:
@@ -566,7 +566,7 @@ def periods(question: str, asked: datetime) -> list[Period]:
     without a year mean the last two years, a year alone is a period, and a date that can be read in two ways in
     English, such as 01/07/2024, means both days.
     """
-    folded, language = fold(question).replace("’", "'"), guess_language(question)
+    folded, language = fold(question).replace("’", "'"), language_told(question) or guess_language(question)
     today = asked.astimezone(UTC).date()
     named, rest = find_days(folded, today, "past", language)
     if not named and language != ENGLISH:

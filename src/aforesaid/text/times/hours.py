@@ -157,7 +157,7 @@ def on(day: date, clock: time, zone: tzinfo | None) -> datetime:
 
 @cache
 def _hour_patterns(language: str) -> tuple[re.Pattern[str], ...]:
-    meant = {**_PLACES, "(?P<word>H)": f"(?P<word>{'|'.join(HOURS.get(language, ()))})"}
+    meant = {**_PLACES, "(?P<word>H)": f"(?P<word>{'|'.join(sorted(HOURS.get(language, ()), key=len, reverse=True))})"}
     written = "\n".join(_hours(language)["open"])
     for name, pattern in meant.items():
         written = written.replace(name, pattern)

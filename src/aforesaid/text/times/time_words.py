@@ -23,6 +23,7 @@ NUMBERS: Final = {language: {form: number for form, number, _ in forms} for lang
 """The value of each number word, in all its forms, by language."""
 HOURS: Final = {
     language: {form: number for form, number, first in forms if first and number <= 12}  # noqa: PLR2004 - of a clock
+    | by_language()[language].get("hours", {}).get("words", {})
     for language, forms in _FORMS.items()
 }
 """The value of each number word that names an hour: "um eins", but not "um eine"."""
