@@ -313,3 +313,8 @@ def test_what_is_asked_for_are_matters_whose_patterns_are_valid() -> None:
     assert set(about) - {"who"} <= set(get_args(Matter))
     for found in table.values():
         re.compile("|".join(found))
+
+
+async def test_where_somebody_is_moving_to_is_described(memory: Memory) -> None:
+    ann = await tell(memory, "Morning! I signed the lease yesterday, we are moving to Lisbon on the 28th.")
+    assert "Lives in Lisbon" in (await ann.portrait() or "")

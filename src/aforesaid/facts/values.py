@@ -774,6 +774,7 @@ def _whole(mark: Mark, text: str, language: str) -> Mark:
         return mark._replace(words="")
     if slot == "event" and pattern("moved").search(stripped) and (place := _place_in(stripped, sentence, language)):
         start, stripped, slot = end - len(place), place, "home"
+        mark = mark._replace(certainty=max(mark.certainty, _MOVED))
     if slot == "allergy" and (
         pattern("fine").search(fold(sentence)) or pattern("no_allergy").search(sentence.casefold())
     ):
