@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import sys
 from pathlib import Path
 from typing import Any, Final
@@ -78,7 +79,7 @@ async def left_behind(store: Path, user: str, space: str) -> dict[str, Any]:
                 (each.category, each.text, each.state, each.importance) for each in await person.memories(active=None)
             ),
             # The terminal does not know what anybody is called.
-            "summaries": [(each.kind, each.level, each.text.replace("User (", "ann (")) for each in summaries],
+            "summaries": [(each.kind, each.level, re.sub("User(?=[:( ])", "ann", each.text)) for each in summaries],
             "settings": dict(await person.settings()),
             "portrait": await person.portrait(),
         }

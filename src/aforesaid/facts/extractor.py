@@ -296,7 +296,9 @@ class Extractor:
         return [
             each
             for each in candidates
-            if each.matter is not None or each.quote not in wanted or _says(each, wanted[each.quote])
+            if each.matter is not None
+            or each.quote not in wanted
+            or _says(each, wanted[each.quote], asks_a_model=self.asks_a_model)
         ]
 
     @staticmethod
@@ -409,7 +411,7 @@ def _with_reading(judgement: Judgement, reading: Reading | None, *, is_told: boo
     return judgement
 
 
-def _says(candidate: Candidate, reading: Reading) -> bool:
+def _says(candidate: Candidate, reading: Reading, *, asks_a_model: bool) -> bool:
     wants = reading.intents
     if candidate.request:
         # Two or three words ("Nenn mich Jo.") are hard to read.
@@ -423,9 +425,10 @@ def _says(candidate: Candidate, reading: Reading) -> bool:
         return wants.of("ask") < _SURELY_NOT
     if candidate.outdates is not None:
         return True
-    # What is quoted must be worth it, but with what it answers it is understood.
-    if candidate.extractor == SALIENCE and len(candidate.sources) == 1 and reading.worth < _LEAST_WORTH:
-        return f'"{candidate.quote}' not in candidate.text
+    # What is quoted must be worth it, unless a model found so. With what it answers it is understood.
+    is_quoted = candidate.extractor == SALIENCE and f'"{candidate.quote}' in candidate.text
+    if is_quoted and not asks_a_model and len(candidate.sources) == 1 and reading.worth < _LEAST_WORTH:
+        return False
     # A statement is never dropped for a doubt: what is no statement must be plainly something else.
     return wants.best in {"tell", "correct"} or wants.of(wants.best) < _SURELY_NOT
 

@@ -543,14 +543,15 @@ def told_in(text: str, reading: Reading, language: str, known: Collection[str] =
             return mark.marked >= _LEAST_MOVED
         if mark.slot == "birthday" and length_in_words(text) > _SHORT_NAME and not pattern("born").search(text):
             return False
-        if mark.holds == "over" and intent in _ENDING and any(fold(word) in known for word in mark.words.split()):
+        ends = mark.holds == "over" and any(fold(word) in known for word in mark.words.split())
+        if ends and intent in _ENDING:
             if mark.certainty >= _LEAST_OVER and reading.tells >= _TELLING_END:
                 return True
             if pattern("died").search(_sentence_at(text, mark.start)):
                 return True
         if reading.tells < (_TELLING if mark.marked < _PLAINLY or mark.certainty < _PLAIN else _TELLING_PLAINLY):
             return False
-        if mark.certainty < _LEAST_CERTAIN.get(mark.slot, _USUALLY_CERTAIN) or _is_doubtful(mark):
+        if mark.certainty < _LEAST_CERTAIN.get(mark.slot, _USUALLY_CERTAIN) or (not ends and _is_doubtful(mark)):
             return False
         if mark.holds == "other" and mark.slot in _PLACES and mark.certainty < _LEAST_ELSEWHERE:
             return False
