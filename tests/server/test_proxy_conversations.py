@@ -543,11 +543,11 @@ def test_a_long_chat_that_goes_on_costs_the_reads_of_a_short_one_and_the_words_o
     store = talk.server.served.memory.store
     asked: list[str] = []
     normalised: list[str] = []
-    read, words = type(store).read, vars(Turn)["words"].fget
+    read, words = store.read, vars(Turn)["words"].fget
 
-    async def counted_read(self: Any, question: Any, *more: Any, **named: Any) -> Any:  # noqa: ANN401
+    async def counted_read(question: Any, *more: Any, **named: Any) -> Any:  # noqa: ANN401
         asked.append(type(question).__name__)
-        return await read(self, question, *more, **named)
+        return await read(question, *more, **named)
 
     def counted_words(turn: Turn) -> str:
         normalised.append(turn.text)
@@ -564,7 +564,7 @@ def test_a_long_chat_that_goes_on_costs_the_reads_of_a_short_one_and_the_words_o
                 chat.say(f"{prior}: question {number}")
             log_of(talk, request)
             with monkeypatch.context() as patched:
-                patched.setattr(type(store), "read", counted_read)
+                patched.setattr(store, "read", counted_read)
                 patched.setattr(Turn, "words", property(counted_words))
                 asked.clear()
                 normalised.clear()
