@@ -68,19 +68,18 @@ async def test_a_greeting_of_one_word_is_answered_in_its_language(
         (["Me llamo Lucía.", "No entiendo"], "Recuerdo lo que me cuentas"),
         (["Me llamo Lucía.", "Que descanses"], "¡Hasta pronto!"),
         (["Ich heiße Jonas.", "Schönen Feierabend"], "Bis bald!"),
-        (
-            [
-                "Soy Diego y tengo dos hijos, Ana y Luis",
-                "El cumpleaños de Ana es el 3 de mayo",
-                "cuándo es el cumpleaños de Ana",
-            ],
-            "El 5 de marzo de 2026 dijiste: El cumpleaños de Ana",
-        ),
         (["Benim adım Ayşe.", "benim hakkımda ne biliyorsun"], "Ad: Ayşe"),
     ],
 )
 async def test_small_talk_is_answered_fittingly(tmp_path: Path, said: list[str], last: str) -> None:
     assert (await live(tmp_path, said))[-1].startswith(last)
+
+
+async def test_the_birthday_of_a_child_is_not_the_parents(tmp_path: Path) -> None:
+    said = ["Soy Diego y tengo dos hijos, Ana y Luis", "El cumpleaños de Ana es el 3 de mayo"]
+    asked, own = (await live(tmp_path, [*said, "cuándo es el cumpleaños de Ana", "cuándo es mi cumpleaños"]))[-2:]
+    assert "3 de mayo" in asked or "El cumpleaños de Ana" in asked
+    assert "Esto lo sé: Cumpleaños" not in asked + own
 
 
 @pytest.mark.defect("Q3")

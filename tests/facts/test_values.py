@@ -318,3 +318,18 @@ def test_what_is_asked_for_are_matters_whose_patterns_are_valid() -> None:
 async def test_where_somebody_is_moving_to_is_described(memory: Memory) -> None:
     ann = await tell(memory, "Morning! I signed the lease yesterday, we are moving to Lisbon on the 28th.")
     assert "Lives in Lisbon" in (await ann.portrait() or "")
+
+
+@pytest.mark.parametrize(
+    ("said", "whose"),
+    [
+        ("El cumpleaños de Ana es el 3 de mayo.", "Ana"),
+        ("Lenas Geburtstag ist am 3. Mai.", "Lena"),
+        ("Il compleanno di Marta è il 3 maggio.", "Marta"),
+        ("День рождения Маши 3 мая.", "Маши"),
+    ],
+)
+async def test_the_birthday_of_somebody_else_is_theirs(memory: Memory, said: str, whose: str) -> None:
+    ann = await tell(memory, said)
+    known = [each for each in await ann.memories() if each.matter == "birthday"]
+    assert all(each.about == whose for each in known)
