@@ -1,9 +1,9 @@
 """Reads messages: what one wants (it tells, asks, greets …), and which words in it hold a value about its author.
 
 A small network reads the features that the built-in encoder computes for the tokens of a text anyway, the vector of the
-sentence, and its spelling (hashed runs of one to five characters). A second one judges what the first one read, as
-people did who read chats: in these most words that look like a value are none. The weights come with the package;
-tools/reader trains them on messages in 15 languages.
+sentence, and its spelling (hashed runs of one to five characters). A second one judges what the first one read: in
+chats most words that look like a value are none. The weights come with the package; tools/reader trains them on
+messages in 15 languages, and on judgements of whole chats.
 """
 
 from __future__ import annotations
