@@ -333,3 +333,19 @@ async def test_the_birthday_of_somebody_else_is_theirs(memory: Memory, said: str
     ann = await tell(memory, said)
     known = [each for each in await ann.memories() if each.matter == "birthday"]
     assert all(each.about == whose for each in known)
+
+
+@pytest.mark.defect("M8")
+@pytest.mark.parametrize(
+    ("first", "second", "matter"),
+    [
+        ("Mój pies ma na imię Reksio.", "reksio zdechł wczoraj", "pet"),
+        ("我老公叫王强。", "我和王强离婚了。", "partner"),
+    ],
+)
+async def test_a_death_and_a_divorce_end_what_is_known(memory: Memory, first: str, second: str, matter: str) -> None:
+    ann = await tell(memory, first)
+    assert matter in await values(ann)
+    await ann.add("user", second)
+    await memory.upkeep()
+    assert matter not in await values(ann)

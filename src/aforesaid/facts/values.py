@@ -302,7 +302,9 @@ def by_values(
             for each in told
         ]
         words |= {fold(word) for each in told for word in each.value.split()}
-        if reading.intents.best in _ENDING and not is_joke(text):
+        best = reading.intents.best
+        # "Reksio zdechł wczoraj" is short, and sounds like anything.
+        if (best in _ENDING or (best != "ask" and pattern("died").search(text))) and not is_joke(text):
             own: list[MemoryRecord | Candidate] = [
                 each for each in known if each.state == "active" and each.speaker == message.author
             ]
@@ -435,14 +437,17 @@ def _finished(text: str, known: Sequence[MemoryRecord | Candidate], language: st
         clauses = [
             each
             for each in _CLAUSES.split(sentence)
-            if pattern("finished").search(each) or pattern("parted").search(each)
+            if any(pattern(name).search(each) for name in ("finished", "parted", "died"))
             if matters(language).titles.isdisjoint(words := words_of(each)) or _says_i(words, language)
         ]
         for memory in known:
             if memory.matter not in _FINISHED or memory.about is not None or memory.value is None:
                 continue
-            ends = pattern("parted" if memory.matter == "pet" else "finished")
-            if any(ends.search(clause) and names(clause, memory.value, language) for clause in clauses):
+            ends = [pattern(name) for name in (("parted", "died") if memory.matter == "pet" else ("finished",))]
+            if any(
+                names(clause, memory.value, language) and any(each.search(clause) for each in ends)
+                for clause in clauses
+            ):
                 yield Told(cast("Matter", memory.matter), memory.value, "over", None, _IMPLIED, sentence)
 
 
