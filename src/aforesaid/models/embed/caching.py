@@ -34,7 +34,7 @@ _log: Final = logging.getLogger("aforesaid.embedding")
 _MOST_BYTES: Final = 4 * 1024 * 1024
 """Maximum size of the cached vectors: 2,048 of the built-in encoder, several batches of upkeep."""
 _ASKED: Final = re.compile("[?？؟]")
-_PLAUSIBLE: Final = 0.05
+_PLAUSIBLE: Final = 0.03
 """Least probability that a text asks, where its words do and it has no question mark, as where it was spoken."""
 _LIKELY: Final = 0.12
 """The same of a text that only may ask by its words."""

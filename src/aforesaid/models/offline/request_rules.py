@@ -340,7 +340,7 @@ _ASKING: Final = alternatives("""
 """).replace("_", " ")
 _QUESTION_WORDS: Final = re.compile(
     rf"{_OPENING}(?:{_ASKING}\b|ou (?:est|sont|suis|ai|as|vais|vas|habit\w+|etait|se)\b|"
-    r"come (?:si|mi|ti|ci|sta|stai|va|e)\b)"
+    r"come (?:si|mi|ti|ci|sta|stai|va|e)\b|(?:in|a|di|da|con|per|su) (?:che|quale|quali|chi)\b)"
 )
 _ASKED_WITHIN: Final = re.compile(rf"(?<!\w)(?:{_ASKING}|اي)(?!\w)")
 _CLAUSE: Final = 10
