@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import asyncio
+import faulthandler
+import inspect
 import os
 from collections.abc import AsyncIterator
-from functools import cache
+from functools import cache, wraps
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +85,33 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         removed = set(left_out)
         items[:] = [item for item in items if item not in removed]
     items.sort(key=place)
+
+
+_ASYNC_LIMIT = 0.8
+"""The part of its time limit after which an async test is cancelled: then it cleans up, and shows where it waited."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> None:
+    """Cancel an async test that hangs, where pytest-timeout would leave its event loop blocked for the clean-up."""
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return
+    marker, test = pyfuncitem.get_closest_marker("timeout"), pyfuncitem.obj
+    given = pyfuncitem.config.getoption("timeout")
+    limit = marker.args[0] if marker else given if given is not None else pyfuncitem.config.getini("timeout")
+
+    @wraps(test)
+    async def limited(*args: object, **named: object) -> None:
+        async with asyncio.timeout(float(limit) * _ASYNC_LIMIT or None):
+            await test(*args, **named)
+
+    pyfuncitem.obj = limited
+
+
+def pytest_exception_interact(node: pytest.Item | pytest.Collector) -> None:
+    """Limit the clean-up after a failure too: pytest has just ended its own limit."""
+    if isinstance(node, pytest.Item):
+        faulthandler.dump_traceback_later(float(node.config.getini("timeout")), exit=True, file=2)
 
 
 class TidyLoop(asyncio.SelectorEventLoop):
