@@ -60,6 +60,8 @@ class Candidate(NamedTuple):
     """Whether its message says that something known is wrong."""
     language: str | None = None
     """The language in which it was told; None: what its words look like."""
+    until: datetime | None = None
+    """When it is over, if its message says so: "for ten days"."""
 
     @property
     def has_original_words(self) -> bool:

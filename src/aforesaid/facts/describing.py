@@ -35,8 +35,6 @@ _TOPIC_OF: Final[Mapping[str, str]] = {
     **dict.fromkeys((*PEOPLE, "pet"), "family"),
     "event": "coming",
 }
-_NAMED: Final = frozenset({"parent", "relative", "friend", "colleague", "boss", "neighbour"})
-"""Who is described only with a name, or with something that is known: everybody has a mother."""
 _MOST_VALUES: Final = 12
 """Values of one matter in a line: the newest ones."""
 _MOST_NOTES: Final = 6
@@ -49,10 +47,12 @@ _LEAST_SHOWN: Final = 0.6
 """Minimum confidence of a described value. One that was told several times needs none."""
 _LEAST_HEALTH: Final = 0.45
 """Minimum confidence of a described allergy, condition, medicine or diet: leaving one out does more harm."""
+_QUOTING: Final = "salience/"
+"""The extractor that quotes what seems worth remembering."""
 _UNDATED: Final = timedelta(days=14)
 """How long an event is coming of which no date is known."""
 _OPEN: Final = timedelta(days=30)
-"""How long an event that is over is described."""
+"""How long an event that is over is described, and what somebody said in passing."""
 
 
 _ALSO: Final[Mapping[str, tuple[str, ...]]] = {
@@ -94,7 +94,10 @@ def describe(stated: str, memories: Sequence[MemoryRecord], person: Person, at: 
     notes = 0
     for memory in memories:
         topic = _topic_of_note(memory, at)
-        passing = topic == "other" and memory.trust != "stated"
+        passing = topic in {"other", "family"} and memory.trust != "stated"
+        is_quote = memory.extractor.startswith(_QUOTING) and memory.kind != "preference"
+        if passing and is_quote and memory.seen_at <= at - _OPEN:
+            continue
         if topic is None or (passing and notes == _MOST_NOTES) or len(memory.text) > _LONGEST_NOTE:
             continue
         if not any(says_the_same(memory.text, each, person.names) for each in said):
@@ -213,7 +216,8 @@ def _values(values: Sequence[MemoryRecord], language: str) -> Iterator[Line]:
         if matter in PEOPLE or matter == "pet":
             for memory in known:
                 about = others.pop(fold(memory.value or ""), [])
-                if not about and matter in _NAMED and only_titles(memory.value or "", language):
+                if not about and matter in PEOPLE and only_titles(memory.value or "", language):
+                    # "Husband" alone tells hardly anything.
                     continue
                 text = _with_more(_person(matter, memory.value or "", language), about, language)
                 yield _line(topic, text, [memory, *about], _weight(matter))

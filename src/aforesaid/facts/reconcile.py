@@ -403,7 +403,7 @@ def _draft(candidate: Candidate, given: ReconcileInput, quarantine: str | None) 
         subject=candidate.subject,
         event=candidate.event,
         remind_at=times.remind_at if ahead else None,
-        expires_at=times.expires_at,
+        expires_at=candidate.until or times.expires_at,
         valid_from=candidate.said,
         extractor=candidate.extractor,
         trust="said" if own else "reported",

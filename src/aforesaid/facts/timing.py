@@ -18,6 +18,8 @@ _MONTH: Final = timedelta(days=28)
 _NEAR: Final = timedelta(days=120)
 """How far away a month or year may be that is named without its number."""
 
+_LONG_AGO: Final = timedelta(days=270)
+
 
 class Timing(NamedTuple):
     """When a memory reminds and expires; None for never."""
@@ -76,6 +78,9 @@ def told_time(words: str, said: datetime) -> When | None:
     if len(times) != 1 or (times[0].timed and times[0].start.date() == said.date()) or recurs(words):
         return None
     found = times[0]
+    if said - found.start > _LONG_AGO and str(found.start.year) not in words:
+        # "They gave her a date, 11 March": what lies nearly a year behind would be told with its year.
+        found = next(iter(find_times(words, said)), found)
     long = found.end - found.start >= _MONTH and str(found.start.year) not in words
     return (
         None if long and direction_of(words) != "future" and not said - _NEAR <= found.start <= said + _NEAR else found

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from datetime import tzinfo
+from datetime import timedelta, tzinfo
 from difflib import SequenceMatcher
 from functools import cache, lru_cache
 from importlib.resources import files
@@ -31,6 +31,7 @@ from aforesaid.models.offline.request_rules import asks
 from aforesaid.models.reader import Holds, Mark, Reading
 from aforesaid.text.languages import guess_language, language_told, stems, stop_words, vocabulary
 from aforesaid.text.sentences import is_question, length_in_words, split_sentences
+from aforesaid.text.times.time_words import NUMBERS
 from aforesaid.text.words import UNSPACED_LANGUAGES, fold, words_of
 
 VALUES: Final = "values/1"
@@ -162,6 +163,8 @@ _LEAST_MOVED: Final = 0.4
 """The same of the place that somebody says to have moved to."""
 _MOVED: Final = 0.6
 """Certainty of such a place: the words before it say what it is."""
+_SHORTEST_COURSE: Final = 3
+"""Days: "twice in one day" is no length."""
 _CLAUSES: Final = re.compile(r"[.!?;,\n。！？；，、؛،]")
 _UNIT: Final = re.compile(r"(?:mg|mcg|µg|μg|g|ml|мг|мкг|мл)\b")
 _AMOUNT: Final = re.compile(r"\d[\d.,]*\s*$")
@@ -485,6 +488,7 @@ def _candidate(told: Told, message: Message, speaker: Person, language: str, zon
         shown = f"{shown} ({written_time(when)})"
     elif told.when:
         shown = f"{shown} ({told.when})"
+    length = _length(told.sentence, language) if told.matter == "medicine" else None
     return Candidate(
         category=category,
         text=f"{speaker.name}: {shown}" if told.about is None else f"{speaker.name}: {told.about} ({shown})",
@@ -502,7 +506,19 @@ def _candidate(told: Told, message: Message, speaker: Person, language: str, zon
         matter=told.matter,
         value=told.value,
         holds="over" if told.holds == "over" else "own",
+        until=None if length is None else message.at + length,
     )
+
+
+def _length(sentence: str, language: str) -> timedelta | None:
+    """Return for how long something is taken, where a sentence says it: "for ten days"."""
+    for found in pattern("course").finditer(sentence):
+        number = next(filter(None, found.groups()))
+        days = int(number) if number.isdecimal() else NUMBERS.get(language, {}).get(fold(number), 0)
+        is_other = pattern("not_a_course").search(sentence[: found.start()])
+        if days >= _SHORTEST_COURSE and not is_other and not pattern("not_a_course").match(sentence[found.end() :]):
+            return timedelta(days=days)
+    return None
 
 
 def _ending(matter: Matter, sentence: str, message: Message, speaker: Person) -> Candidate:
@@ -788,6 +804,10 @@ def _whole(mark: Mark, text: str, language: str) -> Mark:
     if slot in _ONCE and holds == "own" and pattern("once").search(_clause_at(text, start, end)):
         holds = "over"
     if slot in _GIVEN_UP and (pattern("gave_up").search(text[:start]) or pattern("given_up").match(text, end)):
+        mark, holds = mark._replace(certainty=max(mark.certainty, _MOVED)), "over"
+    if slot == "medicine" and (
+        pattern("without").search(before) or pattern("left_out").search(_CLAUSES.split(text[end:])[0])
+    ):
         mark, holds = mark._replace(certainty=max(mark.certainty, _MOVED)), "over"
     if slot in _GIVEN_UP | _PLACES and pattern("instead_of").search(text[:start]):
         mark, holds = mark._replace(certainty=max(mark.certainty, _MOVED)), "over"
