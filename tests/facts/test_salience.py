@@ -341,6 +341,19 @@ def test_what_is_still_to_come_gets_the_next_month_of_that_name(said: str, year:
     assert event.start.year == year
 
 
+@pytest.mark.parametrize(
+    "said", ["They gave her a date for the hip finally, 11th of March", "j'ai eu l'appart, les clés le 11 mars"]
+)
+def test_what_would_lie_nearly_a_year_behind_is_still_to_come(said: str) -> None:
+    january = datetime(2025, 1, 20, 12, tzinfo=UTC)
+    found = told_time(said, january)
+    assert found is not None
+    assert (found.start.year, found.start.month) == (2025, 3)
+    before = told_time("My grandson was born on 11 March.", datetime(2025, 6, 1, tzinfo=UTC))
+    assert before is not None
+    assert before.start.year == 2025
+
+
 async def test_what_cannot_be_understood_alone_is_left_out_where_no_question_is_known() -> None:
     alone = salience.Judgement(1.0, 5, (0.0,) * len(KINDS), clarity=0.1)
     unclear = alone._replace(clarity=-0.1)

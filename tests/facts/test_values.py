@@ -349,3 +349,99 @@ async def test_a_death_and_a_divorce_end_what_is_known(memory: Memory, first: st
     await ann.add("user", second)
     await memory.upkeep()
     assert matter not in await values(ann)
+
+
+@pytest.mark.defect("M8")
+@pytest.mark.req("G19")
+@pytest.mark.parametrize(
+    ("said", "value", "days"),
+    [
+        ("I take amoxicillin for ten days, twice a day.", "amoxicillin", 10),
+        ("Ich nehme das Antibiotikum Clindamycin noch 5 Tage.", "Clindamycin", 5),
+        ("我吃阿莫西林，一天三次，吃7天", "阿莫西林", 7),
+        ("I have taken metformin for 3 years.", "metformin", None),
+        ("I start metformin in 10 days.", "metformin", None),
+        ("Ich nehme alle 3 Tage Vitamin D.", "Vitamin D", None),
+    ],
+)
+async def test_a_medicine_for_some_days_is_over_after_them(
+    memory: Memory, said: str, value: str, days: int | None
+) -> None:
+    ann = memory.user("ann")
+    now = datetime.now(UTC)
+    await ann.add("user", said, at=now, name="Ann")
+    await memory.upkeep()
+    (known,) = [each for each in await ann.memories() if each.matter == "medicine"]
+    assert value in (known.value or "")
+    assert known.expires_at == (None if days is None else known.valid_from + timedelta(days=days))
+
+
+@pytest.mark.defect("M6", "M8")
+@pytest.mark.req("G19")
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("Ich nehme Ramipril.", "so, beim Doktor gewesen. Ramipril weg, jetzt Candesartan 8 mg einmal früh"),
+        ("Me pincho heparina cada noche.", "ya sin muletas y sin la heparina desde hace semanas"),
+        ("アムロジピンを飲んでいます。", "先生が薬を変えてくれた。アムロジピンは終わり。"),
+    ],
+)
+async def test_a_medicine_that_is_left_out_is_over(memory: Memory, first: str, second: str) -> None:
+    ann = await tell(memory, first)
+    (before,) = (await values(ann))["medicine"]
+    ann = await tell(memory, first, second)
+    assert before not in (await values(ann)).get("medicine", set())
+
+
+@pytest.mark.defect("M9")
+@pytest.mark.parametrize(
+    "said", ["Da quando è celiaco giro col pane in borsa come una nonna", "Operiert, ansprechbar. ist 81"]
+)
+async def test_what_a_verb_tells_of_somebody_else_is_not_the_authors(memory: Memory, said: str) -> None:
+    ann = await tell(memory, said)
+    assert not {"age", "condition", "diet"} & set(await values(ann))
+
+
+@pytest.mark.defect("M1")
+@pytest.mark.parametrize(
+    ("said", "matter", "value"),
+    [
+        ("tenho enxaqueca e quando ataca só o sumatriptano resolve", "condition", "enxaqueca"),
+        ("heb een hernia en mag zes weken niet tillen", "condition", "hernia"),
+        ("bende kivi alerjisi var, dudaklarım şişiyor hemen", "allergy", "kivi"),
+        ("本人酒精过敏，一杯啤酒就全身红，别劝我了", "allergy", "酒精"),
+    ],
+)
+async def test_an_illness_or_allergy_that_is_told_in_passing_is_known(
+    memory: Memory, said: str, matter: str, value: str
+) -> None:
+    assert (await values(await tell(memory, said)))[matter] == {value}
+
+
+@pytest.mark.defect("M8", "M9")
+@pytest.mark.req("G18")
+async def test_a_portrait_has_no_old_remarks_and_no_relation_alone(memory: Memory) -> None:
+    remark = "My sister finally told our parents that she is leaving medical school to open a bakery in Bristol."
+    ann = memory.user("ann")
+    await ann.add("user", f"My husband and I live in Leeds. {remark}", at=datetime.now(UTC), name="Ann")
+    await memory.upkeep()
+    assert "bakery" in (await ann.portrait() or "")
+    assert "usband" not in (await ann.portrait() or "")
+    bob = memory.user("bob")
+    await bob.add("user", f"I live in Leeds. {remark}", at=datetime.now(UTC) - timedelta(days=40), name="Bob")
+    await memory.upkeep()
+    assert any("bakery" in each.text for each in await bob.memories())
+    assert "bakery" not in (await bob.portrait() or "bakery")
+
+
+@pytest.mark.parametrize(
+    ("said", "home"), [("My husband and I live in Leeds.", "Leeds"), ("Meine Frau und ich wohnen in Jena.", "Jena")]
+)
+async def test_what_is_so_for_somebody_and_me_is_so_for_me(memory: Memory, said: str, home: str) -> None:
+    assert (await values(await tell(memory, said)))["home"] == {home}
+
+
+@pytest.mark.defect("M6")
+async def test_what_somebody_decides_not_to_do_ends_nothing(memory: Memory) -> None:
+    ann = await tell(memory, "We have decided not to sell the house after all, the buyers wanted too much off.")
+    assert not [each for each in await ann.memories(active=None) if each.state == "expired"]

@@ -63,6 +63,11 @@ _LEAST_FORM: Final = 4
 _LONGEST_ENDING: Final = 4
 _A_WORD: Final = r"[^\s.,;:!?،。、，？！\"'“”«»„()]+"
 HEALTH: Final = frozenset({"allergy", "condition", "medicine", "diet"})
+_BODILY: Final = HEALTH | {"age"}
+_THIRD: Final = frozenset({
+    "english", "german", "french", "spanish", "italian", "portuguese", "dutch", "polish", "russian",
+})  # fmt: skip
+"""Languages whose verbs tell of whom a value is."""
 _PREFERENCES: Final = frozenset({"diet", "like", "dislike", "hobby"})
 _LEAST: Final[Mapping[str, float]] = {
     "tell": 0.4, "correct": 0.4, "ask": 0.45, "request": 0.45, "feel": 0.6, "greet": 0.5, "remind": 0.6, "chat": 0.6,
@@ -83,6 +88,7 @@ _PLAINLY: Final = 0.8
 """Probability from which a word is plainly a value,"""
 _PLAIN: Final = 0.7
 """and certainty from which it is plainly one of its matter."""
+_TELLS_SURELY: Final = 0.9
 _TELLING_PLAINLY: Final = 0.25
 """Least probability that a message with such a word tells anything."""
 _TELLING_END: Final = 0.4
@@ -138,7 +144,12 @@ _ENDINGS: Final[Mapping[str, re.Pattern[str]]] = {
     ),
     "japanese": re.compile(r"(?<=[^ぁ-ん])(?:[はがをへとものや]|[にで].?)$"),
 }
-"""What values end with that is no part of them."""
+"""What values end with that is no part of them,"""
+_BEFORE: Final = re.compile(
+    r"^(?:(?:bende|bizde|benim|bizim|bana)\s+|在|本人|我们?的?(?=.)|私の?(?=.)|うちの(?=.)|の(?=.)|(?:저는|나는|제가)\s+)",
+    re.IGNORECASE,
+)
+"""and what they begin with."""
 _NAME: Final = re.compile(r" (?:[A-ZÀ-ÖØ-ÞĀ-ſА-ЯЁ][\w'’-]+)(?=[\s.,!?;:)]|$)")
 _PLACES: Final = frozenset({"home", "job", "employer", "study"})
 _GIVEN_UP: Final = frozenset({"hobby", "speaks", "own", "medicine", "diet", "study", "like", "pet"})
@@ -582,6 +593,8 @@ def told_in(text: str, reading: Reading, language: str, known: Collection[str] =
         if mark is moved and mark.holds == "other" and pattern("we").search(_sentence_at(text, mark.start)):
             # "My daughter and I have moved"
             mark = mark._replace(holds="own")
+        if mark.holds == "other" and pattern("and_i").search(_CLAUSES.split(text[: mark.start])[-1]):
+            mark = mark._replace(holds="own")
         if mark.holds == "over" and mark.slot in {"phone", "email"} and fold(mark.words.strip(_EDGES)) not in known:
             # As in: the old address is gone, the new one is this.
             mark = mark._replace(holds="own")
@@ -653,6 +666,10 @@ def _is_asked(mark: Mark, text: str, reading: Reading) -> bool:
         supposed = mark.slot in HEALTH and mark.certainty >= _PLAIN
         return not supposed and (len(clause) + 2 >= len(sentence) or asks(clause))
     if any(map(is_question, split_sentences(text))):
+        return False
+    surely = min(mark.certainty, mark.marked, mark.right) >= _PLAINLY and reading.tells >= _TELLS_SURELY
+    if surely and mark.slot in HEALTH and pattern("goes_on_with").search(text, mark.end):
+        # "tenho enxaqueca e quando ataca só o sumatriptano resolve"
         return False
     return (len(clause) + 1 >= len(text) and reading.intents.of("ask") >= _SURELY_ASKS) or asks(clause)
 
@@ -743,10 +760,17 @@ def _whole(mark: Mark, text: str, language: str) -> Mark:
         words = _cut(words, matters(language).stops | (frozenset() if dated else vocabulary(language).times))
     stripped = words.strip(_EDGES)
     if slot not in _NUMBERS and language not in UNSPACED_LANGUAGES:
-        while (last := stripped.rpartition(" "))[1] and fold(last[2]) in stop_words(language):
+        # "Vitamin D"
+        while (
+            (last := stripped.rpartition(" "))[1]
+            and fold(last[2]) in stop_words(language)
+            and last[2] != last[2].upper()
+        ):
             stripped = last[0].rstrip(_EDGES)
-    if language == "chinese":
-        stripped = stripped.lstrip("在") or stripped
+    stripped = _BEFORE.sub("", stripped) or stripped
+    if slot in LIVING:
+        # "My mother, the 12th" without a space between them.
+        stripped = stripped.rstrip("0123456789") or stripped
     if language in _ENDINGS:
         stripped = _ENDINGS[language].sub("", stripped) or stripped
     start += words.find(stripped) if stripped else 0
@@ -797,6 +821,8 @@ def _whole(mark: Mark, text: str, language: str) -> Mark:
     if slot == "event" and pattern("moved").search(stripped) and (place := _place_in(stripped, sentence, language)):
         start, stripped, slot = end - len(place), place, "home"
         mark = mark._replace(certainty=max(mark.certainty, _MOVED))
+    if slot in _BODILY and language in _THIRD and _is_of_another(before, sentence, language):
+        return mark._replace(words="")
     if slot == "allergy" and (
         pattern("fine").search(fold(sentence)) or pattern("no_allergy").search(sentence.casefold())
     ):
@@ -849,6 +875,11 @@ def _is_theirs(before: str, language: str) -> bool:
     return any(
         fold(word[0]) in titles and pattern("theirs").search(before[: word.start()]) for word in _WORD.finditer(before)
     )
+
+
+def _is_of_another(before: str, sentence: str, language: str) -> bool:
+    """Return whether the verb before a value tells of somebody who is not named: "since he is coeliac"."""
+    return pattern(f"third_{language}").search(before.lower()) is not None and not _says_i(words_of(sentence), language)
 
 
 def _place_in(words: str, sentence: str, language: str) -> str:

@@ -205,6 +205,8 @@ _DISTRIBUTED_SETTINGS: Final = """
 SELECT set_config('citus.propagate_set_commands', 'local', $1), set_config('citus.max_adaptive_executor_pool_size', '1', $1)
 """
 """The workers hear of the space that a transaction may see. One connection to each of them, so that it sees one moment there."""
+_FULL_AT_CONNECTING: Final = re.compile("could not write init file|No space left on device")
+"""A server on a full disk cannot begin to serve a connection. libpq gives no code for that."""
 _REFUSED_AT_CONNECTING: Final = re.compile(
     r"FATAL: .*(authentication failed|does not exist|is not permitted|permission denied|no pg_hba\.conf entry)"
 )
@@ -394,7 +396,7 @@ def is_gone(error: BaseException) -> bool:
         # Without a code it is the connection that failed; codes of class 08 and 53300 say the same.
         state = error.sqlstate
         if state is None:
-            return _REFUSED_AT_CONNECTING.search(str(error)) is None
+            return not (_REFUSED_AT_CONNECTING.search(str(error)) or _FULL_AT_CONNECTING.search(str(error)))
         return state.startswith("08") or state in ("53300", "57P05")
     if isinstance(error, errors.InternalError_):
         return _WORKER_IS_GONE.search(str(error)) is not None
@@ -425,6 +427,10 @@ def _is_refused_at_connecting(error: BaseException) -> bool:
     return _code("28", "3D")(error) or _REFUSED_AT_CONNECTING.search(str(error)) is not None
 
 
+def _is_full(error: BaseException) -> bool:
+    return _code("53100")(error) or _FULL_AT_CONNECTING.search(str(error)) is not None
+
+
 RULES: Final = (
     Rule(
         "no SQLSTATE (a lost connection), 08, 57P01 to 57P05, 53300, XX000 of a lost Citus worker, errors of the system",
@@ -439,7 +445,12 @@ RULES: Final = (
         TooLarge,
         "Several very long names do not fit into an index; shorten them",
     ),
-    Rule("53100 disk_full", _code("53100"), StoreFull, "Make room on the database's disk; nothing was stored"),
+    Rule(
+        "53100 disk_full, and no room for what a new connection writes",
+        _is_full,
+        StoreFull,
+        "Make room on the database's disk; nothing was stored",
+    ),
     Rule("58030 io_error", _code("58030"), StoreFailed, "Look at the database's log"),
     Rule(
         "40 transaction_rollback (repeated first), 55P03 lock_not_available, 57014 query_canceled, 53 out of resources",
