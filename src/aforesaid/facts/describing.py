@@ -219,7 +219,7 @@ def _values(values: Sequence[MemoryRecord], language: str) -> Iterator[Line]:
                 if not about and matter in PEOPLE and only_titles(memory.value or "", language):
                     # "Husband" alone tells hardly anything.
                     continue
-                text = _with_more(_person(matter, memory.value or "", language), about, language)
+                text = _with_more(_person(memory, language), about, language)
                 yield _line(topic, text, [memory, *about], _weight(matter))
         elif matter == "event":
             for memory in known:
@@ -246,11 +246,17 @@ def _is_coming(event: MemoryRecord, at: datetime) -> bool:
     return happened.end > at if happened is not None else event.valid_from > at - _UNDATED
 
 
-def _person(matter: str, value: str, language: str) -> str:
-    """Return a person or a pet by what they are to somebody, and their name: "Sister: Inês"."""
+def _person(memory: MemoryRecord, language: str) -> str:
+    """Return a person or a pet by what they are to somebody, and their name: "Sister: Inês".
+
+    What they are is in the words in which it was told: "Hermana: Inês".
+    """
+    value = memory.value or ""
     title, name = _titled(value, language)
+    if not title and memory.language not in (None, language):
+        title, name = _titled(value, memory.language)
     colon = "：" if language in {"chinese", "japanese"} else ": "
-    return f"{_capital(title)}{colon}{name}" if title and name else _capital(title) or line(matter, value, language)
+    return f"{_capital(title)}{colon}{name}" if title and name else _capital(title) or line(memory.matter or "", value, language)
 
 
 def _titled(value: str, language: str) -> tuple[str, str]:
