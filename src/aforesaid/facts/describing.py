@@ -256,7 +256,9 @@ def _person(memory: MemoryRecord, language: str) -> str:
     if not title and memory.language not in (None, language):
         title, name = _titled(value, memory.language)
     colon = "：" if language in {"chinese", "japanese"} else ": "
-    return f"{_capital(title)}{colon}{name}" if title and name else _capital(title) or line(memory.matter or "", value, language)
+    if title and name:
+        return f"{_capital(title)}{colon}{name}"
+    return _capital(title) or line(memory.matter or "", value, language)
 
 
 def _titled(value: str, language: str) -> tuple[str, str]:
