@@ -82,6 +82,10 @@ _TELLS: Final = 0.9
 """Probability from which a message is quoted that tells a value which could not be told from the rest."""
 _DOUBTFUL: Final = -0.9
 """Log-odds of the salience model below which a message is fleeting, whatever it tells: "My coffee is cold."."""
+_WORTH: Final = 0.5
+"""Probability from which a message is worth a quote, and understood without what somebody else said before it,"""
+_TELLS_SOME: Final = 0.5
+"""if it tells anything with at least this probability."""
 _SHORT_WISH: Final = 4
 _LEAST_WORTH: Final = 0.4
 """Probability below which a quote is not worth keeping, or cannot be understood by itself."""
@@ -404,6 +408,9 @@ def _with_reading(judgement: Judgement, reading: Reading | None, *, is_told: boo
     """
     if reading is None:
         return judgement
+    is_statement = reading.intents.best in {"tell", "correct"} and reading.tells >= _TELLS_SOME
+    if is_statement and reading.worth >= _WORTH and judgement.margin >= _DOUBTFUL:
+        judgement = judgement.as_clear()
     if reading.tells >= _TELLS and not is_told and max(judgement.plain, judgement.margin) >= _DOUBTFUL:
         return judgement.as_plain()
     if reading.tells < _QUIET:
@@ -422,7 +429,7 @@ def _says(candidate: Candidate, reading: Reading, *, asks_a_model: bool) -> bool
     if wants.best == "ask" and not _COMMA.search(candidate.quote):
         return False
     if candidate.extractor == RULES:
-        return wants.of("ask") < _SURELY_NOT
+        return wants.of("ask", "reminders") < _SURELY_NOT
     if candidate.outdates is not None:
         return True
     # What is quoted must be worth it, unless a model found so. With what it answers it is understood.

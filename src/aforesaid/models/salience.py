@@ -104,6 +104,10 @@ class Judgement(NamedTuple):
         """Return this judgement for a message that is worth remembering by itself, whatever the model says."""
         return self._replace(plain=max(self.plain, 0.0))
 
+    def as_clear(self) -> Judgement:
+        """Return this judgement for a message that is worth remembering and clear, also as a reply to somebody else."""
+        return self._replace(margin=max(self.margin, REPLY_MARGIN), clarity=max(self.clarity, REPLY_CLARITY))
+
     def as_quiet(self) -> Judgement:
         """Return this judgement for a message that tells nothing, whatever the model says."""
         return self._replace(margin=min(self.margin, -1.0), plain=-inf)
