@@ -55,7 +55,6 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 
-_PLAIN: Final = Settings()
 _ON_DISK: Final = re.compile(r"sqlite:|json:|files:|")
 _ELSEWHERE: Final = re.compile(r"[a-z][a-z0-9+]+:|:memory:\Z|~", re.IGNORECASE)
 
@@ -392,7 +391,6 @@ DEFAULT_ROUTES: Final[Mapping[Operation, Route]] = {
 """The defaults of each operation, once a model is configured."""
 
 _NOBODY: Final = Chain((), without=True)
-_SPEECH: Final = Speech()
 _PROVIDER: Final = Provider("", "")
 
 

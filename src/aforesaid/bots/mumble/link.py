@@ -9,8 +9,8 @@ import logging
 import ssl
 import struct
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Self, TypeAlias
@@ -279,18 +279,6 @@ class Denied:
 
 
 Event: TypeAlias = TextReceived | VoiceReceived | PersonLeft | Denied
-
-
-@asynccontextmanager
-async def connect(
-    address: Address, name: str, password: str | None = None, *, rate_limit: RateLimit | None = None
-) -> AsyncIterator[Link]:
-    """Connect to a server and disconnect at the end. Raises PlatformError, which says what to do."""
-    link = await Link.open(address, name, password, rate_limit or RateLimit())
-    try:
-        yield link
-    finally:
-        await link.close()
 
 
 class Link:
