@@ -183,11 +183,8 @@ async def all_threads(user: UserMemory) -> list[Thread]:
 
 def arguments_of(call: ToolCall) -> dict[str, Any]:
     """Return the arguments of a call as a JSON object; other texts as its `input`."""
-    try:
-        found = json.loads(call.arguments)
-    except ValueError:
-        found = None
-    return found if isinstance(found, dict) else {"input": call.arguments}
+    found = checks.json_object(call.arguments)
+    return {"input": call.arguments} if found is None else found
 
 
 def labels(name: str) -> list[str]:
