@@ -276,6 +276,14 @@ def now() -> int:
     return time.time_ns() // 1000
 
 
+def beginning(text: str, limit: int) -> str:
+    """Return as many characters from the beginning of a text as have at most `limit` bytes."""
+    if len(text) * 4 <= limit:
+        return text
+    encoded = text.encode(errors="surrogatepass")
+    return text if len(encoded) <= limit else encoded[:limit].decode(errors="ignore")
+
+
 def json_object(text: str | bytes) -> dict[str, Any] | None:
     """Return the object that a text has as JSON; None for anything else."""
     try:
